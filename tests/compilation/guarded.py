@@ -189,6 +189,21 @@ TEXTS = {
             nodes_truenodeids = [1, 0, 0], nodes_falsenodeids = [2, 0, 0], class_treeids = [0, 0, 0],
             class_nodeids = [1, 2, 2], class_ids = [2, 0, 1], class_weights = [0.25, 0.75, 0.5],
             classlabels_int64s = [4, 9, 3]> (b) }""",
+    "integers": """g (float[m,k] a, float[k,n] b) => (u, v, w, x, y) {
+        d, s, z = DynamicQuantizeLinear (a)  e, t, q = DynamicQuantizeLinear (b)
+        i = Cast <to = 3> (b)  u = MatMulInteger (d, i, z)  x = MatMulInteger (d, e, z, q)
+        f = DequantizeLinear (d, s, z)  g = DequantizeLinear (e, t, q)  h = MatMul (f, g)
+        c = Constant <value_float = 0.1> ()  r = Relu (h)  v = QuantizeLinear (r, c)
+        o = Constant <value_ints = [0, 1]> ()  j = Unsqueeze (d, o)  l = Constant <value_ints = [3, 5, 1, 1]> ()
+        p = Expand (j, l)  aa = Constant <value_ints = [7, 5, 3, 2]> ()
+        bb = ConstantOfShape <value = int8[1] {-3}> (aa)  w = ConvInteger <pads = [1, 1, 1, 1]> (p, bb, z)
+        cc = Constant <value_ints = [5, 1, 2, 3]> ()  dd = ConstantOfShape <value = uint8[1] {200}> (cc)
+        y = ConvInteger <group = 5, strides = [1, 2], pads = [1, 1, 1, 1]> (p, dd, z) }""",
+    "halves": """g (float16[m,k] a, bfloat16[k,n] b) => (u, v, w, x) {
+        c = Cast <to = 10> (b)  u = MatMul (a, c)  v = Softmax (b)  t = Transpose (a)  w = Concat <axis = 1> (t, c)
+        s = Constant <value_ints = [3, 40]> ()  d = ConstantOfShape <value = float16[1] {16384}> (s)
+        o = Constant <value_ints = [1]> ()  e = ReduceMax (a, o)  f = Expand (e, s)
+        g = Transpose (f)  h = MatMul (g, d)  x = Exp (h) }""",
     "argument": """g (float[m,k] a, float[k,n] b) => (x, y) {
         x = ArgMin <axis = 0> (b)  y = ArgMax <axis = -1> (a) }""",
 }  # fmt: skip

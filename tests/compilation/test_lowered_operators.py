@@ -32,6 +32,12 @@ NORMALISATIONS = """
 """
 ELSEWHERE = {
     "BatchNormalization": {"no kernel normalises by the statistics of a batch"},
+    "GroupNormalization": {
+        "the statistics are computed in float16",
+        "the statistics are computed in bfloat16",
+    },
+    "LayerNormalization": {"the statistics are computed in bfloat16"},
+    "RMSNormalization": {"the statistics are computed in float16", "the statistics are computed in bfloat16"},
     "Dropout": {"kernels draw no random numbers"},
     "Pow": {"a power of integers is no product of a few factors"},
 }

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.compilation._matrices import (
-    contract_of,
-    lanes_of,
-    packed_operand,
-    panels_of,
-    with_operands,
-)
+from sabir.compilation._matrices import contract_of, packed_operand, with_operands
 from sabir.compilation._nesting import NestBuilder, Nesting, Place, nest_of, nesting_of
+from sabir.compilation._panels import lanes_of, panels_of
 from sabir.compilation._plan import Argument, Entry, count_of
 from sabir.compilation._tiles import VECTORS, tile_for
 from sabir.compilation._views import Located
@@ -50,7 +45,7 @@ def add_attention(builder: PlanBuilder, group: Group) -> None:
     )
     packed = packed_operand(builder, first, places.keys, [second.shape[axis] for axis in places.head])
     attention = _attention(builder, rows, results, second)
-    entry = Entry([], nodes=builder.origins.labels([*scores.members, *group.members]))
+    entry = Entry([], nodes=builder.origins.labels([*scores.members, *scores.inlined, *group.members]))
     size = element_bytes(second.element)
     kept = builder.scratch(attention.scores, rows)
     width = attention.vectors * attention.lanes

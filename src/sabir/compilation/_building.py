@@ -159,7 +159,7 @@ class PlanBuilder:
         if not nesting.stores:
             return
         nest = nest_of(nesting, self.host.vector_bits)
-        entry = Entry([], nodes=self.origins.labels(group.members))
+        entry = Entry([], nodes=self.origins.labels([*group.members, *group.inlined]))
         scratch = self.scratch(nest, nesting)
         arguments = self.arguments(nest, nesting, entry, scratch)
         entry.choices.append((None, 0, nest, arguments))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.compilation._groups import Group, GroupKind
+from sabir.compilation._inlining import is_inline, read_by
 from sabir.compilation._scores import add_scores, scores_of
 from sabir.compilation._stages import add_recurrence
 from sabir.compilation._trees import group_trees
@@ -71,6 +72,7 @@ class Grouping:
         self._filled: dict[int, tuple[Group, ...]] = {}  # by slot: what an evaluated call computes
         self.outputs: dict[int, Expression] = {}
         self.operands: dict[Expression, tuple[Expression, Expression]] = {}  # of products, as they are read
+        self.more: dict[Expression, dict[Expression, Expression]] = {}  # their parameters, as they are read
 
     def run(self, outputs: Sequence[int]) -> None:
         """Group what the evaluated calls and the outputs, by their slots, need."""
@@ -156,6 +158,8 @@ class Grouping:
     def _visit(self, roots: Iterable[Expression]) -> None:
         for x in self._postorder(roots, self._visited):
             match x:
+                case Map() if is_inline(x):
+                    pass  # until it is needed in memory
                 case Map() | Reduce() | Take() | Copy():
                     self.assign(x)
                 case Contract():
@@ -192,6 +196,8 @@ class Grouping:
             return []
         if isinstance(base, Count) and base not in self.of:
             self.start(base, base.shape)
+        if base not in self.of and is_inline(base):
+            self.assign(base)
         if isinstance(base, Stored):
             return [self.of[base]] if base in self.of else []
         self.stored[base] = None
@@ -254,11 +260,10 @@ class Grouping:
         if isinstance(x, Take):
             self.operands[x] = data, _ = self.in_memory(x.operand), x.indices
             memory.append(data)
-            (memory if isinstance(x.indices, (*VIEWS, Stored)) or x.indices in self.of else direct).append(
-                x.indices
-            )
+            in_memory = isinstance(x.indices, (*VIEWS, Stored)) or x.indices in self.of
+            (memory if in_memory or is_inline(x.indices) else direct).append(x.indices)
             return direct, memory
-        for o in operands_of(x):
+        for o in dict.fromkeys(read for operand in operands_of(x) for read in read_by(operand)):
             if isinstance(o, (Number, Extent, Count)):
                 continue
             if isinstance(o, (*VIEWS, Stored, Join, Pad)):
@@ -304,9 +309,9 @@ class Grouping:
         self.depend(group, needed)
         self._wrote(x, group)
 
-    def start(self, x: Expression, space: Sizes) -> Group:
+    def start(self, x: Expression, space: Sizes, kind: GroupKind = "nest") -> Group:
         """Return a new group that computes an expression in loops over a space."""
-        group = self.new_group("nest")
+        group = self.new_group(kind)
         group.space = space
         group.members.append(x)
         self.of[x] = group
@@ -321,8 +326,8 @@ class Grouping:
     def _single(self, x: Expression, reads: Sequence[Expression], axis: int) -> Group:
         """Let a kernel compute an expression alone, in loops over the last that it reads."""
         needed = [g for o in reads for g in self.need(o)]
-        group = self.start(x, reads[-1].shape)
-        group.kind, group.reduced = "single", (axis,)
+        group = self.start(x, reads[-1].shape, "single")
+        group.reduced = (axis,)
         self.stored[x] = None
         self.depend(group, needed)
         return group
@@ -338,31 +343,27 @@ class Grouping:
 
     def _product(self, x: Contract) -> None:
         a, b = self.in_memory(x.a), self.in_memory(x.b)
+        if is_inline(a) and a not in self.of:
+            self.assign(a)
         if self.views.locate(a).strides[-1] != 1 and a.shape[-1] != 1:
             a = Copy(a.element, a.shape, a)
             self.assign(a)
         self.operands[x] = a, b
-        scores = scores_of(self, x) if a is x.a else None
+        more = {o: self.in_memory(o) for o in operands_of(x)[2:]}
+        self.more[x] = more
+        scores = scores_of(self, x) if a is x.a and x.is_float else None
         if scores is not None:
             add_scores(self, x, scores)
             return
-        needed = [g for o in (a, b) for g in self.need(o)]
-        group = self.new_group("product")
-        group.space = x.shape
-        group.members.append(x)
-        self.of[x] = group
-        self.depend(group, needed)
+        needed = [g for o in (a, b, *more.values()) for g in self.need(o)]
+        self.depend(self.start(x, x.shape, "product"), needed)
 
     def _slide(self, x: Slide) -> None:
         """Let one kernel combine the elements of windows."""
         operand, *weights = map(self.in_memory, operands_of(x))
         self.operands[x] = operand, weights[0] if weights else operand
         needed = [g for o in (operand, *weights) for g in self.need(o)]
-        group = self.new_group("windows")
-        group.space = x.shape
-        group.members.append(x)
-        self.of[x] = group
-        self.depend(group, needed)
+        self.depend(self.start(x, x.shape, "windows"), needed)
 
     def _parts(self, x: Join | Pad) -> None:
         """Let the groups of the parts write them where they belong."""

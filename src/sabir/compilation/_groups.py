@@ -29,6 +29,7 @@ class Group:
     space: Sizes = ()
     reduced: tuple[int, ...] | None = None
     members: list[Expression] = field(default_factory=list[Expression])
+    inlined: list[Expression] = field(default_factory=list[Expression])  # that its kernel computes for itself
     scores: Group | None = None  # of attention: the product and the rows between it and the members
     after: int = 0
     step: Evaluated | None = None

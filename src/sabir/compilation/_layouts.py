@@ -197,7 +197,8 @@ def _rebuilt(x: Expression, operands: list[Expression]) -> Expression:
         case Join():
             return replace(x, parts=tuple(operands))
         case Contract():
-            return replace(x, a=operands[0], b=operands[1])
+            names = [n for n in ("a", "b", "zero", "scale", "less") if getattr(x, n) is not None]
+            return replace(x, **dict(zip(names, operands, strict=True)))
         case Recur():
             return replace(x, operands=tuple(operands))
         case Take():

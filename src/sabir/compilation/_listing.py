@@ -13,7 +13,7 @@ from sabir.compilation._plan import Entry, Mismatch
 from sabir.compilation._program import specs_of
 from sabir.compilation._texts import text_of
 from sabir.compilation.native import disassemble, optimized
-from sabir.loops import Expression, Extent, Number, Stored
+from sabir.loops import Contract, Expression, Extent, Number, Stored
 from sabir.scheduling import ABSENT
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class _Expressions:
     def _arguments(self, x: Expression) -> Iterator[str]:
         for field in fields(x):
             value: Any = getattr(x, field.name)
-            if field.name in {"element", "shape", "op"}:
+            if field.name in {"element", "shape", "op"} or (value is None and isinstance(x, Contract)):
                 continue
             if isinstance(value, Expression):
                 yield self._name(value)

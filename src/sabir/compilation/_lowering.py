@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from sabir.base import ACCIDENTS, SabirError
 from sabir.compilation._body_types import prepare_body
 from sabir.compilation._patterns import Guard
-from sabir.elements import element
+from sabir.elements import FLOAT, element
 from sabir.ir import MAX_RANK, Expr, TensorType
 from sabir.loops import (
     ELEMENTS,
     FLOATS,
+    HALVES,
     Assumptions,
     Expression,
     Lowering,
     NotLowered,
     Stored,
+    Widened,
     assuming,
+    cast,
     expand,
     number,
     same_shape,
@@ -28,7 +31,7 @@ from sabir.scheduling import ABSENT, OperatorCall, ScheduledSubgraph
 from sabir.schema import as_results
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from sabir.compilation._prepare import Prepared
     from sabir.ir import Array, Type
@@ -104,6 +107,7 @@ def _lower_call(found: Lowered, place: int) -> None:
     call = prepared.program.calls[place]
     outputs = [slot for slot in call.outputs if slot != ABSENT]
     if all(slot in prepared.constants for slot in outputs):
+        _note_origin(found, call)
         return
     if all(_is_known(found, _type(found, slot)) for slot in outputs):
         for slot in outputs:
@@ -127,6 +131,29 @@ def _lower_call(found: Lowered, place: int) -> None:
         _store(found, slot)
 
 
+def _note_origin(found: Lowered, call: Any) -> None:
+    """Note what constants are computed from that are larger than the operands of their call.
+
+    A kernel may read the operands instead: quantized weights stay small.
+    """
+    constants, expressions = found.prepared.constants, found.expressions
+    sizes = [
+        sum(constants[slot].nbytes for slot in slots if slot in constants)
+        for slots in (call.inputs, call.outputs)
+    ]
+    read = [expressions.get(slot) for slot in call.inputs]
+    if sizes[1] <= sizes[0] and not any(isinstance(x, Stored) and x.origin is not None for x in read):
+        return
+    try:
+        results = _expressions(found, call)
+    except (SabirError, *ACCIDENTS):
+        return
+    for slot, x in zip(call.outputs, results, strict=False):
+        stored = expressions.get(slot)
+        if isinstance(stored, Stored) and not isinstance(x, Stored):
+            expressions[slot] = replace(stored, origin=x)
+
+
 def _expressions(found: Lowered, call: Any) -> tuple[Expression, ...]:
     if not isinstance(call, OperatorCall) or call.problem:
         raise NotLowered("it is a call of a function")
@@ -134,9 +161,10 @@ def _expressions(found: Lowered, call: Any) -> tuple[Expression, ...]:
         raise NotLowered(call.version.why_absent("lower") or f"{call.version} has no kernel yet")
     types = tuple(None if s == ABSENT else _type(found, s) for s in call.outputs)
     operands = [None if slot == ABSENT else _operand(found, slot) for slot in call.inputs]
-    binding = call.version.binding("lower")
-    facts: Any = Lowering(call.named, call.version.since, types)
-    results = as_results(binding(operands, binding.fill(_attributes(found, call)), facts))
+    try:
+        results = _lowered(found, call, operands, types)
+    except Widened:
+        results = _widened(found, call, operands, types)
     if len(results) < len(call.outputs):
         raise NotLowered(f"no kernel computes output {len(results)}")
     for slot, kind, x in zip(call.outputs, types, results, strict=False):
@@ -194,6 +222,31 @@ def _constant(slot: int, array: Array) -> Expression:
         return expand(number(name, array.item()), array.shape)
     known = tuple(array.ravel().tolist()) if array.size <= _MOST_KNOWN else None
     return Stored(name, tuple(array.shape), slot, known)
+
+
+def _lowered(
+    found: Lowered, call: OperatorCall, operands: Sequence[Expression | None], types: tuple[Type | None, ...]
+) -> tuple[Expression, ...]:
+    binding = call.version.binding("lower")
+    facts: Any = Lowering(call.named, call.version.since, types)
+    return as_results(binding(operands, binding.fill(_attributes(found, call)), facts))
+
+
+def _widened(
+    found: Lowered, call: OperatorCall, operands: Sequence[Expression | None], types: tuple[Type | None, ...]
+) -> tuple[Expression, ...]:
+    """Return the results of a call that computes with halves as float, each rounded once."""
+    wide = [cast(x, "float") if x is not None and x.element in HALVES else x for x in operands]
+    kinds = [t.element.name if isinstance(t, TensorType) else "" for t in types]
+    known = tuple(
+        TensorType(FLOAT, t.shape) if isinstance(t, TensorType) and kind in HALVES else t
+        for t, kind in zip(types, kinds, strict=True)
+    )
+    results = _lowered(found, call, wide, known)
+    return tuple(
+        cast(x, kind) if kind in HALVES and x.element == "float" else x
+        for x, kind in zip(results, [*kinds, *[""] * len(results)], strict=False)
+    )
 
 
 def _type(found: Lowered, slot: int) -> Type | None:

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from sabir.compilation._formats import (
+    apart,
+    group_of,
+    narrow_of,
+    of_integers,
+    packed_scales,
+    scale_arguments,
+    scaled_product,
+    zero_arguments,
+)
 from sabir.compilation._jobs import rows_of_a_job
 from sabir.compilation._nesting import Nesting, Place, merged, nest_of, nesting_of
+from sabir.compilation._panels import PackedOperand, Panels, lanes_of, packed_panels
 from sabir.compilation._plan import (
     Argument,
-    Buffer,
-    BufferKind,
-    BufferNumber,
     Computed,
     Entry,
-    Offset,
     count_of,
 )
 from sabir.compilation._tiles import (
@@ -27,8 +34,8 @@ from sabir.compilation._tiles import (
     tiles,
     window_tiles,
 )
-from sabir.compilation.kernels import Packing, Product, element_bytes
-from sabir.loops import Contract, Expression, Size, Stored
+from sabir.compilation.kernels import Product, element_bytes
+from sabir.loops import Contract, Expression, Size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,17 +45,6 @@ if TYPE_CHECKING:
     from sabir.compilation._views import Located
     from sabir.compilation.kernels import Nest
     from sabir.loops import Sizes
-
-
-class _Packed(NamedTuple):
-    """The second operand of a product in panels: the bytes of one, and of each step along the batch axes."""
-
-    buffer: Buffer
-    panel: Size
-    strides: list[Size]
-
-    def arguments(self) -> list[Argument]:
-        return [BufferNumber(self.buffer), Offset(self.buffer, 0)]
 
 
 # ---------------------------------------------------------------- products
@@ -68,33 +64,44 @@ def add_product(builder: PlanBuilder, group: Group) -> None:
     nest = replace(nest, lanes=lanes_of(builder, contract.element))  # whatever the epilogue computes with
     rows = count_of(nesting.sizes[-row_axes - 1 : -1])
     choices = _tiles(builder, contract, rows)
-    packed = packed_operand(builder, contract, b, nesting.sizes[: -row_axes - 1], choices[0][1].vectors)
-    entry = Entry([], nodes=builder.origins.labels(group.members))
-    depth = _depth(contract, a.located)
+    depth, run = _depth(contract, a.located)
+    packed = packed_operand(builder, contract, b, nesting.sizes[: -row_axes - 1], choices[0][1].vectors, run)
+    entry = Entry([], nodes=builder.origins.labels([*group.members, *group.inlined]))
     entry.flops = 2 * count_of([n for n, _ in depth]) * count_of(nesting.sizes)
     entry.reaches.append(
-        builder.reach(
-            a.located, contract.element, [*zip(nesting.sizes[:-1], a.strides[:-1], strict=True), *depth]
-        )
+        builder.reach(a.located, a.element, [*zip(nesting.sizes[:-1], a.strides[:-1], strict=True), *depth])
     )
     for limit, tile in choices:
-        product = replace(_tiled(nest, contract, tile), row_axes=row_axes)
-        product, blocks = _blocked(product, depth, rows, entry)
+        product = replace(_tiled(nest, contract, tile), row_axes=row_axes, narrow=narrow_of(contract))
+        product, blocks = _formed(builder, product, contract, depth, entry)
         arguments = builder.arguments(nest, nesting, entry, entry.scratch)
-        arguments += builder.pointer(a.located, contract.element, entry)
+        arguments += builder.pointer(a.located, a.element, entry)
         builder.use(packed.buffer, entry)
         arguments += packed.arguments()
         arguments += _product_arguments(product, blocks, a, nesting.sizes, packed, builder.host.cores)
+        arguments += zero_arguments(builder, contract, entry)
+        arguments += scale_arguments(builder, contract, entry, tile.vectors)
         entry.choices.append((rows, limit or 0, product, arguments))
     builder.note_writes(entry, nesting)
     builder.entries.append(entry)
+
+
+def _formed(
+    builder: PlanBuilder, product: Product, contract: Contract, depth: list[tuple[Size, Size]], entry: Entry
+) -> tuple[Product, list[tuple[Size, Size]]]:
+    """Return the product for the number formats of its operands, and its axes of `k`."""
+    if contract.scale is not None:
+        return scaled_product(product, contract), depth
+    if contract.is_float:
+        return _blocked(product, depth, count_of(contract.shape[-1 - contract.rows : -1]), entry)
+    return of_integers(builder, product, contract, depth), depth
 
 
 def _tiles(builder: PlanBuilder, contract: Contract, rows: Size) -> list[tuple[int | None, Tile]]:
     """Return the tiles for numbers of rows up to a limit; all have panels of one width."""
     known, columns = rows if isinstance(rows, int) else None, contract.shape[-1]
     lanes, registers = lanes_of(builder, contract.element), builder.host.registers
-    if not isinstance(columns, int) or contract.rows == 1:
+    if not isinstance(columns, int) or contract.rows == 1 or contract.scale is not None:
         return tiles(known, registers)
     if contract.depth == 1 and is_usual(columns, lanes):
         return tiles(known, registers)
@@ -105,7 +112,7 @@ def _blocked(
     product: Product, depth: list[tuple[Size, Size]], rows: Size, entry: Entry
 ) -> tuple[Product, list[tuple[Size, Size]]]:
     """Return the product and its axes of `k`, by whose first one large panels are divided."""
-    width = product.width * product.panels * element_bytes(product.element)
+    width = product.width * product.panels * element_bytes(product.element)  # of sums, which wait as floats
     blocks = blocks_of(count_of([n for n, _ in depth]), width, rows, product.rows)
     if blocks == 1 or product.panels > 1:
         return replace(product, depth_axes=len(depth)), depth
@@ -135,25 +142,31 @@ def _merged(nesting: Nesting, contract: Contract) -> tuple[Nesting, int]:
     return found, rows
 
 
-def _depth(contract: Contract, a: Located) -> list[tuple[Size, Size]]:
-    """Return sizes and strides of the axes of `k`: as few as possible, the last of which has stride 1."""
+def _depth(contract: Contract, a: Located) -> tuple[list[tuple[Size, Size]], int]:
+    """Return sizes and strides of the axes of `k`, as few as possible, the last of which has stride 1.
+
+    The second result is how many axes of the product the last one is.
+    """
+    if contract.scale is not None:
+        return apart(contract, a), 1
     first = contract.a.rank - contract.depth
     found: list[tuple[Size, Size]] = []
+    runs: list[int] = []
     for size, stride in zip(contract.a.shape[first:], a.strides[first:], strict=True):
-        if size == 1 and contract.depth > 1:
-            continue
-        if found and found[-1][1] == stride * size:
-            found[-1] = found[-1][0] * size, stride
+        if found and (found[-1][1] == stride * size or size == 1):
+            found[-1] = found[-1][0] * size, stride if size != 1 else found[-1][1]
+            runs[-1] += 1
+        elif found and found[-1][0] == 1:
+            found[-1] = size, stride
+            runs[-1] += 1
         else:
             found.append((size, stride))
+            runs.append(1)
     if contract.depth == 1:
-        return [(found[0][0], 1)]
-    return found if found and found[-1][1] == 1 else [*found, (1, 1)]
-
-
-def lanes_of(builder: PlanBuilder, element: str) -> int:
-    """Return the lanes of the vectors of a product: the width of its panels follows from them."""
-    return builder.host.vector_bits // 8 // element_bytes(element)
+        return [(found[0][0], 1)], 1
+    if found[-1][1] == 1 or found[-1][0] == 1:
+        return [*found[:-1], (found[-1][0], 1)], runs[-1]
+    return [*found, (1, 1)], 0
 
 
 def contract_of(x: Expression) -> Contract:
@@ -175,11 +188,11 @@ def _tiled(nest: Nest, contract: Contract, tile: Tile) -> Product:
 
 
 def _product_arguments(
-    product: Product, depth: Sequence[tuple[Size, Size]], a: Place, sizes: Sequence[Size], packed: _Packed,
-    cores: int,
+    product: Product, depth: Sequence[tuple[Size, Size]], a: Place, sizes: Sequence[Size],
+    packed: PackedOperand, cores: int,
 ) -> list[Argument]:  # fmt: skip
     """Return the arguments after the pointers to both operands."""
-    size = element_bytes(product.element)
+    size = element_bytes(a.element)
     batch, rows, columns = sizes[: product.batch], sizes[product.batch : -1], sizes[-1]
     width = product.width * product.panels
     job = partial(rows_of_a_job, tile_rows=product.rows, width=width, cores=cores)
@@ -198,9 +211,9 @@ def with_operands(nesting: Nesting, contract: Contract, a: Located, b: Located) 
     rows = a.strides[last - contract.rows : last]
     still = (0,) * (contract.rows + 1)
     batch = _batch_strides(contract, contract.a.shape[: last - contract.rows], a)
-    nesting.places.append(Place(a, contract.element, (*batch, *rows, 0)))
+    nesting.places.append(Place(a, contract.a.element, (*batch, *rows, 0)))
     batch = _batch_strides(contract, contract.b.shape[: -1 - contract.depth], b)
-    nesting.places.append(Place(b, contract.element, (*batch, *still)))
+    nesting.places.append(Place(b, contract.b.element, (*batch, *still)))
     return nesting
 
 
@@ -216,78 +229,22 @@ def _batch_strides(contract: Contract, shape: Sizes, located: Located) -> list[S
 
 
 def packed_operand(
-    builder: PlanBuilder, contract: Contract, place: Place, batch: Sequence[Size], vectors: int = VECTORS
-) -> _Packed:  # fmt: skip
+    builder: PlanBuilder, contract: Contract, place: Place, batch: Sequence[Size], vectors: int = VECTORS,
+    run: int = 1,
+) -> PackedOperand:  # fmt: skip
     """Return the second operand in panels of `vectors`; `place` has its places along the batch axes.
 
-    A constant is packed once, when the plan is made, and for all products of it.
+    A constant is packed once, when the plan is made, and for all products of it. `run` is how many axes of
+    `k`, the last ones, lie side by side in the first operand.
     """
     first = contract.b.rank - 1 - contract.depth
     axes = list(zip(contract.b.shape[first:], place.located.strides[first:], strict=True))
     own = [(n, s) for n, s in zip(batch, place.strides, strict=False) if s != 0]
-    panels = Panels(contract.element, own, axes[:-1], axes[-1], vectors * lanes_of(builder, contract.element))
+    width, group = vectors * lanes_of(builder, contract.element), group_of(builder.host, contract)
+    panels = Panels(contract.b.element, own, axes[:-1], axes[-1], width, group, run)
     found = packed_panels(builder, contract, place.located, panels)
-    return _Packed(found, panels.panel, _packed_strides(panels.item, batch, place.strides))
-
-
-class Panels(NamedTuple):
-    """A matrix `[batch..., k..., n]` in panels of a width: the size and the stride of each of its axes."""
-
-    element: str
-    batch: Sequence[tuple[Size, Size]]
-    depth: Sequence[tuple[Size, Size]]
-    columns: tuple[Size, Size]
-    width: int
-
-    @property
-    def panel(self) -> Size:
-        """The bytes of a panel."""
-        return count_of([n for n, _ in self.depth]) * (self.width * element_bytes(self.element))
-
-    @property
-    def item(self) -> Size:
-        """The bytes of the panels of an item of the batch."""
-        return self.panel * ((self.columns[0] + (self.width - 1)) // self.width)
-
-
-def packed_panels(builder: PlanBuilder, x: Expression, b: Located, panels: Panels) -> Buffer:
-    """Return the memory of packed panels, which an entry before all that follow fills."""
-    constant = isinstance(b.base, Stored) and builder.buffer(b.base).kind == "constant"
-    layout = f"{b.offset}/{panels.batch}/{panels.depth}/{panels.columns}/{panels.width}"
-    key = (b.base, layout) if constant else (x, "packed")
-    found = builder.buffers.get(key)
-    if found is None:
-        kind: BufferKind = "packed" if constant else "arena"
-        size = panels.item * count_of([n for n, _ in panels.batch])
-        found = builder.buffers[key] = builder.new_buffer(kind, panels.element, (), size=size)
-        entry = _packing(builder, x, b, panels, found)
-        (builder.setup if constant else builder.entries).append(entry)
-    return found
-
-
-def _packing(builder: PlanBuilder, x: Expression, b: Located, panels: Panels, target: Buffer) -> Entry:
-    """Return the entry that packs an operand."""
-    size = element_bytes(panels.element)
-    batch, depth, columns = panels.batch, panels.depth, panels.columns
-    packing = Packing(
-        panels.element, len(batch), panels.width, lanes_of(builder, panels.element),
-        next_column=columns[1] == 1, depth_axes=len(depth),
-    )  # fmt: skip
-    axes = [*batch, *depth, columns]
-    entry = Entry([], nodes=builder.origins.labels([x]))
-    arguments: list[Argument] = [n for n, _ in axes]
-    entry.writes, entry.axes = [target], len(arguments)
-    arguments += builder.pointer(b, panels.element, entry)
-    arguments += [stride * size for _, stride in axes]
-    entry.reaches.append(builder.reach(b, panels.element, axes))
-    builder.use(target, entry)
-    entry.choices.append((
-        None,
-        0,
-        packing,
-        [*arguments, BufferNumber(target), Offset(target, 0), panels.item],
-    ))
-    return entry
+    packed_scales(builder, contract, vectors)
+    return PackedOperand(found, panels.panel, _packed_strides(panels.item, batch, place.strides))
 
 
 def _packed_strides(item: Size, batch: Sequence[Size], strides: Sequence[Size]) -> list[Size]:
@@ -298,9 +255,3 @@ def _packed_strides(item: Size, batch: Sequence[Size], strides: Sequence[Size]) 
         found.append(0 if stride == 0 else step)
         step = step if stride == 0 else step * size
     return found[::-1]
-
-
-def panels_of(columns: Size, lanes: int) -> Size:
-    """Return how many panels columns fill."""
-    width = VECTORS * lanes
-    return (columns + (width - 1)) // width

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from sabir.compilation._inlining import is_inline
 from sabir.compilation._views import Copy, Located, broadcast_strides
 from sabir.compilation.kernels import (
     ANY,
@@ -132,6 +133,9 @@ class NestBuilder:
                 found = self._step(SizeArgument(x.element, len(self.found.arguments) - 1))
             case Count():
                 found = self._position(x)
+            case Map() if is_inline(x):
+                found = self._member(x)
+                self.group.inlined.append(x)
             case _:
                 return self._load(x)
         self.numbers[x] = found

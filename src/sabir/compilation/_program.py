@@ -65,6 +65,18 @@ class CompiledProgram:
         self._packed = packed_weights(plan.setup, executable.constants, self.keys, self._pack)
         self._read: list[Array] = []  # the constants that kernels read as they are
         self.table = self._new_table()
+        if prepared is not None:
+            self._release(prepared)
+
+    def _release(self, prepared: Prepared) -> None:
+        """Let go of folded constants that no kernel reads: it reads what they were computed from."""
+        plan, arrays = self.plan, prepared.constants
+        read = {slot for e in plan.entries if isinstance(e, Step) for slot in e.call.reads}
+        read |= {b.slot for b in (*plan.buffers, *(e.buffers[0] for e in plan.setup))}
+        read.update(self.executable.results)
+        for slot in arrays.keys() - read - prepared.program.constants.keys():
+            whole = arrays[slot]
+            arrays[slot] = np.broadcast_to(np.zeros((), whole.dtype), whole.shape)  # the shape alone
 
     @property
     def source(self) -> Prepared:

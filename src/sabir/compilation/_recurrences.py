@@ -7,8 +7,8 @@ from itertools import starmap
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation._groups import Group
-from sabir.compilation._matrices import Panels, lanes_of, packed_panels
 from sabir.compilation._nesting import NestBuilder, Nesting, Place, merged, nest_of
+from sabir.compilation._panels import Panels, lanes_of, packed_panels
 from sabir.compilation._plan import Argument, Buffer, BufferNumber, Entry, Offset, Turns, count_of
 from sabir.compilation._stages import Stage, leaves_of, stages_of
 from sabir.compilation._tiles import step_tiles

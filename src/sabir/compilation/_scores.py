@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.compilation._groups import Group
+from sabir.compilation._inlining import is_inline, read_by
 from sabir.compilation._views import operands_of
-from sabir.loops import Contract
+from sabir.loops import Contract, Expression
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sabir.compilation._grouping import Grouping
 
 
@@ -24,7 +27,9 @@ def scores_of(grouping: Grouping, x: Contract) -> Group | None:
     if rows.reduced != (x.a.rank - 1,) or grouping.views.locate(values).strides[-1] != 1:
         return None
     of = grouping.of
-    read = {o for m in rows.members for o in operands_of(m) if o in of and of[o] is not rows}
+    read = {
+        r for m in rows.members for o in operands_of(m) for r in read_by(o) if r in of and of[r] is not rows
+    }
     products = {of[o] for o in read if of[o].kind == "product" and o.shape == rows.space}
     if len(products) != 1:
         return None
@@ -32,7 +37,7 @@ def scores_of(grouping: Grouping, x: Contract) -> Group | None:
     if not all(map(_is_of_matrices, (x, product.members[0]))):
         return None
     inside = {*product.members, *rows.members}
-    if any(user not in inside and user is not x for m in inside for user in grouping.users.get(m, ())):
+    if any(user not in inside and user is not x for m in inside for user in _users(grouping, m)):
         return None
     if inside & set(grouping.outputs.values()) or product.space[:-2] != x.shape[:-2]:
         return None
@@ -43,8 +48,22 @@ def scores_of(grouping: Grouping, x: Contract) -> Group | None:
                  after=(product.after | rows.after) & ~(1 << product.number))  # fmt: skip
 
 
+def _users(grouping: Grouping, x: Expression) -> Iterator[object]:
+    """Yield what reads an expression, also after it was widened."""
+    for user in grouping.users.get(x, ()):
+        if isinstance(user, Expression) and user not in grouping.of and is_inline(user):
+            yield from _users(grouping, user)
+        else:
+            yield user
+
+
 def _is_of_matrices(x: object) -> bool:
-    return isinstance(x, Contract) and x.rows == x.depth == 1
+    return (
+        isinstance(x, Contract)
+        and x.rows == x.depth == 1
+        and x.a.element == x.b.element == x.element
+        and not x.scale
+    )
 
 
 def add_scores(grouping: Grouping, x: Contract, scores: Group) -> None:

@@ -6,8 +6,8 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
-from sabir.compilation._matrices import Panels, lanes_of, packed_panels
 from sabir.compilation._nesting import Place, merged, nest_of, nesting_of
+from sabir.compilation._panels import Panels, lanes_of, packed_panels
 from sabir.compilation._plan import BufferNumber, Entry, Offset, count_of
 from sabir.compilation.kernels import Sliding, element_bytes
 from sabir.loops import Slide
@@ -36,7 +36,7 @@ def add_windows(builder: PlanBuilder, group: Group) -> None:
     nesting.places.append(Place(located, slide.element, located.strides[:windows]))
     nesting = merged(nesting, fixed=1)
     nest = _nest(builder, nesting, slide)
-    entry = Entry([], nodes=builder.origins.labels(group.members))
+    entry = Entry([], nodes=builder.origins.labels([*group.members, *group.inlined]))
     weights = None if slide.weights is None else _weights(builder, slide, nest.lanes)
     sizes = slide.operand.shape
     entry.reaches.append(

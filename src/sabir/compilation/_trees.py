@@ -31,8 +31,7 @@ def group_trees(grouping: Grouping, x: Descend) -> None:
         grouping.assign(a)
     needed = grouping.need(a)
     grouping.operands[x] = a, x.nodes
-    group = grouping.start(x, x.shape)
-    group.kind = "trees"
+    group = grouping.start(x, x.shape, "trees")
     grouping.stored[x] = None
     grouping.depend(group, needed)
 

@@ -5,7 +5,9 @@ from sabir.loops._calls import LoweredSubgraph, Lowering, shape_of
 from sabir.loops._expressions import (
     ELEMENTS,
     FLOATS,
+    HALVES,
     INTEGERS,
+    NIBBLES,
     Best,
     Bound,
     Contract,
@@ -35,15 +37,17 @@ from sabir.loops._expressions import (
     Windows,
     operands_of,
 )
+from sabir.loops._integers import BYTES, contract_integers, convolve_integers, uniform
 from sabir.loops._operations import (
     ARITY,
     NotLowered,
+    Widened,
     apply,
     best,
     broadcast,
     cast,
+    check_computed,
     check_element,
-    contract,
     count,
     cumulate,
     cut,
@@ -52,6 +56,7 @@ from sabir.loops._operations import (
     known_sizes,
     mean,
     narrow,
+    nearest,
     number,
     order,
     pad,
@@ -66,16 +71,18 @@ from sabir.loops._operations import (
     tensor,
     where,
 )
+from sabir.loops._products import contract, convolve
 from sabir.loops._recurrences import Recurred, Steps
-from sabir.loops._windows import convolve, slide, windows
+from sabir.loops._windows import slide, windows
 
 __all__ = [
-    "ARITY", "ELEMENTS", "FLOATS", "INTEGERS", "Assumptions", "Best", "Bound", "Contract", "Count",
-    "Cumulate", "Descend", "Expand", "Expression", "Extent", "Join", "LoweredSubgraph", "Lowering", "Map",
-    "NotLowered", "Number", "Pad", "Permute", "Recur", "Recurred", "Reduce", "Reshape", "Scatter", "Size",
-    "Sizes", "Slice", "Slide", "State", "StepBody", "Steps", "Stored", "Take", "Windows", "apply",
-    "assuming", "best", "broadcast", "cast", "check_element", "contract", "convolve", "count", "cumulate",
-    "cut", "equal", "expand", "join", "known_sizes", "mean", "narrow", "number", "operands_of", "order",
-    "pad", "permute", "reduce", "reshape", "same_shape", "scatter", "shape_of", "sized", "slide",
-    "squeeze", "take", "tensor", "where", "windows",
+    "ARITY", "BYTES", "ELEMENTS", "FLOATS", "HALVES", "INTEGERS", "NIBBLES", "Assumptions", "Best",
+    "Bound", "Contract", "Count", "Cumulate", "Descend", "Expand", "Expression", "Extent", "Join",
+    "LoweredSubgraph", "Lowering", "Map", "NotLowered", "Number", "Pad", "Permute", "Recur", "Recurred",
+    "Reduce", "Reshape", "Scatter", "Size", "Sizes", "Slice", "Slide", "State", "StepBody", "Steps",
+    "Stored", "Take", "Widened", "Windows", "apply", "assuming", "best", "broadcast", "cast",
+    "check_computed", "check_element", "contract", "contract_integers", "convolve", "convolve_integers",
+    "count", "cumulate", "cut", "equal", "expand", "join", "known_sizes", "mean", "narrow", "nearest",
+    "number", "operands_of", "order", "pad", "permute", "reduce", "reshape", "same_shape", "scatter",
+    "shape_of", "sized", "slide", "squeeze", "take", "tensor", "uniform", "where", "windows",
 ]  # fmt: skip

@@ -1,4 +1,7 @@
-"""Equalities of sizes that a plan assumes: they hold for the feeds at hand, and each run is asked again."""
+"""What lowering keeps from call to call: assumptions about sizes, and expressions that calls share.
+
+Equalities of sizes that a plan assumes hold for the feeds at hand, and each run is asked again.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,9 @@ from typing import TYPE_CHECKING
 from sabir.ir import Expr
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Callable, Generator, Mapping
 
-    from sabir.loops._expressions import Size
+    from sabir.loops._expressions import Expression, Size
 
 
 class Assumptions:
@@ -20,6 +23,7 @@ class Assumptions:
     def __init__(self, sizes: Mapping[str, int]) -> None:
         self._sizes = sizes
         self.equal: dict[tuple[Size, Size], None] = {}
+        self.shared: dict[tuple[str, Expression], Expression] = {}
 
     def holds(self, m: Size, n: Size) -> bool:
         """Return whether two sizes are equal here, and assume it then."""
@@ -51,3 +55,14 @@ def equal(m: Size, n: Size) -> bool:
         return False
     assumptions = _ASSUMED.get()
     return assumptions is not None and assumptions.holds(m, n)
+
+
+def shared(name: str, x: Expression, make: Callable[[Expression], Expression]) -> Expression:
+    """Return what `make` makes of an expression: the same for all calls of a plan."""
+    assumptions = _ASSUMED.get()
+    if assumptions is None:
+        return make(x)
+    found = assumptions.shared.get((name, x))
+    if found is None:
+        found = assumptions.shared[name, x] = make(x)
+    return found

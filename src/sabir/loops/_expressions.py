@@ -20,7 +20,9 @@ Sizes: TypeAlias = tuple[Size, ...]
 
 INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 FLOATS = frozenset({"float", "double"})
-ELEMENTS = FLOATS | INTEGERS | {"bool"}  # the element types that kernels compute with
+HALVES = frozenset({"float16", "bfloat16"})  # kernels move them, and compute with them as float
+NIBBLES = frozenset({"int4", "uint4"})  # kernels move and convert them; in memory each has a byte
+ELEMENTS = FLOATS | HALVES | INTEGERS | NIBBLES | {"bool"}  # the element types that kernels know
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,19 +43,21 @@ class Expression:
     @property
     def is_float(self) -> bool:
         """Whether the elements are floating-point numbers."""
-        return self.element in FLOATS
+        return self.element in FLOATS or self.element in HALVES
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stored(Expression):
     """A tensor in memory: an operand of a node, by the slot of its value, or an `array` that a lowering made.
 
-    `known` has its contents where they are known before a run, symbolic ones too.
+    `known` has its contents where they are known before a run, symbolic ones too. `origin` is what a constant
+    was computed from, where that is smaller.
     """
 
     slot: int = 0
     known: Known | None = field(default=None, repr=False)
     array: Array | None = field(default=None, repr=False)
+    origin: Expression | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,13 +137,20 @@ class Best(Expression):
 class Contract(Expression):
     """Sums of products: `[..., rows..., depth...]` by `[..., depth..., N]`; the leading axes broadcast.
 
-    Matrix products have one axis of `rows` and one of `depth`; convolutions have several of both.
+    Matrix products have one axis of `rows` and one of `depth`; convolutions have several of both. A product
+    of floats may have a narrower `b`, of halves or 8-bit integers. One of integers has int32 elements, which
+    wrap around: `a` is of uint8, and `zero`, one number, is subtracted from its elements; `b` is of 8-bit
+    integers. In both, uint8 in `b` means the number less 128. With `scale`, `[depth..., N]` whose last axis
+    of the depth has size 1, the elements of `b`, less `less` of the same shape, are multiplied by it.
     """
 
     a: Expression = field(default_factory=lambda: Number("float", ()))
     b: Expression = field(default_factory=lambda: Number("float", ()))
     rows: int = 1
     depth: int = 1
+    zero: Expression | None = None
+    scale: Expression | None = None
+    less: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -342,7 +353,7 @@ def operands_of(x: Expression) -> tuple[Expression, ...]:
         case Join():
             return x.parts
         case Contract():
-            return (x.a, x.b)
+            return tuple(o for o in (x.a, x.b, x.zero, x.scale, x.less) if o is not None)
         case Take():
             return (x.operand, x.indices)
         case Scatter():

@@ -10,8 +10,9 @@ from sabir.ir import Expr, lower_bound, product
 from sabir.loops._assumptions import equal
 from sabir.loops._expressions import (
     ELEMENTS,
+    HALVES,
+    NIBBLES,
     Best,
-    Contract,
     Count,
     Cumulate,
     Expand,
@@ -39,19 +40,24 @@ if TYPE_CHECKING:
 _UNARY = """
     neg abs sign not bitwise_not isnan isinf_pos isinf_neg floor ceil round trunc exp exp2 expm1 log log2
     log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sigmoid
-    softplus cast order
+    softplus cast nearest order
 """
 _BINARY = """
     add sub mul div min max mod fmod pow eq ne lt le gt ge and or xor bitwise_and bitwise_or bitwise_xor
     shl shr
 """
 ARITY = dict.fromkeys(_UNARY.split(), 1) | dict.fromkeys(_BINARY.split(), 2) | {"where": 3, "fma": 3}
+_NARROW = frozenset({"int8", "uint8", "int16", "uint16", "float16", "bfloat16"})
 _NEUTRAL = {"sum": 0, "prod": 1}
 _TRUTHS = frozenset(["eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf_pos", "isinf_neg"])
 
 
 class NotLowered(SabirError):
     """No kernel expresses this call; the message says why. The call is evaluated instead."""
+
+
+class Widened(NotLowered):
+    """Kernels compute with the operands only as float: the call is lowered again with such."""
 
 
 def number(element: str, value: float) -> Number:
@@ -82,7 +88,7 @@ def apply(op: str, *operands: Expression | float) -> Expression:
     of = typed[-1].element  # the first operand of `where` is its condition
     given = [x if isinstance(x, Expression) else number(of, x) for x in operands]
     for x in given:
-        check_element(x.element)
+        (check_element if op == "where" else check_computed)(x.element)
     shape: Sizes = ()
     for x in given:
         shape = broadcast(shape, x.shape)
@@ -90,9 +96,18 @@ def apply(op: str, *operands: Expression | float) -> Expression:
 
 
 def check_element(element: str) -> None:
-    """Raise NotLowered for an element type that kernels do not compute with."""
+    """Raise NotLowered for an element type that kernels do not know."""
     if element not in ELEMENTS:
         raise NotLowered(f"kernels do not compute with {element} yet")
+
+
+def check_computed(element: str) -> None:
+    """Raise NotLowered for an element type that kernels do not compute with; Widened, if they do as float."""
+    check_element(element)
+    if element in NIBBLES:
+        raise NotLowered(f"kernels do not compute with {element} yet")
+    if element in HALVES:
+        raise Widened(f"kernels compute with {element} as float")
 
 
 def cast(x: Expression, element: str) -> Expression:
@@ -105,6 +120,11 @@ def order(x: Expression) -> Expression:
     """Return unsigned integers in the order of floats: -0 equals 0, and NaN is the largest of all."""
     check_element(x.element)
     return Map("uint32" if x.element == "float" else "uint64", x.shape, "order", (x,))
+
+
+def nearest(x: Expression) -> Expression:
+    """Return the nearest integers, ties to even, of floats whose magnitude is below 2**22, as int32."""
+    return Map("int32", x.shape, "nearest", (x,))
 
 
 def where(condition: Expression, a: Expression | float, b: Expression | float) -> Expression:
@@ -139,7 +159,7 @@ def _common(m: Size, n: Size) -> Size:
 
 def reduce(op: str, x: Expression, axes: Iterable[int], *, last: bool = False) -> Expression:
     """Return the reduction over some axes, which stay with size 1; over axes of size 1 it is `x` itself."""
-    check_element(x.element)
+    check_computed(x.element)
     found = tuple(sorted({axis % x.rank for axis in axes}))
     if all(x.shape[axis] == 1 for axis in found):
         return expand(number("int64", 0), x.shape) if op in {"argmax", "argmin"} else x
@@ -152,7 +172,7 @@ def cumulate(
     op: str, x: Expression, axis: int, *, exclusive: bool = False, reverse: bool = False
 ) -> Expression:
     """Return the running `sum` or `prod` along an axis."""
-    check_element(x.element)
+    check_computed(x.element)
     axis %= x.rank
     if x.shape[axis] == 1:
         return expand(number(x.element, _NEUTRAL[op]), x.shape) if exclusive else x
@@ -164,7 +184,7 @@ def best(x: Expression, axis: int, count: Size, *, largest: bool) -> Expression:
 
     An axis with fewer elements is an error of the run.
     """
-    check_element(x.element)
+    check_computed(x.element)
     axis %= x.rank
     shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
     if x.shape[axis] == 1 and count in {0, 1}:
@@ -183,18 +203,6 @@ def sized(element: str, size: Size | None) -> Expression:
     if size is None:
         raise NotLowered("a size is too large, or unknown")
     return number(element, size) if isinstance(size, int) else Extent(element, (), size)
-
-
-def contract(a: Expression, b: Expression) -> Expression:
-    """Return the matrix products of two tensors of rank 2 or more."""
-    if a.element not in {"float", "double"} or a.element != b.element:
-        raise NotLowered(f"products of {a.element} have no kernel yet")
-    if not equal(a.shape[-1], b.shape[-2]):  # a kernel would read past the end
-        raise NotLowered(f"whether the sizes {a.shape[-1]} and {b.shape[-2]} are equal is open")
-    if b.rank == 2 and a.rank > 2:  # ruff: ignore[magic-value-comparison]  matrices
-        return Contract(a.element, (*a.shape[:-1], b.shape[-1]), a, b, a.rank - 1)
-    batch = broadcast(a.shape[:-2], b.shape[:-2])
-    return Contract(a.element, (*batch, a.shape[-2], b.shape[-1]), a, b)
 
 
 # ---------------------------------------------------------------- views
@@ -254,7 +262,22 @@ def narrow(x: Expression, axis: int, start: Size, size: Size) -> Expression:
 def take(x: Expression, indices: Expression, axis: int) -> Expression:
     """Return the tensor at some indices along an axis."""
     axis %= x.rank
-    return Take(x.element, (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x, indices, axis)
+    shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
+    if isinstance(x, Map) and _is_widened(
+        x
+    ):  # of what is stored in fewer bytes, only what is taken is widened
+        first, *others = x.operands
+        return Map(x.element, shape, x.op, (take(first, indices, axis), *others))
+    return Take(x.element, shape, x, indices, axis)
+
+
+def _is_widened(x: Expression) -> bool:
+    """Return whether an expression is a narrow tensor as floats, less one number and times another."""
+    if not isinstance(x, Map) or x.operands[0].shape != x.shape:
+        return False
+    if x.op == "cast":
+        return x.operands[0].element in _NARROW
+    return x.op in {"sub", "mul"} and x.operands[1].rank == 0 and _is_widened(x.operands[0])
 
 
 def scatter(x: Expression, indices: Expression, updates: Expression, axis: int, op: str = "") -> Expression:
@@ -262,7 +285,7 @@ def scatter(x: Expression, indices: Expression, updates: Expression, axis: int, 
 
     Raises NotLowered where it is open whether there are as many updates as indices.
     """
-    check_element(x.element)
+    (check_computed if op else check_element)(x.element)
     axis %= x.rank
     if indices.shape != updates.shape or len(updates.shape) != x.rank:
         raise NotLowered("whether there is one update for each index is open")

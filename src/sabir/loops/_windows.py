@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.loops._assumptions import equal
-from sabir.loops._expressions import FLOATS, Contract, Expression, Slide, Windows
-from sabir.loops._operations import NotLowered, broadcast, check_element
+from sabir.loops._expressions import FLOATS, Expression, Slide, Windows
+from sabir.loops._operations import NotLowered, check_computed, check_element
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,25 +35,10 @@ def slide(op: str, x: Expression, taps: int, weights: Expression | None = None) 
 
     The axes of the weights are the last ones of the windows. Raises NotLowered where their sizes may differ.
     """
-    check_element(x.element)
+    check_computed(x.element)
     if weights is not None:
         if x.element not in FLOATS or weights.element != x.element:
             raise NotLowered(f"sums of products of {x.element} have no kernel yet")
         if not all(map(equal, weights.shape, x.shape[x.rank - weights.rank :])):
             raise NotLowered("whether the weights fit the windows is open")
     return Slide(x.element, x.shape[: x.rank - taps], op, x, weights, taps)
-
-
-def convolve(a: Expression, b: Expression, rows: int, depth: int) -> Expression:
-    """Return `[..., rows..., depth...]` by `[..., depth..., N]`: sums of products over all axes of the depth.
-
-    The leading axes broadcast. Raises NotLowered for elements that are no floats, and for sizes that may
-    differ.
-    """
-    if a.element not in FLOATS or a.element != b.element:
-        raise NotLowered(f"products of {a.element} have no kernel yet")
-    if not all(map(equal, a.shape[a.rank - depth :], b.shape[-1 - depth : -1])):
-        raise NotLowered("whether the sizes of the operands are equal is open")
-    batch = broadcast(a.shape[: a.rank - depth - rows], b.shape[: b.rank - depth - 1])
-    between = a.shape[a.rank - depth - rows : a.rank - depth]
-    return Contract(a.element, (*batch, *between, b.shape[-1]), a, b, rows, depth)

@@ -22,6 +22,8 @@ def edges(dtype):
         near = [v for v in near if info.min <= v <= info.max]
         some = random.integers(info.min, info.max, 2000, dtype, endpoint=True)
         return np.concatenate([np.array(near, dtype), some, some >> dtype.type(info.bits // 2)])
+    if element(dtype).is_integer:  # of 4 bits, whose kind numpy does not know
+        return np.arange(16).astype(np.uint8).view(dtype)
     bits = np.dtype(f"u{dtype.itemsize}")
     anything = random.integers(0, np.iinfo(bits).max, 4000, bits, endpoint=True).view(dtype)
     with np.errstate(over="ignore"):
@@ -50,6 +52,8 @@ def test_casts(source):
         for target, result in zip(SCALARS, results, strict=True):
             right = exact[target]
             y = result.view(right.dtype)
+            if target in {"bfloat16", "int4", "uint4"}:  # numpy does not know their kind
+                y, right = y.astype(np.float32), right.astype(np.float32)
             wrong = y != right
             if y.dtype.kind == "f":
                 wrong |= np.signbit(y) != np.signbit(right)

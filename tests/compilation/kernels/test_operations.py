@@ -129,9 +129,23 @@ def test_choices():
             assert kernel(condition, a, b)[0].tolist() == [1, 5, 3]
 
 
+def test_nearest_integers():
+    """The result is int32, and ties go to even."""
+    random = np.random.default_rng(4)
+    ties = np.arange(-3000, 3000) / 2
+    x = np.concatenate([ties, np.nextafter(ties, 9e9), random.uniform(-(2.0**22), 2.0**22, 5000)]).astype(
+        np.float32
+    )
+    x = x[np.abs(x) < 2**22]
+    for where, kernel in kernels(["nearest"], ["float"]):
+        (result,) = kernel(x)
+        np.testing.assert_array_equal(result.view(np.int32), np.rint(x).astype(np.int32), where)
+
+
 def test_every_operation_has_a_test():
     unsigned = {f"{name}_u" for name in UNSIGNED | {"sign"}}
     here = {
+        "nearest",
         *OF_INTEGERS,
         *ONE_INTEGER,
         *ONE_FLOAT,

@@ -38,14 +38,15 @@ from sabir.compilation.kernels._recurrence import (
 from sabir.compilation.kernels._scattering import Scattering, scattering_text
 from sabir.compilation.kernels._selection import Selection, record_bytes, selection_text
 from sabir.compilation.kernels._sliding import Sliding, sliding_text
+from sabir.compilation.kernels._terms import Groups
 from sabir.compilation.kernels._transposes import can_transpose
 
 __all__ = [
     "ANY", "LANES", "NEXT", "SHORT", "STILL", "WALK", "Access", "Accumulated", "Apply", "Attention",
-    "Constant", "Cumulation", "Descent", "Fold", "Layout", "Load", "Nest", "Packing", "Position",
-    "Product", "ProductLayout", "Recurrence", "Scattering", "Selection", "SizeArgument", "Sliding",
-    "StateAccess", "Step", "StepStage", "Stride", "TakeStep", "attention_text", "can_transpose",
-    "cumulation_text", "descent_text", "element_bytes", "memory_test_text", "multiply_test_text",
-    "nest_text", "packing_text", "passes_of", "product_text", "record_bytes", "recurrence_text",
-    "scattering_text", "selection_text", "sliding_text",
+    "Constant", "Cumulation", "Descent", "Fold", "Groups", "Layout", "Load", "Nest", "Packing",
+    "Position", "Product", "ProductLayout", "Recurrence", "Scattering", "Selection", "SizeArgument",
+    "Sliding", "StateAccess", "Step", "StepStage", "Stride", "TakeStep", "attention_text",
+    "can_transpose", "cumulation_text", "descent_text", "element_bytes", "memory_test_text",
+    "multiply_test_text", "nest_text", "packing_text", "passes_of", "product_text", "record_bytes",
+    "recurrence_text", "scattering_text", "selection_text", "sliding_text",
 ]  # fmt: skip

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from sabir.compilation.kernels._casts import SCALARS, cast
 from sabir.compilation.kernels._emitter import INDEX, POINTER, Kind, Register
 from sabir.compilation.kernels._functions import FUNCTIONS
@@ -22,6 +24,7 @@ from sabir.compilation.kernels._nest import (
     SizeArgument,
     Take,
 )
+from sabir.elements import BFLOAT16
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,6 +38,13 @@ ERRORS = 0  # the buffer with the counter of indices that lie outside of their a
 def kind_of(element: str, lanes: int = 1) -> Kind:
     """Return the type of an element in registers; a bool is i1 there, and a byte in memory."""
     return Kind(SCALARS[element], lanes)
+
+
+def constant_of(e: Emitter, element: str, number: float) -> Register:
+    """Return a number of an element type."""
+    if element == "bfloat16":
+        number = int(np.array(number, BFLOAT16.dtype).view(np.uint16))
+    return e.constant(kind_of(element), number)
 
 
 def function_of(op: str, element: str) -> Callable[..., Register]:
@@ -196,6 +206,21 @@ class Body:
             found = point.values[number] = self._emit(number, step, at)
         return found
 
+    def fixed(self) -> Point:
+        """Emit what varies along no axis, for all points of the loops to come."""
+        nest, point = self.nest, Point([self.e.index(0)] * self.nest.axes)
+        for number, step in enumerate(nest.steps):
+            match step:
+                case Load():
+                    still = all(stride == STILL for stride in nest.accesses[step.access].strides)
+                case Apply():
+                    still = all(o in point.values for o in step.operands)
+                case _:
+                    still = isinstance(step, (Constant, SizeArgument))
+            if still:
+                self.value(number, point)
+        return point
+
     def wide(self, number: int, point: Point) -> Register:
         """Emit a step in all lanes of a point."""
         return self.e.splat(self.value(number, point), point.lanes)
@@ -206,7 +231,7 @@ class Body:
             case Load():
                 return self.read(step.access, point)
             case Constant():
-                return e.constant(kind_of(step.element), step.number)
+                return constant_of(e, step.element, step.number)
             case SizeArgument():
                 return cast(e, e.argument(self.layout.sizes + step.place), "int64", step.element)
             case Position():

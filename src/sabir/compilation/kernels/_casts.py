@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.compilation.kernels._lanes import Lanes, where
+from sabir.compilation.kernels._lanes import FLOAT, Lanes, where
 
 if TYPE_CHECKING:
     from sabir.compilation.kernels._emitter import Emitter, Register
@@ -17,6 +17,9 @@ SCALARS = {
     "float": "float",
     "double": "double",
     "float16": "half",
+    "bfloat16": "i16",
+    "int4": "i8",
+    "uint4": "i8",
     "bool": "i1",
     **{f"{sign}int{bits}": f"i{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
 }
@@ -31,6 +34,15 @@ def _cast(x: Lanes, source: str, target: str) -> Lanes:
     scalar = SCALARS[target]
     if source == target:
         return x
+    if source in _NIBBLES:
+        return _cast((x ^ _SIGN) - _SIGN if source == "int4" else x, _NIBBLES[source], target)
+    if target in _NIBBLES:
+        return _cast(x, source, _NIBBLES[target]) & _LOW
+    if source == "bfloat16":  # the upper half of a float
+        wide = (_resized(x, "i32", unsigned=True) << _BRAIN).floats(FLOAT)
+        return _cast(wide, "float", target)
+    if target == "bfloat16":
+        return _brain(x if source == "float" else _cast(x, source, "float"))
     if target == "bool":
         return x.differs(0)
     if x.kind.is_float:
@@ -43,6 +55,18 @@ def _cast(x: Lanes, source: str, target: str) -> Lanes:
     return _resized(x, scalar, unsigned=unsigned)
 
 
+def _brain(x: Lanes) -> Lanes:
+    """Return floats rounded to their upper half, ties to even; NaN keeps its sign."""
+    bits = x.bits
+    odd = bits.unsigned_shift(_BRAIN) & 1
+    near = (bits + odd + ((1 << _BRAIN - 1) - 1)).unsigned_shift(_BRAIN)
+    quiet = bits.unsigned_shift(_BRAIN) & 0x8000 | 0x7FC0
+    return _resized(where(x.is_nan, quiet, near), "i16")
+
+
+_NIBBLES = {"int4": "int8", "uint4": "uint8"}
+_SIGN, _LOW = 8, 15  # of four bits: the sign, and all
+_BRAIN = 16  # bits by which bfloat16 is shorter than float
 _FLOATS = ("half", "float", "double")  # by size
 
 

@@ -83,3 +83,8 @@ def shift(op: str) -> Callable[[Lanes, Lanes], Lanes]:
 def rounding(name: str) -> Callable[[Lanes], Lanes]:
     """Return a rounding of floats to integers; integers stay."""
     return lambda x: x.intrinsic(name) if x.kind.is_float else x
+
+
+def nearest(x: Lanes) -> Lanes:
+    """Return the integers nearest to floats below 2**22, ties to even, as int32."""
+    return (x + x.format.magic).bits - x.format.pattern(x.format.magic)

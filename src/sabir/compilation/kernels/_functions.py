@@ -37,6 +37,7 @@ _UNARY: dict[str, Callable[[Lanes], Lanes]] = {
     "ceil": _elementary.rounding("ceil"),
     "trunc": _elementary.rounding("trunc"),
     "round": _elementary.rounding("roundeven"),
+    "nearest": _elementary.nearest,
     "sqrt": lambda x: x.sqrt,
     "rsqrt": lambda x: 1.0 / x.sqrt,
     "reciprocal": lambda x: 1.0 / x,

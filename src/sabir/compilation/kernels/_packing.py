@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sabir.compilation.kernels._body import element_bytes, kind_of, pointer_at
-from sabir.compilation.kernels._emitter import INDEX, Emitter, Kind, Register
-from sabir.compilation.kernels._jobs import lanes_before, product_of
+from sabir.compilation.kernels._casts import cast
+from sabir.compilation.kernels._emitter import INDEX, Emitter, Kind, Register, Variable
+from sabir.compilation.kernels._jobs import digits, lanes_before, product_of
+
+if TYPE_CHECKING:
+    from sabir.compilation.kernels._terms import Groups
 
 
 @dataclass(frozen=True, slots=True)
 class Packing:
     """The copy of matrices `[batch..., k..., n]` into panels; with `next_column` columns lie side by side.
 
-    `depth_axes` are the axes of `k`.
+    `depth_axes` are the axes of `k`. Integers of 8 bits become groups of neighbours along the last `run` of
+    these as one, filled up with zeros, after the sums of the columns; uint8 becomes int8, 128 less.
     """
 
     element: str
@@ -23,10 +29,13 @@ class Packing:
     lanes: int
     next_column: bool
     depth_axes: int = 1
+    group: Groups = 1
+    run: int = 1
 
     def __str__(self) -> str:
         order = "rows" if self.next_column else "columns"
         depth = f" depth {self.depth_axes}" if self.depth_axes > 1 else ""
+        depth += f" groups of {self.group} along {self.run}" if self.group > 1 else ""
         panels = f"width {self.width} lanes {self.lanes} batch {self.batch}{depth}"
         return f"pack {self.element} {panels} from {order}"
 
@@ -37,7 +46,7 @@ def packing_text(packing: Packing) -> str:
     Arguments: the sizes of the batch axes, of `k`, `n`; source buffer and offset, its strides in bytes along
     the batch axes, `k` and `n`; target buffer and offset, the bytes of a batch item of the target.
     """
-    return _PackingEmission(packing).text()
+    return (_PackingEmission(packing) if packing.group == 1 else _GroupEmission(packing)).text()
 
 
 class _PackingEmission:
@@ -54,7 +63,6 @@ class _PackingEmission:
         self.across = e.argument(place + count + depth)
         self.target = pointer_at(e, place + count + depth + 1)
         self.item = e.argument(place + count + depth + 3)
-        self.depth = product_of(e, self.depths)
         self.element_bytes = element_bytes(packing.element)
 
     def text(self) -> str:
@@ -68,7 +76,7 @@ class _PackingEmission:
         with e.loop(low, high) as job:
             panel, batch = e.binary("urem", job, panels), e.binary("udiv", job, panels)
             to = e.offset(self.target, e.mul(batch, self.item))
-            to = e.offset(to, e.mul(e.mul(panel, width * self.element_bytes), self.depth))
+            to = e.offset(to, e.mul(panel, e.binary("udiv", self.item, panels)))
             self._panel(self._matrix(batch), e.mul(panel, width), to)
         return e.text()
 
@@ -90,8 +98,20 @@ class _PackingEmission:
                 k = e.add(e.mul(k, size), place) if number else place
             line = e.offset(to, e.mul(k, packing.width * self.element_bytes))
             for v in range(0, packing.width, packing.lanes):
-                x = self._vector(row, e.add(column, v))
-                e.store(x, e.offset(line, e.index(v * self.element_bytes)), align=64)
+                x = self._turned(self._vector(row, e.add(column, v)))
+                e.store(
+                    x,
+                    e.offset(line, e.index(v * self.element_bytes)),
+                    align=self.packing.lanes * self.element_bytes,
+                )
+
+    def _turned(self, x: Register) -> Register:
+        """Return uint8 as int8, 128 less, and integers of 4 bits as int8; others stay."""
+        if self.packing.element in {"int4", "uint4"}:
+            return cast(self.e, x, self.packing.element, "int8")
+        if self.packing.element != "uint8":
+            return x
+        return self.e.binary("xor", x, self.e.constant(x.kind, 1 << 7))
 
     def _vector(self, row: Register, column: Register) -> Register:
         """Return some columns of a row; those past the end are 0."""
@@ -104,3 +124,60 @@ class _PackingEmission:
         steps = Register(f"<{', '.join(f'i64 {n}' for n in range(lanes))}>", INDEX._replace(lanes=lanes))
         offsets = e.binary("mul", e.splat(self.across, lanes), steps)
         return e.gather(e.value(Kind("ptr", lanes), f"getelementptr i8, {start}, {offsets}"), kind, mask)
+
+
+class _GroupEmission(_PackingEmission):
+    """Packs integers of 8 bits in groups."""
+
+    def _panel(self, matrix: Register, column: Register, to: Register) -> None:
+        e, packing = self.e, self.packing
+        outer = packing.depth_axes - packing.run
+        sizes = self.depths[outer:]
+        steps = e.binary("udiv", e.add(product_of(e, sizes), packing.group - 1), e.index(packing.group))
+        zero = e.constant(Kind("i32", packing.lanes), 0)
+        sums = [e.variable(zero) for _ in range(0, packing.width, packing.lanes)]
+        lines = e.offset(to, e.index(4 * packing.width))
+        with contextlib.ExitStack() as loops:
+            row, k = matrix, e.index(0)
+            for number in range(outer):
+                place = loops.enter_context(e.loop(e.index(0), self.depths[number]))
+                row = e.offset(row, e.mul(place, self.down[number]))
+                k = e.add(e.mul(k, self.depths[number]), place) if number else place
+            step = loops.enter_context(e.loop(e.index(0), steps))
+            first = e.mul(step, packing.group)
+            rows = [self._row(row, e.add(first, j), sizes) for j in range(packing.group)]
+            line = e.offset(lines, e.mul(e.add(e.mul(k, steps), step), packing.width * packing.group))
+            self._store(rows, column, sums, line)
+        for v, total in enumerate(sums):
+            e.store(e.get(total), e.offset(to, e.index(v * packing.lanes * 4)), align=4)
+
+    def _store(
+        self, rows: list[tuple[Register, Register]], column: Register, sums: list[Variable], line: Register
+    ) -> None:
+        """Emit the groups of all columns of a panel."""
+        e, packing = self.e, self.packing
+        for v, total in enumerate(sums):
+            x = self._group(rows, e.add(column, v * packing.lanes), total)
+            e.store(x, e.offset(line, e.index(v * packing.lanes * packing.group)), align=1)
+
+    def _row(self, base: Register, k: Register, sizes: list[Register]) -> tuple[Register, Register]:
+        """Return where the elements of a place of the run are, else of the last, and whether it is one."""
+        e, count = self.e, product_of(self.e, sizes)
+        inside = e.compare("icmp slt", k, count)
+        places = digits(e, e.least(k, e.add(count, -1)), sizes)
+        for place, stride in zip(places, self.down[len(self.down) - len(sizes) :], strict=True):
+            base = e.offset(base, e.mul(place, stride))
+        return base, inside
+
+    def _group(self, rows: list[tuple[Register, Register]], column: Register, total: Variable) -> Register:
+        """Return some columns of the rows of a group, and add them to the sums of the columns."""
+        e, lanes = self.e, self.packing.lanes
+        wide = Kind(f"i{8 * self.packing.group}", lanes)
+        found = e.constant(wide, 0)
+        for j, (row, inside) in enumerate(rows):
+            x = self._turned(self._vector(row, column))
+            x = e.select(e.splat(inside, lanes), x, e.constant(x.kind, 0))
+            e.assign(total, e.binary("add", e.get(total), e.convert("sext", x, "i32")))
+            part = e.binary("shl", e.convert("zext", x, wide.scalar), e.constant(wide, 8 * j))
+            found = e.binary("or", found, part)
+        return found

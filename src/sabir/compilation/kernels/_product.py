@@ -6,23 +6,28 @@ offset serves a whole tile.
 
 `b` lies in panels: `[panel][k][width]`, the columns of the last one filled up with zeros. Every sum runs over
 `k` in order in one accumulator, so that a row has the same bits whatever tile, batch or thread computes it.
+Those of integers hold groups of neighbours along `k`, `[panel][k / group][width][group]`, after the sums of
+their columns: the zero point of `a` times these is where a sum begins.
 """
 
 from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from sabir.compilation.kernels._body import Body, Point, element_bytes, kind_of
-from sabir.compilation.kernels._emitter import Emitter, Kind, Register, Variable
-from sabir.compilation.kernels._jobs import digits, lanes_before, product_of
-from sabir.compilation.kernels._nest import Accumulated, Apply, Nest
+from sabir.compilation.kernels._body import Body, element_bytes, kind_of
+from sabir.compilation.kernels._casts import cast
+from sabir.compilation.kernels._emitter import Emitter, Register, Variable
+from sabir.compilation.kernels._epilogue import Epilogue, Job
+from sabir.compilation.kernels._jobs import digits, product_of
+from sabir.compilation.kernels._scales import Parameters
+from sabir.compilation.kernels._terms import Floats, Groups, Integers
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-_UNROLLED = 6  # steps of an epilogue that is emitted for each vector of a tile
+    from sabir.compilation.kernels._nest import Nest
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,11 @@ class Product:
     these are computed: weights come from memory. A `blocked` one computes all rows of a job for each index of
     the first axis of `k` before the next: panels that the cache does not hold are read once for all of them.
     The sums wait in scratch memory. In a `whole` one the columns fill all panels.
+
+    One of integers adds `group` products at a time; it is `ragged` where groups may not fill the last axis of
+    `k`. `zero` is the element type of the zero point of `a`, if it has one. The panels of one of floats may
+    hold `narrow` numbers; those of a `scaled` one are multiplied by other panels, which hold one line for
+    each index of the first axis of `k`, less those of the element type `less`.
     """
 
     nest: Nest
@@ -46,6 +56,12 @@ class Product:
     depth_axes: int = 1
     blocked: bool = False
     whole: bool = False
+    group: Groups = 1
+    ragged: bool = False
+    zero: str = ""
+    narrow: str = ""
+    scaled: bool = False
+    less: str = ""
 
     @property
     def batch(self) -> int:
@@ -61,6 +77,11 @@ class Product:
         tile = f"tile {self.rows}x{self.panels}x{self.vectors}{' prefetch' if self.prefetch else ''}"
         axes = f" rows {self.row_axes} depth {self.depth_axes}{' blocked' if self.blocked else ''}"
         axes = axes if self.is_windowed else ""
+        axes += f" by {self.narrow}" if self.narrow else ""
+        axes += f" scaled{f' less {self.less}' if self.less else ''}" if self.scaled else ""
+        if self.group > 1:
+            axes += f" groups of {self.group}{' ragged' if self.ragged else ''}"
+            axes += f" zero point {self.zero}" if self.zero else ""
         return f"product {self.element} {tile}{axes}{' whole' if self.whole else ''}\n{self.nest}"
 
     @property
@@ -74,7 +95,8 @@ class ProductLayout:
 
     `a` and `b`: buffer and offset, then the strides of the axes of rows of `a` in bytes, the bytes of a panel
     of `b`, the sizes of the axes of `k`, the strides of `a` along all of them but the last, the rows of a
-    job, and the strides of the batch axes of `a` and of `b`, in bytes.
+    job, and the strides of the batch axes of `a` and of `b`, in bytes; then buffer and offset of the zero
+    point, if there is one, and of the panels of scales, and of what is subtracted, with the bytes of each.
     """
 
     def __init__(self, product: Product, nest_count: int) -> None:
@@ -86,21 +108,15 @@ class ProductLayout:
         self.job_rows = self.depth_strides + product.depth_axes - 1
         self.a_batch = self.job_rows + 1
         self.b_batch = self.a_batch + product.batch
-        self.count = self.b_batch + product.batch
+        self.zero = self.b_batch + product.batch
+        self.scale = self.zero + (2 if product.zero else 0)
+        self.less = self.scale + (3 if product.scaled else 0)
+        self.count = self.less + (3 if product.less else 0)
 
 
 def product_text(product: Product) -> str:
     """Return the LLVM module of a product's kernel."""
     return _Emission(product).text()
-
-
-class _Job(NamedTuple):
-    """The rows `first` to `last` of an item of the batch, and the first of the columns."""
-
-    batch: list[Register]
-    first: Register
-    last: Register
-    column: Register
 
 
 class _Emission:
@@ -117,12 +133,36 @@ class _Emission:
         if product.blocked:
             self.blocks, self.block_stride = self.depths.pop(0), self.depth_strides.pop(0)
             self.last_block = e.add(self.blocks, -1)
-        self.depth = product_of(e, self.depths)
+        lanes = product.nest.lanes
+        whole = product.group > 1
+        self.terms = (
+            Integers(e, product.group, lanes)
+            if whole
+            else Floats(e, product.element, product.narrow or product.element, lanes)
+        )
+        self.steps_inside = self._groups_of(self.depths[-1])
+        self.steps = product_of(e, [*self.depths[:-1], self.steps_inside])
+        self.head = 4 * product.width if whole else 0  # bytes of the sums of columns
         self.vectors = product.panels * product.vectors
         self.batch_sizes = self.body.sizes[: product.batch]
         self.row_sizes, self.columns = self.body.sizes[product.batch : -1], self.body.sizes[-1]
         self.row_count = product_of(e, self.row_sizes)
-        self.vector = kind_of(product.element, product.nest.lanes)
+        self.vector = kind_of(product.element, lanes)
+        self.less = self._zero() if product.zero else None
+        self.parameters = Parameters(self.body, product, self.layout) if product.scaled else None
+        self.epilogue = Epilogue(self.body, product, self.columns)
+
+    def _groups_of(self, count: Register) -> Register:
+        """Return how many groups hold so many elements."""
+        e, group = self.e, self.product.group
+        return count if group == 1 else e.binary("udiv", e.add(count, group - 1), e.index(group))
+
+    def _zero(self) -> Register:
+        """Return the zero point of `a` less than 0, in every lane."""
+        e, element = self.e, self.product.zero
+        address = self.body.pointer(self.layout.zero)
+        x = cast(e, e.load(address, kind_of(element)), element, "int32")
+        return e.splat(e.binary("sub", e.constant(x.kind, 0), x), self.product.nest.lanes)
 
     def text(self) -> str:
         e, product = self.e, self.product
@@ -173,19 +213,21 @@ class _Emission:
         panel = e.mul(group, product.panels)
         start = e.offset(b, e.mul(panel, self.panel_bytes))
         bases = [e.offset(start, e.mul(self.panel_bytes, p)) for p in range(product.panels)]
-        job = _Job(indices, first, last, e.mul(panel, product.width))
+        if self.parameters is not None:
+            self.parameters.begin(panel)
+        job = Job(indices, first, last, e.mul(panel, product.width))
         if not product.blocked:
             ahead = e.offset(start, e.mul(self.panel_bytes, product.panels)) if product.prefetch else None
             self._tiles(job, a, bases, ahead, None)
             return
         with e.loop(e.index(0), self.blocks) as block:
-            bytes_ = e.mul(self.depth, product.width * element_bytes(product.element))
+            bytes_ = e.mul(self.steps, product.width * self.terms.lane_bytes)
             here = e.offset(start, e.mul(block, bytes_))
             a = e.offset(a, e.mul(block, self.block_stride))
             self._tiles(job, a, [here], e.offset(here, bytes_), block)
 
     def _tiles(
-        self, job: _Job, a: Register, bases: Sequence[Register], ahead: Register | None,
+        self, job: Job, a: Register, bases: Sequence[Register], ahead: Register | None,
         block: Register | None,
     ) -> None:  # fmt: skip
         """Emit the tiles of a job for all of `k`, or for a block of it."""
@@ -195,17 +237,30 @@ class _Emission:
             number = e.binary("udiv", e.binary("sub", row, job.first), e.index(product.rows))
             places = self._places(row, job.last)
             rows = [self._row(a, place) for place in places]
-            zero = e.constant(self.vector, 0)
-            sums = [[e.variable(zero) for _ in range(self.vectors)] for _ in rows]
+            begin = self._begin(bases)
+            sums = [[e.variable(x) for x in begin] for _ in rows]
             prefetching = self._prefetching(ahead, number, lines)
             if block is None:
                 self._add(sums, rows, bases, prefetching)
-                self._epilogue(job, row, sums, places)
+                self.epilogue.emit(job, row, sums, places)
             else:
                 with self._waiting(number, sums, block):
                     self._add(sums, rows, bases, prefetching)
                 with e.when(e.compare("icmp eq", block, self.last_block)):
-                    self._epilogue(job, row, sums, places)
+                    self.epilogue.emit(job, row, sums, places)
+
+    def _begin(self, bases: Sequence[Register]) -> list[Register]:
+        """Return where the sums of each vector of a tile begin."""
+        e, product = self.e, self.product
+        if self.less is None:
+            return [e.constant(self.vector, 0)] * self.vectors
+        size = product.nest.lanes * 4
+        sums = [
+            e.load(e.offset(base, e.index(v * size)), self.vector, align=size)
+            for base in bases
+            for v in range(product.vectors)
+        ]
+        return [e.binary("mul", x, self.less) for x in sums]
 
     @contextlib.contextmanager
     def _waiting(self, tile: Register, sums: list[list[Variable]], block: Register) -> Generator[None]:
@@ -255,7 +310,7 @@ class _Emission:
         blocks = e.binary(
             "udiv", e.add(e.binary("sub", last, first), product.rows - 1), e.index(product.rows)
         )
-        step = product.width * product.panels * element_bytes(product.element)
+        step = product.width * product.panels * self.terms.lane_bytes
         return e.binary("udiv", e.index(step), blocks)
 
     def _prefetching(
@@ -263,34 +318,58 @@ class _Emission:
     ) -> tuple[Register, Register] | None:
         if ahead is None:
             return None
-        return self.e.offset(ahead, self.e.mul(self.e.mul(block, lines), self.depth)), lines
+        return self.e.offset(ahead, self.e.mul(self.e.mul(block, lines), self.steps)), lines
 
     def _add(
         self, sums: list[list[Variable]], rows: Sequence[Register], bases: Sequence[Register],
         ahead: tuple[Register, Register] | None,
     ) -> None:  # fmt: skip
         """Emit the loops over `k`, which add to the sums of each row."""
-        e, product = self.e, self.product
-        size, lanes = element_bytes(product.element), product.nest.lanes
-        step = product.width * size
-        with self._outer_depth() as (before, moved), e.loop(e.index(0), self.depths[-1]) as inner:
-            k = e.add(before, inner) if before is not None else inner
-            columns: list[Register] = []
-            for base in bases:
-                here = e.offset(base, e.mul(k, step))
-                columns += [
-                    e.load(e.offset(here, e.index(v * lanes * size)), self.vector, align=64)
-                    for v in range(product.vectors)
-                ]
-            if ahead is not None:
-                e.prefetch(e.offset(ahead[0], e.mul(k, ahead[1])))
-            along = e.mul(inner, size)
-            along = e.add(moved, along) if moved is not None else along
+        e, product, depth = self.e, self.product, self.depths[-1]
+        starts = [e.offset(base, e.index(self.head)) for base in bases]
+        full = e.binary("udiv", depth, e.index(product.group)) if product.group > 1 else depth
+        with self._outer_depth() as (before, moved):
+            with e.loop(e.index(0), full) as inner:
+                k = e.add(before, inner) if before is not None else inner
+                columns = self._columns(starts, k)
+                if ahead is not None:
+                    e.prefetch(e.offset(ahead[0], e.mul(k, ahead[1])))
+                along = e.mul(inner, product.group * self.terms.factor_bytes)
+                along = e.add(moved, along) if moved is not None else along
+                for row, accumulators in zip(rows, sums, strict=True):
+                    x = self.terms.factor(e.offset(row, along))
+                    self._accumulate(accumulators, x, columns)
+            if product.ragged:
+                self._add_rest(sums, rows, starts, full, before, moved)
+
+    def _columns(self, starts: Sequence[Register], k: Register) -> list[Register]:
+        """Return the vectors of all panels at a place of `k`."""
+        e, product, terms = self.e, self.product, self.terms
+        size, found = product.nest.lanes * terms.lane_bytes, list[Register]()
+        for start in starts:
+            here = e.offset(start, e.mul(k, product.width * terms.lane_bytes))
+            found += [terms.column(e.offset(here, e.index(v * size))) for v in range(product.vectors)]
+        return found if self.parameters is None else self.parameters.applied(found)
+
+    def _accumulate(self, sums: Sequence[Variable], x: Register, columns: Sequence[Register]) -> None:
+        for slot, y in zip(sums, columns, strict=True):
+            self.e.assign(slot, self.terms.add(x, y, self.e.get(slot)))
+
+    def _add_rest(
+        self, sums: list[list[Variable]], rows: Sequence[Register], starts: Sequence[Register],
+        full: Register, before: Register | None, moved: Register | None,
+    ) -> None:  # fmt: skip
+        """Emit the last group of the last axis of `k`, where it is not full."""
+        e, terms, done = self.e, self.terms, self.e.mul(full, self.product.group)
+        if not isinstance(terms, Integers):
+            raise TypeError("floats have no groups")
+        left = e.binary("sub", self.depths[-1], done)
+        with e.when(e.compare("icmp sgt", left, e.index(0))):
+            columns = self._columns(starts, e.add(before, full) if before is not None else full)
+            along = e.add(moved, done) if moved is not None else done
             for row, accumulators in zip(rows, sums, strict=True):
-                x = e.load(e.offset(row, along), Kind(self.vector.scalar))
-                wide = e.splat(x, lanes)
-                for slot, y in zip(accumulators, columns, strict=True):
-                    e.assign(slot, e.fma(wide, y, e.get(slot)))
+                x = terms.rest(e.offset(row, along), e.add(left, -1))
+                self._accumulate(accumulators, x, columns)
 
     @contextlib.contextmanager
     def _outer_depth(self) -> Generator[tuple[Register | None, Register | None]]:
@@ -301,53 +380,11 @@ class _Emission:
             moved: Register | None = None
             for size, stride in zip(self.depths, self.depth_strides, strict=False):
                 place = loops.enter_context(e.loop(e.index(0), size))
+                if self.parameters is not None:
+                    self.parameters.load(place)
                 step = e.mul(place, stride)
                 before = place if before is None else e.add(e.mul(before, size), place)
                 moved = step if moved is None else e.add(moved, step)
             if before is not None:
-                before = e.mul(before, self.depths[-1])
+                before = e.mul(before, self.steps_inside)
             yield before, moved
-
-    # ------------------------------------------------------------ the results of a tile
-
-    def _epilogue(
-        self, job: _Job, row: Register, sums: list[list[Variable]], places: Sequence[list[Register]]
-    ) -> None:
-        e, product = self.e, self.product
-        lanes = product.nest.lanes
-        if sum(isinstance(s, Apply) for s in product.nest.steps) > _UNROLLED:
-            self._looped(job, row, sums)
-            return
-        for m in range(product.rows):
-            here = e.add(row, m)
-            with e.when(e.compare("icmp slt", here, job.last)):
-                place = places[m] if product.row_axes > 1 else [here]
-                for v in range(self.vectors):
-                    column = e.add(job.column, v * lanes)
-                    self._store([*job.batch, *place], column, e.get(sums[m][v]))
-
-    def _looped(self, job: _Job, row: Register, sums: list[list[Variable]]) -> None:
-        """Emit a long epilogue once, in a loop over the vectors of the tile, which wait on the stack."""
-        e, product = self.e, self.product
-        lanes, count = product.nest.lanes, self.vectors
-        size = lanes * element_bytes(product.element)
-        tile = e.stack(product.rows * count * size)
-        for m in range(product.rows):
-            for v in range(count):
-                e.store(e.get(sums[m][v]), e.offset(tile, e.index((m * count + v) * size)), align=64)
-        rows = e.least(e.index(product.rows), e.binary("sub", job.last, row))
-        with e.loop(e.index(0), e.mul(rows, count)) as place:
-            m, v = e.binary("udiv", place, e.index(count)), e.binary("urem", place, e.index(count))
-            x = e.load(e.offset(tile, e.mul(place, size)), self.vector, align=64)
-            here = digits(e, e.add(row, m), self.row_sizes)
-            self._store([*job.batch, *here], e.add(job.column, e.mul(v, lanes)), x)
-
-    def _store(self, indices: list[Register], column: Register, x: Register) -> None:
-        e, nest, lanes = self.e, self.product.nest, self.product.nest.lanes
-        mask = None if self.product.whole else lanes_before(e, column, self.columns, lanes)
-        point = Point([*indices, column], lanes, mask)
-        for number, step in enumerate(nest.steps):
-            if isinstance(step, Accumulated):
-                point.values[number] = x
-        for access, number in nest.stores:
-            self.body.write(access, self.body.value(number, point), point)

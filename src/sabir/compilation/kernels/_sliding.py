@@ -63,6 +63,7 @@ class _Emission:
         self.strides = [self.e.argument(place + n) for n in range(len(sliding.taps))]
         self.weights = self.body.pointer(place + len(sliding.taps)) if sliding.weighted else None
         self.input = len(nest.accesses) - 1
+        self.fixed = Point([])
         outer = [axis for axis in range(nest.axes) if axis != nest.inner]
         self.others, self.across = outer[:-1], (outer[-1] if outer else None)
 
@@ -99,6 +100,7 @@ class _Emission:
     ) -> None:
         """Emit the loop along the vectors of some windows, and what is left under a mask."""
         e, lanes = self.e, self.body.nest.lanes
+        self.fixed = self.body.fixed()
         whole = e.add(start, e.binary("and", e.binary("sub", stop, start), e.index(-lanes)))
         with e.loop(start, whole, lanes) as place:
             self._windows(indices, first, places, place, None)
@@ -113,7 +115,8 @@ class _Emission:
         points: list[Point] = []
         for m in range(places):
             here = indices if self.across is None else at(indices, self.across, e.add(first, m))
-            points.append(Point(at(here, body.nest.inner, channel), body.nest.lanes, mask))
+            inner = at(here, body.nest.inner, channel)
+            points.append(Point(inner, body.nest.lanes, mask, outer=self.fixed))
         sums = self._combined(points, channel)
         for point, total in zip(points, sums, strict=True):
             for number, step in enumerate(body.nest.steps):

@@ -22,6 +22,13 @@ class Standardized(NamedTuple):
     inverse: Expression
 
 
+def stashed(x: Expression, kind: str) -> Expression:
+    """Return `x` in the type of its statistics; raises NotLowered for halves, rounded often."""
+    if kind in loops.HALVES:
+        raise NotLowered(f"the statistics are computed in {kind}")
+    return loops.cast(x, kind)
+
+
 def standardized(x: Expression, axes: Iterable[int], epsilon: float) -> Standardized:
     """Return `x` with zero mean and unit variance over some axes, and its statistics."""
     axes = tuple(axes)

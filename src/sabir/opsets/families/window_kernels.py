@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sabir import loops
 from sabir.ir import add, dim_max, exact_quotient, floor_div, mul, product, sub
@@ -12,10 +12,12 @@ from sabir.opsets.families.convolution import kernel_of
 from sabir.opsets.families.windows import Window
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from sabir.ir import Dim
     from sabir.loops import Size, Sizes
+
+    Product: TypeAlias = Callable[[Expression, Expression, int, int], Expression]
 
 _MOST_TAPS = 4096  # of a window that a kernel combines
 
@@ -28,31 +30,38 @@ def convolved(
     window = Window.of(kernel_of(w.shape, kernel_shape), **attributes)
     if not loops.equal(x.shape[1], known(mul(w.shape[1], group))):
         raise NotLowered(f"whether {x.shape[1]} channels match weights of {w.shape[1]} is open")
-    each = exact_quotient(w.shape[0], group)
-    if each is None:
-        raise NotLowered(f"whether {w.shape[0]} filters can be divided into {group} groups is open")
-    y = channels_first(filtered(windows_of(x, window, 0), w, group, each))
+    y = channels_first(filtered(windows_of(x, window, 0), w, group, filters_of(w, group)))
     if bias is None:
         return y
     return loops.apply("add", y, loops.reshape(bias, (w.shape[0], *(1,) * len(window.kernel))))
 
 
-def filtered(found: Expression, w: Expression, group: int, each: Size) -> Expression:
+def filters_of(w: Expression, group: int) -> Size:
+    """Return how many filters (M, C/group, ...) a group has."""
+    each = exact_quotient(w.shape[0], group)
+    if each is None:
+        raise NotLowered(f"whether {w.shape[0]} filters can be divided into {group} groups is open")
+    return each
+
+
+def filtered(
+    found: Expression, w: Expression, group: int, each: Size, product: Product = loops.convolve
+) -> Expression:
     """Return the windows (N, windows..., C, taps...) times filters (M, C/group, taps...): (N, windows..., M).
 
-    `each` is M/group.
+    `each` is M/group. `product` multiplies `[..., rows..., depth...]` by `[..., depth..., N]`.
     """
     taps = w.rank - 2
     if group > 1 and w.shape[1] == 1 and each == 1:
         return loops.slide("sum", found, taps, loops.squeeze(w, [1]))
     if group > 1:
-        return _in_groups(found, w, group, each)
+        return _in_groups(found, w, group, each, product)
     *rows, channel = range(found.rank - taps)
     a = loops.permute(found, [*rows, *range(channel + 1, found.rank), channel])
-    return _products(a, loops.permute(w, [*range(2, w.rank), 1, 0]), taps, len(rows))
+    return _products(a, loops.permute(w, [*range(2, w.rank), 1, 0]), taps, len(rows), product)
 
 
-def _in_groups(found: Expression, w: Expression, group: int, each: Size) -> Expression:
+def _in_groups(found: Expression, w: Expression, group: int, each: Size, product: Product) -> Expression:
     """Return the products of each group, side by side."""
     taps = w.rank - 2
     *rows, channel = range(found.rank - taps)
@@ -61,18 +70,18 @@ def _in_groups(found: Expression, w: Expression, group: int, each: Size) -> Expr
     a = loops.permute(a, [channel, *rows, *range(channel + 2, a.rank), channel + 1])
     filters = loops.reshape(w, (group, each, *w.shape[1:]))
     b = loops.permute(filters, [0, *range(3, filters.rank), 2, 1])
-    y = _products(a, b, taps, len(rows))
+    y = _products(a, b, taps, len(rows), product)
     y = loops.permute(y, [*range(1, channel + 1), 0, channel + 1])
     return loops.reshape(y, (*y.shape[:channel], w.shape[0]))
 
 
-def _products(a: Expression, b: Expression, taps: int, rows: int) -> Expression:
+def _products(a: Expression, b: Expression, taps: int, rows: int, product: Product) -> Expression:
     """Return the sums over the taps and the channels, the last axes of `a`; taps of size 1 go."""
     first = a.rank - 1 - taps
     ones = [n for n in range(taps) if a.shape[first + n] == 1]
     a = loops.squeeze(a, [first + n for n in ones])
     b = loops.squeeze(b, [b.rank - 2 - taps + n for n in ones])
-    return loops.convolve(a, b, rows, 1 + taps - len(ones))
+    return product(a, b, rows, 1 + taps - len(ones))
 
 
 def channels_last(x: Expression) -> Expression:
@@ -85,8 +94,11 @@ def channels_first(x: Expression) -> Expression:
     return loops.permute(x, [0, x.rank - 1, *range(1, x.rank - 1)])
 
 
-def windows_of(x: Expression, window: Window, number: float) -> Expression:
-    """Return the windows of `x` (N, C, ...) as (N, windows..., C, taps...); the padding is a number."""
+def windows_of(x: Expression, window: Window, number: float | Expression) -> Expression:
+    """Return the windows of `x` (N, C, ...) as (N, windows..., C, taps...); the padding is a number.
+
+    It may be one that a run computes.
+    """
     kernel = [k for k in window.kernel if isinstance(k, int)]
     if len(kernel) < len(window.kernel) or math.prod(kernel) > _MOST_TAPS:
         raise NotLowered("the windows are larger than kernels combine, or of unknown size")
@@ -94,9 +106,26 @@ def windows_of(x: Expression, window: Window, number: float) -> Expression:
     before, after = padding_of(window, x.shape[2:], counts)
     last = channels_last(x)
     if any(n != 0 for n in (*before, *after)):
-        last = loops.pad(last, (0, *before, 0), (0, *after, 0), number)
+        last = _padded(last, (0, *before, 0), (0, *after, 0), number)
     axes = range(1, last.rank - 1)
     return loops.windows(last, axes, kernel, counts, window.strides, window.dilations)
+
+
+def _padded(
+    x: Expression, before: Sequence[Size], after: Sequence[Size], number: float | Expression
+) -> Expression:
+    """Return a tensor with a number around it; one that a run computes is joined to it."""
+    if not isinstance(number, Expression):
+        return loops.pad(x, before, after, number)
+    found = loops.uniform(number)
+    if found is not None:
+        return loops.pad(x, before, after, found)
+    for axis, pair in enumerate(zip(before, after, strict=True)):
+        ends = [loops.expand(number, (*x.shape[:axis], n, *x.shape[axis + 1 :])) for n in pair]
+        parts = [ends[0], x, ends[1]]
+        parts = [part for part, n in zip(parts, (pair[0], 1, pair[1]), strict=True) if n != 0]
+        x = loops.join(parts, axis) if len(parts) > 1 else x
+    return x
 
 
 def padding_of(

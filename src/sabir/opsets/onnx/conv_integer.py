@@ -7,6 +7,8 @@ import numpy as np
 
 from sabir.elements import INT32, INT64
 from sabir.ir import Builder, TensorType, Value
+from sabir.loops import Expression
+from sabir.opsets.families import quantization_kernels as kernels
 from sabir.opsets.families.convolution import ATTRIBUTES, convolve, convolved_shape, kernel_of
 from sabir.opsets.families.quantization import (
     along_filters,
@@ -77,6 +79,14 @@ def evaluate(
     dtype = exact_kind(largest(inputs) * largest(weights, tuple(range(1, w.ndim))))
     y = convolve(inputs.astype(dtype, copy=False), weights.astype(dtype, copy=False), axes, group)
     return wrapped(y)
+
+
+@v10.lower
+def lower(
+    x: Expression, w: Expression, x_zero: Expression | None = None, w_zero: Expression | None = None, /,
+    **attributes: Any,
+) -> Expression:  # fmt: skip
+    return kernels.convolved(x, w, x_zero, w_zero, **attributes)
 
 
 @v10.downgrade

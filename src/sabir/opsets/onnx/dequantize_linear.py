@@ -9,6 +9,8 @@ import numpy as np
 from sabir.base import InferenceError, UnsupportedError
 from sabir.elements import FLOAT, ElementType, element
 from sabir.ir import Builder, TensorType, Value
+from sabir.loops import Expression
+from sabir.opsets.families import quantization_kernels as kernels
 from sabir.opsets.families import quantized_graphs as graphs
 from sabir.opsets.families.quantization import (
     AXIS,
@@ -138,6 +140,17 @@ def evaluate(
     check_pair(scale, zero)
     zero = None if zero is None else spread(zero, x.shape, axis, block_size)
     return dequantized(x, spread(scale, x.shape, axis, block_size), zero, to)
+
+
+@v10.lower
+def lower(
+    x: Expression, scale: Expression, zero: Expression | None = None, /, *, axis: int = 1,
+    block_size: int = 0, output_dtype: int = 0,
+) -> Expression:  # fmt: skip
+    blocks = kernels.Blocks(x, scale, axis, block_size)
+    to = element(output_dtype).name if output_dtype else scale.element
+    zero = None if zero is None else blocks.parameter(zero)
+    return blocks.joined(kernels.dequantized(blocks.x, blocks.parameter(scale), zero, to))
 
 
 # ---------------------------------------------------------------- adapters

@@ -4,8 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir import loops
 from sabir.elements import FLOAT, UINT8
 from sabir.ir import Builder, TensorType, Value
+from sabir.loops import Expression
+from sabir.opsets.families import quantization_kernels as kernels
 from sabir.opsets.families.quantization import quantized
 from sabir.opsets.typing import Array
 from sabir.schema import Constraint, Example, Input, Operator, Output, tensors
@@ -45,6 +48,21 @@ def evaluate(x: Array, /) -> tuple[Array, Array, Array]:
     rounded = np.nan_to_num(np.rint(np.clip(-low / scale, 0, _MOST)), nan=0)
     zero = np.asarray(rounded, np.uint8)
     return quantized(x, scale, zero, UINT8, FLOAT), scale, zero
+
+
+@v11.lower
+def lower(x: Expression, /) -> tuple[Expression, Expression, Expression]:
+    low, high = (loops.apply(op, _extreme(op, x), 0) for op in ("min", "max"))
+    scale = loops.apply("div", loops.apply("sub", high, low), _MOST)
+    place = loops.apply("div", loops.apply("neg", low), scale)
+    zero = kernels.saturated(place, None, "uint8")
+    return kernels.quantized(x, scale, zero, "uint8"), scale, zero
+
+
+def _extreme(op: str, x: Expression) -> Expression:
+    """Return the least or greatest element, first of each row: threads share the rows."""
+    rows = loops.reduce(op, x, [-1]) if x.rank else x
+    return loops.reshape(loops.reduce(op, rows, range(x.rank)), ())
 
 
 @v11.body

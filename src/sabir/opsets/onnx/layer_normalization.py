@@ -9,7 +9,7 @@ import numpy as np
 from sabir import loops
 from sabir.elements import element
 from sabir.ir import Builder, TensorType, Value
-from sabir.loops import Expression, NotLowered
+from sabir.loops import Expression
 from sabir.opsets.families import normalization, normalization_kernels, reductions
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.calls import typed
@@ -114,10 +114,10 @@ def lower(
     x: Expression, scale: Expression, b: Expression | None = None, /,
     *, axis: int, epsilon: float, stash_type: int,
 ) -> tuple[Expression, ...]:  # fmt: skip
-    if element(stash_type).name != "float":
-        raise NotLowered("the statistics are computed in bfloat16")
     axes = range(axis_in(axis, x.rank), x.rank)
-    normal = normalization_kernels.standardized(loops.cast(x, "float"), axes, epsilon)
+    normal = normalization_kernels.standardized(
+        normalization_kernels.stashed(x, element(stash_type).name), axes, epsilon
+    )
     y = loops.apply("mul", loops.cast(normal.y, x.element), scale)
     return (y if b is None else loops.apply("add", y, b)), normal.mean, normal.inverse
 

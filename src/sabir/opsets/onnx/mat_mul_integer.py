@@ -6,6 +6,8 @@ import numpy as np
 
 from sabir.elements import INT32
 from sabir.ir import Builder, TensorType, Value
+from sabir.loops import Expression
+from sabir.opsets.families import quantization_kernels as kernels
 from sabir.opsets.families.products import matmul_shape
 from sabir.opsets.families.quantization import (
     along_columns,
@@ -67,6 +69,13 @@ def evaluate(a: Array, b: Array, a_zero: Array | None = None, b_zero: Array | No
     left = centred(a, None if a_zero is None else along_rows("a_zero_point", a_zero, a))
     right = centred(b, None if b_zero is None else along_columns("b_zero_point", b_zero, b))
     return wrapped(exact_matmul(left, right))
+
+
+@v10.lower
+def lower(
+    a: Expression, b: Expression, a_zero: Expression | None = None, b_zero: Expression | None = None, /
+) -> Expression:
+    return kernels.multiplied(a, b, a_zero, b_zero)
 
 
 @v10.downgrade

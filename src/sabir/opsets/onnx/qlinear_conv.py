@@ -5,9 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from sabir import loops
 from sabir.elements import DOUBLE, FLOAT, element
 from sabir.ir import Builder, TensorType, Value
+from sabir.loops import Expression
 from sabir.opsets.families import quantization
+from sabir.opsets.families import quantization_kernels as kernels
 from sabir.opsets.families import quantized_graphs as graphs
 from sabir.opsets.families.convolution import ATTRIBUTES, convolve, convolved_shape, kernel_of
 from sabir.opsets.families.extents import shape_of, unsqueezed
@@ -85,6 +88,22 @@ def evaluate(  # ruff: ignore[too-many-arguments, too-many-positional-arguments]
     factor = x_scale.reshape(()) * quantization.along_filters("w_scale", w_scale, w) / y_scale.reshape(())
     channels = factor.reshape(factor.shape[: factor.ndim - 1]) if factor.ndim else factor
     return quantization.requantized(y, channels, y_zero.reshape(()), element(y_zero.dtype))
+
+
+@v10.lower
+def lower(  # ruff: ignore[too-many-positional-arguments]  the operator's signature
+    x: Expression, x_scale: Expression, x_zero: Expression, w: Expression, w_scale: Expression,
+    w_zero: Expression, y_scale: Expression, y_zero: Expression, bias: Expression | None = None, /,
+    **attributes: Any,
+) -> Expression:  # fmt: skip
+    kernels.check_exact(w.shape[1:])
+    y = kernels.convolved(x, w, x_zero, w_zero, **attributes)
+    if bias is not None:  # a sum with 32 bits is exact as double
+        y = loops.apply(
+            "add", loops.cast(y, "double"), kernels.along_channels(loops.cast(bias, "double"), x.rank)
+        )
+    scales = loops.apply("mul", kernels.only(x_scale), kernels.along_channels(w_scale, x.rank))
+    return kernels.requantized(y, loops.apply("div", scales, kernels.only(y_scale)), y_zero)
 
 
 @v10.downgrade

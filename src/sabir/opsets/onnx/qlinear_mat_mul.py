@@ -6,9 +6,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.elements import FLOAT, element
 from sabir.ir import Builder, TensorType, Value
+from sabir.loops import Expression
 from sabir.opsets.families import quantization
+from sabir.opsets.families import quantization_kernels as kernels
 from sabir.opsets.families import quantized_graphs as graphs
 from sabir.opsets.families.products import matmul, matmul_shape
 from sabir.opsets.families.ranks import as_number, check_one
@@ -103,6 +106,19 @@ def evaluate(  # ruff: ignore[too-many-positional-arguments]  the operator's sig
     )
     rows, columns, step = (s.astype(np.float32) for s in steps)
     return quantization.requantized(y, rows * columns / step, y_zero.reshape(()), element(y_zero.dtype))
+
+
+@v10.lower
+def lower(  # ruff: ignore[too-many-positional-arguments]  the operator's signature
+    a: Expression, a_scale: Expression, a_zero: Expression, b: Expression, b_scale: Expression,
+    b_zero: Expression, y_scale: Expression, y_zero: Expression, /,
+) -> Expression:  # fmt: skip
+    kernels.check_exact(a.shape[-1:])
+    y = kernels.multiplied(a, b, a_zero, b_zero)
+    row, column, step = (loops.cast(s, "float") for s in (
+        kernels.rows(a_scale, a), kernels.columns(b_scale), kernels.only(y_scale)
+    ))  # fmt: skip
+    return kernels.requantized(y, loops.apply("div", loops.apply("mul", row, column), step), y_zero)
 
 
 @v10.downgrade

@@ -71,7 +71,7 @@ def evaluate(x: Array, scale: Array, /, *, axis: int, epsilon: float, stash_type
 
 @v23.lower
 def lower(x: Expression, scale: Expression, /, *, axis: int, epsilon: float, stash_type: int) -> Expression:
-    stashed = loops.cast(x, element(stash_type).name)
+    stashed = normalization_kernels.stashed(x, element(stash_type).name)
     axes = range(axis_in(axis, x.rank), x.rank)
     normal = loops.cast(normalization_kernels.of_unit_mean_square(stashed, axes, epsilon), x.element)
     wide = x.element if x.element == scale.element else "double"

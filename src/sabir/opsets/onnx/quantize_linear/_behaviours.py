@@ -8,6 +8,8 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.elements import FLOAT, UINT8, ElementType, element
 from sabir.ir import Builder, TensorType, Value
+from sabir.loops import Expression
+from sabir.opsets.families import quantization_kernels as kernels
 from sabir.opsets.families import quantized_graphs as graphs
 from sabir.opsets.families.quantization import (
     check_pair,
@@ -79,6 +81,18 @@ def _quantized(
 ) -> Array:
     divided = precision_of(element(x.dtype), element(scale.dtype), precision)
     return quantized(x, scale, zero, to, divided, saturate=saturate)
+
+
+@v10.lower
+def lower(
+    x: Expression, scale: Expression, zero: Expression | None = None, /, *, axis: int = 1, saturate: int = 1,
+    block_size: int = 0, output_dtype: int = 0, precision: int = 0,
+) -> Expression:  # fmt: skip
+    del saturate  # integers always are
+    to = zero.element if zero is not None else element(output_dtype).name if output_dtype else "uint8"
+    blocks = kernels.Blocks(x, scale, axis, block_size)
+    zero = None if zero is None else blocks.parameter(zero)
+    return blocks.joined(kernels.quantized(blocks.x, blocks.parameter(scale), zero, to, precision))
 
 
 # ---------------------------------------------------------------- adapters

@@ -1,0 +1,90 @@
+"""Products whose operands are narrower than what they sum up: integers, halves, blocks with scales."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sabir.compilation._panels import Panels, lanes_of, packed_panels
+from sabir.compilation._plan import BufferNumber, Offset
+from sabir.loops import BYTES, NIBBLES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sabir.compilation._building import PlanBuilder
+    from sabir.compilation._plan import Argument, Buffer, Entry
+    from sabir.compilation._views import Located
+    from sabir.compilation.kernels import Groups, Product
+    from sabir.compilation.native import Host
+    from sabir.loops import Contract, Size
+
+
+def of_integers(
+    builder: PlanBuilder, product: Product, contract: Contract, depth: Sequence[tuple[Size, Size]]
+) -> Product:
+    """Return the product of integers: how many it adds at a time, and what it subtracts."""
+    group, last = group_of(builder.host, contract), depth[-1][0]
+    ragged = not isinstance(last, int) or last % group != 0
+    zero = "" if contract.zero is None else contract.zero.element
+    return replace(product, depth_axes=len(depth), group=group, ragged=ragged, zero=zero)
+
+
+def narrow_of(contract: Contract) -> str:
+    """Return the element type of the panels of a product of floats, if it is another one."""
+    if not contract.is_float or contract.b.element == contract.element:
+        return ""
+    return "int8" if contract.b.element in BYTES | NIBBLES else contract.b.element
+
+
+def group_of(host: Host, contract: Contract) -> Groups:
+    """Return how many neighbours along `k` one instruction multiplies and adds up."""
+    if contract.is_float:
+        return 1
+    return 4 if host.has("avx512vnni") or host.has("avxvnni") else 2
+
+
+def zero_arguments(builder: PlanBuilder, contract: Contract, entry: Entry) -> list[Argument]:
+    """Return where the zero point of a product of integers lies, if it has one."""
+    if contract.zero is None:
+        return []
+    zero = builder.grouping.more[contract][contract.zero]
+    located = builder.grouping.views.locate(zero)
+    if not entry.choices:
+        entry.reaches.append(builder.reach(located, zero.element, []))
+    return builder.pointer(located, zero.element, entry)
+
+
+def apart(contract: Contract, a: Located) -> list[tuple[Size, Size]]:
+    """Return sizes and strides of both axes of `k`, of which the first counts blocks with scales."""
+    return list(zip(contract.a.shape[-2:], (a.strides[-2], 1), strict=True))
+
+
+def scaled_product(product: Product, contract: Contract) -> Product:
+    """Return the product by blocks of weights with scales."""
+    less = "" if contract.less is None else contract.less.element
+    return replace(product, depth_axes=2, narrow=narrow_of(contract), scaled=True, less=less)
+
+
+def scale_arguments(builder: PlanBuilder, contract: Contract, entry: Entry, vectors: int) -> list[Argument]:
+    """Return where the scales of blocks lie, and what is subtracted: in panels, with the bytes of each."""
+    found: list[Argument] = []
+    for buffer, panel in packed_scales(builder, contract, vectors):
+        builder.use(buffer, entry)
+        found += [BufferNumber(buffer), Offset(buffer, 0), panel]
+    return found
+
+
+def packed_scales(builder: PlanBuilder, contract: Contract, vectors: int) -> list[tuple[Buffer, Size]]:
+    """Return the panels of scales, and of what is subtracted, with the bytes of each.
+
+    The first call adds the entries that pack them, which must come before that of the product.
+    """
+    found: list[tuple[Buffer, Size]] = []
+    for x in (contract.scale, contract.less):
+        if x is not None:
+            located = builder.grouping.views.locate(builder.grouping.more[contract][x])
+            lines, _, columns = zip(x.shape, located.strides, strict=True)
+            panels = Panels(x.element, [], [lines], columns, vectors * lanes_of(builder, contract.element))
+            found.append((packed_panels(builder, contract, located, panels), panels.panel))
+    return found

@@ -1,0 +1,146 @@
+"""Sums of products of integers of 8 bits, less their zero points, as int32 that wraps around.
+
+Processors multiply unsigned by signed numbers: the left operand becomes uint8 and the right one int8, by
+turning the upper bit, and zero points follow from the sums of rows and of columns. All of it is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sabir.loops._assumptions import equal, shared
+from sabir.loops._expressions import (
+    Contract,
+    Expand,
+    Expression,
+    Join,
+    Map,
+    Number,
+    Pad,
+    Permute,
+    Reshape,
+    Slice,
+    Stored,
+    Windows,
+)
+from sabir.loops._operations import NotLowered, apply, broadcast, cast, number, reduce, reshape, sized
+
+if TYPE_CHECKING:
+    from sabir.loops._expressions import Sizes
+
+BYTES = frozenset({"int8", "uint8"})
+_TURN = 128  # the difference of uint8 and int8 with the upper bit turned
+_VIEWS = (Permute, Reshape, Expand, Slice, Windows)
+
+
+def contract_integers(
+    a: Expression, b: Expression, a_zero: Expression | None = None, b_zero: Expression | None = None
+) -> Expression:
+    """Return the matrix products of two tensors of 8 bits, rank 2 or more, less their zero points, in int32.
+
+    `a_zero` has one element, or one for each row, `b_zero` one, or one for each column: they broadcast to
+    the operands. Raises NotLowered for other elements, and for sizes that may differ.
+    """
+    rows = a.rank - 1 if b.rank == 2 and a.rank > 2 else 1  # ruff: ignore[magic-value-comparison]  matrices
+    return convolve_integers(a, b, rows, 1, a_zero, b_zero)
+
+
+def convolve_integers(
+    a: Expression, b: Expression, rows: int, depth: int, a_zero: Expression | None = None,
+    b_zero: Expression | None = None,
+) -> Expression:  # fmt: skip
+    """Return `[..., rows..., depth...]` by `[..., depth..., N]` less their zero points, in int32.
+
+    `a_zero` has one element, or one for each row of a single axis of rows; `b_zero` has one element, or one
+    for each column. Raises NotLowered for other elements, and for sizes that may differ.
+    """
+    if not {a.element, b.element} <= BYTES:
+        raise NotLowered(f"products of {a.element} by {b.element} have no kernel yet")
+    if not all(map(equal, a.shape[a.rank - depth :], b.shape[-1 - depth : -1])):
+        raise NotLowered("whether the sizes of the operands are equal is open")
+    batch = broadcast(a.shape[: a.rank - depth - rows], b.shape[: b.rank - depth - 1])
+    between = a.shape[a.rank - depth - rows : a.rank - depth]
+    shape: Sizes = (*batch, *between, b.shape[-1])
+    left, zero = unsigned(a), _plus(a_zero, _TURN if a.element == "int8" else 0)
+    b_zero = _plus(b_zero, -_TURN if b.element == "uint8" else 0)
+    total: Expression
+    if zero is None or all(d == 1 for d in zero.shape):
+        one = None if zero is None else reshape(zero, ())
+        total = Contract("int32", shape, left, b, rows, depth, one)
+        return total if b_zero is None else _less_rows(total, left, depth, one, b_zero)
+    total = Contract("int32", shape, left, b, rows, depth)
+    if b_zero is not None:
+        total = _less_rows(total, left, depth, None, b_zero)
+    return apply("sub", total, apply("mul", zero, _columns(b, depth, b_zero)))
+
+
+def _less_rows(
+    total: Expression, a: Expression, depth: int, zero: Expression | None, b_zero: Expression
+) -> Expression:
+    """Return products less the zero point of each column times the sum of each row."""
+    axes = range(a.rank - depth, a.rank)
+    rows = shared(f"rows {depth}", a, lambda x: reduce("sum", cast(x, "int32"), axes))
+    if zero is not None:
+        rows = apply("sub", rows, apply("mul", zero, _count(a, depth)))
+    rows = reshape(rows, (*a.shape[: a.rank - depth], 1))
+    return apply("sub", total, apply("mul", rows, b_zero))
+
+
+def _columns(b: Expression, depth: int, zero: Expression | None) -> Expression:
+    """Return the sums of the columns of the right operand, less their zero points."""
+    low = cast(b, "int32")
+    if b.element == "uint8":
+        low = apply("sub", low, _TURN)
+    if zero is not None:
+        low = apply("sub", low, zero)  # of each column, or one
+    found = reduce("sum", low, range(b.rank - 1 - depth, b.rank - 1))
+    return reshape(found, (*b.shape[: b.rank - 1 - depth], 1, b.shape[-1]))
+
+
+def _count(a: Expression, depth: int) -> Expression:
+    count: Expression = number("int32", 1)
+    for size in a.shape[a.rank - depth :]:
+        count = apply("mul", count, sized("int32", size))
+    return count
+
+
+def _plus(zero: Expression | None, turn: int) -> Expression | None:
+    """Return a zero point and a number as int32, None where both are known to be 0."""
+    known = 0 if zero is None else uniform(zero)
+    if known is not None:
+        return number("int32", known + turn) if known + turn else None
+    if zero is None:
+        return None
+    wide = cast(zero, "int32")
+    return apply("add", wide, turn) if turn else wide
+
+
+def uniform(x: Expression) -> int | None:
+    """Return the number that all elements of a tensor are known to be."""
+    while isinstance(x, _VIEWS) and not isinstance(x, (Slice, Windows)):
+        x = x.operand
+    if isinstance(x, Number):
+        return int(x.number)
+    known = x.known if isinstance(x, Stored) else None
+    if known and isinstance(known[0], int) and all(k == known[0] for k in known):
+        return known[0]
+    return None
+
+
+def unsigned(x: Expression) -> Expression:
+    """Return int8 as uint8 with the upper bit turned, 128 more; uint8 stays."""
+    return x if x.element == "uint8" else shared("unsigned", x, _turned)
+
+
+def _turned(x: Expression) -> Expression:
+    """Turn what views show, so that they stay views."""
+    match x:
+        case Permute() | Reshape() | Expand() | Slice() | Windows():
+            return replace(x, element="uint8", operand=unsigned(x.operand))
+        case Pad():
+            return replace(x, element="uint8", operand=unsigned(x.operand), number=x.number + _TURN)
+        case Join():
+            return replace(x, element="uint8", parts=tuple(map(unsigned, x.parts)))
+        case _:
+            return Map("uint8", x.shape, "cast", (apply("bitwise_xor", x, -_TURN),))

@@ -1,0 +1,256 @@
+"""Products of real numbers that integers of 8 bits represent, as products of these integers.
+
+A tensor of `(n - zero) * scale` may have been moved, cut into windows or padded with 0 since. Where both
+operands are such tensors, the sums of products are exact integers, and one multiplication by the scales
+follows: the result differs from that of float arithmetic by the rounding of its sums.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from sabir.loops._expressions import (
+    HALVES,
+    NIBBLES,
+    Contract,
+    Expand,
+    Expression,
+    Map,
+    Pad,
+    Permute,
+    Reshape,
+    Slice,
+    Stored,
+    Windows,
+)
+from sabir.loops._integers import BYTES, convolve_integers, uniform
+from sabir.loops._operations import apply, broadcast, cast, expand, permute, reshape
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sabir.loops._expressions import Size, Sizes
+
+_TURN = 128  # what uint8 means less in a product
+_MOST_TERMS = ((1 << 31) - 1) // 255**2  # of a sum that int32 holds
+
+
+class Quantized(NamedTuple):
+    """Integers of 8 or 4 bits that represent `(numbers - zero) * scale`; parameters broadcast to them."""
+
+    numbers: Expression
+    scale: Expression
+    zero: Expression | None
+
+    @property
+    def is_one(self) -> bool:
+        """Whether there is one scale and one zero point."""
+        parameters = [self.scale] if self.zero is None else [self.scale, self.zero]
+        return all(d == 1 for p in parameters for d in p.shape)
+
+    def with_axes(self, numbers: Expression, axes: Sequence[int] | None) -> Quantized | None:
+        """Return other integers with the parameters of these; the axes are those here, None for new ones.
+
+        Without axes there must be one scale.
+        """
+        if self.is_one:
+            return Quantized(numbers, reshape(self.scale, ()), self.zero and reshape(self.zero, ()))
+        if axes is None:
+            return None
+        return Quantized(
+            numbers, self._permuted(self.scale, axes), self.zero and self._permuted(self.zero, axes)
+        )
+
+    def _permuted(self, parameter: Expression, axes: Sequence[int]) -> Expression:
+        ones = (1,) * (self.numbers.rank - parameter.rank)
+        return permute(reshape(parameter, (*ones, *parameter.shape)), axes)
+
+
+def quantized_of(x: Expression) -> Quantized | None:
+    """Return the integers that represent a tensor of floats, where it is computed from such."""
+    match x:
+        case Stored():
+            return None if x.origin is None else quantized_of(x.origin)
+        case Map(op="mul", operands=(centred, scale)):
+            return _represented(x, centred, scale)
+        case Permute() | Reshape() | Expand() | Slice() | Windows() | Pad():
+            inner = quantized_of(x.operand)
+            return None if inner is None else _moved(x, inner)
+        case _:
+            return None
+
+
+def _represented(x: Map, centred: Expression, scale: Expression) -> Quantized | None:
+    zero: Expression | None = None
+    if isinstance(centred, Map) and centred.op == "sub":
+        centred, less = centred.operands
+        zero = less.operands[0] if isinstance(less, Map) and less.op == "cast" else None
+        if zero is None or zero.element not in BYTES | NIBBLES:
+            return None
+    if not isinstance(centred, Map) or centred.op != "cast" or centred.element != "float":
+        return None
+    (numbers,) = centred.operands
+    if numbers.element not in BYTES | NIBBLES or numbers.shape != x.shape:
+        return None
+    return Quantized(numbers, scale, zero)
+
+
+def _moved(x: Permute | Reshape | Expand | Slice | Windows | Pad, inner: Quantized) -> Quantized | None:
+    element = inner.numbers.element
+    if isinstance(x, Pad):
+        zero = 0 if inner.zero is None else uniform(inner.zero)
+        if x.number != 0 or zero is None or not inner.is_one:
+            return None
+        return inner.with_axes(replace(x, element=element, operand=inner.numbers, number=zero), None)
+    numbers = replace(x, element=element, operand=inner.numbers)
+    if isinstance(x, Permute):
+        return inner.with_axes(numbers, x.axes)
+    if isinstance(x, Reshape) and not inner.is_one:
+        return _reshaped(numbers, inner)
+    return inner.with_axes(numbers, None)
+
+
+def _reshaped(numbers: Expression, inner: Quantized) -> Quantized | None:
+    """Return integers in another shape with their scales, where only axes of size 1 come or go."""
+    old = inner.numbers.shape
+    if [d for d in old if d != 1] != [d for d in numbers.shape if d != 1]:
+        return None
+    scale, zero = (
+        None if p is None else reshape(p, _with_ones(p, old, numbers.shape))
+        for p in (inner.scale, inner.zero)
+    )
+    return None if scale is None else Quantized(numbers, scale, zero)
+
+
+def _with_ones(parameter: Expression, old: Sizes, new: Sizes) -> list[Size]:
+    """Return the shape of a parameter for another shape of its tensor, with other axes of size 1."""
+    wide = (*(1,) * (len(old) - parameter.rank), *parameter.shape)
+    own = iter([w for w, d in zip(wide, old, strict=True) if d != 1])
+    return [1 if d == 1 else next(own) for d in new]
+
+
+def multiply_quantized(a: Expression, b: Expression, rows: int, depth: int) -> Expression | None:
+    """Return a product of floats by the integers that represent both operands, None where there are none.
+
+    The left operand has one scale, the right one may have one for each column.
+    """
+    terms = a.shape[a.rank - depth :]
+    left = quantized_of(a)
+    if (
+        left is None
+        or left.numbers.element not in BYTES
+        or not left.is_one
+        or not all(isinstance(n, int) for n in terms)
+    ):
+        return None
+    right = quantized_of(b)
+    if right is None or right.numbers.element not in BYTES:
+        return None
+    if math.prod(n for n in terms if isinstance(n, int)) > _MOST_TERMS:
+        return None
+    scale, zero = (_of_columns(p, b, rows, depth) for p in (right.scale, right.zero))
+    if scale is None or (zero is None) is not (right.zero is None):
+        return None
+    one = None if left.zero is None else reshape(left.zero, ())
+    total = convolve_integers(left.numbers, right.numbers, rows, depth, one, zero)
+    return apply("mul", cast(total, "float"), apply("mul", reshape(left.scale, ()), scale))
+
+
+def multiply_narrow(a: Expression, b: Expression, rows: int, depth: int) -> Expression | None:
+    """Return a product of floats by constants that are stored in fewer bytes, and widened in the kernel.
+
+    None where there are none, or where integers have scales along the depth, or a zero point.
+    """
+    if a.element != "float":
+        return None
+    half = _half_of(b)
+    if half is not None:
+        return product_of(a, half, rows, depth)
+    found = quantized_of(b)
+    if found is None:
+        return _by_blocks(a, b, rows) if depth == b.rank - 1 == 1 else None
+    if not _is_stored(found.numbers):
+        return None
+    zero = 0 if found.zero is None else uniform(found.zero)
+    scale = _of_columns(found.scale, b, rows, depth)
+    if scale is None or zero != (_TURN if found.numbers.element == "uint8" else 0):
+        return None
+    return apply("mul", product_of(a, found.numbers, rows, depth), scale)
+
+
+def _by_blocks(a: Expression, b: Expression, rows: int) -> Expression | None:
+    """Return a product by a matrix of integers whose blocks along the depth have scales of their own."""
+    found = _blocks_of(b)
+    if found is None or not _is_stored(found.numbers) or not _is_stored(found.scale):
+        return None
+    numbers, scale, zero = found
+    turned = _TURN if numbers.element == "uint8" else 0
+    if zero is not None and uniform(zero) == turned:
+        zero = None
+    elif zero is None and turned:
+        return None
+    if zero is not None and not _is_stored(zero):
+        return None
+    split = reshape(a, (*a.shape[:-1], *numbers.shape[:2]))
+    shape: Sizes = (*a.shape[: a.rank - 1 - rows], *a.shape[a.rank - 1 - rows : -1], b.shape[-1])
+    parameters = (None if p is None else expand(p, (numbers.shape[0], 1, b.shape[-1])) for p in (scale, zero))
+    return Contract("float", shape, split, numbers, rows, 2, None, *parameters)
+
+
+def _blocks_of(x: Expression, *, turned: bool = False) -> Quantized | None:
+    """Return the integers (blocks, elements, N) that a matrix represents, and their scales (blocks, 1, N)."""
+    match x:
+        case Stored():
+            return None if x.origin is None else _blocks_of(x.origin, turned=turned)
+        case Permute(axes=(1, 0)):
+            return _blocks_of(x.operand, turned=not turned)
+        case Reshape():
+            found, order = quantized_of(x.operand), (1, 2, 0) if turned else (0, 1, 2)
+            if found is None or found.numbers.rank != len(order) or found.is_one:
+                return None
+            found = found.with_axes(permute(found.numbers, order), order)
+            return None if found is None or found.scale.shape[1] != 1 else found
+        case _:
+            return None
+
+
+def product_of(a: Expression, b: Expression, rows: int, depth: int) -> Expression:
+    """Return the sums of products."""
+    batch = broadcast(a.shape[: a.rank - depth - rows], b.shape[: b.rank - depth - 1])
+    between = a.shape[a.rank - depth - rows : a.rank - depth]
+    return Contract(a.element, (*batch, *between, b.shape[-1]), a, b, rows, depth)
+
+
+def _half_of(x: Expression) -> Expression | None:
+    """Return the stored halves whose views a tensor of floats is."""
+    match x:
+        case Stored():
+            return None if x.origin is None else _half_of(x.origin)
+        case Map(op="cast", operands=(half,)):
+            return half if half.element in HALVES and _is_stored(half) else None
+        case Permute() | Reshape() | Expand() | Slice() | Windows():
+            inner = _half_of(x.operand)
+            return None if inner is None else replace(x, element=inner.element, operand=inner)
+        case _:
+            return None
+
+
+def _is_stored(x: Expression) -> bool:
+    while isinstance(x, (Permute, Reshape, Expand, Slice, Windows)):
+        x = x.operand
+    return isinstance(x, Stored)
+
+
+def _of_columns(parameter: Expression | None, b: Expression, rows: int, depth: int) -> Expression | None:
+    """Return a parameter of the right operand so that it broadcasts to the product."""
+    if parameter is None:
+        return None
+    if all(d == 1 for d in parameter.shape):
+        return reshape(parameter, ())
+    shape: Sizes = (*(1,) * (b.rank - parameter.rank), *parameter.shape)
+    first = b.rank - 1 - depth
+    if any(d != 1 for d in shape[first:-1]):
+        return None
+    return reshape(parameter, (*shape[:first], *(1,) * rows, shape[-1]))

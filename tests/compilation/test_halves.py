@@ -1,0 +1,168 @@
+"""float16 and bfloat16: computed as float, and rounded once for each call; constant weights stay narrow in memory."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import sabir
+from sabir.compilation import Compiled
+from sabir.compilation.kernels import Attention, Product
+from sabir.elements import element
+
+HALVES = {"float16": np.dtype(np.float16), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
+HEAD = '<ir_version: 11, opset_import: ["" : 24]> g'
+
+
+def run(model, feeds, threads=2):
+    """Run a model, of which no call may be left to the interpreter; return its output and its kernels."""
+    compiled = Compiled(model, threads=threads)
+    (y,) = compiled.run(feeds).values()
+    assert compiled.explain().evaluated == ()
+    plans = [p.plan for programs in compiled._programs.values() for p in programs]
+    return y, [e.choices[-1][2] for plan in plans for e in plan.entries]
+
+
+def every(dtype):
+    """All numbers of 16 bits: what is not finite too, and subnormal numbers."""
+    return np.arange(1 << 16, dtype=np.uint16).view(dtype)
+
+
+@pytest.mark.parametrize("kind", HALVES)
+def test_each_call_rounds_once(kind):
+    """The sum of a product in float would be another number, and in double the same one."""
+    x = every(HALVES[kind])
+    text = f"{HEAD} ({kind}[n] x, {kind}[n] y) => ({kind}[n] z) {{ p = Mul (x, y)  q = Add (p, x)  z = Div (q, y) }}"
+    y = np.random.default_rng(0).permutation(x)
+    found, kernels = run(sabir.parse(text), {"x": x, "y": y})
+    with np.errstate(all="ignore"):
+        p = (x.astype(np.float32) * y.astype(np.float32)).astype(x.dtype)
+        q = (p.astype(np.float32) + x.astype(np.float32)).astype(x.dtype)
+        expected = (q.astype(np.float32) / y.astype(np.float32)).astype(x.dtype)
+    np.testing.assert_array_equal(found.astype(np.float32), expected.astype(np.float32))
+    assert len(kernels) == 1
+
+
+@pytest.mark.parametrize("kind", HALVES)
+def test_casts_of_all_numbers(kind):
+    x = every(HALVES[kind])
+    some = np.random.default_rng(1).integers(0, 1 << 32, 50000, dtype=np.uint32).view(np.float32)
+    with np.errstate(all="ignore"):
+        same = x.astype(np.float32)
+        wide = np.concatenate([
+            some,
+            same,
+            np.nextafter(same, np.float32(np.inf)),
+            same * np.float32(1.00048828125),
+        ])
+    number = element(kind).number
+    text = f"{HEAD} (float[n] x, {kind}[m] y) => ({kind}[n] u, float[m] v, {kind}[m] w) {{"
+    text += f" u = Cast <to = {number}> (x)  v = Cast <to = 1> (y)  t = Cast <to = 11> (y)  w = Cast <to = {number}> (t) }}"
+    compiled = Compiled(sabir.parse(text))
+    found = compiled.run({"x": wide, "y": x})
+    assert compiled.explain().evaluated == ()
+    with np.errstate(all="ignore"):
+        expected = wide.astype(x.dtype), x.astype(np.float32), x
+    for y, wanted in zip(found.values(), expected, strict=True):
+        np.testing.assert_array_equal(y.astype(np.float32), wanted.astype(np.float32))
+
+
+@pytest.mark.parametrize("kind", HALVES)
+def test_moves_keep_all_bits(kind):
+    x = every(HALVES[kind])[: 1 << 14].reshape(128, 128)
+    text = f"""{HEAD} ({kind}[n,m] x) => (y) {{
+        t = Transpose (x)  c = Concat <axis = 1> (t, x)  i = Constant <value_ints = [3, -1, 100]> ()
+        g = Gather (c, i)  p = Constant <value_ints = [1, 0, 0, 2]> ()  y = Pad (g, p) }}"""
+    found, _ = run(sabir.parse(text), {"x": x})
+    expected = np.pad(np.concatenate([x.T, x], 1).view(np.uint16)[[3, -1, 100]], ((1, 0), (0, 2)))
+    np.testing.assert_array_equal(found.view(np.uint16), expected)
+
+
+@pytest.mark.parametrize("kind", HALVES)
+def test_constant_weights_stay_narrow(kind):
+    rng, dtype = np.random.default_rng(2), HALVES[kind]
+    w = rng.standard_normal((67, 50)).astype(dtype)
+    for rows, transposed in ((1, False), (3, True), (40, False)):
+        b = sabir.Builder(24)
+        x = rng.standard_normal((rows, 67)).astype(dtype)
+        weights = np.ascontiguousarray(w.T) if transposed else w
+        b.output(b.Gemm(b.input("x", kind, ["n", 67]), weights, transB=int(transposed)), "y")
+        found, kernels = run(b.model(), {"x": x})
+        (product,) = [k for k in kernels if isinstance(k, Product)]
+        assert product.narrow == kind
+        exact = x.astype(np.float64) @ w.astype(np.float64)
+        step = float(ml_dtypes.finfo(dtype).eps)
+        np.testing.assert_allclose(found.astype(np.float64), exact, rtol=step, atol=1e-5)
+
+
+def test_quantized_weights_stay_narrow():
+    rng = np.random.default_rng(4)
+    for dtype, zero in ((np.int8, 0), (np.uint8, 128)):
+        limits = np.iinfo(dtype)
+        w = rng.integers(limits.min, limits.max + 1, (67, 50)).astype(dtype)
+        scales, x = rng.random(50).astype(np.float32), rng.standard_normal((3, 67)).astype(np.float32)
+        b = sabir.Builder(21)
+        weights = b.DequantizeLinear(w, scales, np.full(50, zero, dtype), axis=1)
+        b.output(b.MatMul(b.input("x", "float", ["n", 67]), weights), "y")
+        found, kernels = run(b.model(), {"x": x})
+        assert [k.narrow for k in kernels if isinstance(k, Product)] == ["int8"]
+        exact = x.astype(np.float64) @ ((w.astype(np.float64) - zero) * scales)
+        np.testing.assert_allclose(found, exact, rtol=1e-5, atol=1e-3)
+
+
+def test_attention_in_halves_is_one_kernel():
+    rng = np.random.default_rng(6)
+    text = f"""{HEAD} (float16[n,4,21,8] x, float16[n,4,8,35] k, float16[n,4,35,16] v) => (y) {{
+        e = Relu (x)  f = Exp (k)  g = Exp (v)  p = MatMul (e, f)  c = Constant <value_float = 0.125> ()
+        h = Cast <to = 10> (c)  q = Mul (p, h)  s = Softmax (q)  y = MatMul (s, g) }}"""
+    feeds = {
+        name: (rng.standard_normal(shape) / 4).astype(np.float16)
+        for name, shape in (("x", (2, 4, 21, 8)), ("k", (2, 4, 8, 35)), ("v", (2, 4, 35, 16)))
+    }
+    found, kernels = run(sabir.parse(text), feeds)
+    assert any(isinstance(k, Attention) for k in kernels)
+    x, k, v = (feeds[name].astype(np.float64) for name in "xkv")
+    e = np.exp(np.maximum(x, 0) @ np.exp(k) / 8)
+    exact = e / e.sum(-1, keepdims=True) @ np.exp(v)
+    np.testing.assert_allclose(found.astype(np.float64), exact, rtol=4e-3)
+
+
+def test_blocks_of_quantized_weights_stay_narrow():
+    """Blocks along the depth have scales, and zero points or none, in both orders of the matrix."""
+    rng = np.random.default_rng(7)
+    kinds = {"int8": (-128, 128), "uint8": (0, 256), "int4": (-8, 8), "uint4": (0, 16)}
+    for number, (kind, (low, high)) in enumerate(kinds.items()):
+        dtype = element(kind).dtype
+        for is_turned, has_zeros, (rows, size) in ((False, True, (1, 16)), (True, number % 2 == 1, (9, 32))):
+            w, scales = rng.integers(low, high, (64, 50)), rng.random((64 // size, 50)).astype(np.float32)
+            zeros = rng.integers(low, high, scales.shape) if has_zeros else None
+            operands = [w.astype(dtype), scales, None if zeros is None else zeros.astype(dtype)]
+            b = sabir.Builder(21)
+            if is_turned:
+                operands = [None if o is None else np.ascontiguousarray(o.T) for o in operands]
+                weights = b.Transpose(b.DequantizeLinear(*operands, axis=1, block_size=size))
+            else:
+                weights = b.DequantizeLinear(*operands, axis=0, block_size=size)
+            b.output(b.MatMul(b.input("x", "float", ["n", 64]), weights), "y")
+            x = rng.standard_normal((rows, 64)).astype(np.float32)
+            found, kernels = run(b.model(), {"x": x})
+            (product,) = [k for k in kernels if isinstance(k, Product)]
+            assert product.scaled == (kind != "uint8" or has_zeros)
+            less = 0 if zeros is None else np.repeat(zeros, size, axis=0)
+            exact = x.astype(np.float64) @ ((w - less) * np.repeat(scales, size, axis=0).astype(np.float64))
+            np.testing.assert_allclose(found, exact, rtol=1e-5, atol=1e-3 * high / 16)
+
+
+def test_blocks_of_weights_may_be_fed():
+    rng = np.random.default_rng(8)
+    b = sabir.Builder(21)
+    weights = b.input("w", "int8", [64, 50]), b.input("s", "float", [4, 50]), b.input("z", "int8", [4, 50])
+    y = b.MatMul(
+        b.Relu(b.input("x", "float", ["n", 64])), b.DequantizeLinear(*weights, axis=0, block_size=16)
+    )
+    b.output(b.MatMul(y, b.input("v", "float", [50, 7])), "y")
+    w, z = rng.integers(-128, 128, (64, 50)), rng.integers(-9, 9, (4, 50))
+    s, x, v = (rng.random(shape).astype(np.float32) for shape in ((4, 50), (5, 64), (50, 7)))
+    feeds = {"w": w.astype(np.int8), "s": s, "z": z.astype(np.int8), "x": x, "v": v}
+    found, _ = run(b.model(), feeds)
+    exact = x.astype(np.float64) @ ((w - np.repeat(z, 16, axis=0)) * np.repeat(s, 16, axis=0)) @ v
+    np.testing.assert_allclose(found, exact, rtol=1e-4, atol=0.1)
