@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sabir.base import SchemaError, UnsupportedError
+from sabir.base import SchemaError, UnsupportedError, check_time
 from sabir.ir import Node, Value
 from sabir.rewrite import InsertionPoint, enclosing
 from sabir.schema import Scope
@@ -77,8 +77,11 @@ def _names(node: Node, version: Version) -> list[str]:
 
 def _values(node: Node, names: list[str]) -> list[Value | None]:
     """Return the values that a node names, of the innermost graph that has each."""
-    graphs = list(enclosing(node.graph))
-    return [next((v for g in graphs for v in g.defined() if v.name == name), None) for name in names]
+    check_time()
+    around: dict[str, Value] = {}
+    for graph in reversed(list(enclosing(node.graph))):
+        around.update((v.name, v) for v in graph.defined())
+    return [around.get(name) for name in names]
 
 
 def _copied_inputs(graph: Graph, named: set[Value | None]) -> dict[Value, Value]:
