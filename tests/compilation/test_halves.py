@@ -18,7 +18,7 @@ def run(model, feeds, threads=2):
     compiled = Compiled(model, threads=threads)
     (y,) = compiled.run(feeds).values()
     assert compiled.explain().evaluated == ()
-    plans = [p.plan for programs in compiled._programs.values() for p in programs]
+    plans = [p.plan for p in compiled._plans]
     return y, [e.choices[-1][2] for plan in plans for e in plan.entries]
 
 

@@ -31,7 +31,6 @@ NORMALISATIONS = """
     MeanVarianceNormalization RMSNormalization
 """
 ELSEWHERE = {
-    "BatchNormalization": {"no kernel normalises by the statistics of a batch"},
     "GroupNormalization": {
         "the statistics are computed in float16",
         "the statistics are computed in bfloat16",

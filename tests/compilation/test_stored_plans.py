@@ -89,7 +89,10 @@ def test_another_registry_plans_anew():
 
 def test_a_plan_that_was_read_is_explained_listed_and_profiled_like_a_new_one():
     first, _ = ran()
-    text, lines = str(first.explain()), list(first.compile({"x": np.ones((5, 4), np.float32)}).listing("plan"))
+    text, lines = (
+        str(first.explain()),
+        list(first.compile({"x": np.ones((5, 4), np.float32)}).listing("plan")),
+    )
     second, _ = ran()
     assert was_read(second)
     assert str(second.explain()) == text

@@ -349,8 +349,7 @@ class Grouping:
             a = Copy(a.element, a.shape, a)
             self.assign(a)
         self.operands[x] = a, b
-        more = {o: self.in_memory(o) for o in operands_of(x)[2:]}
-        self.more[x] = more
+        self.more[x] = more = {o: self.in_memory(o) for o in operands_of(x)[2:]}
         scores = scores_of(self, x) if a is x.a and x.is_float else None
         if scores is not None:
             add_scores(self, x, scores)

@@ -35,6 +35,13 @@ class ModelWriter:
     """Writes a model, or a part of one, as a message; `tensor` writes the tensors.
 
     The public methods raise WireError for what no message can contain.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) <float[1] w = {2}> { y = Mul (x, w) }''')
+    >>> shapes = []
+    >>> proto = ModelWriter(lambda tensor, proto: shapes.append(tensor.shape)).model(model)
+    >>> proto.graph.node[0].op_type, shapes
+    ('Mul', [(1,)])
     """
 
     def __init__(self, tensor: Callable[[Tensor, Any], None]) -> None:
