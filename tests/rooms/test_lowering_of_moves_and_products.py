@@ -25,7 +25,7 @@ REFUSED = {  # what kernels do not express, by a part of the reason
     "MatMul": ["products of"],
     "ReverseSequence": ["whether the lengths are valid"],
     "Split": ["is a tensor of floating-point numbers"],
-    "Attention": ["do not compute with"],
+    "Attention": ["element types differ", "kernels compute with"],
     "EyeLike": ["do not compute with"],
 }
 

@@ -18,7 +18,7 @@ from sabir.syntax import parse_graph
 from support.rooms import OPERATORS, examples_of, inferred, run
 from support.wrong_shapes import model_of, mutants
 
-SHARE = {"reference": 8, "compiled": 40}  # one mutant in so many is tried: kernels take their time to compile
+SHARE = {"reference": 16, "compiled": 64}  # one mutant in so many is tried: kernels take their time to compile
 # a run accepts what the body's declared shapes contradict: in practice they are often wrong
 DECLARED = {"Loop", "Scan", "SequenceMap"}
 BY_CONTENTS = {  # a refusal depends on contents, which inference may not know, or on a subgraph
@@ -102,7 +102,7 @@ def test_the_sample_has_refusals_of_all_kinds(engine):
             for _, mutant in sampled(operator, engine):
                 model, feeds = model_of(operator, mutant)
                 counts[attempted(run, model, feeds, engine) is None] += 1
-    assert min(counts.values()) > 400 / SHARE[engine]
+    assert min(counts.values()) > 300 / SHARE[engine]
 
 
 def test_what_is_set_apart_names_rooms():

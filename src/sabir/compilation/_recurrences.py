@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import starmap
 from typing import TYPE_CHECKING, NamedTuple
 
+from sabir.compilation._bounds import Value
 from sabir.compilation._groups import Group
 from sabir.compilation._nesting import NestBuilder, Nesting, Place, merged, nest_of
 from sabir.compilation._panels import Panels, lanes_of, packed_panels
@@ -28,6 +29,7 @@ _SMALL = 1 << 16  # of one row: threads that meet after it would cost as much
 _CACHED = 3 << 16  # whose matrices the cache of a core holds: an element of these is two operations
 _ROW = 1 << 22  # of a row of a walk: a fraction of a millisecond, after which a run can be cancelled
 _USUAL_ROWS = 16
+_STEP = 64  # bytes that a step counts for in the limits, even one that computes nothing
 
 
 class _Packed(NamedTuple):
@@ -54,6 +56,7 @@ def add_recurrences(builder: PlanBuilder, group: Group) -> None:
     first = len(builder.entries)
     entries = _walks(made) if all(m.walks for m in made) else _steps(made)
     builder.entries += entries
+    builder.works += [Value((making.steps,), 0, _STEP) for making in made]
     for buffer in {b for entry in entries for b in entry.buffers}:
         buffer.use(first)  # what a step leaves, the next one reads
         buffer.use(first + len(entries) - 1)
