@@ -9,6 +9,8 @@ arrays, each with the reason. `BENCH_THREADS` is the number of threads of all si
 from __future__ import annotations
 
 import argparse
+from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import harness as h  # before numpy: it pins the threads
@@ -19,11 +21,10 @@ import sabir
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-try:
-    import torch
-    from torch.nn import functional
-except ImportError:
-    torch = functional = None  # the column of the peer is left out
+torch: Any = None
+functional: Any = None
+if find_spec("torch") is not None:  # else the column of the peer is left out
+    torch, functional = import_module("torch"), import_module("torch.nn.functional")
 
 ROUNDS = 20
 OPSET = 21

@@ -59,7 +59,7 @@ def _double(model: sabir.Model) -> Iterator[str]:
     """Yield a line for each value whose gradient is compared with differences."""
     random, weights = np.random.default_rng(0), _weights(model)
     exact = _widened(sabir.inline(model.clone(), operators=["LayerNormalization"]), weights)
-    (of, *_), feeds = (o.name for o in model.graph.outputs), _feeds(exact, random)
+    of, feeds = _output(model), _feeds(exact, random)
     wide = _widened(model, weights)
     wrt = [v.name for v in wide.graph.inputs if _is_float(v)]
     session = sabir.Session(exact, engine="reference")
@@ -70,7 +70,7 @@ def _double(model: sabir.Model) -> Iterator[str]:
         """Return the loss after a change of one value."""
         return float((seed * session.run({**feeds, name: at[name] + change})[of]).sum())
 
-    at = {n: feeds[n] if n in feeds else wide.graph.value(n).constant.array() for n in wrt}
+    at = {n: feeds[n] if n in feeds else _data(wide, n) for n in wrt}
     for name, x in at.items():
         direction = random.standard_normal(x.shape) * (np.abs(x).mean() or 1)
         analytic = float((results[f"grad_{name}"] * direction).sum())
@@ -87,7 +87,7 @@ def _single(model: sabir.Model) -> Iterator[str]:
     import onnxruntime  # ruff: ignore[import-outside-top-level]  needed on request
 
     random = np.random.default_rng(0)
-    weights, (of, *_) = _weights(model), (o.name for o in model.graph.outputs)
+    weights, of = _weights(model), _output(model)
     wrt = [*(v.name for v in model.graph.inputs if _is_float(v)), *weights]
     gradients = sabir.differentiate(model, of, wrt, seed="seed")
     feeds = _feeds(model, random)
@@ -99,9 +99,21 @@ def _single(model: sabir.Model) -> Iterator[str]:
     options.log_severity_level = 3
     theirs = onnxruntime.InferenceSession(sabir.dumps(gradients), options, providers=["CPUExecutionProvider"])
     names = [o.name for o in theirs.get_outputs()]
-    for name, other in zip(names, theirs.run(names, feeds), strict=True):
+    results: Any = theirs.run(names, feeds)
+    for name, other in zip(names, results, strict=True):
         spread = float(np.abs(other).max()) or 1.0
         yield f"{name} {list(other.shape)}: {float(np.abs(other - ours[name]).max()) / spread:.1e}"
+
+
+def _output(model: sabir.Model) -> str:
+    """Return the name of the first output."""
+    return next(value.name for value in model.graph.outputs if value is not None)
+
+
+def _data(model: sabir.Model, name: str) -> np.ndarray:
+    """Return the data of an initializer."""
+    constant: Any = model.graph.value(name).constant
+    return constant.array()
 
 
 def _weights(model: sabir.Model) -> list[str]:
@@ -133,8 +145,9 @@ def _is_float(value: Any) -> bool:
 def _shrink(model: sabir.Model, side: int) -> None:
     """Let the images have another size, and forget what was declared for the old one."""
     for value in model.graph.inputs:
-        if _is_float(value) and len(value.shape) == IMAGE:
-            value.type = tensor_type(value.element, [*value.shape[:2], side, side])
+        kind = value.type
+        if isinstance(kind, TensorType) and kind.element.is_float and len(kind.shape or ()) == IMAGE:
+            value.type = tensor_type(kind.element, [*(kind.shape or ())[:2], side, side])
             for other in model.graph.defined():
                 if other.node is not None:
                     other.type = None

@@ -33,7 +33,7 @@ def main() -> None:
     cli.add_argument("--check", action="store_true", help="compare with the file instead of writing it")
     given = cli.parse_args()
     try:
-        import torch  # ruff: ignore[import-outside-top-level]  --help needs no PyTorch
+        import torch  # pyright: ignore[reportMissingImports]  # ruff: ignore[import-outside-top-level]  --help needs no PyTorch
     except ImportError:
         raise SystemExit(
             "PyTorch is not installed; `pip install torch numpy` in a scratch environment"

@@ -57,7 +57,7 @@ def test_products_are_exact():
         x = b.input("x", left.__name__, ["m", k])
         y = b.MatMulInteger(x, w, *zeros)
         b.output(y, "y")
-        low = [0 if z is None else z.astype(np.int64) for z in zeros]
+        low = [np.zeros((), np.int64) if z is None else z.astype(np.int64) for z in zeros]
         low[0] = low[0][:, None] if np.ndim(low[0]) else low[0]
         expected = (a.astype(np.int64) - low[0]) @ (w.astype(np.int64) - low[1])
         found, (product,) = run(b.model(), {"x": a})

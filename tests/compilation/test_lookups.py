@@ -1,6 +1,7 @@
 """Tables of numbers in kernels: few keys and many, equal ones, NaN, the ends of each type."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from support.lowered import kernels_only, same_bits
 def model_of(keys, values, default, shape):
     b = Builder(21, opsets={"ai.onnx.ml": 4})
     x = b.input("x", tensor_type(keys.dtype, shape))
-    tables = {
+    tables: dict[str, Any] = {
         "keys_tensor": ArrayTensor(keys), "values_tensor": ArrayTensor(values),
         "default_tensor": ArrayTensor(np.array([default], values.dtype)),
     }  # fmt: skip

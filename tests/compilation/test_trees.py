@@ -5,6 +5,7 @@ Expected results come from a walk of one row after the other, and from sums in t
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -93,8 +94,10 @@ class Forest:
         }  # fmt: skip
         if members:
             attributes["membership_values"] = ArrayTensor(np.array(members, self.kind))
-        attributes = {k: [int(n) for n in v] if isinstance(v, tuple) else v for k, v in attributes.items()}
-        b.output(b.op("TreeEnsemble", x, domain="ai.onnx.ml", **attributes), "y")
+        given: dict[str, Any] = {
+            k: [int(n) for n in v] if isinstance(v, tuple) else v for k, v in attributes.items()
+        }
+        b.output(b.op("TreeEnsemble", x, domain="ai.onnx.ml", **given), "y")
         return b.model()
 
     def rows(self, count, *, nan=True):

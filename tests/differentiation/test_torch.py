@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ def test_values_and_gradients(case):
     types = {v.name: v.type.element.dtype for v in model.graph.inputs}
     feeds = {n: np.array(x, types[n]) for n, x in case["feeds"].items()}
     exact = IN_FLOAT.isdisjoint(n.op for n in model.graph)
-    close = {"rtol": 1e-9, "atol": 1e-11} if exact else {"rtol": 1e-5, "atol": 1e-5}
+    close: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-11} if exact else {"rtol": 1e-5, "atol": 1e-5}
     for output, recorded in case["outputs"].items():
         if not recorded["gradients"]:
             continue

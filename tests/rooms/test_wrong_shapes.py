@@ -18,7 +18,10 @@ from sabir.syntax import parse_graph
 from support.rooms import OPERATORS, examples_of, inferred, run
 from support.wrong_shapes import model_of, mutants
 
-SHARE = {"reference": 16, "compiled": 64}  # one mutant in so many is tried: kernels take their time to compile
+SHARE = {
+    "reference": 16,
+    "compiled": 64,
+}  # one mutant in so many is tried: kernels take their time to compile
 # a run accepts what the body's declared shapes contradict: in practice they are often wrong
 DECLARED = {"Loop", "Scan", "SequenceMap"}
 BY_CONTENTS = {  # a refusal depends on contents, which inference may not know, or on a subgraph

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import torch
-from torch.nn import functional
+import torch  # pyright: ignore[reportMissingImports]  a tool for those who have it
+from torch.nn import functional  # pyright: ignore[reportMissingImports]  a tool for those who have it
 
 from gradient_cases.case import case
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
+import torch  # pyright: ignore[reportMissingImports]  a tool for those who have it
 
 from gradient_cases.case import case
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import torch
+import torch  # pyright: ignore[reportMissingImports]  a tool for those who have it
 
 from gradient_cases.case import between, case
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from torch.nn import functional
+from torch.nn import functional  # pyright: ignore[reportMissingImports]  a tool for those who have it
 
 from gradient_cases.case import between, case
 
