@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import os
 import re
 
 import numpy as np
@@ -21,7 +22,8 @@ from support.rooms import EXAMPLES, model_of
 ROOMS = sorted({str(o.name) for o in STANDARD if not o.domain and o.versions[-1].find("gradient")})
 LEAST_OPSET, NEWEST_OF_ONNXRUNTIME = 18, 23
 LARGEST = 256  # elements of an input; larger examples are about rounding
-MOST = 3  # examples of a room: PyTorch's recorded gradients cover the usual ones
+# examples of a room: PyTorch's recorded gradients cover the usual ones; `SABIR_EXAMPLES=1000` takes all
+MOST = int(os.environ.get("SABIR_EXAMPLES", "3"))
 SMALL = 64  # up to so many elements the whole Jacobian is compared
 STEP, DIRECTIONS, DRAWS = 1e-3, 3, 5
 SINGLE = {"CausalConvWithState", "DequantizeLinear", "LinearAttention", "QuantizeLinear", "RotaryEmbedding"}
