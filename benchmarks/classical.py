@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import harness as h  # before numpy: it pins the threads
 import numpy as np
-import onnxruntime
 from skl2onnx import to_onnx
 from sklearn.datasets import make_classification
 from sklearn.ensemble import (
@@ -54,9 +53,7 @@ def main() -> None:
 
 def _row(name: str, data: bytes) -> tuple[str, ...]:
     h.progress(name)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = h.THREADS
-    peer = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    peer = h.onnxruntime_session(data)
     session = sabir.Session(data, threads=h.THREADS, engine="compiled")
     x = np.random.default_rng(1).standard_normal((ROWS, FEATURES)).astype(np.float32)
     found = [name]

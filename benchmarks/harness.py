@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import functools
 import gc
+import importlib
 import json
 import os
 import statistics
@@ -112,6 +113,15 @@ def costs(scripts: Sequence[Script], path: Path | str = "", rounds: int = 5) -> 
         name: Cost(*(statistics.median(column) for column in zip(*found, strict=True)))
         for name, found in taken.items()
     }
+
+
+def onnxruntime_session(model: Path | bytes) -> Any:
+    """Return a session of onnxruntime on the pinned threads; only benchmarks beside it need it installed."""
+    onnxruntime: Any = importlib.import_module("onnxruntime")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = THREADS, 1
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

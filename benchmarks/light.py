@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import harness as h  # before numpy: it pins the threads
 import numpy as np
 import onnx
-import onnxruntime
 from onnx.reference import ReferenceEvaluator
 
 import sabir
@@ -43,7 +42,7 @@ def _row(path: Path) -> Sequence[str]:
     name = path.stem.removeprefix("light_")
     h.progress(name)
     model = sabir.load(path)
-    session, peer = sabir.Session(model, threads=h.THREADS), _peer(path)
+    session, peer = sabir.Session(model, threads=h.THREADS), h.onnxruntime_session(path)
     feeds = {p.name: arange(p.shape) for p in session.inputs if not p.optional}
     expected = load_tensor(path.with_name(f"{path.stem}_output_0.pb")).array()
     found = next(iter(session.run(feeds).values()))
@@ -68,13 +67,6 @@ def arange(shape: Any) -> np.ndarray:
     """Return the input that the recorded outputs belong to."""
     size = int(np.prod(shape))
     return (np.arange(size).reshape(shape) / size).astype(np.float32)
-
-
-def _peer(path: Path) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = h.THREADS, 1
-    options.log_severity_level = 3
-    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
 if __name__ == "__main__":

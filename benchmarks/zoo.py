@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import harness as h  # before numpy: it pins the threads
 import numpy as np
-import onnxruntime
 
 import sabir
 from sabir.compilation import Compiled
@@ -61,7 +60,7 @@ def main() -> None:
 
 def _row(path: Path, sizes: dict[str, int]) -> tuple[str, ...]:
     h.progress(path.stem)
-    peer = _peer(path)
+    peer = h.onnxruntime_session(path)
     try:
         session = sabir.Session(path, threads=h.THREADS, engine="compiled")
         feeds = made_feeds(session, sizes)
@@ -99,24 +98,19 @@ def _row(path: Path, sizes: dict[str, int]) -> tuple[str, ...]:
 _IMPORTS = "import sys; sys.path.insert(0, {folder!r}); import zoo, sabir, onnxruntime"
 _MAKE = "feeds = zoo.made_feeds(sabir.Session(path, engine='reference'), {sizes!r})"
 _OURS = "session = sabir.Session(path, threads={threads}); session.run(feeds)"
-_PEERS = """
-options = onnxruntime.SessionOptions()
-options.intra_op_num_threads, options.log_severity_level = {threads}, 3
-session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-session.run(None, feeds)
-"""
+_PEERS = "session = zoo.h.onnxruntime_session(path); session.run(None, feeds)"
 
 
 def _start(path: Path, sizes: dict[str, int]) -> tuple[str, ...]:
     """Return what a session and its first run take in a fresh process."""
     imports, make = _IMPORTS.format(folder=str(Path(__file__).parent)), _MAKE.format(sizes=sizes)
     off = "import os; os.environ['SABIR_CACHE'] = 'off'"
-    ours, peers = _OURS.format(threads=h.THREADS), _PEERS.format(threads=h.THREADS)
+    ours = _OURS.format(threads=h.THREADS)
     found = h.costs(
         [
             h.Script("warm", imports, ours, make),
             h.Script("cold", f"{off}; {imports}", ours, make),
-            h.Script("onnxruntime", imports, peers, make),
+            h.Script("onnxruntime", imports, _PEERS, make),
         ],
         path,
         FRESH_ROUNDS,
@@ -158,13 +152,6 @@ def _size(dim: Any, place: int, sizes: dict[str, int]) -> int:
     if isinstance(dim, int):
         return dim
     return sizes.setdefault(str(dim), LATER if place else FIRST)
-
-
-def _peer(path: Path) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = h.THREADS, 1
-    options.log_severity_level = 3
-    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
 def _openvino(path: Path, feeds: dict[str, Any]) -> Callable[[Any], Any]:

@@ -242,9 +242,14 @@ class Compiled:
         return run_with_limits(self._limits, self._compile, feeds, progress)
 
     def _compile(self, feeds: Mapping[str, Any], progress: Callable[[int, int], None] | None) -> CompiledPlan:
+        _, _, _, pattern, sizes = self._started(feeds)
+        return self._inspected(pattern, sizes, progress)
+
+    def _inspected(
+        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None = None
+    ) -> CompiledPlan:
         from sabir.compilation._inspecting import CompiledPlan  # ruff: ignore[import-outside-top-level]  for tools
 
-        _, _, _, pattern, sizes = self._started(feeds)
         found = self._required(pattern, sizes, progress)
         return CompiledPlan(found, sizes, partial(self._plans.whole, found, pattern, sizes))
 
@@ -264,13 +269,10 @@ class Compiled:
         and `shapes` does not have it.
         """
         from sabir.compilation._assumed import stand_ins  # ruff: ignore[import-outside-top-level]  for tools
-        from sabir.compilation._inspecting import CompiledPlan  # ruff: ignore[import-outside-top-level]  as before
 
         if shapes is not None or self._plans.latest is None:
             return self.compile(stand_ins(self.inputs, shapes or {})).explain()
-        pattern, sizes = self._plans.latest
-        found = self._required(pattern, sizes)
-        return CompiledPlan(found, sizes, partial(self._plans.whole, found, pattern, sizes)).explain()
+        return self._inspected(*self._plans.latest).explain()
 
     def profile(self, feeds: Mapping[str, Any], runs: int = 10) -> Profile:
         """Run the model `runs` times, each kernel and each evaluated call alone, and return their times.

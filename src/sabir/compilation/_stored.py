@@ -95,7 +95,7 @@ class StoredPlans:
         self, executable: Executable, tensors: Mapping[int, Constant]
     ) -> dict[int, _Constant] | None:
         """Return the constants that runs read; None where they are too large to be kept."""
-        names = {id(t): v.name for v, t in self._model.graph.initializers.items() if isinstance(t, Tensor)}
+        names = {id(tensor): name for name, tensor in self._by_name.items()}
         read = {b.slot for b in executable.plan.buffers if b.kind == "constant"}
         read |= {entry.buffers[0].slot for entry in executable.plan.setup}
         read |= executable.constants.keys() & executable.results
