@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +95,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Optimizer:
+class Optimizer(ABC):
     """How a step changes the parameters. `rate` is a learning rate or a schedule of them.
 
     >>> SGD(0.1).schedule.rate
@@ -113,9 +114,9 @@ class Optimizer:
         """Return the state that each parameter has, by name, with its first value."""
         return {}
 
+    @abstractmethod
     def update(self, moment: Moment, x: Parameter) -> tuple[Value, dict[str, Value]]:
         """Build the new value of a parameter and of its slots."""
-        raise NotImplementedError
 
     def decayed(self, b: Builder, x: Parameter) -> Value:
         """Return the gradient with the decay of the weights in it."""

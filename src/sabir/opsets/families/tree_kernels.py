@@ -32,10 +32,8 @@ _LEQ, _LT, _GTE, _GT, _EQ, _NEQ = (
     MODES.index(f"BRANCH_{m}") for m in ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ")
 )
 _MOST_STEPS = 1 << 12  # of a row in a tree
-_MOST_VOTES, _COPIES = (
-    1 << 16,
-    16,
-)  # votes of a small forest, and of how many nodes in the mean to the same leaf
+_MOST_VOTES = 1 << 16  # of a small forest
+_COPIES = 16  # nodes that lead to the same leaf, in the mean
 
 
 def scores(x: Expression, forest: Forest, targets: int, how: str) -> Expression:
