@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -18,7 +19,7 @@ _LEAST_LOGARITHM = -100.0  # what PyTorch takes for the logarithm of 0
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class Loss(ABC):
     """A loss of an output of the model and a target; the mean over the elements.
 
     >>> print(MeanSquaredError().target(sabir.ir.tensor_type('float', ['N', 2])))
@@ -33,9 +34,9 @@ class Loss:
         """Return the type of the target for an output."""
         return TensorType(output.element, output.shape)
 
+    @abstractmethod
     def build(self, b: Builder, scores: Value, target: Value) -> Value:
         """Build the loss, a scalar."""
-        raise NotImplementedError
 
     def accuracy(self, b: Builder, scores: Value, target: Value) -> Value:
         """Build the share of right answers; raises UnsupportedError where none is right or wrong."""
