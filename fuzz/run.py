@@ -8,6 +8,7 @@ alike. New inputs are dropped unless `--corpus FOLDER` keeps them. A file that b
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -34,30 +35,54 @@ def main() -> int:
     )
     options = parser.parse_args()
     os.environ[ENGINES] = options.engines
-    failed = [target for target in options.target or TARGETS if not _passes(target, options)]
+    options.found.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        failed = _failures(options, Path(scratch))
     print(f"found something: {', '.join(failed)}" if failed else "nothing found", flush=True)
     return 1 if failed else 0
 
 
-def _passes(target: str, options: argparse.Namespace) -> bool:
-    options.found.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as scratch:
-        grown = options.corpus / target if options.corpus else Path(scratch)
-        grown.mkdir(parents=True, exist_ok=True)
-        command = [
-            sys.executable, "-m", f"targets.{target}", str(grown.resolve()), str(HERE / "corpus" / target),
-            f"-max_total_time={options.seconds}", f"-runs={options.runs}", f"-seed={options.seed}",
-            f"-max_len={LARGEST}",
-            f"-artifact_prefix={options.found.resolve() / target}-", "-timeout=30", "-rss_limit_mb=3000",
-            "-print_final_stats=1", "-verbosity=1",
-        ]  # fmt: skip
-        done = subprocess.run(command, check=False, cwd=HERE, text=True, stderr=subprocess.PIPE)
-    lines = done.stderr.splitlines()
+def _failures(options: argparse.Namespace, scratch: Path) -> list[str]:
+    """Run the targets in turn, and return those that found something."""
+    log = scratch / "together.log"
+    failed: list[str] = []
+    with log.open("w") as errors, subprocess.Popen(
+        [sys.executable, "together.py"], cwd=HERE, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
+    ) as process:  # fmt: skip
+        if process.stdin is None or process.stdout is None:
+            raise AssertionError
+        for target in options.target or TARGETS:
+            output = scratch / f"{target}.log"
+            request = [target, _arguments(target, options, scratch), str(output)]
+            print(json.dumps(request), file=process.stdin, flush=True)
+            code = process.stdout.readline().strip()
+            if code != "0":
+                failed.append(target)
+            _tell(target, output if output.exists() else log, code)
+    return failed
+
+
+def _arguments(target: str, options: argparse.Namespace, scratch: Path) -> list[str]:
+    """Return the options of libFuzzer for a target."""
+    grown = (options.corpus or scratch) / target
+    grown.mkdir(parents=True, exist_ok=True)
+    return [
+        str(grown.resolve()), str(HERE / "corpus" / target),
+        f"-max_total_time={options.seconds}", f"-runs={options.runs}", f"-seed={options.seed}",
+        f"-max_len={LARGEST}",
+        f"-artifact_prefix={options.found.resolve() / target}-", "-timeout=30", "-rss_limit_mb=3000",
+        "-print_final_stats=1", "-verbosity=1",
+    ]  # fmt: skip
+
+
+def _tell(target: str, output: Path, code: str) -> None:
+    """Print how far a target came, and the end of its output where it found something."""
+    lines = output.read_text("utf-8", "replace").splitlines()
     told = [line for line in lines if line.startswith("stat::number_of_executed_units") or "cov:" in line]
     print(f"{target}: {' '.join(told[-2:])}", flush=True)
-    if done.returncode:
+    if code != "0":
         print("\n".join([line for line in lines if not line.startswith("#")][-40:]), flush=True)
-    return done.returncode == 0
 
 
 if __name__ == "__main__":
