@@ -19,7 +19,7 @@ def run(*options):
     )
 
 
-@pytest.mark.parametrize(("share", "side"), [("40", []), ("41", ["--before"])])
+@pytest.mark.parametrize(("share", "side"), [("80", []), ("81", ["--before"])])
 def test_kernels_keep_to_their_tensors(share, side):
     done = run("--share", share, *side)
     assert done.returncode == 0, f"{done.stdout.splitlines()[-2:]} was the last; {done.stderr}"

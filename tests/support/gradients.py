@@ -354,7 +354,13 @@ def _is_smooth(model, feeds, of, name, random):
 
 
 def _moved(model, feeds, of, name, change):
-    return sabir.evaluate(exact(model), {**feeds, name: feeds[name] + change}, outputs=[of])[of]
+    return prepared(exact(model)).run({**feeds, name: feeds[name] + change}, outputs=[of])[of]
+
+
+@functools.lru_cache(maxsize=8)
+def prepared(model):
+    """A session of the reference engine: differences ask for many runs of one model."""
+    return sabir.Session(model, engine="reference")
 
 
 @functools.cache
@@ -392,9 +398,8 @@ def _compare_jacobian(model, found, feeds, of, name):
     shape = sabir.evaluate(model, feeds, outputs=[of])[of].shape
     units = unit_arrays(shape)
     key = f"d_{of}_d_{name}"
-    rows = [
-        sabir.evaluate(found, fed(found, {**feeds, SEED: unit}), outputs=[key])[key].ravel() for unit in units
-    ]
+    run = prepared(found).run
+    rows = [run(fed(found, {**feeds, SEED: unit}), outputs=[key])[key].ravel() for unit in units]
     steps = unit_arrays(feeds[name].shape)
     columns = [_difference(model, feeds, of, name, step).ravel() for step in steps]
     size = (len(units), len(steps))

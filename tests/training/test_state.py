@@ -165,7 +165,7 @@ FAILING = {
 @pytest.mark.parametrize("name", FAILING)
 def test_a_step_that_fails_leaves_the_state(name):
     text, error, words = FAILING[name]
-    trained = sabir.TrainingSession(sabir.parse(HEAD + LAST + text))
+    trained = sabir.TrainingSession(sabir.parse(HEAD + LAST + text), limits=sabir.Limits(iterations=1000))
     before = dict(trained.state)
     for _ in range(2):
         with pytest.raises(error, match=words):

@@ -19,7 +19,7 @@ from hostile.case import (
 )
 
 X = field(1, b"x")
-SOME = 2_000
+SOME = 1000
 MASSES: dict[str, bytes] = {
     "empty nodes": field(1),
     "Relus of nothing": field(1, field(4, b"Relu")),
