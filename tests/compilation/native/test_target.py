@@ -11,64 +11,74 @@ from sabir.compilation.native import Library, _target, disassemble, host
 from sabir.compilation.native._compile import _alternatives
 from sabir.compilation.native._cores import usable_cores
 
+X86 = "x86_64", "x86_64-unknown-linux-gnu", "cpu"
 WIDE = dict.fromkeys(("avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512dq", "avx512vl"), True)
 
 
 def test_the_host():
     found = host()
     assert host() is found
-    assert found.triple.startswith("x86_64")
     assert found.features == ",".join(
         sorted(found.features.split(","), key=operator.itemgetter(slice(1, None)))
     )
-    assert found.has("avx2")
+    assert found.has({"x86_64": "avx2", "aarch64": "neon"}[found.architecture])
     assert not found.has("nonsense")
-    assert (found.vector_bits, found.registers) in {(256, 16), (512, 32)}
+    widths = {"x86_64": {(256, 16), (512, 32)}, "aarch64": {(128, 32)}}
+    assert (found.vector_bits, found.registers) in widths[found.architecture]
     assert found.cores >= 1
 
 
 def test_vectors_are_wide_where_all_of_avx512_is_there():
     def width(found):
-        described = _target._described("x86_64", "cpu", found)
+        described = _target._described(*X86, found, cores=2)
         return described.vector_bits, described.registers
 
     assert width(WIDE) == (512, 32)
     for name in ("avx512f", "avx512bw", "avx512dq", "avx512vl"):
         assert width(WIDE | {name: False}) == (256, 16)
-    narrow = _target._described("x86_64", "cpu", {"fma": True, "f16c": True, "avx2": True, "avx512f": False})
+    narrow = _target._described(*X86, {"fma": True, "f16c": True, "avx2": True, "avx512f": False}, cores=2)
     assert narrow.features == "+avx2,-avx512f,+f16c,+fma"
 
 
 @pytest.mark.parametrize("name", ["avx2", "fma", "f16c"])
 def test_older_processors_are_refused(name):
     with pytest.raises(UnsupportedError, match=f"this one has no {name}; choose another engine"):
-        _target._described("x86_64", "cpu", WIDE | {name: False})
+        _target._described(*X86, WIDE | {name: False}, cores=2)
 
 
 def test_other_processors_are_refused(monkeypatch):
     monkeypatch.setattr(_target.platform, "machine", lambda: "riscv64")
-    with pytest.raises(UnsupportedError, match="x86-64 processors with AVX2, and this one is riscv64"):
+    with pytest.raises(UnsupportedError, match="and for 64-bit Arm processors, and this one is riscv64"):
         _target._host.__wrapped__("")
 
 
 def test_a_level_limits_the_features(scaled, load, run, monkeypatch):
     wide = load(scaled(2)).compiled
-    monkeypatch.setenv("SABIR_CPU", "x86-64-v3")
-    found = host()
-    assert (found.cpu, found.vector_bits, found.registers) == ("x86-64-v3", 256, 16)
-    assert not any("avx512" in f for f in found.features.split(",") if f[0] == "+")
-    assert "zmm" not in disassemble(scaled(2))
-    assert "ymm" in disassemble(scaled(2))
+    if host().architecture == "aarch64":
+        monkeypatch.setenv("SABIR_CPU", "aarch64")
+        assert host().features == "-dotprod,+fp-armv8,-fullfp16,-i8mm,-lse,+neon,-sve,-sve2"
+    else:
+        monkeypatch.setenv("SABIR_CPU", "x86-64-v3")
+        found = host()
+        assert (found.cpu, found.vector_bits, found.registers) == ("x86-64-v3", 256, 16)
+        assert not any("avx512" in f for f in found.features.split(",") if f[0] == "+")
+        assert "zmm" not in disassemble(scaled(2))
+        assert "ymm" in disassemble(scaled(2))
     library = load(scaled(2))
     assert (wide, library.compiled) == (1, 1)  # not the object of the whole processor
     assert np.array_equal(run(library), 2 * np.arange(64, dtype=np.float32))
 
 
 def test_levels_that_there_are_not(monkeypatch):
-    monkeypatch.setenv("SABIR_CPU", "x86-64-v9")
-    with pytest.raises(UnsupportedError, match=r"SABIR_CPU is 'x86-64-v9'; it may be x86-64-v3 or x86-64-v4"):
-        host()
-    monkeypatch.setattr(_target, "_LEVELS", {"future": frozenset(["avx2048"])})
+    monkeypatch.setattr(_target.platform, "machine", lambda: "AMD64")
+    for name in ("x86-64-v9", "neoverse-n1"):
+        monkeypatch.setenv("SABIR_CPU", name)
+        with pytest.raises(
+            UnsupportedError, match=f"SABIR_CPU is '{name}'; it may be x86-64-v3 or x86-64-v4,"
+        ):
+            host()
+    level = _target._Level("x86_64", "future", frozenset(["avx2048"]))
+    monkeypatch.setattr(_target, "_LEVELS", {"future": level})
     with pytest.raises(UnsupportedError, match="SABIR_CPU is future, and this processor has no avx2048"):
         _target._host.__wrapped__("future")
 
@@ -88,6 +98,10 @@ def test_levels_that_there_are_not(monkeypatch):
         "llvm.x86.avx2.vpdpwsud.256": [("avxvnniint16",)],
         "llvm.x86.avx512bf16.dpbf16ps.512": [("avx512bf16",)],
         "llvm.arm.neon.vmulls": [],
+        "llvm.aarch64.isb": [("neon",)],
+        "llvm.aarch64.neon.saddlp.v4i32.v8i16": [("neon",)],
+        "llvm.aarch64.neon.sdot.v4i32.v16i8": [("dotprod",)],
+        "llvm.aarch64.neon.usdot.v4i32.v16i8": [("i8mm",)],
     }.items(),
 )  # fmt: skip
 def test_the_features_that_an_intrinsic_needs(name, features):
