@@ -16,7 +16,7 @@ tree=$(cd "$(dirname "$0")/.." && pwd)
 
 if [ ! -e "$folder/ready" ]; then
     (
-        mkdir -p "$folder/apt/lists/partial" "$folder/apt/archives/partial" "$folder/root" "$folder/qemu"
+        mkdir -p "$folder/apt/lists/partial" "$folder/apt/archives/partial" "$folder/debian" "$folder/qemu"
         : >"$folder/apt/status"
         cd "$folder/apt"
         apt-get download qemu-user-static
@@ -28,7 +28,7 @@ if [ ! -e "$folder/ready" ]; then
         apt-get $for_arm install --download-only --yes --no-install-recommends python3.11 libstdc++6
         dpkg -x qemu-user-static_*.deb "$folder/qemu"
         for package in archives/*.deb; do
-            dpkg -x "$package" "$folder/root"
+            dpkg -x "$package" "$folder/debian"
         done
     )
     requirements=$(python3 - "$tree/pyproject.toml" <<'END'
@@ -51,10 +51,10 @@ END
 fi
 
 mkdir -p -m 700 "$folder/cache"
-export EMULATED_PYTHON="$folder/python" PYTHONHOME="$folder/root/usr" SABIR_CACHE="${SABIR_CACHE-$folder/cache}"
+export EMULATED_PYTHON="$folder/python" PYTHONHOME="$folder/debian/usr" SABIR_CACHE="${SABIR_CACHE-$folder/cache}"
 case ":${PYTHONPATH-}:" in
 *":$folder/packages:"*) ;;
 *) export PYTHONPATH="$tree/src:$folder/packages" ;;
 esac
-exec "$folder/qemu/usr/bin/qemu-aarch64-static" -L "$folder/root" -cpu "${CPU-max}" \
-    "$folder/root/usr/bin/python3.11" "$@"
+exec "$folder/qemu/usr/bin/qemu-aarch64-static" -L "$folder/debian" -cpu "${CPU-max}" \
+    "$folder/debian/usr/bin/python3.11" "$@"

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from sabir.loops import Contract, Size
 
 
+_WAITING = 6  # products of bytes in registers of their own
+
+
 def of_integers(
     builder: PlanBuilder, product: Product, contract: Contract, depth: Sequence[tuple[Size, Size]]
 ) -> Product:
@@ -43,6 +46,12 @@ def dot_of(host: Host) -> Dot:
     if host.architecture == "aarch64":
         return "usdot" if host.has("i8mm") else "sdot" if host.has("dotprod") else "sadalp"
     return "vpdpbusd" if host.has("avx512vnni") or host.has("avxvnni") else "pmaddwd"
+
+
+def registers_of(host: Host, contract: Contract) -> int:
+    """Return how many vector registers a tile may fill: products that wait to be added up need some."""
+    waiting = not contract.is_float and dot_of(host) == "sadalp"
+    return host.registers - (_WAITING if waiting else 0)
 
 
 def group_of(host: Host, contract: Contract) -> Groups:

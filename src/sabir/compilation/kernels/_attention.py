@@ -32,7 +32,7 @@ class Attention:
     `scores` runs over the batch axes, rows and keys, and folds along the keys; its last access is the row of
     scores, which it reads and in the end writes. `output` is the epilogue over the batch axes, rows and
     columns. A tile of scores has `rows` rows by `vectors` vectors of `lanes`; one of results has
-    `columns` vectors.
+    `columns` vectors. In a `whole` one these fill all columns: nothing is read or written under a mask.
     """
 
     scores: Nest
@@ -42,6 +42,7 @@ class Attention:
     vectors: int
     columns: int
     lanes: int
+    whole: bool = False
 
     @property
     def batch(self) -> int:
@@ -50,6 +51,7 @@ class Attention:
 
     def __str__(self) -> str:
         tile = f"tile {self.rows}x{self.vectors} and {self.rows}x{self.columns} lanes {self.lanes}"
+        tile += " whole" if self.whole else ""
         return f"attention {self.element} {tile}\nscores {self.scores}\noutput {self.output}"
 
 
@@ -202,8 +204,8 @@ class _Emission:
                 self._accumulate(sums, rows, k, columns)
             self._store(indices, first, count, column, sums)
 
-    def _mask(self, column: Register) -> Register:
-        return lanes_before(self.e, column, self.columns, self.spec.lanes)
+    def _mask(self, column: Register) -> Register | None:
+        return None if self.spec.whole else lanes_before(self.e, column, self.columns, self.spec.lanes)
 
     def _store(
         self, indices: Sequence[Register], first: Register, count: Register, column: Register,

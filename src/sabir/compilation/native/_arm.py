@@ -23,7 +23,6 @@ class _Sign(NamedTuple):
 _CAPABILITIES, _MORE_CAPABILITIES = 16, 26  # AT_HWCAP and AT_HWCAP2 of Linux
 _SIGNS = {
     "dotprod": _Sign(_CAPABILITIES, 20, "hw.optional.arm.FEAT_DotProd"),
-    "fullfp16": _Sign(_CAPABILITIES, 10, "hw.optional.arm.FEAT_FP16"),
     "i8mm": _Sign(_MORE_CAPABILITIES, 13, "hw.optional.arm.FEAT_I8MM"),
     "lse": _Sign(_CAPABILITIES, 8, "hw.optional.arm.FEAT_LSE"),
 }

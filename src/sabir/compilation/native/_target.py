@@ -42,9 +42,9 @@ _LEVELS = {
     "x86-64-v3": _Level("x86_64", "x86-64-v3", _V3),  # of the x86-64 psABI, as the next one
     "x86-64-v4": _Level("x86_64", "x86-64-v4", _V3 | _WIDE | {"avx512cd"}),
     "aarch64": _Level("aarch64", "generic", _ARM),
-    "neoverse-n1": _Level("aarch64", "neoverse-n1", _ARM | {"dotprod", "fullfp16", "lse"}),
-    "neoverse-v1": _Level("aarch64", "neoverse-v1", _ARM | {"dotprod", "fullfp16", "i8mm", "lse"}),
-    "apple-m1": _Level("aarch64", "apple-m1", _ARM | {"dotprod", "fullfp16", "lse"}),
+    "neoverse-n1": _Level("aarch64", "neoverse-n1", _ARM | {"dotprod", "lse"}),
+    "neoverse-v1": _Level("aarch64", "neoverse-v1", _ARM | {"dotprod", "i8mm", "lse"}),
+    "apple-m1": _Level("aarch64", "apple-m1", _ARM | {"dotprod", "lse"}),
 }
 _ARCHITECTURES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 TARGETS = tuple(_LEVELS)
