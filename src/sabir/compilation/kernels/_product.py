@@ -163,19 +163,13 @@ class _Emission:
         return count if group == 1 else e.binary("udiv", e.add(count, group - 1), e.index(group))
 
     def _less(self) -> Register | None:
-        """Return what each sum of a column is taken as often as, in every lane: None where it is 0."""
-        e, taken = self.e, self.terms.taken
-        if not self.product.zero:
+        """Return how often the sums of columns begin a sum, in every lane: None where that is never."""
+        e, element, taken = self.e, self.product.zero, self.terms.taken
+        if not element:
             return e.constant(self.vector, taken) if taken else None
-        zero = self._zero()
-        less = e.binary("sub", e.constant(zero.kind, taken), zero)
-        return e.splat(less, self.product.nest.lanes)
-
-    def _zero(self) -> Register:
-        """Return the zero point of `a`."""
-        e, element = self.e, self.product.zero
         address = self.body.pointer(self.layout.zero)
-        return cast(e, e.load(address, kind_of(element)), element, "int32")
+        zero = cast(e, e.load(address, kind_of(element)), element, "int32")
+        return e.splat(e.binary("sub", e.constant(zero.kind, taken), zero), self.product.nest.lanes)
 
     def text(self) -> str:
         e, product = self.e, self.product
