@@ -4,8 +4,8 @@
 #     tools/emulate_arm.sh FOLDER -m pytest tests/compilation/test_integers.py
 #
 # FOLDER gets QEMU, Debian's Python for Arm and the wheels of Sabir and its tests, which the first call downloads
-# (about 200 MB); the rest of the line goes to that Python. It needs Debian 12 or a system like it, with apt-get,
-# dpkg and pip, and no rights of root. CPU=neoverse-n1 emulates that processor; `max` has all that QEMU knows.
+# (200 MB, unpacked 950); the rest of the line goes to that Python. It needs Debian 12 with apt-get, dpkg, pip and
+# Python 3.11, and no rights of root. CPU=neoverse-n1 emulates that processor; by default it has all that QEMU knows.
 set -eu
 
 folder=${1:?the folder of the emulator}
@@ -45,16 +45,16 @@ END
         --platform manylinux2014_aarch64 --platform manylinux_2_27_aarch64 --platform manylinux_2_28_aarch64
     # a test that starts Python starts it in the emulator, too
     echo 'import os, sys; sys.executable = os.environ["EMULATED_PYTHON"]' >"$folder/packages/sitecustomize.py"
-    printf '#!/bin/sh\nexec "%s" "%s" "$@"\n' "$tree/tools/emulate_arm.sh" "$folder" >"$folder/python"
+    cat >"$folder/python" <<END
+#!/bin/sh
+exec "$folder/qemu/usr/bin/qemu-aarch64-static" -L "$folder/debian" -cpu "\${CPU-max}" \
+    "$folder/debian/usr/bin/python3.11" "\$@"
+END
     chmod +x "$folder/python"
     touch "$folder/ready"
 fi
 
 mkdir -p -m 700 "$folder/cache"
-export EMULATED_PYTHON="$folder/python" PYTHONHOME="$folder/debian/usr" SABIR_CACHE="${SABIR_CACHE-$folder/cache}"
-case ":${PYTHONPATH-}:" in
-*":$folder/packages:"*) ;;
-*) export PYTHONPATH="$tree/src:$folder/packages" ;;
-esac
-exec "$folder/qemu/usr/bin/qemu-aarch64-static" -L "$folder/debian" -cpu "${CPU-max}" \
-    "$folder/debian/usr/bin/python3.11" "$@"
+export EMULATED_PYTHON="$folder/python" PYTHONHOME="$folder/debian/usr" PYTHONPATH="$tree/src:$folder/packages"
+export SABIR_CACHE="${SABIR_CACHE-$folder/cache}"
+exec "$folder/python" "$@"
