@@ -2,12 +2,14 @@
 
 import operator
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from sabir.base import UnsupportedError
-from sabir.compilation.native import Library, _target, disassemble, host
+from sabir.compilation.native import Library, _arm, _target, disassemble, host, target_named
+from sabir.compilation.native._arm import FEATURES, arm_features
 from sabir.compilation.native._compile import _alternatives
 from sabir.compilation.native._cores import usable_cores
 
@@ -50,6 +52,62 @@ def test_other_processors_are_refused(monkeypatch):
     monkeypatch.setattr(_target.platform, "machine", lambda: "riscv64")
     with pytest.raises(UnsupportedError, match="and for 64-bit Arm processors, and this one is riscv64"):
         _target._host.__wrapped__("")
+
+
+def arm_machine(monkeypatch, **features):
+    """Let this machine be an Arm processor with these features."""
+    monkeypatch.setattr(_target.platform, "machine", lambda: "arm64")
+    monkeypatch.setattr(_target, "arm_features", lambda: dict.fromkeys(FEATURES, False) | features)
+
+
+def test_arm_processors(monkeypatch):
+    arm_machine(monkeypatch, dotprod=True)
+    found = _target._host.__wrapped__("")
+    assert (found.architecture, found.vector_bits, found.registers, found.has_masks) == (
+        "aarch64",
+        128,
+        32,
+        False,
+    )
+    assert found.features == "+dotprod,+fp-armv8,-i8mm,-lse,+neon,-sve,-sve2"
+    least = _target._host.__wrapped__("aarch64")
+    assert (least.cpu, least.has("dotprod"), least.has("neon")) == ("generic", False, True)
+    with pytest.raises(
+        UnsupportedError, match="SABIR_CPU is neoverse-v1, and this processor has no i8mm, lse$"
+    ):
+        _target._host.__wrapped__("neoverse-v1")
+    with pytest.raises(
+        UnsupportedError, match=r"'x86-64-v3'; it may be aarch64 or neoverse-n1 or .*, or unset"
+    ):
+        _target._host.__wrapped__("x86-64-v3")
+
+
+def test_what_linux_says_of_an_arm_processor(monkeypatch):
+    def entry(number):
+        return {16: 1 << 20 | 1 << 8, 26: 1 << 13}[number]
+
+    monkeypatch.setattr(_arm.sys, "platform", "linux")
+    monkeypatch.setattr(_arm.ctypes, "CDLL", lambda _: SimpleNamespace(getauxval=entry))
+    assert arm_features() == {"dotprod": True, "i8mm": True, "lse": True}
+    monkeypatch.setattr(_arm.ctypes, "CDLL", lambda _: SimpleNamespace(getauxval=lambda _: 1 << 20))
+    assert arm_features() == {"dotprod": True, "i8mm": False, "lse": False}
+    monkeypatch.setattr(_arm.ctypes, "CDLL", lambda _: SimpleNamespace())
+    assert not any(arm_features().values())
+
+
+def test_what_macos_says_of_an_arm_processor(monkeypatch):
+    def ask(name, answer, size, new, new_size):
+        assert (size._obj.value, new, new_size.value) == (4, None, 0)
+        answer._obj.value = name == b"hw.optional.arm.FEAT_DotProd"
+        return -1 if name == b"hw.optional.arm.FEAT_I8MM" else 0  # unknown to an older system
+
+    monkeypatch.setattr(_arm.sys, "platform", "darwin")
+    monkeypatch.setattr(_arm.ctypes, "CDLL", lambda _: SimpleNamespace(sysctlbyname=ask))
+    assert arm_features() == {"dotprod": True, "i8mm": False, "lse": False}
+    monkeypatch.setattr(_arm.ctypes, "CDLL", lambda _: SimpleNamespace())
+    assert not any(arm_features().values())
+    monkeypatch.setattr(_arm.sys, "platform", "win32")
+    assert not any(arm_features().values())
 
 
 def test_a_level_limits_the_features(scaled, load, run, monkeypatch):
@@ -120,6 +178,21 @@ def test_intrinsics_that_the_processor_lacks(monkeypatch):
         UnsupportedError, match=r"scalef\.ps\.512, which this processor \(x86-64-v3\) does not"
     ):
         Library.load([text])
+
+
+def test_intrinsics_that_another_processor_lacks():
+    name = "llvm.aarch64.neon.sdot.v4i32.v16i8"
+    text = (
+        f"define <4 x i32> @kernel(<4 x i32> %a, <16 x i8> %x) {{\n"
+        f"%y = call <4 x i32> @{name}(<4 x i32> %a, <16 x i8> %x, <16 x i8> %x)\nret <4 x i32> %y }}\n"
+        f"declare <4 x i32> @{name}(<4 x i32>, <16 x i8>, <16 x i8>)"
+    )
+    assert "sdot" in disassemble(text, target_named("neoverse-n1"))
+    for target in ("aarch64", "x86-64-v4"):
+        with pytest.raises(
+            UnsupportedError, match=r"sdot\.v4i32\.v16i8, which this processor \(.*\) does not have"
+        ):
+            disassemble(text, target_named(target))
 
 
 def test_without_llvm(output):
