@@ -145,7 +145,7 @@ class _Emission:
                     e.load(
                         e.offset(line, e.index(v * spec.lanes * self.size)),
                         self.vector,
-                        align=min(64, spec.lanes * self.size),
+                        align=spec.lanes * self.size,
                     )
                     for v in range(spec.vectors)
                 ]
@@ -220,17 +220,17 @@ class _Emission:
                 e.store(
                     e.get(sums[m][v]),
                     e.offset(tile, e.index((m * spec.columns + v) * size)),
-                    align=min(64, size),
+                    align=size,
                 )
         unrolled = sum(isinstance(s, Apply) for s in spec.output.steps) <= _UNROLLED
         with e.loop(e.index(0), count) as m:
             line = e.offset(tile, e.mul(m, spec.columns * size))
             for v in range(spec.columns) if unrolled else ():
-                x = e.load(e.offset(line, e.index(v * size)), self.vector, align=min(64, size))
+                x = e.load(e.offset(line, e.index(v * size)), self.vector, align=size)
                 self._write([*indices, e.add(first, m), e.add(column, v * spec.lanes)], x)
             if not unrolled:
                 with e.loop(e.index(0), e.index(spec.columns)) as v:
-                    x = e.load(e.offset(line, e.mul(v, size)), self.vector, align=min(64, size))
+                    x = e.load(e.offset(line, e.mul(v, size)), self.vector, align=size)
                     self._write([*indices, e.add(first, m), e.add(column, e.mul(v, spec.lanes))], x)
 
     def _write(self, indices: list[Register], x: Register) -> None:

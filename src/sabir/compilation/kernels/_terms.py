@@ -41,7 +41,7 @@ class Floats:
         """Emit the load of a vector of a panel, as floats."""
         e, lanes = self._e, self._kind.lanes
         if self._panels == self._element:
-            return e.load(address, self._kind, align=min(64, lanes * self.lane_bytes))
+            return e.load(address, self._kind, align=lanes * self.lane_bytes)
         x = e.load(address, kind_of(self._panels, lanes), align=lanes * self.lane_bytes)
         return cast(e, x, self._panels, self._element)
 
