@@ -49,14 +49,14 @@ def test_older_processors_are_refused(name):
 
 
 def test_other_processors_are_refused(monkeypatch):
-    monkeypatch.setattr(_target.platform, "machine", lambda: "riscv64")
+    monkeypatch.setattr(_target, "processor", lambda: "riscv64")
     with pytest.raises(UnsupportedError, match="and for 64-bit Arm processors, and this one is riscv64"):
         _target._host.__wrapped__("")
 
 
 def arm_machine(monkeypatch, **features):
     """Let this machine be an Arm processor with these features."""
-    monkeypatch.setattr(_target.platform, "machine", lambda: "arm64")
+    monkeypatch.setattr(_target, "processor", lambda: "aarch64")
     monkeypatch.setattr(_target, "arm_features", lambda: dict.fromkeys(FEATURES, False) | features)
 
 
@@ -128,7 +128,7 @@ def test_a_level_limits_the_features(scaled, load, run, monkeypatch):
 
 
 def test_levels_that_there_are_not(monkeypatch):
-    monkeypatch.setattr(_target.platform, "machine", lambda: "AMD64")
+    monkeypatch.setattr(_target, "processor", lambda: "x86_64")
     for name in ("x86-64-v9", "neoverse-n1"):
         monkeypatch.setenv("SABIR_CPU", name)
         with pytest.raises(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import platform
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +11,7 @@ from sabir.base import UnsupportedError, quote
 from sabir.compilation.native._arm import FEATURES, arm_features
 from sabir.compilation.native._cores import usable_cores
 from sabir.compilation.native._llvm import LOCK, llvm, prepare_all
+from sabir.compilation.native._system import machine as processor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,7 +46,6 @@ _LEVELS = {
     "neoverse-v1": _Level("aarch64", "neoverse-v1", _ARM | {"dotprod", "i8mm", "lse"}),
     "apple-m1": _Level("aarch64", "apple-m1", _ARM | {"dotprod", "lse"}),
 }
-_ARCHITECTURES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 TARGETS = tuple(_LEVELS)
 """The names of processors for which code can be shown on every machine."""
 
@@ -126,12 +125,11 @@ def _named(name: str) -> Host:
 
 @functools.cache
 def _host(level: str) -> Host:
-    machine = platform.machine()
-    architecture = _ARCHITECTURES.get(machine.lower())
-    if architecture is None:
+    architecture = processor()
+    if architecture not in _FEATURES:
         raise UnsupportedError(
             "models are compiled for x86-64 processors with AVX2 and for 64-bit Arm processors, and this one "
-            f"is {machine or 'unknown'}; choose another engine"
+            f"is {architecture or 'unknown'}; choose another engine"
         )
     levels = {name: chosen for name, chosen in _LEVELS.items() if chosen.architecture == architecture}
     if level and level not in levels:
