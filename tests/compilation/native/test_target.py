@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sabir.base import UnsupportedError
-from sabir.compilation.native import Library, _arm, _target, disassemble, host, target_named
+from sabir.compilation.native import _arm, _target, disassemble, host, target_named
 from sabir.compilation.native._arm import FEATURES, arm_features
 from sabir.compilation.native._compile import _alternatives
 from sabir.compilation.native._cores import usable_cores
@@ -166,8 +166,7 @@ def test_the_features_that_an_intrinsic_needs(name, features):
     assert _alternatives(name) == features
 
 
-def test_intrinsics_that_the_processor_lacks(monkeypatch):
-    monkeypatch.setenv("SABIR_CPU", "x86-64-v3")
+def test_intrinsics_that_the_processor_lacks():
     text = (
         "define void @kernel(ptr %a) {\n%x = load <16 x float>, ptr %a\n"
         "%y = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %x, <16 x float> %x,"
@@ -177,7 +176,7 @@ def test_intrinsics_that_the_processor_lacks(monkeypatch):
     with pytest.raises(
         UnsupportedError, match=r"scalef\.ps\.512, which this processor \(x86-64-v3\) does not"
     ):
-        Library.load([text])
+        disassemble(text, target_named("x86-64-v3"))
 
 
 def test_intrinsics_that_another_processor_lacks():
