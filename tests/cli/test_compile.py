@@ -68,6 +68,14 @@ def test_what_a_plan_is_made_of(cli, model):
     assert shown("nodes").startswith("3 nodes: 2 kernels, 1 evaluated\n")
 
 
+def test_the_code_for_another_processor(cli, fails, model):
+    code, out, err = cli("compile", model, "--dim", "N=3", "--show", "asm", "--target", "aarch64")
+    assert (code, err) == (0, "")
+    assert ".4s" in out
+    assert "--target" in fails("compile", model, "--target", "aarch64")
+    assert "'z80' is none of x86-64-v3, x86-64-v4, aarch64," in fails("compile", model, "--target", "z80")
+
+
 def test_names_cannot_move_the_cursor(cli, model):
     b = sabir.Builder(21)
     b.output(b.Relu(b.input("x\x1b[2J", "float", [3])), "y")

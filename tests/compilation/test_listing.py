@@ -20,19 +20,11 @@ PRODUCT = """g (float[N,4] x) => (float[N,2] y, int64[K,2] z) <float[4,2] w = {1
 }"""
 
 
-pytestmark = pytest.mark.usefixtures("avx2")
-
-
-@pytest.fixture
-def avx2(monkeypatch):
-    monkeypatch.setenv("SABIR_CPU", "x86-64-v3")
-
-
 def listed(text, form, *shape):
     compiled = Compiled(sabir.parse(HEADER + text), threads=2)
     names = [p.name for p in compiled.inputs]
     feeds = {name: np.ones(sizes, np.float32) for name, sizes in zip(names, shape, strict=True)}
-    return "\n".join(compiled.compile(feeds).listing(form)) + "\n"
+    return "\n".join(compiled.compile(feeds, target="x86-64-v3").listing(form)) + "\n"
 
 
 def test_loops():

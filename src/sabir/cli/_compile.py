@@ -24,7 +24,7 @@ from sabir.cli._models import ModelPath, load_any, shown
 from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._progress import counting_bar
 from sabir.cli._screen import Screen, cut, plain, seconds_text
-from sabir.compilation import LISTINGS, Compiled
+from sabir.compilation import LISTINGS, TARGETS, Compiled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +37,7 @@ EXAMPLES = (
     "sabir compile model.onnx --dim batch=8 --shape mask=8,128",
     "sabir compile model.onnx --show nodes",
     "sabir compile model.onnx --show schedule > schedule.txt",
+    "sabir compile model.onnx --show asm --target aarch64",
 )
 _NODES = "nodes"
 _FORMS = (_NODES, *LISTINGS)
@@ -48,7 +49,13 @@ def _form(text: str | None) -> str | None:
     return text
 
 
-def compile(  # ruff: ignore[builtin-variable-shadowing]  the name of the command
+def _target(text: str | None) -> str | None:
+    if text is not None and text not in TARGETS:
+        raise typer.BadParameter(f"{text!r} is none of {', '.join(TARGETS)}")
+    return text
+
+
+def compile(  # ruff: ignore[builtin-variable-shadowing, too-many-arguments]  the command, and its options
     model: ModelPath,
     *,
     show: Annotated[
@@ -59,6 +66,14 @@ def compile(  # ruff: ignore[builtin-variable-shadowing]  the name of the comman
             help="Write this instead of the report: nodes (which kernel computes them), loops (the tensor "
             "expressions of each node), schedule (the kernels with their loops), plan (the kernels with "
             "their memory), llvm or asm (the code of each kernel).",
+        ),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PROCESSOR",
+            callback=_target,
+            help=f"With --show: for another processor than this one ({', '.join(TARGETS)}).",
         ),
     ] = None,
     inputs: InputsOption = None,
@@ -81,13 +96,17 @@ def compile(  # ruff: ignore[builtin-variable-shadowing]  the name of the comman
     same kernels. Sizes are chosen as for `sabir run`. Nodes without a kernel are evaluated in each run, and
     the report says why. What --show writes is the same in every run on one kind of processor.
     """
+    if target is not None and show is None:
+        raise typer.BadParameter(
+            "nothing is compiled for another processor; add --show", param_hint="--target"
+        )
     registry = registry_of(operators, documents)
     compiled = Compiled(load_any(model), registry, newer_opsets=newer_opsets)
     ports = compiled.inputs
     feeds = gather(ports, feed_options({p.name for p in ports}, inputs, dims, shapes))
     started = time.perf_counter()
     with counting_bar("compiling") as progress:
-        plan = compiled.compile(values_of(feeds.values), progress)
+        plan = compiled.compile(values_of(feeds.values), progress, target=target)
     seconds = time.perf_counter() - started
     if show is not None:
         lines = str(plan.explain()).split("\n") if show == _NODES else plan.listing(show)

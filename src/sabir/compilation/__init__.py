@@ -11,18 +11,21 @@ if TYPE_CHECKING:
     from sabir.compilation._listing import LISTINGS
     from sabir.compilation._profiling import NodeTime, Profile, Timing
     from sabir.compilation._roofline import Roofline
+    from sabir.compilation.native import TARGETS
 
 # a plan that is read from the disk runs without the modules that make and show plans
 _LATER = {
     "CompiledPlan": "_inspecting", "EvaluatedCall": "_explaining", "Explanation": "_explaining",
     "Kernel": "_explaining", "LISTINGS": "_listing", "NodeTime": "_profiling", "Profile": "_profiling",
-    "Roofline": "_roofline", "Timing": "_profiling",
+    "Roofline": "_roofline", "TARGETS": "native",
+    "Timing": "_profiling",
 }  # fmt: skip
 
 __getattr__ = importing_later(__name__, _LATER)
 
 __all__ = [
     "LISTINGS",
+    "TARGETS",
     "Compiled",
     "CompiledPlan",
     "EvaluatedCall",

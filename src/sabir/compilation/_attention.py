@@ -84,11 +84,12 @@ def _attention(builder: PlanBuilder, rows: Nesting, results: Nesting, second: Co
     count, columns = second.shape[-2:]
     lanes = lanes_of(builder, second.element)
     tile = tile_for(count if isinstance(count, int) else _USUAL_ROWS, builder.host.registers)
-    vectors = min(2, -(-columns // lanes)) if isinstance(columns, int) else 2
+    vectors = max(1, min(2, -(-columns // lanes))) if isinstance(columns, int) else 2
+    whole = not builder.host.has_masks and isinstance(columns, int) and columns % (vectors * lanes) == 0
     return Attention(
         nest_of(rows, builder.host.vector_bits, inner=len(rows.sizes) - 1),
         nest_of(results, builder.host.vector_bits, inner=len(results.sizes) - 1),
-        second.element, tile.rows, VECTORS, max(1, vectors), lanes,
+        second.element, tile.rows, VECTORS, vectors, lanes, whole,
     )  # fmt: skip
 
 

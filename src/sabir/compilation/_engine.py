@@ -26,7 +26,7 @@ from sabir.compilation._locks import Stops
 from sabir.compilation._patterns import pattern_of
 from sabir.compilation._plan import Mismatch
 from sabir.compilation._plans import Plans
-from sabir.compilation.native import Control, host, team
+from sabir.compilation.native import Control, host, target_named, team
 from sabir.evaluation import Front, Runner, expanded, read_constant, warn
 from sabir.ir import Tensor, drop_constants
 from sabir.opsets import STANDARD
@@ -232,18 +232,36 @@ class Compiled:
     # ------------------------------------------------------------ looking inside
 
     def compile(
-        self, feeds: Mapping[str, Any], progress: Callable[[int, int], None] | None = None
+        self,
+        feeds: Mapping[str, Any],
+        progress: Callable[[int, int], None] | None = None,
+        *,
+        target: str | None = None,
     ) -> CompiledPlan:
         """Compile the plan for feeds of these shapes, unless a run has done so; nothing is run.
 
-        `progress` is called with the number of kernels that are loaded and of all. Raises FeedError for feeds
-        that a run would refuse, and what the constructor raises.
+        `progress` is called with the number of kernels that are loaded and of all. With the name of a
+        processor as `target` the plan is made for that one: it can be read on this machine, and not run.
+        Raises FeedError for feeds that a run would refuse, UnsupportedError for a target that there is not,
+        and what the constructor raises.
         """
-        return run_with_limits(self._limits, self._compile, feeds, progress)
+        return run_with_limits(self._limits, self._compile, feeds, progress, target)
 
-    def _compile(self, feeds: Mapping[str, Any], progress: Callable[[int, int], None] | None) -> CompiledPlan:
+    def _compile(
+        self, feeds: Mapping[str, Any], progress: Callable[[int, int], None] | None, target: str | None
+    ) -> CompiledPlan:
         _, _, _, pattern, sizes = self._started(feeds)
-        return self._inspected(pattern, sizes, progress)
+        return (
+            self._inspected(pattern, sizes, progress)
+            if target is None
+            else self._shown(pattern, sizes, target)
+        )
+
+    def _shown(self, pattern: Pattern, sizes: Mapping[str, int], target: str) -> CompiledPlan:
+        from sabir.compilation._inspecting import CompiledPlan  # ruff: ignore[import-outside-top-level]  for tools
+
+        found = self._plans.foreign(pattern, sizes, target_named(target))
+        return CompiledPlan(found, sizes, lambda: found)
 
     def _inspected(
         self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None = None

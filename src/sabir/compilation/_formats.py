@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sabir.compilation._panels import Panels, lanes_of, packed_panels
 from sabir.compilation._plan import BufferNumber, Offset
+from sabir.compilation.kernels import GROUPS
 from sabir.loops import BYTES, NIBBLES
 
 if TYPE_CHECKING:
@@ -15,19 +16,22 @@ if TYPE_CHECKING:
     from sabir.compilation._building import PlanBuilder
     from sabir.compilation._plan import Argument, Buffer, Entry
     from sabir.compilation._views import Located
-    from sabir.compilation.kernels import Groups, Product
+    from sabir.compilation.kernels import Dot, Groups, Product
     from sabir.compilation.native import Host
     from sabir.loops import Contract, Size
+
+
+_WAITING = 6  # products of bytes in registers of their own
 
 
 def of_integers(
     builder: PlanBuilder, product: Product, contract: Contract, depth: Sequence[tuple[Size, Size]]
 ) -> Product:
     """Return the product of integers: how many it adds at a time, and what it subtracts."""
-    group, last = group_of(builder.host, contract), depth[-1][0]
-    ragged = not isinstance(last, int) or last % group != 0
+    dot, last = dot_of(builder.host), depth[-1][0]
+    ragged = not isinstance(last, int) or last % GROUPS[dot] != 0
     zero = "" if contract.zero is None else contract.zero.element
-    return replace(product, depth_axes=len(depth), group=group, ragged=ragged, zero=zero)
+    return replace(product, depth_axes=len(depth), dot=dot, ragged=ragged, zero=zero)
 
 
 def narrow_of(contract: Contract) -> str:
@@ -37,11 +41,22 @@ def narrow_of(contract: Contract) -> str:
     return "int8" if contract.b.element in BYTES | NIBBLES else contract.b.element
 
 
+def dot_of(host: Host) -> Dot:
+    """Return the instruction that multiplies and adds up most integers of 8 bits."""
+    if host.architecture == "aarch64":
+        return "usdot" if host.has("i8mm") else "sdot" if host.has("dotprod") else "sadalp"
+    return "vpdpbusd" if host.has("avx512vnni") or host.has("avxvnni") else "pmaddwd"
+
+
+def registers_of(host: Host, contract: Contract) -> int:
+    """Return how many vector registers a tile may fill: products that wait to be added up need some."""
+    waiting = not contract.is_float and dot_of(host) == "sadalp"
+    return host.registers - (_WAITING if waiting else 0)
+
+
 def group_of(host: Host, contract: Contract) -> Groups:
     """Return how many neighbours along `k` one instruction multiplies and adds up."""
-    if contract.is_float:
-        return 1
-    return 4 if host.has("avx512vnni") or host.has("avxvnni") else 2
+    return 1 if contract.is_float else GROUPS[dot_of(host)]
 
 
 def zero_arguments(builder: PlanBuilder, contract: Contract, entry: Entry) -> list[Argument]:

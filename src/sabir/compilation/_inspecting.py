@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from sabir.compilation._explaining import Explanation
-    from sabir.compilation._program import CompiledProgram
+    from sabir.compilation._listing import Listed
 
 
 class CompiledPlan:
@@ -31,9 +31,7 @@ class CompiledPlan:
     '  y: float[N] = max(x, 0)'
     """
 
-    def __init__(
-        self, program: CompiledProgram, sizes: Mapping[str, int], whole: Callable[[], CompiledProgram]
-    ) -> None:
+    def __init__(self, program: Listed, sizes: Mapping[str, int], whole: Callable[[], Listed]) -> None:
         """Take a plan; `whole` returns it with the program that it was made from."""
         self._program, self._whole = program, whole
         self.sizes = dict(sizes)
@@ -48,7 +46,8 @@ class CompiledPlan:
         """Return the lines of the plan at a level; the same plan always has the same lines.
 
         `loops` are the tensor expressions of each node, `schedule` the kernels with their loops, `plan` the
-        kernels with their memory for these sizes, `llvm` and `asm` the code of each kernel on this machine.
+        kernels with their memory for these sizes, `llvm` and `asm` the code of each kernel on this machine,
+        or on the processor that the plan was made for.
         Raises UnsupportedError for another word.
         """
         if form not in LISTINGS:

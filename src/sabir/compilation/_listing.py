@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from sabir.compilation._explaining import kind_of, spec_text
 from sabir.compilation._instance import parts_of
@@ -22,9 +22,26 @@ if TYPE_CHECKING:
     from sabir.compilation._instance import PartLayout, Sizes
     from sabir.compilation._lowering import Lowered
     from sabir.compilation._plan import Buffer, Plan, Step
-    from sabir.compilation._program import CompiledProgram
+    from sabir.compilation._prepare import Prepared
+    from sabir.compilation.native import Host
 
 _INDENT = "  "
+
+
+class Listed(Protocol):
+    """A program with a plan that can be read; its `target` is None for this machine."""
+
+    kernels: int
+    compiled: int
+    plan: Plan
+
+    @property
+    def target(self) -> Host | None: ...
+
+    @property
+    def source(self) -> Prepared: ...
+
+    def layout(self, number: int, sizes: Sizes, /) -> PartLayout: ...
 
 
 def _indented(text: str, depth: int = 1) -> Iterator[str]:
@@ -35,7 +52,7 @@ def _indented(text: str, depth: int = 1) -> Iterator[str]:
 # ---------------------------------------------------------------- tensor expressions
 
 
-def _loops(program: CompiledProgram, sizes: Sizes) -> Iterator[str]:
+def _loops(program: Listed, sizes: Sizes) -> Iterator[str]:
     """Return the tensor expressions of each node."""
     return _Expressions(lower(program.source, sizes.symbols)).lines()
 
@@ -140,7 +157,7 @@ def _numbered(plan: Plan) -> Iterator[tuple[str, Entry | Step]]:
             yield f"- evaluated: {entry.label}", entry
 
 
-def _schedule(program: CompiledProgram, _: Sizes) -> Iterator[str]:
+def _schedule(program: Listed, _: Sizes) -> Iterator[str]:
     """Return the kernels with their loops."""
     for entry in program.plan.setup:
         yield f"once {kind_of(entry)}: {', '.join(entry.nodes)}"
@@ -153,7 +170,7 @@ def _schedule(program: CompiledProgram, _: Sizes) -> Iterator[str]:
 # ---------------------------------------------------------------- memory
 
 
-def _plan(program: CompiledProgram, sizes: Sizes) -> Iterator[str]:
+def _plan(program: Listed, sizes: Sizes) -> Iterator[str]:
     """Return the entries with their memory."""
     yield "sizes: " + (
         ", ".join(f"{name} = {size}" for name, size in sorted(sizes.symbols.items())) or "none"
@@ -171,7 +188,7 @@ def _plan(program: CompiledProgram, sizes: Sizes) -> Iterator[str]:
             yield from _memory(entry, {} if layout is None else layout.offsets, names, sizes)
 
 
-def _layout(program: CompiledProgram, number: int, sizes: Sizes) -> PartLayout | None:
+def _layout(program: Listed, number: int, sizes: Sizes) -> PartLayout | None:
     """Return the layout of a part; None where an evaluated call decides its sizes."""
     try:
         return program.layout(number, sizes)
@@ -210,24 +227,24 @@ def _amount(size: Any, sizes: Sizes) -> Any:
 # ---------------------------------------------------------------- code
 
 
-def _llvm(program: CompiledProgram, _: Sizes) -> Iterator[str]:
+def _llvm(program: Listed, _: Sizes) -> Iterator[str]:
     """Return the LLVM IR of each kernel after the passes."""
     return _code(program, ";", optimized)
 
 
-def _asm(program: CompiledProgram, _: Sizes) -> Iterator[str]:
+def _asm(program: Listed, _: Sizes) -> Iterator[str]:
     """Return the assembly of each kernel."""
     return _code(program, "#", disassemble)
 
 
-def _code(program: CompiledProgram, comment: str, made: Callable[[str], str]) -> Iterator[str]:
+def _code(program: Listed, comment: str, made: Callable[[str, Host | None], str]) -> Iterator[str]:
     for number, spec in enumerate(specs_of(program.plan), 1):
         yield f"{comment} kernel {number}"
         yield from (f"{comment} {line}" for line in str(spec).split("\n"))
-        yield from made(text_of(spec)).expandtabs().rstrip("\n").split("\n")
+        yield from made(text_of(spec), program.target).expandtabs().rstrip("\n").split("\n")
 
 
-LISTINGS: dict[str, Callable[[CompiledProgram, Sizes], Iterator[str]]] = {
+LISTINGS: dict[str, Callable[[Listed, Sizes], Iterator[str]]] = {
     "loops": _loops, "schedule": _schedule, "plan": _plan, "llvm": _llvm, "asm": _asm,
 }  # fmt: skip
 """The levels at which a plan can be read."""

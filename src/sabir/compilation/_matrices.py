@@ -12,6 +12,7 @@ from sabir.compilation._formats import (
     narrow_of,
     of_integers,
     packed_scales,
+    registers_of,
     scale_arguments,
     scaled_product,
     zero_arguments,
@@ -100,7 +101,7 @@ def _formed(
 def _tiles(builder: PlanBuilder, contract: Contract, rows: Size) -> list[tuple[int | None, Tile]]:
     """Return the tiles for numbers of rows up to a limit; all have panels of one width."""
     known, columns = rows if isinstance(rows, int) else None, contract.shape[-1]
-    lanes, registers = lanes_of(builder, contract.element), builder.host.registers
+    lanes, registers = lanes_of(builder, contract.element), registers_of(builder.host, contract)
     if not isinstance(columns, int) or contract.rows == 1 or contract.scale is not None:
         return tiles(known, registers)
     if contract.depth == 1 and is_usual(columns, lanes):

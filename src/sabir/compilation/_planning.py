@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sabir.compilation._bodies import bodies_on
 from sabir.compilation._building import build
 from sabir.compilation._executable import executable_of
+from sabir.compilation._foreign import ForeignProgram
 from sabir.compilation._lowering import lower
 from sabir.compilation._prepare import prepare
 from sabir.compilation._program import CompiledProgram
@@ -14,7 +15,9 @@ from sabir.compilation._program import CompiledProgram
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from sabir.compilation._executable import Executable
     from sabir.compilation._patterns import Pattern
+    from sabir.compilation._prepare import Prepared
     from sabir.compilation.native import Host, Team
     from sabir.ir import Model
     from sabir.schema import Registry
@@ -28,9 +31,25 @@ def planned(
 
     Raises what the schedule raises, and UnsupportedError for a kernel that cannot be made.
     """
+    executable, prepared = _made(model, pattern, sizes, registry, host, newer_opsets=newer_opsets)
+    return CompiledProgram(executable, team, prepared, bodies_on(host, team), progress)
+
+
+def planned_for(
+    target: Host, model: Model, pattern: Pattern, sizes: Mapping[str, int], registry: Registry, *,
+    newer_opsets: bool,
+) -> ForeignProgram:  # fmt: skip
+    """Return the plan of a model for another processor; raises what the schedule raises."""
+    made = _made(model, pattern, sizes, registry, target, newer_opsets=newer_opsets)
+    return ForeignProgram(*made, target)
+
+
+def _made(
+    model: Model, pattern: Pattern, sizes: Mapping[str, int], registry: Registry, host: Host, *,
+    newer_opsets: bool,
+) -> tuple[Executable, Prepared]:  # fmt: skip
     prepared = prepare(model, pattern, sizes, registry, newer_opsets=newer_opsets)
     lowered = lower(prepared, sizes)
     plan = build(lowered, list(prepared.plan.results), host)
     prepared = lowered.settled()
-    executable = executable_of(prepared, plan, frozenset(sizes))
-    return CompiledProgram(executable, team, prepared, bodies_on(host, team), progress)
+    return executable_of(prepared, plan, frozenset(sizes)), prepared

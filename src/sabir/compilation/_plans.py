@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from sabir.base import Limits
+    from sabir.compilation._foreign import ForeignProgram
     from sabir.compilation._patterns import Pattern
     from sabir.compilation.native import Host, Team
     from sabir.ir import Model
@@ -85,6 +86,14 @@ class Plans:
             plans = self._programs.get(pattern, ())
             self._programs[pattern] = tuple(made if p is found else p for p in plans)
         return made
+
+    def foreign(self, pattern: Pattern, sizes: Mapping[str, int], target: Host) -> ForeignProgram:
+        """Return a new plan for another processor."""
+        from sabir.compilation._planning import planned_for  # ruff: ignore[import-outside-top-level]  for tools
+
+        return planned_for(
+            target, self._model, pattern, sizes, self._registry, newer_opsets=self._newer_opsets
+        )
 
     def _compiled(
         self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None

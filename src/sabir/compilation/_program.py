@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from sabir.compilation._executable import Executable
+    from sabir.compilation._instance import Part
     from sabir.compilation._plan import Spec
     from sabir.compilation._prepare import Prepared
-    from sabir.compilation.native import Source, Team
+    from sabir.compilation.native import Host, Source, Team
     from sabir.evaluation import BoundCall, BoundPlan, Run
     from sabir.ir import Array
     from sabir.scheduling import ScheduledSubgraph
@@ -39,6 +40,8 @@ class CompiledProgram:
     It has `kernels`, of which `compiled` were in no cache. `prepared` is the program that the plan was made
     from; a plan that was read from the disk has none, and no evaluated calls.
     """
+
+    target: Host | None = None  # this machine
 
     def __init__(
         self, executable: Executable, team: Team, prepared: Prepared | None = None,
@@ -174,17 +177,22 @@ class CompiledProgram:
         found = self._layouts.get(key)
         if found is None:
             with self._lock:
-                made = self._laid_out(number, sizes, earlier or {})
+                made = laid_out(self.plan, self.parts, number, sizes, self._addresses, earlier or {})
                 if len(self._layouts) >= _MOST_LAYOUTS:
                     self._layouts.clear()
                 found = self._layouts[key] = made
         return found
 
-    def _laid_out(self, number: int, sizes: Sizes, earlier: Mapping[Buffer, int]) -> PartLayout:
-        try:
-            return lay_out(self.plan, self.parts[number], self.parts, sizes, self._addresses, earlier)
-        except (KeyError, OverflowError) as error:  # a size that no call has decided, or past 64 bits
-            raise Mismatch(f"the plan has no layout for these sizes: {error}") from error
+
+def laid_out(
+    plan: Plan, parts: Sequence[Part], number: int, sizes: Sizes, addresses: Mapping[object, int],
+    earlier: Mapping[Buffer, int],
+) -> PartLayout:  # fmt: skip
+    """Return a part of a plan for the sizes of a run; raises Mismatch where it has none."""
+    try:
+        return lay_out(plan, parts[number], parts, sizes, addresses, earlier)
+    except (KeyError, OverflowError) as error:  # a size that no call has decided, or past 64 bits
+        raise Mismatch(f"the plan has no layout for these sizes: {error}") from error
 
 
 def specs_of(plan: Plan) -> list[Spec]:
@@ -201,4 +209,4 @@ def _source(spec: Spec) -> Source | bytes:
     return source_of(spec)
 
 
-__all__ = ["ALIGNMENT", "CompiledProgram", "Mismatch", "specs_of"]
+__all__ = ["ALIGNMENT", "CompiledProgram", "Mismatch", "laid_out", "specs_of"]

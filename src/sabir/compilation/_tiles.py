@@ -9,7 +9,7 @@ from sabir.compilation._jobs import MOST_ROWS, up
 if TYPE_CHECKING:
     from sabir.loops import Size
 
-_AVX2 = 16  # vector registers of a processor without AVX-512
+_AVX2 = 16  # vector registers; AVX-512 and 64-bit Arm have 32
 _FEW = 4  # rows up to which a product runs at the speed of memory, and wants several panels at a time
 _USUAL_ROWS = 1024  # of a convolution whose number of rows is symbolic
 # by the vectors of a panel of a convolution: the most rows of a tile, each with a pointer, and how near such

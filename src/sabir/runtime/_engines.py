@@ -82,10 +82,11 @@ ENGINES: dict[str, Callable[[Model, Options], Engine]] = {"compiled": _compiled,
 def _fastest() -> str:
     """Return what "auto" means here: the compiled engine, or the reference where code cannot be compiled."""
     # ruff: ignore[import-outside-top-level]  as above
-    from sabir.compilation.native import host
+    from sabir.compilation.native import host, team
 
     try:
         host()
+        team(1)  # loads code, which a system may forbid
     except UnsupportedError:
         return "reference"
     return "compiled"

@@ -30,8 +30,8 @@ class Session:
     """A snapshot of a model, ready to run: edits of the model after this do not reach it.
 
     `engine` is `"compiled"`, native code made for the model, or `"reference"`, the interpreter on numpy;
-    `"auto"` is the compiled engine where the machine has LLVM and AVX2, else the other. `threads` is how many
-    threads one run may use; None leaves the number to the libraries that Sabir uses. With `strict` a value
+    `"auto"` is the compiled engine where code can be compiled, else the other. `threads` is how many threads
+    one run may use; None leaves the number to the libraries that Sabir uses. With `strict` a value
     that contradicts its declared type or shape is an EvaluationError; else it is a SabirWarning, once for
     each place. With `newer_opsets` an operator set newer than any known one counts as the newest; else it is
     an UnsupportedError. `registry` has the operators, by default those of the standard. `limits` bounds what

@@ -2,73 +2,141 @@
 
 import operator
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from sabir.base import UnsupportedError
-from sabir.compilation.native import Library, _target, disassemble, host
+from sabir.compilation.native import _arm, _target, disassemble, host, target_named
+from sabir.compilation.native._arm import FEATURES, arm_features
 from sabir.compilation.native._compile import _alternatives
 from sabir.compilation.native._cores import usable_cores
 
+X86 = "x86_64", "x86_64-unknown-linux-gnu", "cpu"
 WIDE = dict.fromkeys(("avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512dq", "avx512vl"), True)
 
 
 def test_the_host():
     found = host()
     assert host() is found
-    assert found.triple.startswith("x86_64")
     assert found.features == ",".join(
         sorted(found.features.split(","), key=operator.itemgetter(slice(1, None)))
     )
-    assert found.has("avx2")
+    assert found.has({"x86_64": "avx2", "aarch64": "neon"}[found.architecture])
     assert not found.has("nonsense")
-    assert (found.vector_bits, found.registers) in {(256, 16), (512, 32)}
+    widths = {"x86_64": {(256, 16), (512, 32)}, "aarch64": {(128, 32)}}
+    assert (found.vector_bits, found.registers) in widths[found.architecture]
     assert found.cores >= 1
 
 
 def test_vectors_are_wide_where_all_of_avx512_is_there():
     def width(found):
-        described = _target._described("x86_64", "cpu", found)
+        described = _target._described(*X86, found, cores=2)
         return described.vector_bits, described.registers
 
     assert width(WIDE) == (512, 32)
     for name in ("avx512f", "avx512bw", "avx512dq", "avx512vl"):
         assert width(WIDE | {name: False}) == (256, 16)
-    narrow = _target._described("x86_64", "cpu", {"fma": True, "f16c": True, "avx2": True, "avx512f": False})
+    narrow = _target._described(*X86, {"fma": True, "f16c": True, "avx2": True, "avx512f": False}, cores=2)
     assert narrow.features == "+avx2,-avx512f,+f16c,+fma"
 
 
 @pytest.mark.parametrize("name", ["avx2", "fma", "f16c"])
 def test_older_processors_are_refused(name):
     with pytest.raises(UnsupportedError, match=f"this one has no {name}; choose another engine"):
-        _target._described("x86_64", "cpu", WIDE | {name: False})
+        _target._described(*X86, WIDE | {name: False}, cores=2)
 
 
 def test_other_processors_are_refused(monkeypatch):
-    monkeypatch.setattr(_target.platform, "machine", lambda: "riscv64")
-    with pytest.raises(UnsupportedError, match="x86-64 processors with AVX2, and this one is riscv64"):
+    monkeypatch.setattr(_target, "processor", lambda: "riscv64")
+    with pytest.raises(UnsupportedError, match="and for 64-bit Arm processors, and this one is riscv64"):
         _target._host.__wrapped__("")
+
+
+def arm_machine(monkeypatch, **features):
+    """Let this machine be an Arm processor with these features."""
+    monkeypatch.setattr(_target, "processor", lambda: "aarch64")
+    monkeypatch.setattr(_target, "arm_features", lambda: dict.fromkeys(FEATURES, False) | features)
+
+
+def test_arm_processors(monkeypatch):
+    arm_machine(monkeypatch, dotprod=True)
+    found = _target._host.__wrapped__("")
+    assert (found.architecture, found.vector_bits, found.registers, found.has_masks) == (
+        "aarch64",
+        128,
+        32,
+        False,
+    )
+    assert found.features == "+dotprod,+fp-armv8,-i8mm,-lse,+neon,-sve,-sve2"
+    least = _target._host.__wrapped__("aarch64")
+    assert (least.cpu, least.has("dotprod"), least.has("neon")) == ("generic", False, True)
+    with pytest.raises(
+        UnsupportedError, match="SABIR_CPU is neoverse-v1, and this processor has no i8mm, lse$"
+    ):
+        _target._host.__wrapped__("neoverse-v1")
+    with pytest.raises(
+        UnsupportedError, match=r"'x86-64-v3'; it may be aarch64 or neoverse-n1 or .*, or unset"
+    ):
+        _target._host.__wrapped__("x86-64-v3")
+
+
+def test_what_linux_says_of_an_arm_processor(monkeypatch):
+    def entry(number):
+        return {16: 1 << 20 | 1 << 8, 26: 1 << 13}[number]
+
+    monkeypatch.setattr(_arm.sys, "platform", "linux")
+    monkeypatch.setattr(_arm.ctypes, "CDLL", lambda _: SimpleNamespace(getauxval=entry))
+    assert arm_features() == {"dotprod": True, "i8mm": True, "lse": True}
+    monkeypatch.setattr(_arm.ctypes, "CDLL", lambda _: SimpleNamespace(getauxval=lambda _: 1 << 20))
+    assert arm_features() == {"dotprod": True, "i8mm": False, "lse": False}
+    monkeypatch.setattr(_arm.ctypes, "CDLL", lambda _: SimpleNamespace())
+    assert not any(arm_features().values())
+
+
+def test_what_macos_says_of_an_arm_processor(monkeypatch):
+    def ask(name, answer, size, new, new_size):
+        assert (size._obj.value, new, new_size.value) == (4, None, 0)
+        answer._obj.value = name == b"hw.optional.arm.FEAT_DotProd"
+        return -1 if name == b"hw.optional.arm.FEAT_I8MM" else 0  # unknown to an older system
+
+    monkeypatch.setattr(_arm.sys, "platform", "darwin")
+    monkeypatch.setattr(_arm.ctypes, "CDLL", lambda _: SimpleNamespace(sysctlbyname=ask))
+    assert arm_features() == {"dotprod": True, "i8mm": False, "lse": False}
+    monkeypatch.setattr(_arm.ctypes, "CDLL", lambda _: SimpleNamespace())
+    assert not any(arm_features().values())
+    monkeypatch.setattr(_arm.sys, "platform", "win32")
+    assert not any(arm_features().values())
 
 
 def test_a_level_limits_the_features(scaled, load, run, monkeypatch):
     wide = load(scaled(2)).compiled
-    monkeypatch.setenv("SABIR_CPU", "x86-64-v3")
-    found = host()
-    assert (found.cpu, found.vector_bits, found.registers) == ("x86-64-v3", 256, 16)
-    assert not any("avx512" in f for f in found.features.split(",") if f[0] == "+")
-    assert "zmm" not in disassemble(scaled(2))
-    assert "ymm" in disassemble(scaled(2))
+    if host().architecture == "aarch64":
+        monkeypatch.setenv("SABIR_CPU", "aarch64")
+        assert host().features == "-dotprod,+fp-armv8,-i8mm,-lse,+neon,-sve,-sve2"
+    else:
+        monkeypatch.setenv("SABIR_CPU", "x86-64-v3")
+        found = host()
+        assert (found.cpu, found.vector_bits, found.registers) == ("x86-64-v3", 256, 16)
+        assert not any("avx512" in f for f in found.features.split(",") if f[0] == "+")
+        assert "zmm" not in disassemble(scaled(2))
+        assert "ymm" in disassemble(scaled(2))
     library = load(scaled(2))
     assert (wide, library.compiled) == (1, 1)  # not the object of the whole processor
     assert np.array_equal(run(library), 2 * np.arange(64, dtype=np.float32))
 
 
 def test_levels_that_there_are_not(monkeypatch):
-    monkeypatch.setenv("SABIR_CPU", "x86-64-v9")
-    with pytest.raises(UnsupportedError, match=r"SABIR_CPU is 'x86-64-v9'; it may be x86-64-v3 or x86-64-v4"):
-        host()
-    monkeypatch.setattr(_target, "_LEVELS", {"future": frozenset(["avx2048"])})
+    monkeypatch.setattr(_target, "processor", lambda: "x86_64")
+    for name in ("x86-64-v9", "neoverse-n1"):
+        monkeypatch.setenv("SABIR_CPU", name)
+        with pytest.raises(
+            UnsupportedError, match=f"SABIR_CPU is '{name}'; it may be x86-64-v3 or x86-64-v4,"
+        ):
+            host()
+    level = _target._Level("x86_64", "future", frozenset(["avx2048"]))
+    monkeypatch.setattr(_target, "_LEVELS", {"future": level})
     with pytest.raises(UnsupportedError, match="SABIR_CPU is future, and this processor has no avx2048"):
         _target._host.__wrapped__("future")
 
@@ -88,14 +156,17 @@ def test_levels_that_there_are_not(monkeypatch):
         "llvm.x86.avx2.vpdpwsud.256": [("avxvnniint16",)],
         "llvm.x86.avx512bf16.dpbf16ps.512": [("avx512bf16",)],
         "llvm.arm.neon.vmulls": [],
+        "llvm.aarch64.isb": [("neon",)],
+        "llvm.aarch64.neon.saddlp.v4i32.v8i16": [("neon",)],
+        "llvm.aarch64.neon.sdot.v4i32.v16i8": [("dotprod",)],
+        "llvm.aarch64.neon.usdot.v4i32.v16i8": [("i8mm",)],
     }.items(),
 )  # fmt: skip
 def test_the_features_that_an_intrinsic_needs(name, features):
     assert _alternatives(name) == features
 
 
-def test_intrinsics_that_the_processor_lacks(monkeypatch):
-    monkeypatch.setenv("SABIR_CPU", "x86-64-v3")
+def test_intrinsics_that_the_processor_lacks():
     text = (
         "define void @kernel(ptr %a) {\n%x = load <16 x float>, ptr %a\n"
         "%y = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %x, <16 x float> %x,"
@@ -105,7 +176,22 @@ def test_intrinsics_that_the_processor_lacks(monkeypatch):
     with pytest.raises(
         UnsupportedError, match=r"scalef\.ps\.512, which this processor \(x86-64-v3\) does not"
     ):
-        Library.load([text])
+        disassemble(text, target_named("x86-64-v3"))
+
+
+def test_intrinsics_that_another_processor_lacks():
+    name = "llvm.aarch64.neon.sdot.v4i32.v16i8"
+    text = (
+        f"define <4 x i32> @kernel(<4 x i32> %a, <16 x i8> %x) {{\n"
+        f"%y = call <4 x i32> @{name}(<4 x i32> %a, <16 x i8> %x, <16 x i8> %x)\nret <4 x i32> %y }}\n"
+        f"declare <4 x i32> @{name}(<4 x i32>, <16 x i8>, <16 x i8>)"
+    )
+    assert "sdot" in disassemble(text, target_named("neoverse-n1"))
+    for target in ("aarch64", "x86-64-v4"):
+        with pytest.raises(
+            UnsupportedError, match=r"sdot\.v4i32\.v16i8, which this processor \(.*\) does not have"
+        ):
+            disassemble(text, target_named(target))
 
 
 def test_without_llvm(output):

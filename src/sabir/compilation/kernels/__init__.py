@@ -38,12 +38,12 @@ from sabir.compilation.kernels._recurrence import (
 from sabir.compilation.kernels._scattering import Scattering, scattering_text
 from sabir.compilation.kernels._selection import Selection, record_bytes, selection_text
 from sabir.compilation.kernels._sliding import Sliding, sliding_text
-from sabir.compilation.kernels._terms import Groups
+from sabir.compilation.kernels._terms import GROUPS, Dot, Groups
 from sabir.compilation.kernels._transposes import can_transpose
 
 __all__ = [
-    "ANY", "LANES", "NEXT", "SHORT", "STILL", "WALK", "Access", "Accumulated", "Apply", "Attention",
-    "Constant", "Cumulation", "Descent", "Fold", "Groups", "Layout", "Load", "Nest", "Packing",
+    "ANY", "GROUPS", "LANES", "NEXT", "SHORT", "STILL", "WALK", "Access", "Accumulated", "Apply", "Attention",
+    "Constant", "Cumulation", "Descent", "Dot", "Fold", "Groups", "Layout", "Load", "Nest", "Packing",
     "Position", "Product", "ProductLayout", "Recurrence", "Scattering", "Selection", "SizeArgument",
     "Sliding", "StateAccess", "Step", "StepStage", "Stride", "TakeStep", "attention_text",
     "can_transpose", "cumulation_text", "descent_text", "element_bytes", "memory_test_text",

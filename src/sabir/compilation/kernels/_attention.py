@@ -32,7 +32,7 @@ class Attention:
     `scores` runs over the batch axes, rows and keys, and folds along the keys; its last access is the row of
     scores, which it reads and in the end writes. `output` is the epilogue over the batch axes, rows and
     columns. A tile of scores has `rows` rows by `vectors` vectors of `lanes`; one of results has
-    `columns` vectors.
+    `columns` vectors. In a `whole` one these fill all columns: nothing is read or written under a mask.
     """
 
     scores: Nest
@@ -42,6 +42,7 @@ class Attention:
     vectors: int
     columns: int
     lanes: int
+    whole: bool = False
 
     @property
     def batch(self) -> int:
@@ -50,6 +51,7 @@ class Attention:
 
     def __str__(self) -> str:
         tile = f"tile {self.rows}x{self.vectors} and {self.rows}x{self.columns} lanes {self.lanes}"
+        tile += " whole" if self.whole else ""
         return f"attention {self.element} {tile}\nscores {self.scores}\noutput {self.output}"
 
 
@@ -140,7 +142,11 @@ class _Emission:
             with e.loop(e.index(0), self.depth) as k:
                 line = e.offset(base, e.mul(k, self.width * self.size))
                 columns = [
-                    e.load(e.offset(line, e.index(v * spec.lanes * self.size)), self.vector, align=64)
+                    e.load(
+                        e.offset(line, e.index(v * spec.lanes * self.size)),
+                        self.vector,
+                        align=spec.lanes * self.size,
+                    )
                     for v in range(spec.vectors)
                 ]
                 self._accumulate(sums, rows, k, columns)
@@ -198,8 +204,8 @@ class _Emission:
                 self._accumulate(sums, rows, k, columns)
             self._store(indices, first, count, column, sums)
 
-    def _mask(self, column: Register) -> Register:
-        return lanes_before(self.e, column, self.columns, self.spec.lanes)
+    def _mask(self, column: Register) -> Register | None:
+        return None if self.spec.whole else lanes_before(self.e, column, self.columns, self.spec.lanes)
 
     def _store(
         self, indices: Sequence[Register], first: Register, count: Register, column: Register,
@@ -211,16 +217,20 @@ class _Emission:
         tile = e.stack(spec.rows * spec.columns * size)
         for m in range(spec.rows):
             for v in range(spec.columns):
-                e.store(e.get(sums[m][v]), e.offset(tile, e.index((m * spec.columns + v) * size)), align=64)
+                e.store(
+                    e.get(sums[m][v]),
+                    e.offset(tile, e.index((m * spec.columns + v) * size)),
+                    align=size,
+                )
         unrolled = sum(isinstance(s, Apply) for s in spec.output.steps) <= _UNROLLED
         with e.loop(e.index(0), count) as m:
             line = e.offset(tile, e.mul(m, spec.columns * size))
             for v in range(spec.columns) if unrolled else ():
-                x = e.load(e.offset(line, e.index(v * size)), self.vector, align=64)
+                x = e.load(e.offset(line, e.index(v * size)), self.vector, align=size)
                 self._write([*indices, e.add(first, m), e.add(column, v * spec.lanes)], x)
             if not unrolled:
                 with e.loop(e.index(0), e.index(spec.columns)) as v:
-                    x = e.load(e.offset(line, e.mul(v, size)), self.vector, align=64)
+                    x = e.load(e.offset(line, e.mul(v, size)), self.vector, align=size)
                     self._write([*indices, e.add(first, m), e.add(column, e.mul(v, spec.lanes))], x)
 
     def _write(self, indices: list[Register], x: Register) -> None:

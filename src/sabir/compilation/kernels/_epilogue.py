@@ -64,7 +64,7 @@ class Epilogue:
         tile, table = e.stack(product.rows * count * size), e.stack(product.rows * axes * 8)
         for m, (accumulators, place) in enumerate(zip(sums, places, strict=True)):
             for v, slot in enumerate(accumulators):
-                e.store(e.get(slot), e.offset(tile, e.index((m * count + v) * size)), align=64)
+                e.store(e.get(slot), e.offset(tile, e.index((m * count + v) * size)), align=size)
             for axis, index in enumerate(place):
                 e.store(index, e.offset(table, e.index((m * axes + axis) * 8)))
         rows = e.least(e.index(product.rows), e.binary("sub", job.last, row))
@@ -73,7 +73,7 @@ class Epilogue:
             here = [e.load(e.offset(own, e.index(axis * 8)), INDEX) for axis in range(axes)]
             line = e.offset(tile, e.mul(m, count * size))
             with e.loop(e.index(0), e.index(count)) as v:
-                x = e.load(e.offset(line, e.mul(v, size)), self.vector, align=64)
+                x = e.load(e.offset(line, e.mul(v, size)), self.vector, align=size)
                 self._store([*job.batch, *here], e.add(job.column, e.mul(v, lanes)), x)
 
     def _store(self, indices: list[Register], column: Register, x: Register) -> None:

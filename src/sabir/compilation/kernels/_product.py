@@ -7,7 +7,8 @@ offset serves a whole tile.
 `b` lies in panels: `[panel][k][width]`, the columns of the last one filled up with zeros. Every sum runs over
 `k` in order in one accumulator, so that a row has the same bits whatever tile, batch or thread computes it.
 Those of integers hold groups of neighbours along `k`, `[panel][k / group][width][group]`, after the sums of
-their columns: the zero point of `a` times these is where a sum begins.
+their columns: the zero point of `a` times these is where a sum begins, and what the instruction that
+multiplies them takes from `a`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from sabir.compilation.kernels._emitter import Emitter, Register, Variable
 from sabir.compilation.kernels._epilogue import Epilogue, Job
 from sabir.compilation.kernels._jobs import digits, product_of
 from sabir.compilation.kernels._scales import Parameters
-from sabir.compilation.kernels._terms import Floats, Groups, Integers
+from sabir.compilation.kernels._terms import GROUPS, Dot, Floats, Groups, Integers
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -40,10 +41,10 @@ class Product:
     the first axis of `k` before the next: panels that the cache does not hold are read once for all of them.
     The sums wait in scratch memory. In a `whole` one the columns fill all panels.
 
-    One of integers adds `group` products at a time; it is `ragged` where groups may not fill the last axis of
-    `k`. `zero` is the element type of the zero point of `a`, if it has one. The panels of one of floats may
-    hold `narrow` numbers; those of a `scaled` one are multiplied by other panels, which hold one line for
-    each index of the first axis of `k`, less those of the element type `less`.
+    One of integers adds up groups of products by the instruction `dot`; it is `ragged` where groups may not
+    fill the last axis of `k`. `zero` is the element type of the zero point of `a`, if it has one. The panels
+    of one of floats may hold `narrow` numbers; those of a `scaled` one are multiplied by other panels, which
+    hold one line for each index of the first axis of `k`, less those of the element type `less`.
     """
 
     nest: Nest
@@ -56,7 +57,7 @@ class Product:
     depth_axes: int = 1
     blocked: bool = False
     whole: bool = False
-    group: Groups = 1
+    dot: Dot | None = None
     ragged: bool = False
     zero: str = ""
     narrow: str = ""
@@ -69,6 +70,11 @@ class Product:
         return self.nest.axes - self.row_axes - 1
 
     @property
+    def group(self) -> Groups:
+        """How many products one instruction adds up in a lane."""
+        return 1 if self.dot is None else GROUPS[self.dot]
+
+    @property
     def width(self) -> int:
         """The columns of a panel."""
         return self.vectors * self.nest.lanes
@@ -79,8 +85,8 @@ class Product:
         axes = axes if self.is_windowed else ""
         axes += f" by {self.narrow}" if self.narrow else ""
         axes += f" scaled{f' less {self.less}' if self.less else ''}" if self.scaled else ""
-        if self.group > 1:
-            axes += f" groups of {self.group}{' ragged' if self.ragged else ''}"
+        if self.dot is not None:
+            axes += f" groups of {self.group} by {self.dot}{' ragged' if self.ragged else ''}"
             axes += f" zero point {self.zero}" if self.zero else ""
         return f"product {self.element} {tile}{axes}{' whole' if self.whole else ''}\n{self.nest}"
 
@@ -134,21 +140,20 @@ class _Emission:
             self.blocks, self.block_stride = self.depths.pop(0), self.depth_strides.pop(0)
             self.last_block = e.add(self.blocks, -1)
         lanes = product.nest.lanes
-        whole = product.group > 1
         self.terms = (
-            Integers(e, product.group, lanes)
-            if whole
-            else Floats(e, product.element, product.narrow or product.element, lanes)
+            Floats(e, product.element, product.narrow or product.element, lanes)
+            if product.dot is None
+            else Integers(e, product.dot, lanes)
         )
         self.steps_inside = self._groups_of(self.depths[-1])
         self.steps = product_of(e, [*self.depths[:-1], self.steps_inside])
-        self.head = 4 * product.width if whole else 0  # bytes of the sums of columns
+        self.head = 4 * product.width if product.dot else 0  # bytes of the sums of columns
         self.vectors = product.panels * product.vectors
         self.batch_sizes = self.body.sizes[: product.batch]
         self.row_sizes, self.columns = self.body.sizes[product.batch : -1], self.body.sizes[-1]
         self.row_count = product_of(e, self.row_sizes)
         self.vector = kind_of(product.element, lanes)
-        self.less = self._zero() if product.zero else None
+        self.less = self._less()
         self.parameters = Parameters(self.body, product, self.layout) if product.scaled else None
         self.epilogue = Epilogue(self.body, product, self.columns)
 
@@ -157,12 +162,14 @@ class _Emission:
         e, group = self.e, self.product.group
         return count if group == 1 else e.binary("udiv", e.add(count, group - 1), e.index(group))
 
-    def _zero(self) -> Register:
-        """Return the zero point of `a` less than 0, in every lane."""
-        e, element = self.e, self.product.zero
+    def _less(self) -> Register | None:
+        """Return how often the sums of columns begin a sum, in every lane: None where that is never."""
+        e, element, taken = self.e, self.product.zero, self.terms.taken
+        if not element:
+            return e.constant(self.vector, taken) if taken else None
         address = self.body.pointer(self.layout.zero)
-        x = cast(e, e.load(address, kind_of(element)), element, "int32")
-        return e.splat(e.binary("sub", e.constant(x.kind, 0), x), self.product.nest.lanes)
+        zero = cast(e, e.load(address, kind_of(element)), element, "int32")
+        return e.splat(e.binary("sub", e.constant(zero.kind, taken), zero), self.product.nest.lanes)
 
     def text(self) -> str:
         e, product = self.e, self.product

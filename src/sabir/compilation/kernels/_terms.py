@@ -2,7 +2,8 @@
 
 The integers of one lane are a group of neighbours along `k`, whose products one instruction adds up: four by
 the dot product of unsigned and signed bytes, or two of 16 bits, to which any processor widens bytes. Both are
-exact; an instruction that adds products of bytes in 16 bits is not.
+exact; an instruction that adds products of bytes in 16 bits is not. Where a processor multiplies signed bytes
+only, 128 is taken from the unsigned ones, and the sums of the columns times 128 is where a sum begins.
 """
 
 from __future__ import annotations
@@ -17,14 +18,18 @@ if TYPE_CHECKING:
     from sabir.compilation.kernels._emitter import Emitter
 
 Groups = Literal[1, 2, 4]  # neighbours along `k` in one lane
+Dot = Literal["vpdpbusd", "pmaddwd", "usdot", "sdot", "sadalp"]  # the instruction that adds up products
+GROUPS: dict[Dot, Groups] = {"vpdpbusd": 4, "pmaddwd": 2, "usdot": 4, "sdot": 4, "sadalp": 2}
 QUAD = 4
+_MIDDLE = 128  # what is taken from unsigned bytes where they are to be signed
+_WORD = 0x80808080  # of a group of four bytes
 _LOW, _NEXT = 0xFF, 0xFF00  # the first and the second byte
 
 
 class Floats:
     """Fused multiplication and addition, in order; panels may hold narrower numbers, uint8 less 128."""
 
-    group = 1
+    group, taken = 1, 0
 
     def __init__(self, e: Emitter, element: str, panels: str, lanes: int) -> None:
         self._e, self._kind = e, kind_of(element, lanes)
@@ -36,7 +41,7 @@ class Floats:
         """Emit the load of a vector of a panel, as floats."""
         e, lanes = self._e, self._kind.lanes
         if self._panels == self._element:
-            return e.load(address, self._kind, align=64)
+            return e.load(address, self._kind, align=lanes * self.lane_bytes)
         x = e.load(address, kind_of(self._panels, lanes), align=lanes * self.lane_bytes)
         return cast(e, x, self._panels, self._element)
 
@@ -52,10 +57,12 @@ class Floats:
 class Integers:
     """Sums of the products of uint8 by int8, in int32."""
 
-    def __init__(self, e: Emitter, group: Groups, lanes: int) -> None:
-        self._e, self.group, self._lanes = e, group, lanes
+    def __init__(self, e: Emitter, dot: Dot, lanes: int) -> None:
+        self._e, self._dot, self._lanes = e, dot, lanes
+        self.group = GROUPS[dot]
         self.factor_bytes = 1
-        self.lane_bytes = group
+        self.lane_bytes = self.group
+        self.taken = _MIDDLE if dot == "sdot" else 0
 
     def column(self, address: Register) -> Register:
         """Emit the load of a vector of a panel: bytes, or 16 bits of each."""
@@ -90,7 +97,8 @@ class Integers:
     def _spread(self, x: Register) -> Register:
         """Return a group in every lane, as bytes or as 16 bits of each."""
         e = self._e
-        wide = e.splat(x, self._lanes)
+        signed = e.binary("xor", x, e.constant(x.kind, _WORD)) if self.taken else x
+        wide = e.splat(signed, self._lanes)
         kind = self._kind
         return e.value(kind, f"bitcast {wide} to {kind}")
 
@@ -102,7 +110,16 @@ class Integers:
     def add(self, x: Register, y: Register, total: Register) -> Register:
         """Emit a sum with products."""
         e, bits = self._e, self._lanes * 32
-        if self.group == QUAD:
-            return e.call(f"llvm.x86.avx512.vpdpbusd.{bits}", total.kind, total, x, y)
-        name = "llvm.x86.avx512.pmaddw.d.512" if bits > 256 else "llvm.x86.avx2.pmadd.wd"  # ruff: ignore[magic-value-comparison]  the bits of a vector
-        return e.binary("add", total, e.call(name, total.kind, x, y))
+        match self._dot:
+            case "vpdpbusd":
+                return e.call(f"llvm.x86.avx512.vpdpbusd.{bits}", total.kind, total, x, y)
+            case "usdot" | "sdot":
+                name = f"llvm.aarch64.neon.{self._dot}.{total.kind.suffix}.{x.kind.suffix}"
+                return e.call(name, total.kind, total, x, y)
+            case "sadalp":  # each product fits into 16 bits
+                pairs = e.binary("mul", x, y)
+                name = f"llvm.aarch64.neon.saddlp.{total.kind.suffix}.{x.kind.suffix}"
+                return e.binary("add", total, e.call(name, total.kind, pairs))
+            case _:
+                name = "llvm.x86.avx512.pmaddw.d.512" if bits > 256 else "llvm.x86.avx2.pmadd.wd"  # ruff: ignore[magic-value-comparison]  the bits of a vector
+                return e.binary("add", total, e.call(name, total.kind, x, y))

@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from sabir.compilation.native._entrance import Frame
     from sabir.compilation.native._entries import Entry
     from sabir.compilation.native._objects import Library, Source
-    from sabir.compilation.native._target import Host, host
+    from sabir.compilation.native._target import TARGETS, Host, host, target_named
     from sabir.compilation.native._team import Control, Team, execute, team
 
 # imported on first use: the cache works without LLVM, whose library takes 50 ms to load
 _LATER = {
     "Cache": "_cache", "cache": "_cache", "Entry": "_entries", "Frame": "_entrance", "Host": "_target",
-    "host": "_target", "Library": "_objects", "Source": "_objects",
+    "host": "_target", "target_named": "_target", "TARGETS": "_target",
+    "Library": "_objects", "Source": "_objects",
     "disassemble": "_compile", "optimized": "_compile",
     "Control": "_team", "Team": "_team", "execute": "_team", "team": "_team",
     "usable_cores": "_cores",
@@ -32,6 +33,6 @@ _LATER = {
 __getattr__ = importing_later(__name__, _LATER)
 
 __all__ = [
-    "Cache", "Control", "Entry", "Frame", "Host", "Library", "Source", "Team",
-    "cache", "disassemble", "execute", "host", "optimized", "team", "usable_cores",
+    "TARGETS", "Cache", "Control", "Entry", "Frame", "Host", "Library", "Source", "Team",
+    "cache", "disassemble", "execute", "host", "optimized", "target_named", "team", "usable_cores",
 ]  # fmt: skip

@@ -25,6 +25,9 @@ _SPECIAL = re.compile(
 )
 _ASSEMBLY = re.compile(r"(?<![\w.%@$-])asm\b")
 _WIDE = ("avx512f", "avx512bw", "avx512dq", "avx512vl")
+_ARM = {
+    "sdot": "dotprod", "udot": "dotprod", "usdot": "i8mm", "smmla": "i8mm", "ummla": "i8mm", "usmmla": "i8mm",
+}  # fmt: skip
 _BYTE_PRODUCTS = re.compile(r"vpdp(bus|wss)ds?\.(\d+)")  # their names begin with avx512 on every processor
 
 
@@ -34,12 +37,13 @@ def object_of(text: str, symbol: str) -> bytes:
     The function has the name `symbol` in it. Raises UnsupportedError where the text is not valid, or needs
     what this processor or the object lacks.
     """
-    with _module(text) as module:
+    target = host()
+    with _module(text, target) as module:
         try:
             module.get_function(_ENTRY).name = symbol
         except NameError:
             raise UnsupportedError(f"the text of a kernel has no function @{_ENTRY}") from None
-        image: bytes = machine(host()).emit_object(module)
+        image: bytes = machine(target).emit_object(module)
     missing = undefined_symbols(image)
     if missing:
         raise UnsupportedError(
@@ -48,8 +52,8 @@ def object_of(text: str, symbol: str) -> bytes:
     return image
 
 
-def disassemble(text: str) -> str:
-    """Return the assembly of a kernel's text.
+def disassemble(text: str, target: Host | None = None) -> str:
+    """Return the assembly of a kernel's text, by default for this machine.
 
     Raises UnsupportedError as `Library.load` does.
 
@@ -57,13 +61,14 @@ def disassemble(text: str) -> str:
     >>> 'ret' in disassemble('define void @kernel() { ret void }')
     True
     """
-    with _module(text) as module:
-        assembly: str = machine(host()).emit_assembly(module)
+    chosen = target or host()
+    with _module(text, chosen) as module:
+        assembly: str = machine(chosen).emit_assembly(module)
     return assembly
 
 
-def optimized(text: str) -> str:
-    """Return the LLVM IR of a kernel's text after all passes.
+def optimized(text: str, target: Host | None = None) -> str:
+    """Return the LLVM IR of a kernel's text after all passes, by default for this machine.
 
     Raises UnsupportedError as `Library.load` does.
 
@@ -71,14 +76,13 @@ def optimized(text: str) -> str:
     >>> 'ret void' in optimized('define void @kernel() { ret void }')
     True
     """
-    with _module(text) as module:
+    with _module(text, target or host()) as module:
         return str(module)
 
 
 @contextlib.contextmanager
-def _module(text: str) -> Generator[Any]:
-    """Parse, verify and optimize a text, and free all of it afterwards."""
-    target = host()
+def _module(text: str, target: Host) -> Generator[Any]:
+    """Parse, verify and optimize a text for a processor, and free all of it afterwards."""
     _require_safe(text, target)
     with LOCK, contextlib.ExitStack() as stack:
         # a context of its own: types and constants of the process-wide one are never freed
@@ -121,6 +125,8 @@ def _require_safe(text: str, target: Host) -> None:
 def _alternatives(name: str) -> list[tuple[str, ...]]:
     """Return the sets of features each of which is enough for an intrinsic."""
     _, processor, family, *rest = name.split(".")
+    if processor == "aarch64":
+        return [(_ARM.get(rest[0], "neon") if rest else "neon",)]
     if processor != "x86":
         return []
     products = _BYTE_PRODUCTS.fullmatch(".".join(rest))

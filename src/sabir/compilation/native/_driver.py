@@ -76,7 +76,7 @@ entry:
   %deadline_at = $deadline$
   %deadline = load i64, ptr %deadline_at
   %workers_at = $workers$
-  %workers = load i64, ptr %workers_at
+  %workers = load atomic i64, ptr %workers_at monotonic, align 8
   %threads = add i64 %workers, 1
   %arrived = $arrived$
   br label %row
@@ -154,7 +154,7 @@ begin:
   %slice = load i64, ptr %slice_at
   %deadline = add i64 %time, %slice
   %workers_at = $workers$
-  %workers = load i64, ptr %workers_at
+  %workers = load atomic i64, ptr %workers_at monotonic, align 8
   %has_workers = icmp ne i64 %workers, 0
   br i1 %has_workers, label %count, label %single
 single:

@@ -13,6 +13,7 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _SYMBOLS = 2  # the type of the section with the table of symbols
 _UNDEFINED = 0
+_MACHINES = {62, 183}  # x86-64 and AArch64
 _TABLE = "_GLOBAL_OFFSET_TABLE_"  # the linker makes it
 
 
@@ -27,7 +28,8 @@ class _Section(NamedTuple):
 def undefined_symbols(image: bytes) -> list[str]:
     """Return the names of the functions and data that an object expects elsewhere, sorted.
 
-    Raises ValueError where the bytes are not an object for x86-64 processors, as LLVM writes them.
+    Raises ValueError where the bytes are not an object for a processor that kernels are made for, as LLVM
+    writes them.
     """
     try:
         sections = list(_sections(image))
@@ -41,8 +43,8 @@ def _sections(image: bytes) -> Iterator[_Section]:
     magic, bits, order, version, *_, kind, machine, _, _, _, start, _, _, _, _, size, count, _ = (
         _HEADER.unpack_from(image)
     )
-    if (magic, bits, order, version, kind, machine) != (b"\x7fELF", 2, 1, 1, 1, 62):
-        raise ValueError("this is not an object file for x86-64 processors")
+    if (magic, bits, order, version, kind) != (b"\x7fELF", 2, 1, 1, 1) or machine not in _MACHINES:
+        raise ValueError("this is not an object file for x86-64 or AArch64 processors")
     if size != _SECTION.size:
         raise ValueError("the object has sections of another format")
     for place in range(count):

@@ -46,6 +46,15 @@ def llvm() -> Any:
 
 
 @functools.cache
+def prepare_all() -> None:
+    """Prepare LLVM to write code for processors other than this one; raises what `llvm` raises."""
+    binding = llvm()
+    with LOCK:
+        binding.initialize_all_targets()
+        binding.initialize_all_asmprinters()
+
+
+@functools.cache
 def versions() -> str:
     """Return the versions of LLVM and of llvmlite, on which machine code depends."""
     # ruff: ignore[import-outside-top-level]  as above

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import functools
 import os
-import platform
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabir.base import UnsupportedError, quote
+from sabir.compilation.native._arm import FEATURES, arm_features
 from sabir.compilation.native._cores import usable_cores
-from sabir.compilation.native._llvm import LOCK, llvm
+from sabir.compilation.native._llvm import LOCK, llvm, prepare_all
+from sabir.compilation.native._system import machine as processor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 _VARIABLE = "SABIR_CPU"
 _V3 = frozenset(
@@ -20,22 +24,47 @@ _V3 = frozenset(
     )
 )  # fmt: skip
 _WIDE = frozenset(("avx512f", "avx512bw", "avx512dq", "avx512vl"))
-_LEVELS = {"x86-64-v3": _V3, "x86-64-v4": _V3 | _WIDE | {"avx512cd"}}  # of the x86-64 psABI
 _NEEDED = ("avx2", "fma", "f16c")
+_ARM = frozenset(("fp-armv8", "neon"))  # every 64-bit Arm processor on which a system runs has them
+_SCALABLE = ("sve", "sve2")  # vectors of a width that a text does not know: never used
+_FOREIGN_CORES = 4  # of a machine that is not this one, so that its plans are the same on every machine
+
+
+class _Level(NamedTuple):
+    """A processor by name: LLVM's name for it, and the features of it that kernels may use."""
+
+    architecture: str
+    cpu: str
+    features: frozenset[str]
+
+
+_LEVELS = {
+    "x86-64-v3": _Level("x86_64", "x86-64-v3", _V3),  # of the x86-64 psABI, as the next one
+    "x86-64-v4": _Level("x86_64", "x86-64-v4", _V3 | _WIDE | {"avx512cd"}),
+    "aarch64": _Level("aarch64", "generic", _ARM),
+    "neoverse-n1": _Level("aarch64", "neoverse-n1", _ARM | {"dotprod", "lse"}),
+    "neoverse-v1": _Level("aarch64", "neoverse-v1", _ARM | {"dotprod", "i8mm", "lse"}),
+    "apple-m1": _Level("aarch64", "apple-m1", _ARM | {"dotprod", "lse"}),
+}
+TARGETS = tuple(_LEVELS)
+"""The names of processors for which code can be shown on every machine."""
 
 
 @dataclass(frozen=True)
 class Host:
-    """The processor that kernels are compiled for.
+    """A processor that kernels are compiled for: the one of this machine, or another to look at its code.
 
-    `features` is LLVM's text of what it has and lacks, sorted: `+avx2,-avx512f`. `vector_bits` is the width
-    of its vectors, `registers` the number of vector registers, `cores` how many cores this process may use.
+    `architecture` is `x86_64` or `aarch64`. `features` is LLVM's text of what the processor has and lacks,
+    sorted: `+avx2,-avx512f`. `vector_bits` is the width of its vectors, `registers` the number of vector
+    registers, `cores` how many cores this process may use. What kernels and tiles look like follows from
+    these.
 
-    >>> from sabir.compilation.native import host
-    >>> host().has('avx2'), host().has('avx2048')
+    >>> from sabir.compilation.native import target_named
+    >>> target_named('x86-64-v3').has('avx2'), target_named('aarch64').has('avx2')
     (True, False)
     """
 
+    architecture: str
     triple: str
     cpu: str
     features: str
@@ -44,8 +73,13 @@ class Host:
     cores: int
 
     def has(self, feature: str) -> bool:
-        """Return whether the processor has a feature, by LLVM's name for it: `avx512vnni`."""
+        """Return whether the processor has a feature, by LLVM's name for it: `avx512vnni`, `dotprod`."""
         return feature in self._present
+
+    @property
+    def has_masks(self) -> bool:
+        """Whether it loads and stores some lanes of a vector: else each lane under a mask is a branch."""
+        return self.architecture == "x86_64"
 
     @functools.cached_property
     def _present(self) -> frozenset[str]:
@@ -55,48 +89,92 @@ class Host:
 def host() -> Host:
     """Return the machine that this process runs on, limited to the level in `SABIR_CPU` where that is set.
 
-    Raises UnsupportedError where it is not an x86-64 processor with AVX2, FMA and F16C, where it lacks a
-    feature of the level in `SABIR_CPU`, and where llvmlite is missing.
+    Raises UnsupportedError where it is no x86-64 processor with AVX2, FMA and F16C, and no 64-bit Arm
+    processor, where it lacks a feature of the level in `SABIR_CPU`, and where llvmlite is missing.
 
     >>> from sabir.compilation.native import host
-    >>> host().vector_bits in (256, 512)
+    >>> host().vector_bits in (128, 256, 512)
     True
     """
     return _host(os.environ.get(_VARIABLE, ""))
 
 
+def target_named(name: str) -> Host:
+    """Return a processor of `TARGETS`, to look at its code on any machine.
+
+    It has four cores. Raises UnsupportedError for another name, and where llvmlite is missing.
+
+    >>> from sabir.compilation.native import target_named
+    >>> target_named('neoverse-n1').vector_bits
+    128
+    """
+    if name not in _LEVELS:
+        raise UnsupportedError(f"there is no target {quote(name)}; the targets are {', '.join(TARGETS)}")
+    return _named(name)
+
+
+@functools.cache
+def _named(name: str) -> Host:
+    level = _LEVELS[name]
+    prepare_all()
+    triple = f"{level.architecture}-unknown-linux-gnu"
+    return _described(
+        level.architecture, triple, level.cpu, dict.fromkeys(level.features, True), cores=_FOREIGN_CORES
+    )
+
+
 @functools.cache
 def _host(level: str) -> Host:
-    if level and level not in _LEVELS:
-        raise UnsupportedError(f"{_VARIABLE} is {quote(level)}; it may be {' or '.join(_LEVELS)}, or unset")
-    machine = platform.machine()
-    if machine.lower() not in {"x86_64", "amd64"}:
+    architecture = processor()
+    if architecture not in _FEATURES:
         raise UnsupportedError(
-            f"models are compiled for x86-64 processors with AVX2, and this one is {machine or 'unknown'}; "
-            "choose another engine"
+            "models are compiled for x86-64 processors with AVX2 and for 64-bit Arm processors, and this one "
+            f"is {architecture or 'unknown'}; choose another engine"
         )
+    levels = {name: chosen for name, chosen in _LEVELS.items() if chosen.architecture == architecture}
+    if level and level not in levels:
+        raise UnsupportedError(f"{_VARIABLE} is {quote(level)}; it may be {' or '.join(levels)}, or unset")
     with LOCK:
-        found: dict[str, bool] = dict(llvm().get_host_cpu_features())
+        found = _FEATURES[architecture]()
         triple: str = llvm().get_default_triple()
-        cpu: str = level or llvm().get_host_cpu_name()
+        cpu: str = levels[level].cpu if level else llvm().get_host_cpu_name()
     if level:
-        missing = sorted(name for name in _LEVELS[level] if not found.get(name))
+        features = levels[level].features
+        missing = sorted(name for name in features if not found.get(name))
         if missing:
             raise UnsupportedError(f"{_VARIABLE} is {level}, and this processor has no {', '.join(missing)}")
-        found = {name: has and name in _LEVELS[level] for name, has in found.items()}
-    return _described(triple, cpu, found)
+        found = {name: has and name in features for name, has in found.items()}
+    return _described(architecture, triple, cpu, found, cores=usable_cores())
 
 
-def _described(triple: str, cpu: str, found: dict[str, bool]) -> Host:
+def _x86_features() -> dict[str, bool]:
+    return dict(llvm().get_host_cpu_features())
+
+
+def _arm_features() -> dict[str, bool]:
+    return dict.fromkeys(_ARM, True) | arm_features()
+
+
+_FEATURES: dict[str, Callable[[], dict[str, bool]]] = {"x86_64": _x86_features, "aarch64": _arm_features}
+
+
+def _described(architecture: str, triple: str, cpu: str, found: Mapping[str, bool], *, cores: int) -> Host:
+    if architecture == "aarch64":
+        # LLVM knows what a processor of a name has; the system may hide a part of it
+        named = dict.fromkeys((*FEATURES, *_SCALABLE), False) | dict(found)
+        return Host(architecture, triple, cpu, _text(named), 128, 32, cores)
     missing = [name for name in _NEEDED if not found.get(name)]
     if missing:
         raise UnsupportedError(
             f"models are compiled for x86-64 processors with AVX2, FMA and F16C, and this one has no "
             f"{', '.join(missing)}; choose another engine"
         )
-    features = ",".join(f"{'+' if found[name] else '-'}{name}" for name in sorted(found))
     wide = all(found.get(name) for name in _WIDE)
-    return Host(triple, cpu, features, 512 if wide else 256, 32 if wide else 16, usable_cores())
+    return Host(architecture, triple, cpu, _text(found), 512 if wide else 256, 32 if wide else 16, cores)
+
+
+def _text(found: Mapping[str, bool]) -> str:
+    return ",".join(f"{'+' if found[name] else '-'}{name}" for name in sorted(found))
 
 
 @functools.cache
