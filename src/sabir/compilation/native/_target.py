@@ -10,7 +10,8 @@ from typing import Any
 
 from sabir.base import UnsupportedError, quote
 from sabir.compilation.native._cores import usable_cores
-from sabir.compilation.native._llvm import LOCK, llvm
+from sabir.compilation.native._facts import facts
+from sabir.compilation.native._llvm import llvm
 
 _VARIABLE = "SABIR_CPU"
 _V3 = frozenset(
@@ -75,10 +76,7 @@ def _host(level: str) -> Host:
             f"models are compiled for x86-64 processors with AVX2, and this one is {machine or 'unknown'}; "
             "choose another engine"
         )
-    with LOCK:
-        found: dict[str, bool] = dict(llvm().get_host_cpu_features())
-        triple: str = llvm().get_default_triple()
-        cpu: str = level or llvm().get_host_cpu_name()
+    found, triple, cpu = dict(facts().features), facts().triple, level or facts().cpu
     if level:
         missing = sorted(name for name in _LEVELS[level] if not found.get(name))
         if missing:
