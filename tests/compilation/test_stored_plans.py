@@ -11,7 +11,7 @@ import pytest
 import sabir
 from sabir.compilation import Compiled
 from sabir.compilation._stored import KIND
-from sabir.compilation.native import Cache, cache
+from sabir.compilation.native import Cache, _objects, cache
 from sabir.opsets import STANDARD
 from support.rooms import OPERATORS, examples_of, model_of
 
@@ -104,13 +104,24 @@ def test_a_plan_that_was_read_is_explained_listed_and_profiled_like_a_new_one():
     assert [t.kind for t in fourth.profile({"x": np.ones((5, 4), np.float32)}, runs=1).timings]
 
 
-def test_without_its_kernels_a_plan_is_made_again(folder):
+@pytest.mark.parametrize("has_images", [True, False])
+def test_a_plan_has_its_kernels_unless_llvm_links(folder, monkeypatch, has_images):
+    monkeypatch.setattr(_objects, "can_place", lambda: has_images)
     session, expected = ran()
     del session
     gc.collect()  # the process drops the machine code
     shutil.rmtree(folder / "objects")
     session, found = ran()
-    assert not was_read(session)
+    assert was_read(session) == has_images
+    np.testing.assert_array_equal(found["y"], expected["y"])
+
+
+def test_images_are_made_again_where_llvm_links(folder, monkeypatch):
+    _, expected = ran()
+    gc.collect()
+    monkeypatch.setattr(_objects, "can_place", lambda: False)
+    session, found = ran()
+    assert was_read(session)
     np.testing.assert_array_equal(found["y"], expected["y"])
 
 

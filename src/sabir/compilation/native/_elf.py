@@ -68,7 +68,9 @@ def symbols_of(image: bytes, table: Section) -> list[Symbol]:
     """Return the symbols of a table; raises ValueError where it is damaged."""
     if table.kind != SYMBOLS or table.entry != _SYMBOL.size or table.offset + table.size > len(image):
         raise ValueError("the object has a damaged table of symbols")
-    found = _SYMBOL.iter_unpack(image[table.offset : table.offset + table.size // _SYMBOL.size * _SYMBOL.size])
+    found = _SYMBOL.iter_unpack(
+        image[table.offset : table.offset + table.size // _SYMBOL.size * _SYMBOL.size]
+    )
     return [Symbol(name, section, value) for name, _, _, section, value, _ in found]
 
 
