@@ -34,12 +34,23 @@ def object_of(text: str, symbol: str) -> bytes:
     The function has the name `symbol` in it. Raises UnsupportedError where the text is not valid, or needs
     what this processor or the object lacks.
     """
+    with kernel_module(text, symbol) as module:
+        return checked(machine(host()).emit_object(module))
+
+
+@contextlib.contextmanager
+def kernel_module(text: str, symbol: str) -> Generator[Any]:
+    """Parse, verify and optimize a kernel, and give its function a name; raises UnsupportedError."""
     with _module(text) as module:
         try:
             module.get_function(_ENTRY).name = symbol
         except NameError:
             raise UnsupportedError(f"the text of a kernel has no function @{_ENTRY}") from None
-        image: bytes = machine(host()).emit_object(module)
+        yield module
+
+
+def checked(image: bytes) -> bytes:
+    """Return an object; raises UnsupportedError where it needs something from outside."""
     missing = undefined_symbols(image)
     if missing:
         raise UnsupportedError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import itertools
@@ -10,14 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabir.base import UnsupportedError
 from sabir.compilation.native._cache import cache
-from sabir.compilation.native._compile import object_of
+from sabir.compilation.native._emitting import objects_of
 from sabir.compilation.native._facts import facts
 from sabir.compilation.native._llvm import LOCK, llvm
 from sabir.compilation.native._placing import Image, can_place, code_at, image_of, placed
 from sabir.compilation.native._target import Host, host, machine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Self
 
 KIND = "objects"
@@ -104,30 +105,38 @@ class Library:
         """
         target = host()
         keys = [text if isinstance(text, bytes) else _key(text, target) for text in texts]
+        given: Mapping[bytes, Image] = images if images is not None and can_place() else {}
         codes: dict[bytes, _Code] = {}  # held here, so that no other thread frees what was found
-        given = images if images is not None and can_place() else {}
         found: dict[bytes, bytes | Image] = {}
-        compiled = 0
-        for done, (key, text) in enumerate(zip(keys, texts, strict=True), start=1):
-            if key not in codes and key not in found:
-                with LOCK:  # a text that another thread is compiling is waited for
-                    code = _LOADED.get(key)
-                    image = (given.get(key) or _cached(key)) if code is None else None
-                    if code is not None:
-                        codes[key] = code
-                    else:
-                        found[key] = _compiled(key, text) if image is None else image
-                        compiled += image is None
+        missing: dict[bytes, str | Source | bytes] = {}
+        with LOCK:  # texts that another thread is compiling are waited for
+            for key, text in zip(keys, texts, strict=True):
+                if key in codes or key in found or key in missing:
+                    continue
+                code = _LOADED.get(key)
+                image = (given.get(key) or _cached(key)) if code is None else None
+                if code is not None:
+                    codes[key] = code
+                elif image is not None:
+                    found[key] = image
+                else:
+                    missing[key] = text
+            done = len(keys) - len(missing)
             if progress is not None:
-                progress(done, len(texts))
+                for number in range(done):
+                    progress(number + 1, len(keys))
+            for key, image in _compiled(missing):
+                found[key] = image
+                done += 1
+                if progress is not None:
+                    progress(done, len(keys))
         try:
             codes |= _link(found, target)
         except _LinkError:  # an entry of the cache that is no object of ours
             by_key = dict(zip(keys, texts, strict=True))
-            found = {key: _compiled(key, by_key[key]) for key in found}
-            codes |= _link(found, target)
-            compiled = len(found)
-        return cls([codes[key] for key in keys], keys, compiled)
+            missing = {key: by_key[key] for key in found}
+            codes |= _link(dict(_compiled(missing)), target)
+        return cls([codes[key] for key in keys], keys, len(missing))
 
 
 class _LinkError(UnsupportedError):
@@ -155,16 +164,19 @@ def _cached(key: bytes) -> bytes | None:
     return None if found is None else bytes(found)
 
 
-def _compiled(key: bytes, text: str | Source | bytes) -> bytes:
-    match text:
-        case bytes():
+def _compiled(texts: Mapping[bytes, str | Source | bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """Compile texts, and keep their objects in the cache; raises LookupError for a key without a text."""
+    rows: dict[str, bytes] = {}
+    written: list[tuple[str, Callable[[], str]]] = []
+    for key, text in texts.items():
+        if isinstance(text, bytes):
             raise LookupError("the machine code of a kernel is in the cache no more")
-        case str():
-            image = object_of(text, _symbol(key))
-        case Source():
-            image = object_of(text.text(), _symbol(key))
-    cache().put(KIND, key, image)
-    return image
+        rows[_symbol(key)] = key
+        written.append((_symbol(key), text.text if isinstance(text, Source) else functools.partial(str, text)))
+    with contextlib.closing(objects_of(written)) as made:
+        for symbol, image in made:
+            cache().put(KIND, rows[symbol], image)
+            yield rows[symbol], image
 
 
 def _link(found: Mapping[bytes, bytes | Image], target: Host) -> dict[bytes, _Code]:

@@ -100,6 +100,11 @@ def _described(triple: str, cpu: str, found: dict[str, bool]) -> Host:
 @functools.cache
 def machine(target: Host) -> Any:
     """Return LLVM's target machine for position-independent code; use it with the lock held."""
+    return new_machine(target)
+
+
+def new_machine(target: Host) -> Any:
+    """Return a target machine of the caller's own, for one thread at a time."""
     triple = target.triple
     if "linux" not in triple:
         triple += "-elf"  # one object format on every system; LLVM's linker loads it on each
