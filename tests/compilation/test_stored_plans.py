@@ -116,7 +116,7 @@ def test_a_plan_has_its_kernels_unless_llvm_links(folder, monkeypatch, has_image
     np.testing.assert_array_equal(found["y"], expected["y"])
 
 
-def test_images_are_made_again_where_llvm_links(folder, monkeypatch):
+def test_images_are_made_again_where_llvm_links(monkeypatch):
     _, expected = ran()
     gc.collect()
     monkeypatch.setattr(_objects, "can_place", lambda: False)

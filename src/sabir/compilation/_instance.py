@@ -191,14 +191,13 @@ def _choice(entry: Entry, sizes: Sizes) -> tuple[Any, int, Any, list[Any]]:
 
 
 def _argument(a: Any, sizes: Sizes, offsets: Mapping[Buffer, int], arenas: Mapping[Buffer, int]) -> int:
-    kind: object = type(a)
-    if kind is int:
+    if type(a) is int:  # thousands of arguments: a match takes twice as long
         return a
-    if kind is BufferNumber:
+    if type(a) is BufferNumber:
         return arenas.get(a.buffer, a.buffer.number)
-    if kind is Offset:
+    if type(a) is Offset:
         return offsets.get(a.buffer, 0) + sizes(a.bytes)
-    return a.function(*map(sizes, a.sizes)) if kind is Computed else sizes(a)
+    return a.function(*map(sizes, a.sizes)) if type(a) is Computed else sizes(a)
 
 
 def _owned(plan: Plan, part: Part) -> list[Buffer]:

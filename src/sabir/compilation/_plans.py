@@ -131,7 +131,7 @@ class Plans:
     ) -> CompiledProgram:
         from sabir.compilation._planning import planned  # ruff: ignore[import-outside-top-level]  slow to load
 
-        with self._evaluating():  # constants are folded
+        with self._evaluating(), without_collector():  # constants are folded
             return planned(
                 self._model, pattern, sizes, self._registry, self._host, self._team, progress or _timed,
                 newer_opsets=self._newer_opsets,

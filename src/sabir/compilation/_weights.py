@@ -117,7 +117,7 @@ def _task(entry: Entry, constants: Mapping[int, Array], kernels: Mapping[Spec, b
     source = constants[entry.buffers[0].slot]
     identity, is_durable = identity_of(source)
     if not is_durable and source.nbytes <= _SMALL:
-        identity, is_durable = f"data {hashlib.sha256(np.ascontiguousarray(source)).hexdigest()}", True
+        identity, is_durable = f"data {hashlib.sha256(source.tobytes()).hexdigest()}", True
     if identity is None:
         return _Task(entry, source, None, is_durable=False)
     ((_, _, spec, arguments),) = entry.choices

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
 _MOST_THREADS = 4
-_FEW = 4  # fewer kernels are not worth a thread
+_FEW = 3  # fewer kernels are not worth a thread
 _MOST_WAITING = 16  # kernels: LLVM needs about 1 MB for each
 
 
@@ -134,9 +134,9 @@ _own = threading.local()
 
 def _emitted(module: Any) -> bytes:
     """Return the object of a module, by a target machine of this thread."""
-    if not hasattr(_own, "machine"):
-        _own.machine = new_machine(host())
-    library = _library()
+    target, library = host(), _library()
+    if getattr(_own, "target", None) != target:
+        _own.target, _own.machine = target, new_machine(target)
     problem = ctypes.c_char_p()
     buffer = library.LLVMPY_TargetMachineEmitToMemory(_own.machine, module, 1, ctypes.byref(problem))
     if not buffer:
@@ -151,14 +151,14 @@ def _emitted(module: Any) -> bytes:
 @functools.cache
 def _library() -> Any:
     """Return the library of LLVM, without locks around its functions; None where it has others."""
+    word = ctypes.c_void_p
     try:
-        library = ctypes.CDLL(llvm().ffi.lib._name)
-        word = ctypes.c_void_p
-        library.LLVMPY_TargetMachineEmitToMemory.restype = word
-        library.LLVMPY_GetBufferStart.argtypes, library.LLVMPY_GetBufferStart.restype = [word], word
-        library.LLVMPY_GetBufferSize.argtypes = [word]
-        library.LLVMPY_GetBufferSize.restype = ctypes.c_size_t
-        library.LLVMPY_DisposeMemoryBuffer.argtypes = [word]
+        library = ctypes.CDLL(llvm().ffi.lib._name)  # ruff: ignore[private-member-access]  as of a ctypes.CDLL
+        emit, start = library.LLVMPY_TargetMachineEmitToMemory, library.LLVMPY_GetBufferStart
+        size, dispose = library.LLVMPY_GetBufferSize, library.LLVMPY_DisposeMemoryBuffer
     except (AttributeError, OSError):
         return None
+    emit.restype = start.restype = word
+    start.argtypes = size.argtypes = dispose.argtypes = [word]
+    size.restype = ctypes.c_size_t
     return library

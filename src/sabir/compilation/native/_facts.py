@@ -6,7 +6,6 @@ import functools
 import hashlib
 import importlib.util
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -22,11 +21,11 @@ _DESCRIBING = (
     "vendor_id", "cpu family", "model", "model name", "stepping", "flags",
     "CPU implementer", "CPU architecture", "CPU variant", "CPU part", "CPU revision", "Features",
 )  # fmt: skip
-_LIBRARY = "binding/libllvmlite.so"
+_FILES = ("binding/libllvmlite.so", "_version.py")
 
 
 class Facts(NamedTuple):
-    """What LLVM says: the triple, its name of the processor, its features, and the versions of LLVM itself."""
+    """What LLVM says: the triple, the processor's name and features, and the versions of LLVM itself."""
 
     triple: str
     cpu: str
@@ -66,7 +65,7 @@ def _read(data: bytes) -> Facts | None:
 
 
 def _key() -> bytes | None:
-    """Return what the answers of LLVM depend on: the processor, and the file of LLVM; None if it is unknown."""
+    """Return what the answers depend on: the processor, and the file of LLVM; None where it is unknown."""
     if sys.platform != "linux" or cache().folder is None:
         return None
     try:
@@ -79,9 +78,9 @@ def _key() -> bytes | None:
     try:
         with _PROCESSOR.open("rb") as file:
             head = file.read(_HEAD).split(b"\n\n")[0].decode("utf-8", "replace")
-        library, package_status = os.stat(package / _LIBRARY), os.stat(package / "_version.py")
+        found = [(package / name).stat() for name in _FILES]
     except OSError:
         return None
     lines = [line for line in head.splitlines() if line.partition(":")[0].strip() in _DESCRIBING]
-    files = [f"{s.st_size} {s.st_mtime_ns} {s.st_ino}" for s in (library, package_status)]
+    files = [f"{status.st_size} {status.st_mtime_ns} {status.st_ino}" for status in found]
     return hashlib.sha256("\n".join((_FORMAT, str(package), *files, *lines)).encode()).digest()

@@ -166,17 +166,23 @@ def _cached(key: bytes) -> bytes | None:
 
 def _compiled(texts: Mapping[bytes, str | Source | bytes]) -> Iterator[tuple[bytes, bytes]]:
     """Compile texts, and keep their objects in the cache; raises LookupError for a key without a text."""
-    rows: dict[str, bytes] = {}
-    written: list[tuple[str, Callable[[], str]]] = []
-    for key, text in texts.items():
-        if isinstance(text, bytes):
-            raise LookupError("the machine code of a kernel is in the cache no more")
-        rows[_symbol(key)] = key
-        written.append((_symbol(key), text.text if isinstance(text, Source) else functools.partial(str, text)))
+    by_symbol = {_symbol(key): key for key in texts}
+    written = [(symbol, _writer(texts[key])) for symbol, key in by_symbol.items()]
     with contextlib.closing(objects_of(written)) as made:
         for symbol, image in made:
-            cache().put(KIND, rows[symbol], image)
-            yield rows[symbol], image
+            cache().put(KIND, by_symbol[symbol], image)
+            yield by_symbol[symbol], image
+
+
+def _writer(text: str | Source | bytes) -> Callable[[], str]:
+    """Return what writes a text."""
+    match text:
+        case str():
+            return lambda: text
+        case Source():
+            return text.text
+        case bytes():
+            raise LookupError("the machine code of a kernel is in the cache no more")
 
 
 def _link(found: Mapping[bytes, bytes | Image], target: Host) -> dict[bytes, _Code]:

@@ -30,7 +30,7 @@ _WORD = (1 << 32) - 1
 
 
 class Image(NamedTuple):
-    """The machine code of a kernel, which runs at any multiple of 64; `entry` is the place of its function."""
+    """The machine code of a kernel, which runs at each multiple of 64; its function begins at `entry`."""
 
     code: bytes
     entry: int
@@ -47,23 +47,29 @@ def image_of(data: bytes, symbol: str) -> Image:
     Raises ValueError for an object that is damaged, or that needs more than distances.
     """
     try:
-        sections = list(sections_of(data))
-        code, places = _side_by_side(data, sections)
-        for section in sections:
-            if section.info in places and section.kind == _SHORT_REFERENCES:
-                raise ValueError("the object has references of another form")
-            if section.info in places and section.kind == _REFERENCES:
-                _fill_in(code, data, section, sections, places)
-        entry = _entry(data, sections, places, symbol.encode())
+        return _image(data, symbol.encode())
     except (struct.error, IndexError, KeyError) as error:
         raise ValueError(f"the object is damaged, or of another form: {error!r}") from None
+
+
+def _image(data: bytes, symbol: bytes) -> Image:
+    sections = list(sections_of(data))
+    code, places = _side_by_side(data, sections)
+    for section in sections:
+        if section.info not in places:
+            continue
+        if section.kind == _SHORT_REFERENCES:
+            raise ValueError("the object has references of another form")
+        if section.kind == _REFERENCES:
+            _fill_in(code, data, section, sections, places)
+    entry = _entry(data, sections, places, symbol)
     if not 0 <= entry < len(code):
         raise ValueError("the function is outside of the object")
     return Image(bytes(code), entry)
 
 
 def _side_by_side(data: bytes, sections: Sequence[Section]) -> tuple[bytearray, dict[int, int]]:
-    """Return the bytes of the sections that are in memory at run time, and the place of each by its number."""
+    """Return the bytes of the sections that are needed at run time, and the place of each by its number."""
     code = bytearray()
     places: dict[int, int] = {}
     for number, section in enumerate(sections):
@@ -81,7 +87,7 @@ def _side_by_side(data: bytes, sections: Sequence[Section]) -> tuple[bytearray, 
 
 
 def _fill_in(
-    code: bytearray, data: bytes, table: Section, sections: Sequence[Section], places: Mapping[int, int]
+    code: bytearray, data: bytes, table: Section, sections: list[Section], places: Mapping[int, int]
 ) -> None:
     """Fill in the distances that one section refers to others with."""
     start, size = places[table.info], sections[table.info].size
@@ -89,11 +95,12 @@ def _fill_in(
     for place, kind, extra in _REFERENCE.iter_unpack(data[table.offset : table.offset + table.size]):
         if kind & _WORD not in _DISTANCES or place + _DISTANCE.size > size:
             raise ValueError("the object has a reference that an image cannot have")
-        to = symbols[kind >> 32]
-        _DISTANCE.pack_into(code, start + place, places[to.section] + to.value + extra - (start + place))
+        target = symbols[int(kind >> 32)]
+        distance = places[target.section] + target.value + extra - (start + place)
+        _DISTANCE.pack_into(code, start + place, distance)
 
 
-def _entry(data: bytes, sections: Sequence[Section], places: Mapping[int, int], name: bytes) -> int:
+def _entry(data: bytes, sections: list[Section], places: Mapping[int, int], name: bytes) -> int:
     """Return the place of the function with a name."""
     for table in sections:
         if table.kind == SYMBOLS:
