@@ -76,7 +76,7 @@ class StoredPlans:
             with without_collector():
                 plan, rest, constants, images = _Reader(io.BytesIO(data)).load()
             arrays = {slot: self._array(constant) for slot, constant in constants.items()}
-            return Executable(plan, constants=arrays, **rest), images
+            return Executable(plan, constants=arrays, **rest), dict(map(_checked, images.items()))
         except (SabirError, *ACCIDENTS, pickle.UnpicklingError, EOFError, ImportError):
             return None  # of another version; it is replaced by the plan that is made now
 
@@ -132,6 +132,14 @@ class _Constant(NamedTuple):
     element: str
     shape: tuple[int, ...]
     data: bytes | None
+
+
+def _checked(row: tuple[bytes, Image]) -> tuple[bytes, Image]:
+    """Return the key and the image of a kernel; raises ValueError for what is none."""
+    key, (code, entry) = row
+    if not 0 <= entry < len(code):
+        raise ValueError("the function is outside of its image")
+    return key, row[1]
 
 
 def _without_texts(plan: Plan, keys: Mapping[Any, bytes]) -> Plan:
