@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.compilation import Compiled
+from sabir.compilation import Compiled, _stored
 from sabir.compilation._stored import KIND
-from sabir.compilation.native import Cache, cache
+from sabir.compilation.native import Cache, _objects, cache
 from sabir.opsets import STANDARD
 from support.rooms import OPERATORS, examples_of, model_of
 
@@ -73,6 +73,31 @@ def test_a_plan_is_found_by_all_that_it_depends_on():
         assert not was_read(session), other
 
 
+def test_the_model_of_a_file_is_known_by_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("sabir.files._reading._SMALLEST_MAPPED", 1 << 16)
+    monkeypatch.setattr("sabir.compilation._weights._SETTLED", -1e9)
+    structures = []
+    structure = _stored._structure
+    monkeypatch.setattr(_stored, "_structure", lambda model: structures.append(model) or structure(model))
+
+    def ran_from(path, factor, **options):
+        b = sabir.Builder(21)
+        x = b.input("x", "float", ["N", 256])
+        b.output(b.MatMul(x, factor * np.eye(256, dtype=np.float32)), "y")
+        sabir.save(b.model(), path, **options)
+        sessions = [sabir.Session(path) for _ in range(2)]
+        for session in sessions:
+            np.testing.assert_allclose(session.run({"x": x_of})["y"], factor * x_of, rtol=1e-6)
+        return was_read(sessions[0]._engine), was_read(sessions[1]._engine)
+
+    x_of = np.linspace(-1, 1, 512, dtype=np.float32).reshape(2, 256)
+    assert ran_from(tmp_path / "m.onnx", 2) == (False, True)
+    assert ran_from(tmp_path / "m.onnx", 3) == (False, True)  # another file of the same name
+    assert not structures
+    assert ran_from(tmp_path / "e.onnx", 4, external="e.data") == (False, True)
+    assert structures  # the data of that one is in a second file
+
+
 def test_limits_of_memory_plan_anew_and_limits_of_time_do_not():
     ran()
     session, _ = ran(limits=sabir.Limits(memory=1 << 30))
@@ -104,13 +129,24 @@ def test_a_plan_that_was_read_is_explained_listed_and_profiled_like_a_new_one():
     assert [t.kind for t in fourth.profile({"x": np.ones((5, 4), np.float32)}, runs=1).timings]
 
 
-def test_without_its_kernels_a_plan_is_made_again(folder):
+@pytest.mark.parametrize("has_images", [True, False])
+def test_a_plan_has_its_kernels_unless_llvm_links(folder, monkeypatch, has_images):
+    monkeypatch.setattr(_objects, "can_place", lambda: has_images)
     session, expected = ran()
     del session
     gc.collect()  # the process drops the machine code
     shutil.rmtree(folder / "objects")
     session, found = ran()
-    assert not was_read(session)
+    assert was_read(session) == has_images
+    np.testing.assert_array_equal(found["y"], expected["y"])
+
+
+def test_images_are_made_again_where_llvm_links(monkeypatch):
+    _, expected = ran()
+    gc.collect()
+    monkeypatch.setattr(_objects, "can_place", lambda: False)
+    session, found = ran()
+    assert was_read(session)
     np.testing.assert_array_equal(found["y"], expected["y"])
 
 

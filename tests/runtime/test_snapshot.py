@@ -11,6 +11,7 @@ import pytest
 import sabir
 from sabir.base import SchemaError
 from sabir.ir import ArrayTensor
+from sabir.runtime import _engines
 from sabir.runtime._threads import ThreadLimit, _libraries
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
@@ -162,6 +163,23 @@ def test_overlapping_runs_leave_the_threads_as_they_were():
     assert set(threads()) == {1}
     third.release()
     assert threads() == before
+
+
+def test_the_threads_of_numpy_are_bounded_only_where_it_computes(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setenv("SABIR_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(_engines, "ThreadLimit", lambda n: asked.append(n) or ThreadLimit(n))
+    head = '<ir_version: 10, opset_import: ["" : 21]> g (float[N] x) => '
+    for body, counts in (
+        ("(float[N] y) { y = Relu (x) }", [1, 0]),  # a new plan folds constants, a stored one does not
+        ("(int64[1,K] y) { y = NonZero (x) }", [3, 3]),
+    ):
+        for count in counts:
+            asked.clear()
+            session = sabir.Session(sabir.parse(head + body), engine="compiled", threads=3)
+            for _ in range(2):
+                session.run({"x": np.float32([1, 2])})
+            assert asked == [3] * count
 
 
 def test_a_limit_that_an_interrupt_leaves_behind_ends_with_its_object():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 import weakref
+from contextlib import nullcontext
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,6 +20,7 @@ from sabir.base import (
     budget,
     has_limits,
     run_with_limits,
+    without_collector,
 )
 from sabir.compilation._fast import FastRun, fast_run
 from sabir.compilation._instance import Sizes
@@ -34,6 +36,7 @@ from sabir.scheduling import make_plan, schedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from sabir.base import Limits
     from sabir.compilation._explaining import Explanation
@@ -72,14 +75,22 @@ class Compiled:
         *,
         threads: int | None = None,
         newer_opsets: bool = False,
+        as_loaded: bool = False,
+        evaluating: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
-        """Compile a model; raises what the interpreter raises, and UnsupportedError for another machine."""
+        """Compile a model; raises what the interpreter raises, and UnsupportedError for another machine.
+
+        `as_loaded` says that nobody has changed the model since it was loaded. What numpy computes is
+        computed in the context that `evaluating` returns.
+        """
         self._host = host()
         model = expanded(model, registry, limits)
         self._model = model.clone()
         weakref.finalize(self, _drop, self._model).atexit = False
         self._registry, self._limits, self._newer_opsets = registry, limits, newer_opsets
-        scheduled = run_with_limits(limits, schedule, model, registry, newer_opsets=newer_opsets)
+        self._evaluating = evaluating
+        with without_collector():
+            scheduled = run_with_limits(limits, schedule, model, registry, newer_opsets=newer_opsets)
         program = scheduled.program
         constants = run_with_limits(limits, _constants, program)
         make_plan(program, [v.slot for v in program.outputs])  # raises for a call that is invalid
@@ -93,7 +104,10 @@ class Compiled:
         if self._has_turns:
             self._front.numbers = run_with_limits(limits, lambda: self._runner.numbers)
         self._team = team(threads or self._host.cores)
-        self._plans = Plans(self._model, registry, limits, self._host, self._team, newer_opsets=newer_opsets)
+        self._plans = Plans(
+            self._model, registry, limits, self._host, self._team, evaluating,
+            newer_opsets=newer_opsets, as_loaded=as_loaded,
+        )  # fmt: skip
         self._stops = Stops()
         self._fast: FastRun | None = None
         self._fast_runs: dict[tuple[tuple[str, tuple[int, ...]], ...], FastRun] = {}
@@ -130,7 +144,8 @@ class Compiled:
                     return found
             runner = self._runner
             budget().return_to(before)
-            return runner.run(feeds, outputs)
+            with self._evaluating():
+                return runner.run(feeds, outputs)
 
     def _tried(
         self, feeds: Mapping[str, Any], names: tuple[str, ...], control: Control
@@ -154,7 +169,7 @@ class Compiled:
         program = self._plans.of(pattern, sizes)
         if program is None:
             raise Mismatch("there is no plan for these shapes")
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), nullcontext() if program.is_native else self._evaluating():
             results = program.run(arrays, sizes, run, control)
         found = self._front.finish(names, results, inputs, run)
         self._remember(program, names, inputs, sizes)

@@ -15,6 +15,7 @@ from sabir.base import (
     check_time,
     limits_in_force,
     run_with_limits,
+    without_collector,
 )
 from sabir.compilation._locks import ProcessLock
 from sabir.compilation._plan import Mismatch
@@ -25,6 +26,7 @@ from sabir.opsets import STANDARD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     from sabir.base import Limits
     from sabir.compilation._foreign import ForeignProgram
@@ -40,12 +42,13 @@ class Plans:
     """The plans of a model; several threads may ask for them. `latest` is what the last new one is for."""
 
     def __init__(
-        self, model: Model, registry: Registry, limits: Limits | None, host: Host, team: Team, *,
-        newer_opsets: bool,
+        self, model: Model, registry: Registry, limits: Limits | None, host: Host, team: Team,
+        evaluating: Callable[[], AbstractContextManager[object]], *, newer_opsets: bool, as_loaded: bool,
     ) -> None:  # fmt: skip
         self._model, self._registry, self._limits = model, registry, limits
         self._host, self._team, self._newer_opsets = host, team, newer_opsets
-        self._stored = StoredPlans(model, host, newer_opsets=newer_opsets)
+        self._evaluating = evaluating
+        self._stored = StoredPlans(model, host, newer_opsets=newer_opsets, as_loaded=as_loaded)
         self._programs: dict[Pattern, tuple[CompiledProgram, ...]] = {}
         self._refused: set[Pattern] = set()
         self._lock = ProcessLock()
@@ -120,10 +123,11 @@ class Plans:
         """Return the plan from the disk, or a new one: always that under limits, which count its costs."""
         usual = limits_in_force()._replace(seconds=None) == DEFAULT_LIMITS
         key = self._stored.key(pattern) if usual and self._registry is STANDARD else None
-        executable = self._stored.read(key) if key else None
-        if executable is not None:
-            with suppress(LookupError):  # its kernels were removed
-                found = CompiledProgram(executable, self._team, progress=progress or _timed)
+        stored = self._stored.read(key) if key else None
+        if stored is not None:
+            executable, images = stored
+            with suppress(LookupError), without_collector():  # its kernels were removed
+                found = CompiledProgram(executable, self._team, images=images, progress=progress or _timed)
                 if found.fits(sizes):
                     return found
         made = self._new_plan(pattern, sizes, progress)
@@ -136,10 +140,11 @@ class Plans:
     ) -> CompiledProgram:
         from sabir.compilation._planning import planned  # ruff: ignore[import-outside-top-level]  slow to load
 
-        return planned(
-            self._model, pattern, sizes, self._registry, self._host, self._team, progress or _timed,
-            newer_opsets=self._newer_opsets,
-        )  # fmt: skip
+        with self._evaluating(), without_collector():  # constants are folded
+            return planned(
+                self._model, pattern, sizes, self._registry, self._host, self._team, progress or _timed,
+                newer_opsets=self._newer_opsets,
+            )  # fmt: skip
 
 
 def _timed(_done: int, _all: int) -> None:

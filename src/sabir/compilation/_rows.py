@@ -45,7 +45,7 @@ def rows_of(calls: Sequence[Call]) -> Rows:
     """Return the rows of calls; raises Mismatch where there are too many."""
     starts = np.cumsum([0, *(len(call.block) for call in calls)], dtype=np.int64)
     groups: list[list[int]] = []
-    for _, group in groupby(enumerate(calls), key=lambda n: n[1].turns or n[0]):
+    for _, group in groupby(enumerate(calls), key=lambda n: n[1].turns):
         groups.append([place for place, _ in group])
     turned = sum(len(g) * calls[g[0]].times for g in groups if calls[g[0]].turns is not None)
     if turned > _MOST_ROWS:
@@ -61,9 +61,12 @@ def rows_of(calls: Sequence[Call]) -> Rows:
             pairs = memory[free : free + 2 * len(places) * first.times].reshape(first.times, len(places), 2)
             pairs[..., 0] = np.arange(first.times)[:, None]
             pairs[..., 1] = blocks
-            blocks = memory.ctypes.data + _WORD * (free + np.arange(0, pairs.size, 2))
+            blocks = memory.ctypes.data + _WORD * np.arange(free, free + pairs.size, 2)
             free += pairs.size
-        kernels = np.array([[calls[place].kernel, calls[place].entry] for place in places], np.int64)
-        found.append(np.insert(np.tile(kernels, (first.times, 1)), 1, blocks, axis=1))
+        rows: Array = np.empty((first.times, len(places), 3), np.int64)
+        rows[..., 0] = [calls[place].kernel for place in places]
+        rows[..., 1] = blocks.reshape(first.times, len(places))
+        rows[..., 2] = [calls[place].entry for place in places]
+        found.append(rows.reshape(-1, 3))
     table = np.concatenate(found)
     return Rows(np.ascontiguousarray(table[:, :2]), memory, np.ascontiguousarray(table[:, 2]))

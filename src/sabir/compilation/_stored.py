@@ -13,19 +13,20 @@ import io
 import os
 import pickle  # ruff: ignore[suspicious-pickle-import]  `_Reader` imports plans' classes only
 from dataclasses import replace
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sabir.base import ACCIDENTS, SabirError
+from sabir._version import __version__
+from sabir.base import ACCIDENTS, SabirError, without_collector
 from sabir.compilation._executable import Executable
 from sabir.compilation._plan import Entry, StoredKernel
-from sabir.compilation._weights import identity_of
+from sabir.compilation._weights import identity_of, identity_of_file
 from sabir.compilation.native import cache
 from sabir.elements import STRING, element, to_field
-from sabir.ir import Tensor
+from sabir.files import MappedFile
+from sabir.ir import ExternalTensor, Tensor, WireTensor, all_tensors
 from sabir.serial import ModelWriter
 
 if TYPE_CHECKING:
@@ -34,11 +35,11 @@ if TYPE_CHECKING:
     from sabir.compilation._patterns import Pattern
     from sabir.compilation._plan import Plan
     from sabir.compilation._program import CompiledProgram
-    from sabir.compilation.native import Host
+    from sabir.compilation.native import Host, Image
     from sabir.ir import Array, Constant, Model
 
 KIND = "plans"
-_FORMAT = "1"  # another number for another form of stored plans
+_FORMAT = "2"  # another number for another form of stored plans
 _SMALL = 1 << 16  # bytes of a constant that are a part of the key, and from there on the identity of a file
 _MOST_HASHED = 1 << 24  # bytes of large constants that are in no file
 _MOST_KEPT = 1 << 24  # bytes of computed constants that are kept with a plan
@@ -47,15 +48,15 @@ _MOST_KEPT = 1 << 24  # bytes of computed constants that are kept with a plan
 class StoredPlans:
     """The plans on disk of one model."""
 
-    def __init__(self, model: Model, host: Host, *, newer_opsets: bool) -> None:
-        self._model, self._about = model, f"{host!r} {newer_opsets}"
+    def __init__(self, model: Model, host: Host, *, newer_opsets: bool, as_loaded: bool) -> None:
+        self._model, self._about, self._as_loaded = model, f"{host!r} {newer_opsets}", as_loaded
 
     @functools.cached_property
     def _digest(self) -> str | None:
         """The digest of the model and of all else that its plans depend on; None where it has none."""
         modules = _modules()
         try:
-            structure = _structure(self._model)
+            structure = (_file(self._model) if self._as_loaded else None) or _structure(self._model)
         except (SabirError, *ACCIDENTS):
             return None  # a message cannot contain it, or its data cannot be read: a run says so
         return modules and structure and f"{_FORMAT} {modules} {structure} {self._about}"
@@ -66,15 +67,16 @@ class StoredPlans:
             return None
         return hashlib.sha256(f"{self._digest} {pattern!r}".encode(errors="surrogatepass")).digest()
 
-    def read(self, key: bytes) -> Executable | None:
-        """Return the plan with a key, None where there is none."""
+    def read(self, key: bytes) -> tuple[Executable, dict[bytes, Image]] | None:
+        """Return the plan with a key and the images of its kernels, None where there is none."""
         data = cache().get(KIND, key, verify=True)
         if data is None:
             return None
         try:
-            plan, rest, constants = _Reader(io.BytesIO(data)).load()
+            with without_collector():
+                plan, rest, constants, images = _Reader(io.BytesIO(data)).load()
             arrays = {slot: self._array(constant) for slot, constant in constants.items()}
-            return Executable(plan, constants=arrays, **rest)
+            return Executable(plan, constants=arrays, **rest), dict(map(_checked, images.items()))
         except (SabirError, *ACCIDENTS, pickle.UnpicklingError, EOFError, ImportError):
             return None  # of another version; it is replaced by the plan that is made now
 
@@ -89,7 +91,7 @@ class StoredPlans:
         rest = executable._asdict()
         del rest["plan"], rest["constants"]
         plan = _without_texts(executable.plan, program.keys)
-        cache().put(KIND, key, pickle.dumps((plan, rest, constants), protocol=5))
+        cache().put(KIND, key, pickle.dumps((plan, rest, constants, program.images()), protocol=5))
 
     def _constants(
         self, executable: Executable, tensors: Mapping[int, Constant]
@@ -132,6 +134,14 @@ class _Constant(NamedTuple):
     data: bytes | None
 
 
+def _checked(row: tuple[bytes, Image]) -> tuple[bytes, Image]:
+    """Return the key and the image of a kernel; raises ValueError for what is none."""
+    key, (code, entry) = row
+    if not 0 <= entry < len(code):
+        raise ValueError("the function is outside of its image")
+    return key, row[1]
+
+
 def _without_texts(plan: Plan, keys: Mapping[Any, bytes]) -> Plan:
     """Return a plan whose kernels are named by the keys of their machine code."""
 
@@ -152,6 +162,7 @@ _ALLOWED = frozenset({
     ("sabir.compilation._plan", "Offset"), ("sabir.compilation._plan", "Plan"),
     ("sabir.compilation._plan", "StoredKernel"), ("sabir.compilation._plan", "Turns"),
     ("sabir.compilation._stored", "_Constant"),
+    ("sabir.compilation.native._placing", "Image"),
     ("sabir.compilation._jobs", "rows_of_a_job"), ("sabir.compilation._jobs", "rows_of_trees"),
     ("sabir.ir._dims_algebra", "DimCall"), ("sabir.ir._dims_algebra", "Expr"),
 })  # fmt: skip
@@ -167,6 +178,18 @@ class _Reader(pickle.Unpickler):  # ruff: ignore[suspicious-pickle-usage]  as ab
 
 
 # ---------------------------------------------------------------- keys
+
+
+def _file(model: Model) -> str | None:
+    """Return what identifies the file of a model that nobody has changed; None where it is not one file."""
+    files: set[MappedFile] = set()
+    for tensor, *_ in all_tensors(model):
+        if isinstance(tensor, ExternalTensor):
+            return None
+        view = tensor.view if isinstance(tensor, WireTensor) else None
+        if isinstance(view, memoryview) and isinstance(view.obj, MappedFile):
+            files.add(view.obj)
+    return identity_of_file(files.pop()) if len(files) == 1 else None
 
 
 def _structure(model: Model) -> str | None:
@@ -196,20 +219,28 @@ def _structure(model: Model) -> str | None:
 
 @functools.cache
 def _modules() -> str | None:
-    """Return a digest of the modules of Sabir, by their sizes and times; None where they are not files."""
-    folder = resources.files("sabir")
-    if not isinstance(folder, Path):
-        return None
+    """Return a digest of the modules of Sabir, by their sizes and times; None where they are not files.
+
+    What an installer has written it has listed in a file of its own, which stands for all modules.
+    """
+    folder = Path(__file__).parents[1]
+    record = folder.parent / f"sabir-{__version__}.dist-info" / "RECORD"
     digest = hashlib.sha256()
-    for path, status in sorted(_sources(os.fspath(folder))):
-        digest.update(f"{path} {status.st_size} {status.st_mtime_ns}\n".encode(errors="surrogatepass"))
-    return digest.hexdigest()
+    try:
+        found = [(os.fspath(record), record.stat())]
+    except OSError:
+        found = sorted(_sources(os.fspath(folder))) if folder.is_dir() else []
+    for path, status in found:
+        said = f"{path} {status.st_size} {status.st_mtime_ns} {status.st_ino}\n"
+        digest.update(said.encode(errors="surrogatepass"))
+    return digest.hexdigest() if found else None
 
 
 def _sources(folder: str) -> Iterator[tuple[str, os.stat_result]]:
     with os.scandir(folder) as entries:
         for entry in entries:
-            if entry.name.endswith(".py"):
+            name = entry.name
+            if name.endswith(".py"):
                 yield entry.path, entry.stat()
-            elif entry.name != "__pycache__" and entry.is_dir():
+            elif name != "__pycache__" and entry.is_dir():
                 yield from _sources(entry.path)

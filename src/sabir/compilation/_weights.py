@@ -2,7 +2,7 @@
 
 All sessions of a process share what they pack of the same bytes. What was packed of a file is kept on disk
 too, and mapped by the next process. Only bytes that cannot change are shared: a mapped file, known by its
-identity, and the `bytes` object that a model was loaded from.
+identity, and the `bytes` object that a model was loaded from. Small constants are known by their contents.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 KIND = "weights"
 _FORMAT = "2"  # another number for another order of packed weights
 _LEAST = 1 << 20  # bytes that are worth a file
+_SMALL = 1 << 18  # bytes of a constant that are hashed in less time than it takes to pack them
 _SETTLED = 2.0  # seconds: a file changed later than that may change again without another time stamp
 
 
@@ -75,10 +76,12 @@ def packed_weights(
             found[task.entry.writes[0]] = shared
     if not missing:
         return found
-    for task, array in zip(missing, _made(missing, pack), strict=True):
-        made = Packed(array, task.source)
-        with _LOCK:  # another session may have packed the same meanwhile
-            found[task.entry.writes[0]] = made if task.key is None else _SHARED.setdefault(task.key, made)
+    lasting = [task for task in missing if task.is_durable]
+    for tasks in (lasting, [task for task in missing if not task.is_durable]):
+        for task, array in zip(tasks, _made(tasks, pack), strict=True):
+            made = Packed(array, task.source)
+            with _LOCK:  # another session may have packed the same meanwhile
+                found[task.entry.writes[0]] = made if task.key is None else _SHARED.setdefault(task.key, made)
     return found
 
 
@@ -86,6 +89,8 @@ def _made(
     tasks: Sequence[_Task], pack: Callable[[Sequence[Entry], Mapping[Buffer, Array]], None]
 ) -> list[Array]:
     """Return the packed bytes of each task: from the disk, or else packed now and written to the disk."""
+    if not tasks:
+        return []
     sizes = [Sizes({})(task.entry.writes[0].size) for task in tasks]
     starts = np.cumsum([0, *(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes)]).tolist()
     key = _file_key(tasks) if starts[-1] >= _LEAST else None
@@ -111,6 +116,8 @@ def _made(
 def _task(entry: Entry, constants: Mapping[int, Array], kernels: Mapping[Spec, bytes]) -> _Task:
     source = constants[entry.buffers[0].slot]
     identity, is_durable = identity_of(source)
+    if not is_durable and source.nbytes <= _SMALL:
+        identity, is_durable = f"data {hashlib.sha256(source.tobytes()).hexdigest()}", True
     if identity is None:
         return _Task(entry, source, None, is_durable=False)
     ((_, _, spec, arguments),) = entry.choices
@@ -135,18 +142,24 @@ def _file_key(tasks: Sequence[_Task]) -> bytes | None:
 
 def identity_of(array: Array) -> tuple[str | None, bool]:
     """Return what identifies the bytes of an array for as long as they exist, and whether it outlives us."""
-    owner = _owner(array)
+    owner = owner_of(array)
     place = int(array.ctypes.data)
     if isinstance(owner, MappedFile):
-        status = os.fstat(owner.descriptor)
-        start = int(np.frombuffer(owner, np.uint8).ctypes.data)
-        file = f"{status.st_dev}.{status.st_ino}.{status.st_size}.{status.st_mtime_ns}.{status.st_ctime_ns}"
-        if max(status.st_mtime, status.st_ctime) + _SETTLED < time.time():
-            return f"file {file} {place - start}", True
+        file = identity_of_file(owner)
+        if file is not None:
+            return f"{file} {place - int(np.frombuffer(owner, np.uint8).ctypes.data)}", True
     return (f"memory {place}", False) if isinstance(owner, (bytes, MappedFile)) else (None, False)
 
 
-def _owner(array: Array) -> object:
+def identity_of_file(file: MappedFile) -> str | None:
+    """Return what identifies the contents of a file; None for one that was changed a moment ago."""
+    status = os.fstat(file.descriptor)
+    if max(status.st_mtime, status.st_ctime) + _SETTLED >= time.time():
+        return None
+    return f"file {status.st_dev}.{status.st_ino}.{status.st_size}.{status.st_mtime_ns}.{status.st_ctime_ns}"
+
+
+def owner_of(array: Array) -> object:
     """Return the object that owns the memory of an array."""
     owner: Any = array
     while isinstance(owner, (np.ndarray, memoryview)):
@@ -154,4 +167,4 @@ def _owner(array: Array) -> object:
     return owner
 
 
-__all__ = ["Packed", "identity_of", "packed_weights"]
+__all__ = ["Packed", "identity_of", "identity_of_file", "owner_of", "packed_weights"]

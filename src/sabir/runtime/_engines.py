@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from sabir.base import UnsupportedError
 from sabir.evaluation import Runner
+from sabir.runtime._threads import ThreadLimit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -49,13 +51,14 @@ class Engine(Protocol):
 
 
 class Options(NamedTuple):
-    """The arguments of a session that its engine needs."""
+    """The arguments of a session that its engine needs; `as_loaded` says that its model is from a file."""
 
     registry: Registry
     limits: Limits | None
     strict: bool
     newer_opsets: bool
     threads: int | None = None
+    as_loaded: bool = False
 
 
 def _reference(model: Model, options: Options) -> Engine:
@@ -70,9 +73,12 @@ def _compiled(model: Model, options: Options) -> Engine:
 
     if options.strict:  # a strict run compares every value, which native code does not hand out
         return _reference(model, options)
+    threads = options.threads
     return Compiled(
-        model, options.registry, options.limits, threads=options.threads, newer_opsets=options.newer_opsets
-    )
+        model, options.registry, options.limits, threads=threads, newer_opsets=options.newer_opsets,
+        as_loaded=options.as_loaded,
+        evaluating=contextlib.nullcontext if threads is None else functools.partial(ThreadLimit, threads),
+    )  # fmt: skip
 
 
 ENGINES: dict[str, Callable[[Model, Options], Engine]] = {"compiled": _compiled, "reference": _reference}

@@ -76,7 +76,7 @@ class Session:
 
         def bind(loaded: Model) -> Engine:
             self._model = repr(loaded)
-            return make(loaded, options)
+            return make(loaded, options._replace(as_loaded=loaded is not model))
 
         self._engine = make_engine(model, bind)
         self._keep_memory = keep_memory
@@ -243,12 +243,11 @@ class Session:
         return {**results, **out}
 
     def _run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None) -> dict[str, Any]:
-        limit = None if self.threads is None else ThreadLimit(self.threads)
+        threads = None if isinstance(self._engine, Compiled) else self.threads  # that one limits itself
         try:
-            return self._engine.run(feeds, outputs)
+            with contextlib.nullcontext() if threads is None else ThreadLimit(threads):
+                return self._engine.run(feeds, outputs)
         finally:
-            if limit is not None:
-                limit.release()
             if not self._keep_memory:
                 self.release()
 

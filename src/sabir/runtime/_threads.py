@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ThreadLimit:
-    """A request to use at most `threads` threads, from its creation until `release`.
+    """A request to use at most `threads` threads, from its creation until `release`, or the end of a `with`.
 
     A request that is dropped without a release, as by an interrupt, releases itself.
     """
@@ -24,6 +24,12 @@ class ThreadLimit:
     def __init__(self, threads: int) -> None:
         key = _REQUESTS.add(threads)
         self.release: Callable[[], Any] = weakref.finalize(self, _REQUESTS.drop, key)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
 
 
 class _Requests:

@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from sabir.compilation.native._entrance import Frame
     from sabir.compilation.native._entries import Entry
     from sabir.compilation.native._objects import Library, Source
+    from sabir.compilation.native._placing import Image
     from sabir.compilation.native._target import TARGETS, Host, host, target_named
     from sabir.compilation.native._team import Control, Team, execute, team
 
 # imported on first use: the cache works without LLVM, whose library takes 50 ms to load
 _LATER = {
     "Cache": "_cache", "cache": "_cache", "Entry": "_entries", "Frame": "_entrance", "Host": "_target",
-    "host": "_target", "target_named": "_target", "TARGETS": "_target",
+    "Image": "_placing", "host": "_target", "target_named": "_target", "TARGETS": "_target",
     "Library": "_objects", "Source": "_objects",
     "disassemble": "_compile", "optimized": "_compile",
     "Control": "_team", "Team": "_team", "execute": "_team", "team": "_team",
@@ -33,6 +34,6 @@ _LATER = {
 __getattr__ = importing_later(__name__, _LATER)
 
 __all__ = [
-    "TARGETS", "Cache", "Control", "Entry", "Frame", "Host", "Library", "Source", "Team",
+    "TARGETS", "Cache", "Control", "Entry", "Frame", "Host", "Image", "Library", "Source", "Team",
     "cache", "disassemble", "execute", "host", "optimized", "target_named", "team", "usable_cores",
 ]  # fmt: skip

@@ -38,12 +38,23 @@ def object_of(text: str, symbol: str) -> bytes:
     what this processor or the object lacks.
     """
     target = host()
+    with kernel_module(text, symbol, target) as module:
+        return checked(machine(target).emit_object(module))
+
+
+@contextlib.contextmanager
+def kernel_module(text: str, symbol: str, target: Host) -> Generator[Any]:
+    """Parse, verify and optimize a kernel, and give its function a name; raises UnsupportedError."""
     with _module(text, target) as module:
         try:
             module.get_function(_ENTRY).name = symbol
         except NameError:
             raise UnsupportedError(f"the text of a kernel has no function @{_ENTRY}") from None
-        image: bytes = machine(target).emit_object(module)
+        yield module
+
+
+def checked(image: bytes) -> bytes:
+    """Return an object; raises UnsupportedError where it needs something from outside."""
     missing = undefined_symbols(image)
     if missing:
         raise UnsupportedError(

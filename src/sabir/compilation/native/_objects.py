@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import itertools
@@ -10,12 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabir.base import UnsupportedError
 from sabir.compilation.native._cache import cache
-from sabir.compilation.native._compile import object_of
-from sabir.compilation.native._llvm import LOCK, llvm, versions
+from sabir.compilation.native._emitting import objects_of
+from sabir.compilation.native._facts import facts
+from sabir.compilation.native._llvm import LOCK, llvm
+from sabir.compilation.native._placing import Image, can_place, code_at, image_of, placed
 from sabir.compilation.native._target import Host, host, machine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Self
 
 KIND = "objects"
@@ -38,18 +41,25 @@ _FROM_NAME = "name: "  # no text of a module begins so
 
 
 class _Group:
-    """The machine code that was linked at once, until the last of its kernels is dropped."""
+    """The machine code that was loaded at once, until the last of its kernels is dropped."""
 
-    def __init__(self, tracker: Any) -> None:
+    def __init__(self, free: Callable[[], object]) -> None:
         # not at exit: threads may still run the code
-        weakref.finalize(self, _drop, tracker).atexit = False
+        weakref.finalize(self, free).atexit = False
 
 
 class _Code:
-    """One kernel in memory."""
+    """One kernel in memory; `entry` is the place of its function in its image, None if it has no image."""
 
-    def __init__(self, address: int, group: _Group) -> None:
+    def __init__(self, address: int, group: _Group, entry: int | None = None, size: int = 0) -> None:
         self.address, self._group = address, group
+        self._entry, self._size = entry, size
+
+    @property
+    def image(self) -> Image | None:
+        if self._entry is None:
+            return None
+        return Image(code_at(self.address - self._entry, self._size), self._entry)
 
 
 class Library:
@@ -65,16 +75,25 @@ class Library:
         self.addresses = [code.address for code in codes]
         self.compiled = compiled
 
+    def images(self) -> dict[bytes, Image]:
+        """Return the images of the kernels by their keys, so far as they have images."""
+        found = {key: code.image for key, code in zip(self.keys, self._codes, strict=True)}
+        return {key: image for key, image in found.items() if image is not None}
+
     @classmethod
     def load(
-        cls, texts: Sequence[str | Source | bytes], *, progress: Callable[[int, int], None] | None = None
+        cls,
+        texts: Sequence[str | Source | bytes],
+        *,
+        images: Mapping[bytes, Image] | None = None,
+        progress: Callable[[int, int], None] | None = None,
     ) -> Self:
         """Load the code of kernels: what the process has already, what the cache has, and the rest compiled.
 
         Each text is an LLVM module with one function, `@kernel`, that calls intrinsics only. The name of a
         Source must say all that its text depends on. In place of a text may be the key that an earlier
-        library had for it. `progress` is called with the number of texts that are done and of all. Several
-        threads may load at once.
+        library had for it; `images` has images of kernels by their keys. `progress` is called with the number
+        of texts that are done and of all. Several threads may load at once.
 
         Raises UnsupportedError where this machine is not supported, or a text is not valid or needs what the
         processor lacks, and LookupError for a key whose code is in the cache no more.
@@ -86,29 +105,38 @@ class Library:
         """
         target = host()
         keys = [text if isinstance(text, bytes) else _key(text, target) for text in texts]
+        given: Mapping[bytes, Image] = images if images is not None and can_place() else {}
         codes: dict[bytes, _Code] = {}  # held here, so that no other thread frees what was found
-        images: dict[bytes, bytes] = {}
-        compiled = 0
-        for done, (key, text) in enumerate(zip(keys, texts, strict=True), start=1):
-            if key not in codes and key not in images:
-                with LOCK:  # a text that another thread is compiling is waited for
-                    code = _LOADED.get(key)
-                    image = _cached(key) if code is None else None
-                    if code is not None:
-                        codes[key] = code
-                    else:
-                        images[key] = _compiled(key, text) if image is None else image
-                        compiled += image is None
+        found: dict[bytes, bytes | Image] = {}
+        missing: dict[bytes, str | Source | bytes] = {}
+        with LOCK:  # texts that another thread is compiling are waited for
+            for key, text in zip(keys, texts, strict=True):
+                if key in codes or key in found or key in missing:
+                    continue
+                code = _LOADED.get(key)
+                image = (given.get(key) or _cached(key)) if code is None else None
+                if code is not None:
+                    codes[key] = code
+                elif image is not None:
+                    found[key] = image
+                else:
+                    missing[key] = text
+            done = len(keys) - len(missing)
             if progress is not None:
-                progress(done, len(texts))
+                for number in range(done):
+                    progress(number + 1, len(keys))
+            for key, image in _compiled(missing):
+                found[key] = image
+                done += 1
+                if progress is not None:
+                    progress(done, len(keys))
         try:
-            codes |= _link(images, target)
+            codes |= _link(found, target)
         except _LinkError:  # an entry of the cache that is no object of ours
             by_key = dict(zip(keys, texts, strict=True))
-            images = {key: _compiled(key, by_key[key]) for key in images}
-            codes |= _link(images, target)
-            compiled = len(images)
-        return cls([codes[key] for key in keys], keys, compiled)
+            missing = {key: by_key[key] for key in found}
+            codes |= _link(dict(_compiled(missing)), target)
+        return cls([codes[key] for key in keys], keys, len(missing))
 
 
 class _LinkError(UnsupportedError):
@@ -122,7 +150,7 @@ _NUMBERS = itertools.count()  # the linker takes no name twice
 def _key(text: str | Source, target: Host) -> bytes:
     """Return the name of a text's object: it depends on all that the object depends on."""
     said = text if isinstance(text, str) else f"{_FROM_NAME}{text.name}"
-    parts = (_FORMAT, versions(), target.triple, target.cpu, target.features, said)
+    parts = (_FORMAT, facts().versions, target.triple, target.cpu, target.features, said)
     return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).digest()
 
 
@@ -136,37 +164,72 @@ def _cached(key: bytes) -> bytes | None:
     return None if found is None else bytes(found)
 
 
-def _compiled(key: bytes, text: str | Source | bytes) -> bytes:
+def _compiled(texts: Mapping[bytes, str | Source | bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """Compile texts, and keep their objects in the cache; raises LookupError for a key without a text."""
+    by_symbol = {_symbol(key): key for key in texts}
+    written = [(symbol, _writer(texts[key])) for symbol, key in by_symbol.items()]
+    with contextlib.closing(objects_of(written)) as made:
+        for symbol, image in made:
+            cache().put(KIND, by_symbol[symbol], image)
+            yield by_symbol[symbol], image
+
+
+def _writer(text: str | Source | bytes) -> Callable[[], str]:
+    """Return what writes a text."""
     match text:
+        case str():
+            return lambda: text
+        case Source():
+            return text.text
         case bytes():
             raise LookupError("the machine code of a kernel is in the cache no more")
-        case str():
-            image = object_of(text, _symbol(key))
-        case Source():
-            image = object_of(text.text(), _symbol(key))
-    cache().put(KIND, key, image)
-    return image
 
 
-def _link(images: Mapping[bytes, bytes], target: Host) -> dict[bytes, _Code]:
-    """Load objects at once, which takes a fifth of the time of one after the other; raises _LinkError."""
+def _link(found: Mapping[bytes, bytes | Image], target: Host) -> dict[bytes, _Code]:
+    """Load objects and images at once, which is faster than one after the other; raises _LinkError."""
     with LOCK:
         # another thread may have been faster
-        codes = {key: code for key in images if (code := _LOADED.get(key)) is not None}
-        missing = [key for key in images if key not in codes]
-        if not missing:
-            return codes
-        library = llvm().JITLibraryBuilder()
-        for key in missing:
-            library.add_object_img(images[key]).export_symbol(_symbol(key))
-        try:
-            tracker = library.link(_linker(target), f"kernels{next(_NUMBERS)}")
-        except RuntimeError as error:
-            raise _LinkError(f"the machine code of kernels cannot be loaded: {error}") from error
-        group = _Group(tracker)
-        for key in missing:
-            codes[key] = _LOADED[key] = _Code(tracker[_symbol(key)], group)
+        codes = {key: code for key in found if (code := _LOADED.get(key)) is not None}
+        missing = {key: each for key, each in found.items() if key not in codes}
+        if missing:
+            made = _placed(missing) or _linked(missing, target)
+            _LOADED.update(made)
+            codes |= made
         return codes
+
+
+def _placed(found: Mapping[bytes, bytes | Image]) -> dict[bytes, _Code] | None:
+    """Place images in memory; None where that takes a linker."""
+    if not can_place():
+        return None
+    try:
+        images = [x if isinstance(x, Image) else image_of(x, _symbol(key)) for key, x in found.items()]
+    except ValueError:
+        return None
+    made = placed(images)
+    if made is None:
+        return None
+    memory, starts = made
+    group = _Group(memory.free)
+    rows = zip(found, images, starts, strict=True)
+    return {
+        key: _Code(start + image.entry, group, image.entry, len(image.code)) for key, image, start in rows
+    }
+
+
+def _linked(found: Mapping[bytes, bytes | Image], target: Host) -> dict[bytes, _Code]:
+    """Load objects by the linker of LLVM."""
+    library = llvm().JITLibraryBuilder()
+    for key, each in found.items():
+        if isinstance(each, Image):
+            raise _LinkError("the system does not execute the machine code of kernels")
+        library.add_object_img(each).export_symbol(_symbol(key))
+    try:
+        tracker = library.link(_linker(target), f"kernels{next(_NUMBERS)}")
+    except RuntimeError as error:
+        raise _LinkError(f"the machine code of kernels cannot be loaded: {error}") from error
+    group = _Group(functools.partial(_drop, tracker))
+    return {key: _Code(tracker[_symbol(key)], group) for key in found}
 
 
 @functools.cache

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sabir.base import UnsupportedError, quote
 from sabir.compilation.native._arm import FEATURES, arm_features
 from sabir.compilation.native._cores import usable_cores
-from sabir.compilation.native._llvm import LOCK, llvm, prepare_all
+from sabir.compilation.native._facts import facts
+from sabir.compilation.native._llvm import llvm, prepare_all
 from sabir.compilation.native._system import machine as processor
 
 if TYPE_CHECKING:
@@ -134,10 +135,8 @@ def _host(level: str) -> Host:
     levels = {name: chosen for name, chosen in _LEVELS.items() if chosen.architecture == architecture}
     if level and level not in levels:
         raise UnsupportedError(f"{_VARIABLE} is {quote(level)}; it may be {' or '.join(levels)}, or unset")
-    with LOCK:
-        found = _FEATURES[architecture]()
-        triple: str = llvm().get_default_triple()
-        cpu: str = levels[level].cpu if level else llvm().get_host_cpu_name()
+    found, triple = _FEATURES[architecture](), facts().triple
+    cpu = levels[level].cpu if level else facts().cpu
     if level:
         features = levels[level].features
         missing = sorted(name for name in features if not found.get(name))
@@ -148,7 +147,7 @@ def _host(level: str) -> Host:
 
 
 def _x86_features() -> dict[str, bool]:
-    return dict(llvm().get_host_cpu_features())
+    return dict(facts().features)
 
 
 def _arm_features() -> dict[str, bool]:
@@ -180,6 +179,11 @@ def _text(found: Mapping[str, bool]) -> str:
 @functools.cache
 def machine(target: Host) -> Any:
     """Return LLVM's target machine for position-independent code; use it with the lock held."""
+    return new_machine(target)
+
+
+def new_machine(target: Host) -> Any:
+    """Return a target machine of the caller's own, for one thread at a time."""
     triple = target.triple
     if "linux" not in triple:
         triple += "-elf"  # one object format on every system; LLVM's linker loads it on each

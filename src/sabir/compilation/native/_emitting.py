@@ -1,0 +1,164 @@
+"""Machine code of several kernels at once: one thread writes and optimizes texts, others generate code.
+
+The wrapper of LLVM has a lock around each call. Generating code takes most of the time, on a module in a
+context of its own with a target machine of its own: LLVM lets threads do that at the same time. So this one
+function is called without the lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import threading
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sabir.compilation.native._compile import checked, kernel_module
+from sabir.compilation.native._cores import usable_cores
+from sabir.compilation.native._llvm import LOCK, llvm
+from sabir.compilation.native._target import host, machine, new_machine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator, Sequence
+
+_MOST_THREADS = 4
+_FEW = 3  # fewer kernels are not worth a thread
+_MOST_WAITING = 16  # kernels: LLVM needs about 1 MB for each
+
+
+def objects_of(texts: Sequence[tuple[str, Callable[[], str]]]) -> Generator[tuple[str, bytes]]:
+    """Yield the objects of kernels, given as their symbols and what returns their texts, in any order.
+
+    Raises UnsupportedError as `object_of` does.
+    """
+    helpers = min(usable_cores(), _MOST_THREADS, len(texts)) - 1
+    if helpers < 1 or len(texts) < _FEW or _library() is None:
+        for symbol, text in texts:
+            with kernel_module(text(), symbol, host()) as module:
+                image = checked(machine(host()).emit_object(module))
+            yield symbol, image
+        return
+    with LOCK:  # a fork waits until no thread is in LLVM
+        work = _Work(helpers)
+        try:
+            for symbol, text in texts:
+                work.add(symbol, text())
+                yield from work.taken(_MOST_WAITING)
+            yield from work.taken(0)
+        finally:
+            work.end()
+
+
+class _Work:
+    """Kernels that threads generate code for."""
+
+    def __init__(self, helpers: int) -> None:
+        self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
+        self._results: SimpleQueue[_Result] = SimpleQueue()
+        self._modules: dict[str, contextlib.ExitStack] = {}  # of the kernels whose objects are not taken yet
+        self._threads: list[threading.Thread] = []
+        with contextlib.suppress(RuntimeError):  # where the system refuses threads, without them
+            for number in range(helpers):
+                thread = threading.Thread(target=self._work, name=f"sabir-compiler-{number}")
+                thread.start()
+                self._threads.append(thread)
+
+    def add(self, symbol: str, text: str) -> None:
+        """Add a kernel; raises UnsupportedError for a text that is not valid."""
+        with contextlib.ExitStack() as stack:
+            module = stack.enter_context(kernel_module(text, symbol, host()))
+            self._modules[symbol] = stack.pop_all()
+        self._tasks.put(_Task(symbol, module))
+
+    def taken(self, most: int) -> Iterator[tuple[str, bytes]]:
+        """Yield the objects that are there; where more than `most` are not, help until they are."""
+        while len(self._modules) > most or (self._modules and not self._results.empty()):
+            with contextlib.suppress(Empty):
+                if self._results.empty():
+                    self._results.put(_result_of(self._tasks.get_nowait()))
+            result = self._results.get()
+            self._modules.pop(result.symbol).close()
+            yield result.symbol, result.checked()
+
+    def end(self) -> None:
+        """Wait until no thread is in LLVM, even if the user interrupts, and free the modules."""
+        try:
+            with contextlib.suppress(Empty):
+                while True:
+                    self._tasks.get_nowait()
+            for _ in self._threads:
+                self._tasks.put(None)
+            for thread in self._threads:
+                thread.join()
+        except KeyboardInterrupt:
+            self.end()
+            raise
+        while self._modules:
+            self._modules.popitem()[1].close()
+
+    def _work(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            self._results.put(_result_of(task))
+
+
+class _Task(NamedTuple):
+    symbol: str
+    module: Any
+
+
+class _Result(NamedTuple):
+    """The object of a kernel, or the error that prevented it."""
+
+    symbol: str
+    image: bytes | Exception
+
+    def checked(self) -> bytes:
+        """Return the object; raises the error."""
+        if isinstance(self.image, Exception):
+            raise self.image
+        return checked(self.image)
+
+
+def _result_of(task: _Task | None) -> _Result:
+    if task is None:
+        raise TypeError("there is no task")
+    try:
+        return _Result(task.symbol, _emitted(task.module))
+    except Exception as error:  # ruff: ignore[blind-except]  it is raised where the result is taken
+        return _Result(task.symbol, error)
+
+
+_own = threading.local()
+
+
+def _emitted(module: Any) -> bytes:
+    """Return the object of a module, by a target machine of this thread."""
+    target, library = host(), _library()
+    if getattr(_own, "target", None) != target:
+        _own.target, _own.machine = target, new_machine(target)
+    problem = ctypes.c_char_p()
+    buffer = library.LLVMPY_TargetMachineEmitToMemory(_own.machine, module, 1, ctypes.byref(problem))
+    if not buffer:
+        raise RuntimeError(f"LLVM generated no code: {problem.value!r}")
+    try:
+        start, size = library.LLVMPY_GetBufferStart(buffer), library.LLVMPY_GetBufferSize(buffer)
+        return ctypes.string_at(start, size)
+    finally:
+        library.LLVMPY_DisposeMemoryBuffer(buffer)
+
+
+@functools.cache
+def _library() -> Any:
+    """Return the library of LLVM, without locks around its functions; None where it has others."""
+    word = ctypes.c_void_p
+    try:
+        library = ctypes.CDLL(llvm().ffi.lib._name)  # ruff: ignore[private-member-access]  as of a ctypes.CDLL
+        emit, start = library.LLVMPY_TargetMachineEmitToMemory, library.LLVMPY_GetBufferStart
+        size, dispose = library.LLVMPY_GetBufferSize, library.LLVMPY_DisposeMemoryBuffer
+    except (AttributeError, OSError):
+        return None
+    emit.restype = start.restype = word
+    start.argtypes = size.argtypes = dispose.argtypes = [word]
+    size.restype = ctypes.c_size_t
+    return library
