@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from sabir.compilation.kernels import Nest
     from sabir.loops import Sizes
 
+_FEW_VECTORS = 2  # of columns: panels of the usual width would be half empty
 
 # ---------------------------------------------------------------- products
 
@@ -101,7 +102,8 @@ def _tiles(builder: PlanBuilder, contract: Contract, rows: Size) -> list[tuple[i
     """Return the tiles for numbers of rows up to a limit; all have panels of one width."""
     known, columns = rows if isinstance(rows, int) else None, contract.shape[-1]
     lanes, registers = lanes_of(builder, contract.element), builder.host.registers
-    if not isinstance(columns, int) or contract.rows == 1 or contract.scale is not None:
+    few = isinstance(columns, int) and columns <= _FEW_VECTORS * lanes and contract.b.rank == 2  # ruff: ignore[magic-value-comparison]  a matrix
+    if not isinstance(columns, int) or contract.scale is not None or (contract.rows == 1 and not few):
         return tiles(known, registers)
     if contract.depth == 1 and is_usual(columns, lanes):
         return tiles(known, registers)
