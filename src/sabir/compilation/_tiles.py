@@ -18,6 +18,7 @@ _WIDTHS = {1: (10, 0.6), 2: (10, 0.86), 3: (7, 0.95), 4: (6, 1.0)}
 _INDEPENDENT = 8  # sums that hide the latency of additions
 _FROM_CACHE = 5  # rows that use a vector of a matrix while the next one comes from the cache
 _LATENCY = 10  # multiplications of a step: fewer wait for each other
+_FEW_ROWS, _USUAL_STEP = 2, 32  # of a recurrence whose number of rows is symbolic
 _OVERHEAD = 1.5  # of a step, in multiplications
 _LARGE_PANEL = 3 << 17  # bytes of a panel that the cache of a core holds beside the next one
 VECTORS = 3  # of a panel: the one width in which weights are packed on a machine
@@ -93,18 +94,33 @@ def step_tiles(
 ) -> list[tuple[int | None, Tile]]:
     """Return the tiles of a step of a recurrence for numbers of rows up to a limit; one, if it is known.
 
-    A tile has its vectors of each of the products; all tiles have as many.
+    A tile has its vectors of each of the products; all tiles have as many. It computes as many products at a
+    time as it has panels.
     """
     count = max(1, products)
     vectors = max(1, (_INDEPENDENT if rows == 1 else _INDEPENDENT // 2) // count)
     if isinstance(columns, int):
         vectors = max(1, min(vectors, up(columns, lanes)))
-    most = max(1, (registers - 1) // (count * vectors + 1))
-    if rows is None:
-        few = min(2, most)
-        return [(few, Tile(few, 1, vectors)), (None, Tile(most, 1, vectors))]
-    best = min(range(1, most + 1), key=lambda r: (up(rows, r) * max(r, _FROM_CACHE), r))
-    return [(None, Tile(best, 1, vectors))]
+    if rows is not None:
+        return [(None, _step_tile(rows, count, vectors, registers))]
+    few = _step_tile(_FEW_ROWS, count, vectors, registers)
+    return [(few.rows, few), (None, _step_tile(_USUAL_STEP, count, vectors, registers))]
+
+
+def _step_tile(rows: int, count: int, vectors: int, registers: int) -> Tile:
+    """Return the rows of a tile, and how many of the products it computes at a time."""
+    found = [
+        Tile(r, at_once, vectors)
+        for at_once in range(1, count + 1)
+        for r in range(1, max(1, (registers - 1) // (at_once * vectors) - 1) + 1)
+    ]
+
+    def cost(tile: Tile) -> tuple[float, int, int]:
+        width = tile.panels * vectors
+        step = max(tile.rows * width, _FROM_CACHE * width, tile.rows + width, _LATENCY)
+        return up(rows, tile.rows) * up(count, tile.panels) * step, -tile.panels, tile.rows
+
+    return min(found, key=cost)
 
 
 def scratch_rows(rows: Size, tile_rows: int) -> int:

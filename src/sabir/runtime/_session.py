@@ -242,7 +242,7 @@ class Session:
         results = write_buffers(self._run(feeds, outputs) if found is None else found, buffers)
         return {**results, **out}
 
-    def _run_all(self, feeds: dict[str, Any], outputs: list[str] | None) -> dict[str, Any]:
+    def _run_all(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None) -> dict[str, Any]:
         """Run for all outputs the fast way where there is one, as for the common form."""
         fast = self._run_fast if outputs is None else None
         found = None if fast is None else fast(feeds)
