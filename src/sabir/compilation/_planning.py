@@ -33,4 +33,4 @@ def planned(
     plan = build(lowered, list(prepared.plan.results), host)
     prepared = lowered.settled()
     executable = executable_of(prepared, plan, frozenset(sizes))
-    return CompiledProgram(executable, team, prepared, bodies_on(host, team), progress)
+    return CompiledProgram(executable, team, prepared, bodies_on(host, team, prepared.constants), progress)
