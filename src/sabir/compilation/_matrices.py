@@ -14,6 +14,7 @@ from sabir.compilation._formats import (
     packed_scales,
     scale_arguments,
     scaled_product,
+    unpacked_once,
     zero_arguments,
 )
 from sabir.compilation._jobs import rows_of_a_job
@@ -91,10 +92,11 @@ def _formed(
     builder: PlanBuilder, product: Product, contract: Contract, depth: list[tuple[Size, Size]], entry: Entry
 ) -> tuple[Product, list[tuple[Size, Size]]]:
     """Return the product for the number formats of its operands, and its axes of `k`."""
+    rows = count_of(contract.shape[-1 - contract.rows : -1])
     if contract.scale is not None:
-        return scaled_product(product, contract), depth
+        return unpacked_once(scaled_product(product, contract), depth, rows, entry), depth
     if contract.is_float:
-        return _blocked(product, depth, count_of(contract.shape[-1 - contract.rows : -1]), entry)
+        return _blocked(product, depth, rows, entry)
     return of_integers(builder, product, contract, depth), depth
 
 

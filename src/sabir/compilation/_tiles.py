@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from sabir.loops import Size
 
 _AVX2 = 16  # vector registers of a processor without AVX-512
-_FEW = 4  # rows up to which a product runs at the speed of memory, and wants several panels at a time
+FEW = 4  # rows up to which a product runs at the speed of memory, and wants several panels at a time
 _USUAL_ROWS = 1024  # of a convolution whose number of rows is symbolic
 # by the vectors of a panel of a convolution: the most rows of a tile, each with a pointer, and how near such
 # tiles come to the speed of the machine
@@ -37,7 +37,7 @@ def tile_for(rows: int, registers: int) -> Tile:
     most = (registers - VECTORS - 1) // VECTORS
     if rows <= 1:
         return Tile(1, 4 if registers > _AVX2 else 2)
-    if rows <= min(_FEW, most):
+    if rows <= min(FEW, most):
         return Tile(rows, max(1, min(2, most // rows)) if registers > _AVX2 else 1)
     if rows <= most:
         return Tile(rows, 1)
@@ -51,7 +51,7 @@ def tiles(rows: int | None, registers: int) -> list[tuple[int | None, Tile]]:
     """Return the tiles for numbers of rows up to a limit; one, if the number is known."""
     if rows is not None:
         return [(None, tile_for(rows, registers))]
-    return [(1, tile_for(1, registers)), (_FEW, tile_for(_FEW, registers)), (None, tile_for(128, registers))]
+    return [(1, tile_for(1, registers)), (FEW, tile_for(FEW, registers)), (None, tile_for(128, registers))]
 
 
 def is_usual(columns: int, lanes: int) -> bool:
@@ -69,7 +69,7 @@ def window_tiles(rows: int | None, columns: int, lanes: int, registers: int) -> 
     tile = _window_tile(rows, columns, lanes, registers)
     if rows is not None:
         return [(None, tile)]
-    few = min(_FEW, tile.rows)
+    few = min(FEW, tile.rows)
     return [(1, Tile(1, 1, tile.vectors)), (few, Tile(few, 1, tile.vectors)), (None, tile)]
 
 

@@ -43,7 +43,8 @@ class Product:
     One of integers adds `group` products at a time; it is `ragged` where groups may not fill the last axis of
     `k`. `zero` is the element type of the zero point of `a`, if it has one. The panels of one of floats may
     hold `narrow` numbers; those of a `scaled` one are multiplied by other panels, which hold one line for
-    each index of the first axis of `k`, less those of the element type `less`.
+    each index of the first axis of `k`, less those of the element type `less`. A scaled one that is blocked
+    does this once for all rows of a job: the numbers of a block wait in scratch memory, before the sums.
     """
 
     nest: Nest
@@ -83,6 +84,11 @@ class Product:
             axes += f" groups of {self.group}{' ragged' if self.ragged else ''}"
             axes += f" zero point {self.zero}" if self.zero else ""
         return f"product {self.element} {tile}{axes}{' whole' if self.whole else ''}\n{self.nest}"
+
+    @property
+    def unpacks(self) -> bool:
+        """Whether what panels represent is computed once for all rows of a job."""
+        return self.scaled and self.blocked
 
     @property
     def is_windowed(self) -> bool:
@@ -138,7 +144,10 @@ class _Emission:
         self.terms = (
             Integers(e, product.group, lanes)
             if whole
-            else Floats(e, product.element, product.narrow or product.element, lanes)
+            else Floats(e, product.element, "" if product.unpacks else product.narrow, lanes)
+        )
+        self.panel_terms = (
+            Floats(e, product.element, product.narrow, lanes) if product.unpacks else self.terms
         )
         self.steps_inside = self._groups_of(self.depths[-1])
         self.steps = product_of(e, [*self.depths[:-1], self.steps_inside])
@@ -221,10 +230,28 @@ class _Emission:
             self._tiles(job, a, bases, ahead, None)
             return
         with e.loop(e.index(0), self.blocks) as block:
-            bytes_ = e.mul(self.steps, product.width * self.terms.lane_bytes)
+            bytes_ = e.mul(self.steps, product.width * self.panel_terms.lane_bytes)
             here = e.offset(start, e.mul(block, bytes_))
             a = e.offset(a, e.mul(block, self.block_stride))
-            self._tiles(job, a, [here], e.offset(here, bytes_), block)
+            ahead = e.offset(here, bytes_)
+            if self.parameters is not None:
+                self.parameters.load(block)
+                here, ahead = self._unpacked(here, self.parameters), None
+            self._tiles(job, a, [here], ahead, block)
+
+    def _unpacked(self, panel: Register, parameters: Parameters) -> Register:
+        """Emit the numbers that a block of a panel represents into scratch memory."""
+        e, product = self.e, self.product
+        base = self.body.own_scratch()
+        size, lanes = product.nest.lanes * self.terms.lane_bytes, product.nest.lanes
+        with e.loop(e.index(0), self.steps) as k:
+            line = e.offset(panel, e.mul(k, product.width * self.panel_terms.lane_bytes))
+            places = [v * lanes * self.panel_terms.lane_bytes for v in range(product.vectors)]
+            columns = [self.panel_terms.column(e.offset(line, e.index(place))) for place in places]
+            target = e.offset(base, e.mul(k, product.width * self.terms.lane_bytes))
+            for v, x in enumerate(parameters.applied(columns)):
+                e.store(x, e.offset(target, e.index(v * size)), align=size)
+        return base
 
     def _tiles(
         self, job: Job, a: Register, bases: Sequence[Register], ahead: Register | None,
@@ -279,7 +306,10 @@ class _Emission:
         """Return where the sums of a tile wait for the next block of `k`."""
         e, size = self.e, self.product.nest.lanes * element_bytes(self.product.element)
         slots = [slot for row in sums for slot in row]
-        base = e.offset(self.body.own_scratch(), e.mul(tile, len(slots) * size))
+        base = self.body.own_scratch()
+        if self.product.unpacks:
+            base = e.offset(base, e.mul(self.steps, self.product.width * self.terms.lane_bytes))
+        base = e.offset(base, e.mul(tile, len(slots) * size))
         return [(slot, e.offset(base, e.index(n * size))) for n, slot in enumerate(slots)]
 
     def _places(self, row: Register, last: Register) -> list[list[Register]]:
@@ -349,7 +379,7 @@ class _Emission:
         for start in starts:
             here = e.offset(start, e.mul(k, product.width * terms.lane_bytes))
             found += [terms.column(e.offset(here, e.index(v * size))) for v in range(product.vectors)]
-        return found if self.parameters is None else self.parameters.applied(found)
+        return found if self.parameters is None or product.unpacks else self.parameters.applied(found)
 
     def _accumulate(self, sums: Sequence[Variable], x: Register, columns: Sequence[Register]) -> None:
         for slot, y in zip(sums, columns, strict=True):

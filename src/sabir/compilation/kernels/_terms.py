@@ -27,6 +27,8 @@ class Floats:
     group = 1
 
     def __init__(self, e: Emitter, element: str, panels: str, lanes: int) -> None:
+        """Take the element type, and that of the panels if it is another one."""
+        panels = panels or element
         self._e, self._kind = e, kind_of(element, lanes)
         self._element, self._panels = element, panels
         self.factor_bytes = element_bytes(element)
