@@ -82,7 +82,7 @@ class CompiledBody:
         """Return the outputs of the subgraph."""
         outside = list(captured)
         arrays = [*inputs, *[None] * (len(self._program.inputs) - len(inputs)), *self._varying(outside)]
-        if sum(x.size for x in arrays if isinstance(x, np.ndarray)) < _ENOUGH:
+        if sum(x.size for x in (*inputs, *outside) if isinstance(x, np.ndarray)) < _ENOUGH:
             return self._interpreted.run(inputs, outside, run, declared)
         kinds = [_kind(x) for x in arrays]
         pattern, sizes = pattern_of(kinds, arrays)
