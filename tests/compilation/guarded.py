@@ -199,6 +199,19 @@ TEXTS = {
         bb = ConstantOfShape <value = int8[1] {-3}> (aa)  w = ConvInteger <pads = [1, 1, 1, 1]> (p, bb, z)
         cc = Constant <value_ints = [5, 1, 2, 3]> ()  dd = ConstantOfShape <value = uint8[1] {200}> (cc)
         y = ConvInteger <group = 5, strides = [1, 2], pads = [1, 1, 1, 1]> (p, dd, z) }""",
+    "byte windows": """g (float[m,k] a, float[k,n] b) => (v, w, x) {
+        q = Constant <value_float = 0.1> ()  z = Constant <value = uint8 {7}> ()  d = QuantizeLinear (a, q, z)
+        o = Constant <value_ints = [0, 1]> ()  e = Unsqueeze (d, o)  s = Constant <value_ints = [3, 17, 1, 1]> ()
+        p = Expand (e, s)  f = Constant <value_ints = [17, 1, 3, 2]> ()
+        g = ConstantOfShape <value = int8[1] {-3}> (f)  h = ConstantOfShape <value = uint8[1] {200}> (f)
+        v = ConvInteger <group = 17, pads = [1, 1, 1, 1]> (p, g, z)
+        w = ConvInteger <group = 17, pads = [1, 1, 1, 1], strides = [2, 1]> (p, h, z)
+        x = MatMul (a, b) }""",
+    "few columns": """g (float[m,k] a, float[k,n] b) => (w, x, y, z) {
+        c = Constant <value_ints = [3]> ()  d = Shape <start = 1> (a)  e = Concat <axis = 0> (d, c)
+        f = ConstantOfShape <value = float[1] {0.5}> (e)  p = MatMul (a, f)
+        w = ArgMax <axis = 1, keepdims = 0> (p)  x = Softmax (p)  r = Neg (p)  o = Constant <value_ints = [1]> ()
+        y = ReduceMin (r, o)  z = MatMul (a, b) }""",
     "halves": """g (float16[m,k] a, bfloat16[k,n] b) => (u, v, w, x) {
         c = Cast <to = 10> (b)  u = MatMul (a, c)  v = Softmax (b)  t = Transpose (a)  w = Concat <axis = 1> (t, c)
         s = Constant <value_ints = [3, 40]> ()  d = ConstantOfShape <value = float16[1] {16384}> (s)

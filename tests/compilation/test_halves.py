@@ -154,6 +154,25 @@ def test_blocks_of_quantized_weights_stay_narrow():
             np.testing.assert_allclose(found, exact, rtol=1e-5, atol=1e-3 * high / 16)
 
 
+@pytest.mark.parametrize(("columns", "blocks", "size"), [(1, 3, 5), (49, 4, 16), (97, 2, 33)])
+def test_rows_have_their_bits_in_every_batch_by_blocks_of_weights(columns, blocks, size):
+    """Many rows share what a block represents; few compute it as they load it."""
+    rng, kind = np.random.default_rng(9), element("int4").dtype
+    w, zeros = (rng.integers(-8, 8, (n, columns)) for n in (blocks * size, blocks))
+    scales = rng.random((blocks, columns)).astype(np.float32)
+    b = sabir.Builder(21)
+    weights = b.DequantizeLinear(w.astype(kind), scales, zeros.astype(kind), axis=0, block_size=size)
+    b.output(b.Relu(b.MatMul(b.input("x", "float", ["n", len(w)]), weights)), "y")
+    model, x = b.model(), rng.standard_normal((150, len(w))).astype(np.float32)
+    whole, kernels = run(model, {"x": x})
+    assert [k.unpacks for k in kernels if isinstance(k, Product)] == [True]
+    exact = x.astype(np.float64) @ ((w - np.repeat(zeros, size, axis=0)) * np.repeat(scales, size, axis=0))
+    np.testing.assert_allclose(whole, np.maximum(exact, 0), rtol=1e-5, atol=1e-3)
+    for first, count in ((0, 1), (3, 4), (7, 5), (20, 8), (40, 17), (0, 129)):
+        part, _ = run(model, {"x": x[first : first + count]})
+        assert part.tobytes() == whole[first : first + count].tobytes()
+
+
 def test_blocks_of_weights_may_be_fed():
     rng = np.random.default_rng(8)
     b = sabir.Builder(21)

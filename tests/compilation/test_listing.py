@@ -86,7 +86,7 @@ def test_schedule():
     product = listed(PRODUCT, "schedule", (3, 4))
     assert product.startswith("""\
 once pack: MatMul with output 'h'
-  pack float width 24 lanes 8 batch 0 from rows
+  pack float width 8 lanes 8 batch 0 from rows
 """)
     assert (
         """\
@@ -121,7 +121,7 @@ part 1: arena 0 bytes, scratch 320 bytes a thread
     assert product[0] == "sizes: N = 3"
     assert product[1] == "once pack: MatMul with output 'h'"
     assert "  constant w: float[4,2] 32 bytes" in product
-    assert "  packed: 384 bytes" in product  # 4 rows of 24 columns
+    assert "  packed: 128 bytes" in product  # 4 rows of 8 columns
     assert "  flops 48" in product
     assert "part 2: laid out in a run, when an evaluated call has decided its sizes" in product
     assert "  output z: int64[s0.1,2] 16*s0.1 bytes" in product

@@ -179,10 +179,13 @@ def has_limits() -> bool:
     return _BUDGET.get(None) is not None
 
 
-def spend_iteration(nodes: int = 1) -> None:
-    """Count one run of a subgraph of this many nodes; raises LimitError past `iterations` and `seconds`."""
+def spend_iteration(nodes: int = 1, times: int = 1) -> None:
+    """Count runs of a subgraph of this many nodes; raises LimitError past `iterations` and `seconds`."""
     present = budget()
-    present.iterations -= 1 + nodes // _NODES
+    each = 1 + nodes // _NODES
+    if present.iterations < times * each:  # the first run that is too many counts, as if it were alone
+        times = int(present.iterations // each) + 1
+    present.iterations -= times * each
     if present.iterations < 0:
         most = (present.limits.iterations or 0) + _ITERATIONS * present.numbers
         excess = Excess("iterations", most, _AGAIN * (most - present.iterations))

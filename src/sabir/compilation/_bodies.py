@@ -6,7 +6,7 @@ code pays: a call of a small body costs the interpreter less than a native run.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from sabir.compilation._locks import ProcessLock
 from sabir.compilation._lowering import lower
 from sabir.compilation._patterns import pattern_of
 from sabir.compilation._program import CompiledProgram, Mismatch
+from sabir.compilation._repeating import repeat
 from sabir.elements import element
 from sabir.ir import TensorType
 
@@ -26,11 +27,13 @@ if TYPE_CHECKING:
 
     from sabir.compilation._patterns import Pattern
     from sabir.compilation._program import Bodies
+    from sabir.compilation._repeating import Repeated
     from sabir.compilation.native import Host, Team
     from sabir.evaluation import BoundPlan, Run
     from sabir.ir import Array, Type
     from sabir.scheduling import ScheduledSubgraph
 
+_T = TypeVar("_T")
 _ENOUGH = 1 << 14  # numbers among the operands of a body that native code is worth
 
 
@@ -41,6 +44,7 @@ class CompiledBody:
     """
 
     __slots__ = (
+        "_fixed",
         "_host",
         "_interpreted",
         "_lock",
@@ -53,21 +57,32 @@ class CompiledBody:
         "cost",
     )
 
-    def __init__(self, subgraph: ScheduledSubgraph, interpreted: BoundPlan, host: Host, team: Team) -> None:
+    def __init__(
+        self, subgraph: ScheduledSubgraph, interpreted: BoundPlan, host: Host, team: Team,
+        constants: Mapping[int, Array],
+    ) -> None:  # fmt: skip
+        """Take a subgraph, and the constants of the program around it by slot."""
         self._program, self._plan = subgraph.program, subgraph.plan
         self._interpreted, self._host, self._team = interpreted, host, team
         self.cost, self.calls = interpreted.cost, interpreted.calls
-        self._slots = (*(v.slot for v in self._program.inputs), *self._plan.captures)
+        captures = zip(self._plan.captures, subgraph.captured, strict=True)
+        self._fixed = {slot: constants[outer] for slot, outer in captures if outer in constants}
+        self._slots = (*(v.slot for v in self._program.inputs), *self._varying(self._plan.captures))
         self._programs: dict[Pattern, CompiledProgram | None] = {}
         self._lock = ProcessLock()
+
+    def _varying(self, captured: Iterable[_T]) -> list[_T]:
+        """Return what belongs to the captured values that are no constants."""
+        found = zip(self._plan.captures, captured, strict=True)
+        return [x for slot, x in found if slot not in self._fixed]
 
     def run(
         self, inputs: Sequence[Any], captured: Iterable[Any], run: Run, declared: None = None
     ) -> tuple[Any, ...]:
         """Return the outputs of the subgraph."""
         outside = list(captured)
-        arrays = [*inputs, *[None] * (len(self._program.inputs) - len(inputs)), *outside]
-        if sum(x.size for x in arrays if isinstance(x, np.ndarray)) < _ENOUGH:
+        arrays = [*inputs, *[None] * (len(self._program.inputs) - len(inputs)), *self._varying(outside)]
+        if sum(x.size for x in (*inputs, *outside) if isinstance(x, np.ndarray)) < _ENOUGH:
             return self._interpreted.run(inputs, outside, run, declared)
         kinds = [_kind(x) for x in arrays]
         pattern, sizes = pattern_of(kinds, arrays)
@@ -80,6 +95,33 @@ class CompiledBody:
         except Mismatch:
             run.budget.return_to(before)
             return self._interpreted.run(inputs, outside, run, declared)
+
+    def repeat(
+        self, inputs: Sequence[Any], captured: Iterable[Any], run: Run, *, limit: int | None,
+        conditional: bool,
+    ) -> Repeated | None:  # fmt: skip
+        """Return what a loop leaves that runs the subgraph up to `limit` times, `conditional` or not.
+
+        The inputs are the number of the run, the condition, and the states. None is returned where no native
+        code repeats the subgraph.
+        """
+        arrays = [*inputs, *self._varying(captured)]
+        kinds = [_kind(x) for x in arrays]
+        if len(arrays) != len(self._slots) or None in kinds:
+            return None
+        pattern, sizes = pattern_of(kinds, arrays)
+        program = self._compiled(pattern, sizes)
+        if program is None or not program.fits(sizes):
+            return None
+        before = run.budget.mark()
+        try:
+            return repeat(
+                program, arrays, sizes, run, carried=len(inputs) - 1, limit=limit, conditional=conditional,
+                cost=self.cost,
+            )  # fmt: skip
+        except Mismatch:
+            run.budget.return_to(before)
+            return None
 
     def _compiled(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram | None:
         with self._lock:
@@ -99,22 +141,25 @@ class CompiledBody:
         kinds = dict(zip(self._slots, pattern.inputs, strict=True))
         if any(kind is None for kind in kinds.values()):
             return None  # a sequence, or a default
-        prepared = prepare_body(self._program, self._plan, kinds)
+        prepared = prepare_body(self._program, self._plan, kinds, self._fixed)
         if prepared is None:
             return None
         lowered = lower(prepared, sizes)
         plan = build(lowered, list(self._plan.results), self._host)
         prepared = lowered.settled()
         executable = executable_of(prepared, plan, frozenset(sizes))
-        bodies = bodies_on(self._host, self._team)
+        bodies = bodies_on(self._host, self._team, prepared.constants)
         return CompiledProgram(executable, self._team, prepared, bodies, lambda _done, _all: check_time())
 
 
-def bodies_on(host: Host, team: Team) -> Bodies:
-    """Return what compiles the subgraphs of a program for a machine and a team."""
+def bodies_on(host: Host, team: Team, constants: Mapping[int, Array]) -> Bodies:
+    """Return what compiles the subgraphs of a program for a machine and a team.
+
+    The program has these constants by slot.
+    """
 
     def body(subgraph: ScheduledSubgraph, interpreted: BoundPlan) -> CompiledBody:
-        return CompiledBody(subgraph, interpreted, host, team)
+        return CompiledBody(subgraph, interpreted, host, team, constants)
 
     return body
 

@@ -14,12 +14,22 @@ from sabir.schema import Call, as_results
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sabir.ir import Type
+    from sabir.ir import Array, Type
     from sabir.scheduling import Plan, Program
 
+_FEW = 64  # integers whose contents types may have
 
-def prepare_body(program: Program, plan: Plan, kinds: Mapping[int, Type | None]) -> Prepared | None:
-    """Return a subgraph with the types of its values, which follow from those of its operands."""
+
+def prepare_body(
+    program: Program,
+    plan: Plan,
+    kinds: Mapping[int, Type | None],
+    captured: Mapping[int, Array] | None = None,
+) -> Prepared | None:
+    """Return a subgraph with the types of its values, which follow from those of its operands.
+
+    `captured` are constants of the program around it, by slot.
+    """
     constants = {slot: tensor for slot, tensor in program.constants.items() if slot not in kinds}
     arrays = folded(program._replace(constants=constants), plan)
     types: list[Type | None] = [None] * program.size
@@ -27,6 +37,9 @@ def prepare_body(program: Program, plan: Plan, kinds: Mapping[int, Type | None])
         types[slot] = kind
     for slot, array in arrays.items():
         types[slot] = TensorType(element(array.dtype), tuple(array.shape))
+    for slot, array in (captured or {}).items():
+        known = tuple(array.ravel().tolist()) if array.size <= _FEW and array.dtype.kind == "i" else None
+        types[slot], arrays[slot] = TensorType(element(array.dtype), tuple(array.shape), known), array
     unknown: set[str] = set()
     for place, _ in plan.steps:
         call = program.calls[place]

@@ -10,7 +10,7 @@ from sabir.compilation._bounds import Reach
 from sabir.compilation._grouping import Grouping
 from sabir.compilation._layouts import channels_last
 from sabir.compilation._matrices import add_product
-from sabir.compilation._nesting import Nesting, Place, merged, nest_of, nesting_of
+from sabir.compilation._nesting import Nesting, Place, beside_one, merged, nest_of, nesting_of
 from sabir.compilation._origins import Origins
 from sabir.compilation._plan import (
     FIRST,
@@ -155,7 +155,7 @@ class PlanBuilder:
     # ------------------------------------------------------------ kernels
 
     def _nest(self, group: Group) -> None:
-        nesting = merged(nesting_of(group, self.grouping))
+        nesting = beside_one(merged(nesting_of(group, self.grouping)))
         if not nesting.stores:
             return
         nest = nest_of(nesting, self.host.vector_bits)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from sabir.compilation._instance import PartLayout, Sizes
     from sabir.compilation._program import CompiledProgram
+    from sabir.compilation.native import Team
     from sabir.ir import Array
 
 _EMPTY = np.empty
@@ -68,7 +69,7 @@ class _Runs:
             for (name, b), place in zip(found, places, strict=False)
         ]
         self._slots = [b.number for _, b in found]
-        self._team = team(1) if _work(program, sizes) < _LITTLE else program.team
+        self._team = team_for(program, sizes)
         self.last = len(layout.rows)
         self.frames: list[_Frame] = []
 
@@ -184,7 +185,12 @@ def _nothing() -> None:
     """Between slices of a run without a deadline there is nothing to do: signals are handled by then."""
 
 
-def _work(program: CompiledProgram, sizes: Sizes) -> int:
+def team_for(program: CompiledProgram, sizes: Sizes) -> Team:
+    """Return the team that runs a plan fast: one thread, where there is little to share."""
+    return team(1) if work_of(program, sizes) < _LITTLE else program.team
+
+
+def work_of(program: CompiledProgram, sizes: Sizes) -> int:
     """Return about how many operations a run makes, and bytes it moves, of those that threads can share."""
     entries = [e for e in program.plan.entries if isinstance(e, Entry) and not e.alone]
     return sum(sizes(e.flops) + sum(sizes(b.size) for b in e.buffers) for e in entries)

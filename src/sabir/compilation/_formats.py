@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from sabir.compilation._panels import Panels, lanes_of, packed_panels
 from sabir.compilation._plan import BufferNumber, Offset
-from sabir.compilation.kernels import GROUPS
+from sabir.compilation._tiles import FEW, scratch_rows
+from sabir.compilation.kernels import GROUPS, element_bytes
 from sabir.loops import BYTES, NIBBLES
 
 if TYPE_CHECKING:
@@ -48,6 +49,11 @@ def dot_of(host: Host) -> Dot:
     return "vpdpbusd" if host.has("avx512vnni") or host.has("avxvnni") else "pmaddwd"
 
 
+def pairs_of(host: Host) -> Dot:
+    """Return the instruction that multiplies and adds up pairs of integers of 16 bits."""
+    return "smull" if host.architecture == "aarch64" else "pmaddwd"
+
+
 def registers_of(host: Host, contract: Contract) -> int:
     """Return how many vector registers a tile may fill: products that wait to be added up need some."""
     waiting = not contract.is_float and dot_of(host) == "sadalp"
@@ -79,6 +85,17 @@ def scaled_product(product: Product, contract: Contract) -> Product:
     """Return the product by blocks of weights with scales."""
     less = "" if contract.less is None else contract.less.element
     return replace(product, depth_axes=2, narrow=narrow_of(contract), scaled=True, less=less)
+
+
+def unpacked_once(product: Product, depth: Sequence[tuple[Size, Size]], rows: Size, entry: Entry) -> Product:
+    """Return the product by blocks of weights, which it widens once for all rows where these are many."""
+    block = depth[-1][0]
+    few = product.rows <= FEW or (isinstance(rows, int) and rows <= 2 * product.rows)
+    if few or product.panels > 1 or not isinstance(block, int) or not isinstance(entry.scratch, int):
+        return product
+    line = product.width * element_bytes(product.element)
+    entry.scratch = max(entry.scratch, (scratch_rows(rows, product.rows) + block) * line)
+    return replace(product, blocked=True)
 
 
 def scale_arguments(builder: PlanBuilder, contract: Contract, entry: Entry, vectors: int) -> list[Argument]:

@@ -15,6 +15,7 @@ from sabir.compilation._formats import (
     registers_of,
     scale_arguments,
     scaled_product,
+    unpacked_once,
     zero_arguments,
 )
 from sabir.compilation._jobs import rows_of_a_job
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from sabir.compilation.kernels import Nest
     from sabir.loops import Sizes
 
+_FEW_VECTORS = 2  # of columns: panels of the usual width would be half empty
 
 # ---------------------------------------------------------------- products
 
@@ -91,10 +93,11 @@ def _formed(
     builder: PlanBuilder, product: Product, contract: Contract, depth: list[tuple[Size, Size]], entry: Entry
 ) -> tuple[Product, list[tuple[Size, Size]]]:
     """Return the product for the number formats of its operands, and its axes of `k`."""
+    rows = count_of(contract.shape[-1 - contract.rows : -1])
     if contract.scale is not None:
-        return scaled_product(product, contract), depth
+        return unpacked_once(scaled_product(product, contract), depth, rows, entry), depth
     if contract.is_float:
-        return _blocked(product, depth, count_of(contract.shape[-1 - contract.rows : -1]), entry)
+        return _blocked(product, depth, rows, entry)
     return of_integers(builder, product, contract, depth), depth
 
 
@@ -102,7 +105,8 @@ def _tiles(builder: PlanBuilder, contract: Contract, rows: Size) -> list[tuple[i
     """Return the tiles for numbers of rows up to a limit; all have panels of one width."""
     known, columns = rows if isinstance(rows, int) else None, contract.shape[-1]
     lanes, registers = lanes_of(builder, contract.element), registers_of(builder.host, contract)
-    if not isinstance(columns, int) or contract.rows == 1 or contract.scale is not None:
+    few = isinstance(columns, int) and columns <= _FEW_VECTORS * lanes and contract.b.rank == 2  # ruff: ignore[magic-value-comparison]  a matrix
+    if not isinstance(columns, int) or contract.scale is not None or (contract.rows == 1 and not few):
         return tiles(known, registers)
     if contract.depth == 1 and is_usual(columns, lanes):
         return tiles(known, registers)

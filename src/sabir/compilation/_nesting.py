@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation._inlining import is_inline
+from sabir.compilation._plan import count_of
 from sabir.compilation._views import Copy, Located, broadcast_strides
 from sabir.compilation.kernels import (
     ANY,
@@ -47,6 +49,9 @@ from sabir.loops import (
 if TYPE_CHECKING:
     from sabir.compilation._grouping import Grouping
     from sabir.compilation._groups import Group
+
+_SHORT_FOLD = 16  # elements: a vector along so few is combined more slowly than it is filled
+_SHORT_FOLDS = 4  # the same for several folds, whose passes read again what does not lie side by side
 
 
 class Place(NamedTuple):
@@ -250,12 +255,15 @@ def _merges(nesting: Nesting, outer: int, inner: int) -> bool:
 
 def nest_of(nesting: Nesting, vector_bits: int, *, inner: int | None = None) -> Nest:
     """Return the nest of merged loops; `inner` is the axis of vectors, by default the best."""
+    inner = _inner(nesting) if inner is None else inner
     elements = [s.element for s in nesting.steps] + [p.element for p in nesting.places]
+    if nesting.sizes and not nesting.reduced[inner] and is_short(nesting):
+        elements = [s.element for s in nesting.steps if isinstance(s, Load)]  # what the loops of folds read
     widest = max([4, *(element_bytes(e) for e in elements)])
     nest = Nest(
         axes=len(nesting.sizes),
         reduced=nesting.reduced,
-        inner=_inner(nesting) if inner is None else inner,
+        inner=inner,
         accesses=tuple(Access(p.element, tuple(_class(s) for s in p.strides)) for p in nesting.places),
         steps=tuple(nesting.steps),
         stores=tuple(nesting.stores),
@@ -281,6 +289,9 @@ def _inner(nesting: Nesting) -> int:
         return 0
     if not any(nesting.reduced):
         return max(range(count), key=lambda axis: (_advances(nesting, axis), axis))
+    kept = [a for a in range(count) if not nesting.reduced[a]]
+    if kept and is_short(nesting):
+        return max(kept, key=lambda a: (_advances(nesting, a), _extent(nesting.sizes[a]), a))
     candidates = [
         max((a for a in range(count) if nesting.reduced[a] == folded), default=-1) for folded in (True, False)
     ]
@@ -288,6 +299,29 @@ def _inner(nesting: Nesting) -> int:
     if beside < 0 or _advances(nesting, along) >= _advances(nesting, beside):
         return along
     return beside
+
+
+def is_short(nesting: Nesting) -> bool:
+    """Return whether a fold is too short for vectors along it: they lie across many folds instead."""
+    folded = [size for size, reduced in zip(nesting.sizes, nesting.reduced, strict=True) if reduced]
+    folds = sum(isinstance(s, Fold) for s in nesting.steps)
+    most = _SHORT_FOLD if folds == 1 else _SHORT_FOLDS
+    return bool(folds) and isinstance(count := count_of(folded), int) and count <= most
+
+
+def beside_one(nesting: Nesting) -> Nesting:
+    """Return short folds of which there is one as those of many, so that it has their bits."""
+    if not is_short(nesting) or not all(nesting.reduced):
+        return nesting
+    places = [p._replace(strides=(1, *p.strides)) for p in nesting.places]  # only the first lane is there
+    steps = [replace(s, axis=s.axis + 1) if isinstance(s, Position) else s for s in nesting.steps]
+    return replace(
+        nesting, sizes=(1, *nesting.sizes), reduced=(False, *nesting.reduced), places=places, steps=steps
+    )
+
+
+def _extent(size: Size) -> float:
+    return size if isinstance(size, int) else math.inf
 
 
 def _advances(nesting: Nesting, axis: int) -> int:

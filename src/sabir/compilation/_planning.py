@@ -32,7 +32,7 @@ def planned(
     Raises what the schedule raises, and UnsupportedError for a kernel that cannot be made.
     """
     executable, prepared = _made(model, pattern, sizes, registry, host, newer_opsets=newer_opsets)
-    return CompiledProgram(executable, team, prepared, bodies_on(host, team), progress)
+    return CompiledProgram(executable, team, prepared, bodies_on(host, team, prepared.constants), progress)
 
 
 def planned_for(

@@ -236,7 +236,8 @@ class _Making:
         arguments = builder.arguments(nest, nesting, entry, 0)
         found = _Built([], nesting, [*arguments, *self._arguments(stage, sources, entry)], entry)
         found.choices = [
-            (limit, tile.rows, replace(spec, vectors=tile.vectors)) for limit, tile in self.tiles[stage]
+            (limit, tile.rows, replace(spec, vectors=tile.vectors, at_once=tile.panels))
+            for limit, tile in self.tiles[stage]
         ]
         found.written = [builder.buffer(nesting.places[n].located.base) for n, _ in nesting.stores]
         depths = sum((self.packed[x].depth for x in stage.products), start=0)

@@ -6,22 +6,27 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
+from sabir.compilation._formats import dot_of, pairs_of
 from sabir.compilation._nesting import Place, merged, nest_of, nesting_of
 from sabir.compilation._panels import Panels, lanes_of, packed_panels
 from sabir.compilation._plan import BufferNumber, Entry, Offset, count_of
-from sabir.compilation.kernels import Sliding, element_bytes
+from sabir.compilation.kernels import GROUPS, Sliding, element_bytes
 from sabir.loops import Slide
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sabir.compilation._building import PlanBuilder
     from sabir.compilation._groups import Group
     from sabir.compilation._nesting import Nesting
-    from sabir.compilation._plan import Buffer
-    from sabir.compilation.kernels import Nest
-    from sabir.loops import Size
+    from sabir.compilation._plan import Argument
+    from sabir.compilation.kernels import Dot, Nest
+    from sabir.loops import Expression, Size
 
 _MOST_PLACES = 8  # windows at a time: so many vectors and the weights fit into 16 registers
 _USUAL_PLACES = 4  # where their number is symbolic
+_MOST_PRODUCTS = 64  # of groups of integers, each an instruction
+_MOST_STEPS = 4  # between windows that share elements
 _ALONE = 3  # about so many windows of a group cost as much as one that is computed alone
 
 
@@ -32,28 +37,26 @@ def add_windows(builder: PlanBuilder, group: Group) -> None:
         raise TypeError("the group begins with windows")
     located = builder.grouping.views.locate(builder.grouping.operands[slide][0])
     nesting = nesting_of(group, builder.grouping)
-    windows = slide.rank
-    nesting.places.append(Place(located, slide.element, located.strides[:windows]))
+    windows, element, sizes = slide.rank, slide.operand.element, slide.operand.shape
+    nesting.places.append(Place(located, element, located.strides[:windows]))
     nesting = merged(nesting, fixed=1)
     nest = _nest(builder, nesting, slide)
     entry = Entry([], nodes=builder.origins.labels([*group.members, *group.inlined]))
-    weights = None if slide.weights is None else _weights(builder, slide, nest.lanes)
-    sizes = slide.operand.shape
-    entry.reaches.append(
-        builder.reach(located, slide.element, list(zip(sizes, located.strides, strict=True)))
-    )
+    panels = None if slide.weights is None else _panels(builder, slide, nest.lanes)
+    entry.reaches.append(builder.reach(located, element, list(zip(sizes, located.strides, strict=True))))
     arguments = builder.arguments(nest, nesting, entry, 0)
-    size = element_bytes(slide.element)
-    arguments += [stride * size for stride in located.strides[windows:]]
-    if weights is not None:
-        builder.use(weights, entry)
-        arguments += [BufferNumber(weights), Offset(weights, 0)]
+    arguments += [stride * element_bytes(element) for stride in located.strides[windows:]]
+    arguments += [] if panels is None else _weight_arguments(builder, slide, panels, entry)
     taps = tuple(n for n in sizes[windows:] if isinstance(n, int))
     outer = [n for axis, n in enumerate(nesting.sizes) if axis != nest.inner]
-    sliding = Sliding(nest, slide.element, slide.op, taps, weights is not None, _places(outer))
+    sliding = Sliding(nest, slide.element, slide.op, taps, panels is not None, _places(outer))
+    if panels is not None and panels.group > 1:
+        most = max(1, _MOST_PRODUCTS // (-(-prod(taps[:-1]) // panels.group) * taps[-1]))
+        step = _step(nesting.places[-1].strides[:-1], located.strides[-1])
+        sliding = replace(sliding, places=min(sliding.places, most), dot=_dot(builder, slide), step=step)
     entry.choices.append((None, 0, sliding, arguments))
     builder.note_writes(entry, nesting)
-    entry.flops = count_of(nesting.sizes) * (prod(taps) * (1 if weights is None else 2))
+    entry.flops = count_of(nesting.sizes) * (prod(taps) * (1 if panels is None else 2))
     builder.entries.append(entry)
 
 
@@ -66,14 +69,44 @@ def _nest(builder: PlanBuilder, nesting: Nesting, slide: Slide) -> Nest:
     return nest_of(nesting, builder.host.vector_bits, inner=None if nesting.sizes[-1] == 1 else last)
 
 
-def _weights(builder: PlanBuilder, slide: Slide, lanes: int) -> Buffer:
-    """Return the weights (channels, taps...) in panels as wide as a vector."""
-    x = slide.weights
-    if x is None:
-        raise TypeError("there are no weights")
-    located = builder.grouping.views.locate(builder.grouping.operands[slide][1])
-    channels, *taps = zip(x.shape, located.strides, strict=True)
-    return packed_panels(builder, slide, located, Panels(slide.element, [], taps, channels, lanes))
+def _weights(builder: PlanBuilder, slide: Slide) -> Expression:
+    """Return the weights as they are read."""
+    return builder.grouping.operands[slide][1]
+
+
+def _panels(builder: PlanBuilder, slide: Slide, lanes: int) -> Panels:
+    """Return how the weights (channels, taps...) lie: in panels as wide as a vector."""
+    x = _weights(builder, slide)
+    strides = builder.grouping.views.locate(x).strides
+    channels, *taps = zip(x.shape, strides, strict=True)
+    dot = _dot(builder, slide)
+    if dot is None:
+        return Panels(slide.element, [], taps, channels, lanes)
+    *rows, last = taps if len(taps) > 1 else [*taps, (1, 0)]
+    return Panels(x.element, [], [last, *rows], channels, lanes, GROUPS[dot], len(rows))
+
+
+def _dot(builder: PlanBuilder, slide: Slide) -> Dot | None:
+    """Return the instruction that multiplies integers; weights less a zero point are no bytes."""
+    if slide.element == _weights(builder, slide).element:
+        return None
+    return dot_of(builder.host) if slide.less == 0 else pairs_of(builder.host)
+
+
+def _weight_arguments(builder: PlanBuilder, slide: Slide, panels: Panels, entry: Entry) -> list[Argument]:
+    """Return where the weights lie, and for integers the bytes of a panel and the zero points."""
+    located = builder.grouping.views.locate(_weights(builder, slide))
+    weights = packed_panels(builder, slide, located, panels)
+    builder.use(weights, entry)
+    found: list[Argument] = [BufferNumber(weights), Offset(weights, 0)]
+    return found if panels.group == 1 else [*found, panels.panel, slide.zero, slide.less]
+
+
+def _step(across: Sequence[Size], tap: Size) -> int:
+    """Return how many elements of a window lie between windows next to each other, 0 if that is not known."""
+    if not across:
+        return 0
+    return next((n for n in range(1, _MOST_STEPS + 1) if across[-1] == tap * n), 0)
 
 
 def _places(outer: list[Size]) -> int:

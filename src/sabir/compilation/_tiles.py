@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from sabir.loops import Size
 
 _AVX2 = 16  # vector registers; AVX-512 and 64-bit Arm have 32
-_FEW = 4  # rows up to which a product runs at the speed of memory, and wants several panels at a time
+FEW = 4  # rows up to which a product runs at the speed of memory, and wants several panels at a time
 _USUAL_ROWS = 1024  # of a convolution whose number of rows is symbolic
 # by the vectors of a panel of a convolution: the most rows of a tile, each with a pointer, and how near such
 # tiles come to the speed of the machine
@@ -18,6 +18,7 @@ _WIDTHS = {1: (10, 0.6), 2: (10, 0.86), 3: (7, 0.95), 4: (6, 1.0)}
 _INDEPENDENT = 8  # sums that hide the latency of additions
 _FROM_CACHE = 5  # rows that use a vector of a matrix while the next one comes from the cache
 _LATENCY = 10  # multiplications of a step: fewer wait for each other
+_FEW_ROWS, _USUAL_STEP = 2, 32  # of a recurrence whose number of rows is symbolic
 _OVERHEAD = 1.5  # of a step, in multiplications
 _LARGE_PANEL = 3 << 17  # bytes of a panel that the cache of a core holds beside the next one
 VECTORS = 3  # of a panel: the one width in which weights are packed on a machine
@@ -36,7 +37,7 @@ def tile_for(rows: int, registers: int) -> Tile:
     most = (registers - VECTORS - 1) // VECTORS
     if rows <= 1:
         return Tile(1, 4 if registers > _AVX2 else 2)
-    if rows <= min(_FEW, most):
+    if rows <= min(FEW, most):
         return Tile(rows, max(1, min(2, most // rows)) if registers > _AVX2 else 1)
     if rows <= most:
         return Tile(rows, 1)
@@ -50,7 +51,7 @@ def tiles(rows: int | None, registers: int) -> list[tuple[int | None, Tile]]:
     """Return the tiles for numbers of rows up to a limit; one, if the number is known."""
     if rows is not None:
         return [(None, tile_for(rows, registers))]
-    return [(1, tile_for(1, registers)), (_FEW, tile_for(_FEW, registers)), (None, tile_for(128, registers))]
+    return [(1, tile_for(1, registers)), (FEW, tile_for(FEW, registers)), (None, tile_for(128, registers))]
 
 
 def is_usual(columns: int, lanes: int) -> bool:
@@ -68,7 +69,7 @@ def window_tiles(rows: int | None, columns: int, lanes: int, registers: int) -> 
     tile = _window_tile(rows, columns, lanes, registers)
     if rows is not None:
         return [(None, tile)]
-    few = min(_FEW, tile.rows)
+    few = min(FEW, tile.rows)
     return [(1, Tile(1, 1, tile.vectors)), (few, Tile(few, 1, tile.vectors)), (None, tile)]
 
 
@@ -93,18 +94,33 @@ def step_tiles(
 ) -> list[tuple[int | None, Tile]]:
     """Return the tiles of a step of a recurrence for numbers of rows up to a limit; one, if it is known.
 
-    A tile has its vectors of each of the products; all tiles have as many.
+    A tile has its vectors of each of the products; all tiles have as many. It computes as many products at a
+    time as it has panels.
     """
     count = max(1, products)
     vectors = max(1, (_INDEPENDENT if rows == 1 else _INDEPENDENT // 2) // count)
     if isinstance(columns, int):
         vectors = max(1, min(vectors, up(columns, lanes)))
-    most = max(1, (registers - 1) // (count * vectors + 1))
-    if rows is None:
-        few = min(2, most)
-        return [(few, Tile(few, 1, vectors)), (None, Tile(most, 1, vectors))]
-    best = min(range(1, most + 1), key=lambda r: (up(rows, r) * max(r, _FROM_CACHE), r))
-    return [(None, Tile(best, 1, vectors))]
+    if rows is not None:
+        return [(None, _step_tile(rows, count, vectors, registers))]
+    few = _step_tile(_FEW_ROWS, count, vectors, registers)
+    return [(few.rows, few), (None, _step_tile(_USUAL_STEP, count, vectors, registers))]
+
+
+def _step_tile(rows: int, count: int, vectors: int, registers: int) -> Tile:
+    """Return the rows of a tile, and how many of the products it computes at a time."""
+    found = [
+        Tile(r, at_once, vectors)
+        for at_once in range(1, count + 1)
+        for r in range(1, max(1, (registers - 1) // (at_once * vectors) - 1) + 1)
+    ]
+
+    def cost(tile: Tile) -> tuple[float, int, int]:
+        width = tile.panels * vectors
+        step = max(tile.rows * width, _FROM_CACHE * width, tile.rows + width, _LATENCY)
+        return up(rows, tile.rows) * up(count, tile.panels) * step, -tile.panels, tile.rows
+
+    return min(found, key=cost)
 
 
 def scratch_rows(rows: Size, tile_rows: int) -> int:

@@ -83,6 +83,23 @@ class SubgraphFunction:
         types = self._bound.types
         return self.outputs if types is None else types.infer(inputs, tuple(map(type_of, self._captured)))
 
+    def repeat(self, inputs: Sequence[Any], limit: int | None, *, conditional: bool) -> Any:
+        """Run the subgraph again and again where an engine does so by itself, else return None.
+
+        The declared types are compared once: those of the results are the same in each iteration.
+        """
+        bound, run = self._bound, self._run
+        repeat = getattr(bound.plan, "repeat", None)
+        if repeat is None or len(inputs) not in bound.input_counts:
+            return None
+        found = repeat(inputs, self._captured, run, limit=limit, conditional=conditional)
+        if found is not None and bound.declares:
+            inner = run.inside_subgraph()
+            compare(bound.inputs, inputs, inner)
+            items = (stack[:1].reshape(stack.shape[1:]) for stack in found.stacks)
+            compare(bound.outputs, (*found.state, *items), inner)
+        return found
+
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
         """Run the subgraph, and compare its inputs and outputs with their declared types."""
         bound, run = self._bound, self._run

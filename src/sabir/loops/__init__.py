@@ -37,7 +37,7 @@ from sabir.loops._expressions import (
     Windows,
     operands_of,
 )
-from sabir.loops._integers import BYTES, contract_integers, convolve_integers, uniform
+from sabir.loops._integers import BYTES, contract_integers, convolve_integers, slide_integers, uniform
 from sabir.loops._operations import (
     ARITY,
     NotLowered,
@@ -84,5 +84,6 @@ __all__ = [
     "check_computed", "check_element", "contract", "contract_integers", "convolve", "convolve_integers",
     "count", "cumulate", "cut", "equal", "expand", "join", "known_sizes", "mean", "narrow", "nearest",
     "number", "operands_of", "order", "pad", "permute", "reduce", "reshape", "same_shape", "scatter",
-    "shape_of", "sized", "slide", "squeeze", "take", "tensor", "uniform", "where", "windows",
+    "shape_of", "sized", "slide", "slide_integers", "squeeze", "take", "tensor", "uniform", "where",
+    "windows",
 ]  # fmt: skip

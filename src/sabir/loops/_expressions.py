@@ -171,13 +171,16 @@ class Slide(Expression):
     """The elements of windows combined: the last axes of the operand, so many as there are `taps`.
 
     `op` is `sum`, `max` or `min`. With `weights`, whose axes are the last ones of the operand, it is the sum
-    of products.
+    of products. Those of integers of 8 bits are summed as int32, the operand less `zero`, the weights, of
+    which uint8 counts as 128 less, less `less`.
     """
 
     op: str = ""
     operand: Expression = field(default_factory=lambda: Number("float", ()))
     weights: Expression | None = None
     taps: int = 0
+    zero: int = 0
+    less: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,6 +6,7 @@ turning the upper bit, and zero points follow from the sums of rows and of colum
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from sabir.loops._expressions import (
     Permute,
     Reshape,
     Slice,
+    Slide,
     Stored,
     Windows,
 )
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 BYTES = frozenset({"int8", "uint8"})
 _TURN = 128  # the difference of uint8 and int8 with the upper bit turned
+_MOST_TAPS = 128  # of a window: its code has no loops
 _VIEWS = (Permute, Reshape, Expand, Slice, Windows)
 
 
@@ -73,6 +76,30 @@ def convolve_integers(
     if b_zero is not None:
         total = _less_rows(total, left, depth, None, b_zero)
     return apply("sub", total, apply("mul", zero, _columns(b, depth, b_zero)))
+
+
+def slide_integers(
+    x: Expression, taps: int, weights: Expression, zero: Expression | None = None,
+    less: Expression | None = None,
+) -> Expression:  # fmt: skip
+    """Return the sums of windows of 8 bits times the weights of each channel, less zero points, in int32.
+
+    `taps` of the last axes are those of a window; the axes of the weights (C, taps...) are the last ones of
+    `x`. Raises NotLowered for other elements, for zero points that are not one known number, for large
+    windows, and for sizes that may differ.
+    """
+    if not {x.element, weights.element} <= BYTES:
+        raise NotLowered(f"windows of {x.element} by {weights.element} have no kernel yet")
+    if not all(map(equal, weights.shape, x.shape[x.rank - weights.rank :])):
+        raise NotLowered("whether the weights fit the windows is open")
+    count = math.prod(n if isinstance(n, int) else _MOST_TAPS + 1 for n in weights.shape[1:])
+    if count > _MOST_TAPS:
+        raise NotLowered("the windows are larger than kernels of integers combine")
+    left, right = (0 if z is None else uniform(z) for z in (zero, less))
+    if left is None or right is None:
+        raise NotLowered("the zero points of windows are not one known number")
+    left, right = left + _TURN * (x.element == "int8"), right - _TURN * (weights.element == "uint8")
+    return Slide("int32", x.shape[: x.rank - taps], "sum", unsigned(x), weights, taps, left, right)
 
 
 def _less_rows(

@@ -25,8 +25,8 @@ from sabir.loops._expressions import (
     Stored,
     Windows,
 )
-from sabir.loops._integers import BYTES, convolve_integers, uniform
-from sabir.loops._operations import apply, broadcast, cast, expand, permute, reshape
+from sabir.loops._integers import BYTES, convolve_integers, slide_integers, uniform
+from sabir.loops._operations import NotLowered, apply, broadcast, cast, expand, permute, reshape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -155,6 +155,25 @@ def multiply_quantized(a: Expression, b: Expression, rows: int, depth: int) -> E
         return None
     one = None if left.zero is None else reshape(left.zero, ())
     total = convolve_integers(left.numbers, right.numbers, rows, depth, one, zero)
+    return apply("mul", cast(total, "float"), apply("mul", reshape(left.scale, ()), scale))
+
+
+def slide_quantized(x: Expression, taps: int, weights: Expression) -> Expression | None:
+    """Return the sums of windows times the weights of each channel, by the integers that represent both.
+
+    None where there are none; the windows have one scale, the weights may have one for each channel.
+    """
+    left, right = quantized_of(x), quantized_of(weights)
+    if left is None or right is None or not left.is_one:
+        return None
+    try:
+        total = slide_integers(left.numbers, taps, right.numbers, left.zero, right.zero)
+    except NotLowered:
+        return None
+    scale = right.scale
+    if any(d != 1 for d in scale.shape[max(0, scale.rank - taps) :]):
+        return None
+    scale = reshape(scale, scale.shape[: max(0, scale.rank - taps)])
     return apply("mul", cast(total, "float"), apply("mul", reshape(left.scale, ()), scale))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sabir.loops._assumptions import equal
 from sabir.loops._expressions import FLOATS, Expression, Slide, Windows
 from sabir.loops._operations import NotLowered, check_computed, check_element
+from sabir.loops._quantized import slide_quantized
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,10 +34,14 @@ def windows(
 def slide(op: str, x: Expression, taps: int, weights: Expression | None = None) -> Expression:
     """Return the `sum`, `max` or `min` over the last axes of windows, or their sum times weights.
 
-    The axes of the weights are the last ones of the windows. Raises NotLowered where their sizes may differ.
+    The axes of the weights are the last ones of the windows. What integers of 8 bits represent is multiplied
+    as these. Raises NotLowered where their sizes may differ.
     """
     check_computed(x.element)
     if weights is not None:
+        found = slide_quantized(x, taps, weights)
+        if found is not None:
+            return found
         if x.element not in FLOATS or weights.element != x.element:
             raise NotLowered(f"sums of products of {x.element} have no kernel yet")
         if not all(map(equal, weights.shape, x.shape[x.rank - weights.rank :])):

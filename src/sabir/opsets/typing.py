@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -39,6 +39,33 @@ class Subgraph(Protocol[T_co]):
 
     def __call__(self, *inputs: Any) -> tuple[T_co, ...]:
         """Apply the subgraph; it reads its captures without being passed them."""
+        ...
+
+
+class Loops(Protocol):
+    """What a loop leaves: the condition, the states, and what it stacked."""
+
+    @property
+    def state(self) -> tuple[Any, ...]:
+        """The condition after the last iteration, and the states."""
+        ...
+
+    @property
+    def stacks(self) -> tuple[Any, ...]:
+        """The other outputs of all iterations, stacked."""
+        ...
+
+
+@runtime_checkable
+class Repeatable(Protocol):
+    """A subgraph that an engine may repeat by itself, faster than it is called."""
+
+    def repeat(self, inputs: Sequence[Any], limit: int | None, *, conditional: bool) -> Loops | None:
+        """Run the subgraph up to `limit` times; if `conditional`, while its first result is true.
+
+        The inputs of the first run are its number, the condition, and the states. None is returned where the
+        caller must repeat it.
+        """
         ...
 
 

@@ -185,7 +185,7 @@ class Session:
             return self._run(cast("dict[str, Any]", feeds), None)
         request = read_request(feeds, outputs, self.inputs)
         results = (
-            self._run(request.feeds, request.outputs)
+            self._run_all(request.feeds, request.outputs)
             if out is None
             else self._run_into(request.feeds, request.outputs, out)
         )
@@ -241,6 +241,12 @@ class Session:
         found = None if fast is None else fast(feeds, buffers)
         results = write_buffers(self._run(feeds, outputs) if found is None else found, buffers)
         return {**results, **out}
+
+    def _run_all(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None) -> dict[str, Any]:
+        """Run for all outputs the fast way where there is one, as for the common form."""
+        fast = self._run_fast if outputs is None else None
+        found = None if fast is None else fast(feeds)
+        return self._run(feeds, outputs) if found is None else found
 
     def _run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None) -> dict[str, Any]:
         threads = None if isinstance(self._engine, Compiled) else self.threads  # that one limits itself

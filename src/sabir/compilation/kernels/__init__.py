@@ -27,7 +27,8 @@ from sabir.compilation.kernels._nest import (
 from sabir.compilation.kernels._nest import Take as TakeStep
 from sabir.compilation.kernels._packing import Packing, packing_text
 from sabir.compilation.kernels._passes import passes_of
-from sabir.compilation.kernels._product import Product, ProductLayout, product_text
+from sabir.compilation.kernels._product import product_text
+from sabir.compilation.kernels._product_spec import Product, ProductLayout
 from sabir.compilation.kernels._recurrence import (
     WALK,
     Recurrence,

@@ -12,7 +12,7 @@ from sabir.compilation.kernels._nest import Accumulated, Apply
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sabir.compilation.kernels._product import Product
+    from sabir.compilation.kernels._product_spec import Product
 
 _UNROLLED = 6  # steps of an epilogue that is emitted for each vector of a tile
 

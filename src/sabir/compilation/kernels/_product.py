@@ -14,7 +14,6 @@ multiplies them takes from `a`.
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sabir.compilation.kernels._body import Body, element_bytes, kind_of
@@ -22,102 +21,14 @@ from sabir.compilation.kernels._casts import cast
 from sabir.compilation.kernels._emitter import Emitter, Register, Variable
 from sabir.compilation.kernels._epilogue import Epilogue, Job
 from sabir.compilation.kernels._jobs import digits, product_of
+from sabir.compilation.kernels._product_spec import ProductLayout
 from sabir.compilation.kernels._scales import Parameters
-from sabir.compilation.kernels._terms import GROUPS, Dot, Floats, Groups, Integers
+from sabir.compilation.kernels._terms import Floats, Integers
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    from sabir.compilation.kernels._nest import Nest
-
-
-@dataclass(frozen=True, slots=True)
-class Product:
-    """A product whose epilogue is a nest over `batch` axes, axes of rows, and columns.
-
-    `depth_axes` are the axes of `k`; along the last one `a` lies side by side. A tile has `rows` rows by
-    `panels` panels of `vectors` vectors. With `prefetch` the next panels are brought into the cache while
-    these are computed: weights come from memory. A `blocked` one computes all rows of a job for each index of
-    the first axis of `k` before the next: panels that the cache does not hold are read once for all of them.
-    The sums wait in scratch memory. In a `whole` one the columns fill all panels.
-
-    One of integers adds up groups of products by the instruction `dot`; it is `ragged` where groups may not
-    fill the last axis of `k`. `zero` is the element type of the zero point of `a`, if it has one. The panels
-    of one of floats may hold `narrow` numbers; those of a `scaled` one are multiplied by other panels, which
-    hold one line for each index of the first axis of `k`, less those of the element type `less`.
-    """
-
-    nest: Nest
-    element: str
-    rows: int
-    vectors: int
-    panels: int = 1
-    prefetch: bool = True
-    row_axes: int = 1
-    depth_axes: int = 1
-    blocked: bool = False
-    whole: bool = False
-    dot: Dot | None = None
-    ragged: bool = False
-    zero: str = ""
-    narrow: str = ""
-    scaled: bool = False
-    less: str = ""
-
-    @property
-    def batch(self) -> int:
-        """The number of batch axes."""
-        return self.nest.axes - self.row_axes - 1
-
-    @property
-    def group(self) -> Groups:
-        """How many products one instruction adds up in a lane."""
-        return 1 if self.dot is None else GROUPS[self.dot]
-
-    @property
-    def width(self) -> int:
-        """The columns of a panel."""
-        return self.vectors * self.nest.lanes
-
-    def __str__(self) -> str:
-        tile = f"tile {self.rows}x{self.panels}x{self.vectors}{' prefetch' if self.prefetch else ''}"
-        axes = f" rows {self.row_axes} depth {self.depth_axes}{' blocked' if self.blocked else ''}"
-        axes = axes if self.is_windowed else ""
-        axes += f" by {self.narrow}" if self.narrow else ""
-        axes += f" scaled{f' less {self.less}' if self.less else ''}" if self.scaled else ""
-        if self.dot is not None:
-            axes += f" groups of {self.group} by {self.dot}{' ragged' if self.ragged else ''}"
-            axes += f" zero point {self.zero}" if self.zero else ""
-        return f"product {self.element} {tile}{axes}{' whole' if self.whole else ''}\n{self.nest}"
-
-    @property
-    def is_windowed(self) -> bool:
-        """Whether there are several axes of rows, or of `k`."""
-        return self.row_axes > 1 or self.depth_axes > 1
-
-
-class ProductLayout:
-    """Where the arguments of a product lie, after those of its nest.
-
-    `a` and `b`: buffer and offset, then the strides of the axes of rows of `a` in bytes, the bytes of a panel
-    of `b`, the sizes of the axes of `k`, the strides of `a` along all of them but the last, the rows of a
-    job, and the strides of the batch axes of `a` and of `b`, in bytes; then buffer and offset of the zero
-    point, if there is one, and of the panels of scales, and of what is subtracted, with the bytes of each.
-    """
-
-    def __init__(self, product: Product, nest_count: int) -> None:
-        self.a, self.b = nest_count, nest_count + 2
-        self.row_strides = nest_count + 4
-        self.panel_bytes = self.row_strides + product.row_axes
-        self.depths = self.panel_bytes + 1
-        self.depth_strides = self.depths + product.depth_axes
-        self.job_rows = self.depth_strides + product.depth_axes - 1
-        self.a_batch = self.job_rows + 1
-        self.b_batch = self.a_batch + product.batch
-        self.zero = self.b_batch + product.batch
-        self.scale = self.zero + (2 if product.zero else 0)
-        self.less = self.scale + (3 if product.scaled else 0)
-        self.count = self.less + (3 if product.less else 0)
+    from sabir.compilation.kernels._product_spec import Product
 
 
 def product_text(product: Product) -> str:
@@ -141,9 +52,12 @@ class _Emission:
             self.last_block = e.add(self.blocks, -1)
         lanes = product.nest.lanes
         self.terms = (
-            Floats(e, product.element, product.narrow or product.element, lanes)
+            Floats(e, product.element, "" if product.unpacks else product.narrow, lanes)
             if product.dot is None
             else Integers(e, product.dot, lanes)
+        )
+        self.panel_terms = (
+            Floats(e, product.element, product.narrow, lanes) if product.unpacks else self.terms
         )
         self.steps_inside = self._groups_of(self.depths[-1])
         self.steps = product_of(e, [*self.depths[:-1], self.steps_inside])
@@ -228,10 +142,28 @@ class _Emission:
             self._tiles(job, a, bases, ahead, None)
             return
         with e.loop(e.index(0), self.blocks) as block:
-            bytes_ = e.mul(self.steps, product.width * self.terms.lane_bytes)
+            bytes_ = e.mul(self.steps, product.width * self.panel_terms.lane_bytes)
             here = e.offset(start, e.mul(block, bytes_))
             a = e.offset(a, e.mul(block, self.block_stride))
-            self._tiles(job, a, [here], e.offset(here, bytes_), block)
+            ahead = e.offset(here, bytes_)
+            if self.parameters is not None:
+                self.parameters.load(block)
+                here, ahead = self._unpacked(here, self.parameters), None
+            self._tiles(job, a, [here], ahead, block)
+
+    def _unpacked(self, panel: Register, parameters: Parameters) -> Register:
+        """Emit the numbers that a block of a panel represents into scratch memory."""
+        e, product = self.e, self.product
+        base = self.body.own_scratch()
+        size, lanes = product.nest.lanes * self.terms.lane_bytes, product.nest.lanes
+        with e.loop(e.index(0), self.steps) as k:
+            line = e.offset(panel, e.mul(k, product.width * self.panel_terms.lane_bytes))
+            places = [v * lanes * self.panel_terms.lane_bytes for v in range(product.vectors)]
+            columns = [self.panel_terms.column(e.offset(line, e.index(place))) for place in places]
+            target = e.offset(base, e.mul(k, product.width * self.terms.lane_bytes))
+            for v, x in enumerate(parameters.applied(columns)):
+                e.store(x, e.offset(target, e.index(v * size)), align=size)
+        return base
 
     def _tiles(
         self, job: Job, a: Register, bases: Sequence[Register], ahead: Register | None,
@@ -286,7 +218,10 @@ class _Emission:
         """Return where the sums of a tile wait for the next block of `k`."""
         e, size = self.e, self.product.nest.lanes * element_bytes(self.product.element)
         slots = [slot for row in sums for slot in row]
-        base = e.offset(self.body.own_scratch(), e.mul(tile, len(slots) * size))
+        base = self.body.own_scratch()
+        if self.product.unpacks:
+            base = e.offset(base, e.mul(self.steps, self.product.width * self.terms.lane_bytes))
+        base = e.offset(base, e.mul(tile, len(slots) * size))
         return [(slot, e.offset(base, e.index(n * size))) for n, slot in enumerate(slots)]
 
     def _places(self, row: Register, last: Register) -> list[list[Register]]:
@@ -356,7 +291,7 @@ class _Emission:
         for start in starts:
             here = e.offset(start, e.mul(k, product.width * terms.lane_bytes))
             found += [terms.column(e.offset(here, e.index(v * size))) for v in range(product.vectors)]
-        return found if self.parameters is None else self.parameters.applied(found)
+        return found if self.parameters is None or product.unpacks else self.parameters.applied(found)
 
     def _accumulate(self, sums: Sequence[Variable], x: Register, columns: Sequence[Register]) -> None:
         for slot, y in zip(sums, columns, strict=True):

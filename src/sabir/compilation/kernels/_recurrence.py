@@ -46,7 +46,8 @@ class StepStage:
     """What a kernel computes of a step at once; the axes of the nest are steps, rows and columns.
 
     `sources` are the accesses whose rows are multiplied, `products` has the source of each product. A tile
-    has the rows of the recurrence by `vectors` vectors of each product.
+    has the rows of the recurrence by `vectors` vectors of each product; its sums are computed for `at_once`
+    products at a time, and wait for those of the others.
     """
 
     nest: Nest
@@ -54,9 +55,10 @@ class StepStage:
     sources: tuple[int, ...]
     products: tuple[int, ...]
     vectors: int
+    at_once: int = 1
 
     def __str__(self) -> str:
-        lines = [f"stage {len(self.products)} products of {self.vectors} vectors"]
+        lines = [f"stage {len(self.products)} products of {self.vectors} vectors, {self.at_once} at a time"]
         lines += [f"  product {n} of rows of a{self.sources[s]}" for n, s in enumerate(self.products)]
         lines += [f"  {access}" for access in self.state_accesses]
         return "\n".join([*lines, str(self.nest)])
@@ -163,6 +165,10 @@ def _parts(e: Emitter, count: Register, size: int) -> Register:
     return e.binary("udiv", e.add(count, size - 1), e.index(size))
 
 
+def _batched(numbers: Sequence[int], size: int) -> list[Sequence[int]]:
+    return [numbers[n : n + size] for n in range(0, len(numbers), size)]
+
+
 class _Stage:
     """Emits the tiles of a stage whose arguments begin at the place `first` of the block."""
 
@@ -206,19 +212,35 @@ class _Stage:
         last = e.add(end, -1)
         places = [e.least(e.add(row, m), last) for m in range(self.rows)]  # the last row is repeated
         self._prefetch(places, e.mul(group, self.width))
-        zero = e.constant(self.vector, 0)
-        sums = [[[e.variable(zero) for _ in range(spec.vectors)] for _ in places] for _ in spec.products]
+        pitch = len(spec.products) * self.lanes * self.size  # bytes of the sums of one vector
+        tile = e.stack(max(1, self.rows * spec.vectors * pitch))
         for source, access in enumerate(spec.sources):
             addresses = [self.body.address(access, Point([self.step, m, e.index(0)])) for m in places]
             chosen = [n for n, s in enumerate(spec.products) if s == source]
-            bases = [self._panel(n, group) for n in chosen]
-            depth = self.depths[source]
-            with (
-                e.loop(e.index(0), depth, _BLOCK) as first,
-                e.loop(first, e.least(e.add(first, _BLOCK), depth)) as k,
-            ):
-                self._add([sums[n] for n in chosen], addresses, bases, k)
-        self._maps(row, rows, e.mul(group, self.width), sums)
+            for products in _batched(chosen, spec.at_once):
+                self._products(products, group, addresses, self.depths[source], (tile, pitch))
+        self._maps(row, rows, e.mul(group, self.width), (tile, pitch))
+
+    def _products(
+        self, products: Sequence[int], group: Register, rows: Sequence[Register], depth: Register,
+        tile: tuple[Register, int],
+    ) -> None:  # fmt: skip
+        """Emit the sums of some products of a source, and leave them on the stack."""
+        e, vectors, size = self.e, self.spec.vectors, self.lanes * self.size
+        zero = e.constant(self.vector, 0)
+        sums = [[[e.variable(zero) for _ in range(vectors)] for _ in rows] for _ in products]
+        bases = [self._panel(n, group) for n in products]
+        with (
+            e.loop(e.index(0), depth, _BLOCK) as first,
+            e.loop(first, e.least(e.add(first, _BLOCK), depth)) as k,
+        ):
+            self._add(sums, rows, bases, k)
+        base, pitch = tile
+        for n, product in zip(products, sums, strict=True):
+            for m, slots in enumerate(product):
+                for v, slot in enumerate(slots):
+                    place = e.index((m * vectors + v) * pitch + n * size)
+                    e.store(e.get(slot), e.offset(base, place), align=size)
 
     def _prefetch(self, rows: Sequence[Register], column: Register) -> None:
         """Ask for what the maps read of this step alone, while the products are computed."""
@@ -240,32 +262,28 @@ class _Stage:
     ) -> None:  # fmt: skip
         """Emit the products of one column of the source, which add to the sums of each row."""
         e, bytes_ = self.e, self.lanes * self.size
-        scalars = [e.load(e.offset(row, e.mul(k, self.size)), Kind(self.vector.scalar)) for row in rows]
-        wide = [e.splat(x, self.lanes) for x in scalars]
-        for base, slots in zip(bases, sums, strict=True):
-            line = e.offset(base, e.mul(k, self.width * self.size))
-            for v in range(self.spec.vectors):
-                y = e.load(e.offset(line, e.index(v * bytes_)), self.vector, align=bytes_)
-                for x, row in zip(wide, slots, strict=True):
-                    e.assign(row[v], e.fma(x, y, e.get(row[v])))
+        lines = [e.offset(base, e.mul(k, self.width * self.size)) for base in bases]
+        columns = [
+            [
+                e.load(e.offset(line, e.index(v * bytes_)), self.vector, align=bytes_)
+                for v in range(self.spec.vectors)
+            ]
+            for line in lines
+        ]
+        for m, row in enumerate(rows):
+            x = e.splat(e.load(e.offset(row, e.mul(k, self.size)), Kind(self.vector.scalar)), self.lanes)
+            for product, vectors in zip(sums, columns, strict=True):
+                for slot, y in zip(product[m], vectors, strict=True):
+                    e.assign(slot, e.fma(x, y, e.get(slot)))
 
     # ------------------------------------------------------------ maps
 
-    def _maps(
-        self, row: Register, rows: Register, column: Register, sums: Sequence[list[list[Variable]]]
-    ) -> None:
+    def _maps(self, row: Register, rows: Register, column: Register, tile: tuple[Register, int]) -> None:
         """Emit the maps in a loop over the vectors of the tile, whose sums wait on the stack."""
-        e, vectors, size = self.e, self.spec.vectors, self.lanes * self.size
-        pitch = len(sums) * size  # bytes of the sums of one vector
-        tile = e.stack(max(1, self.rows * vectors * pitch))
-        for n, product in enumerate(sums):
-            for m, slots in enumerate(product):
-                for v, slot in enumerate(slots):
-                    place = e.index((m * vectors + v) * pitch + n * size)
-                    e.store(e.get(slot), e.offset(tile, place), align=size)
+        e, vectors, (base, pitch) = self.e, self.spec.vectors, tile
         with e.loop(e.index(0), e.mul(rows, vectors)) as place:
             m, v = (e.binary(op, place, e.index(vectors)) for op in ("udiv", "urem"))
-            here = e.offset(tile, e.mul(place, pitch))
+            here = e.offset(base, e.mul(place, pitch))
             self._map(here, e.add(row, m), e.add(column, e.mul(v, self.lanes)))
 
     def _map(self, sums: Register, row: Register, column: Register) -> None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from sabir.compilation.kernels._body import Body
     from sabir.compilation.kernels._emitter import Register
-    from sabir.compilation.kernels._product import Product, ProductLayout
+    from sabir.compilation.kernels._product_spec import Product, ProductLayout
 
 
 class Parameters:

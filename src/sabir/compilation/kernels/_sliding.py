@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sabir.compilation.kernels._body import Body, Point, element_bytes, function_of, kind_of
+from sabir.compilation.kernels._byte_windows import ByteWindows, Panel
 from sabir.compilation.kernels._emitter import Emitter, Register, Variable
 from sabir.compilation.kernels._folds import FUNCTIONS_OF_FOLDS, start_of
 from sabir.compilation.kernels._jobs import at, jobs, mask_of
@@ -19,6 +20,8 @@ from sabir.compilation.kernels._nest import Accumulated, Nest
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
+
+    from sabir.compilation.kernels._terms import Dot
 
 _CHUNK = 1024  # elements along the vectors that one job computes
 _UNROLLED = 16  # elements of a window along its last axis for which no loop is emitted
@@ -30,6 +33,10 @@ class Sliding:
 
     The last access of the nest is the first element of each window. `weighted` ones are sums of products
     with weights that lie `[channels / lanes][taps][lanes]`. So many `places` are computed at a time.
+
+    Weighted windows of uint8 add up groups of products by the instruction `dot`, see `_byte_windows`. Windows
+    next to each other are `step` elements apart, 0 if that is not known, along the last axis of a
+    window.
     """
 
     nest: Nest
@@ -38,10 +45,13 @@ class Sliding:
     taps: tuple[int, ...]
     weighted: bool
     places: int
+    dot: Dot | None = None
+    step: int = 0
 
     def __str__(self) -> str:
         shape = "x".join(map(str, self.taps))
         weighted = " weighted" if self.weighted else ""
+        weighted += f" by {self.dot} step {self.step}" if self.dot else ""
         return f"windows {self.op} {self.element} {shape}{weighted} places {self.places}\n{self.nest}"
 
 
@@ -49,7 +59,8 @@ def sliding_text(sliding: Sliding) -> str:
     """Return the LLVM module of a kernel over windows.
 
     Arguments after those of the nest: the strides in bytes along the axes of a window, and of weighted ones
-    the buffer and the offset of the weights.
+    the buffer and the offset of the weights. After those of integers come the bytes of a panel, the zero
+    point of the operand, and what is subtracted from the weights.
     """
     return _Emission(sliding).text()
 
@@ -127,6 +138,8 @@ class _Emission:
 
     def _combined(self, points: Sequence[Point], channel: Register) -> list[Variable]:
         """Emit the loops over the elements of windows; return the result of each window."""
+        if self.sliding.dot is not None:
+            return self._of_bytes(points, channel)
         e, body, sliding = self.e, self.body, self.sliding
         lanes, size = body.nest.lanes, element_bytes(sliding.element)
         kind = kind_of(sliding.element, lanes)
@@ -145,6 +158,17 @@ class _Emission:
                     x = e.splat(body.read(self.input, point, e.offset(base, moved)), lanes)
                     e.assign(total, self._with(e.get(total), x, w))
         return sums
+
+    def _of_bytes(self, points: Sequence[Point], channel: Register) -> list[Variable]:
+        """Emit the sums of products of integers of some windows."""
+        e, sliding, weights = self.e, self.sliding, self.weights
+        if weights is None or sliding.dot is None:
+            raise TypeError("windows of integers have weights")
+        place = self.body.layout.end + len(sliding.taps) + 2
+        facts = [e.argument(place + n) for n in range(3)]
+        windows = ByteWindows(e, sliding.dot, self.body.nest.lanes, sliding.taps, self.strides, sliding.step)
+        bases = [self.body.address(self.input, point) for point in points]
+        return windows.sums(bases, Panel(weights, *facts), channel, points[0].mask)
 
     def _with(self, total: Register, x: Register, w: Register | None) -> Register:
         if w is not None:

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from sabir.compilation.kernels._emitter import Emitter
 
 Groups = Literal[1, 2, 4]  # neighbours along `k` in one lane
-Dot = Literal["vpdpbusd", "pmaddwd", "usdot", "sdot", "sadalp"]  # the instruction that adds up products
-GROUPS: dict[Dot, Groups] = {"vpdpbusd": 4, "pmaddwd": 2, "usdot": 4, "sdot": 4, "sadalp": 2}
+Dot = Literal[
+    "vpdpbusd", "pmaddwd", "usdot", "sdot", "sadalp", "smull"
+]  # the instruction that adds up products
+GROUPS: dict[Dot, Groups] = {"vpdpbusd": 4, "pmaddwd": 2, "usdot": 4, "sdot": 4, "sadalp": 2, "smull": 2}
 QUAD = 4
 _MIDDLE = 128  # what is taken from unsigned bytes where they are to be signed
 _WORD = 0x80808080  # of a group of four bytes
@@ -32,6 +34,8 @@ class Floats:
     group, taken = 1, 0
 
     def __init__(self, e: Emitter, element: str, panels: str, lanes: int) -> None:
+        """Take the element type, and that of the panels if it is another one."""
+        panels = panels or element
         self._e, self._kind = e, kind_of(element, lanes)
         self._element, self._panels = element, panels
         self.factor_bytes = element_bytes(element)
@@ -96,11 +100,13 @@ class Integers:
 
     def _spread(self, x: Register) -> Register:
         """Return a group in every lane, as bytes or as 16 bits of each."""
-        e = self._e
+        return self.groups(self._e.splat(x, self._lanes))
+
+    def groups(self, x: Register) -> Register:
+        """Return the group in the 32 bits of each lane as bytes or as 16 bits of each."""
+        e, kind = self._e, self._kind
         signed = e.binary("xor", x, e.constant(x.kind, _WORD)) if self.taken else x
-        wide = e.splat(signed, self._lanes)
-        kind = self._kind
-        return e.value(kind, f"bitcast {wide} to {kind}")
+        return e.value(kind, f"bitcast {signed} to {kind}")
 
     @property
     def _kind(self) -> Kind:
@@ -116,10 +122,18 @@ class Integers:
             case "usdot" | "sdot":
                 name = f"llvm.aarch64.neon.{self._dot}.{total.kind.suffix}.{x.kind.suffix}"
                 return e.call(name, total.kind, total, x, y)
-            case "sadalp":  # each product fits into 16 bits
+            case "smull":
+                wide = e.binary("mul", e.convert("sext", x, "i32"), e.convert("sext", y, "i32"))
+                return e.binary("add", total, e.binary("add", *map(self._each_second, (wide, wide), (0, 1))))
+            case "sadalp":  # each product of bytes fits into 16 bits
                 pairs = e.binary("mul", x, y)
                 name = f"llvm.aarch64.neon.saddlp.{total.kind.suffix}.{x.kind.suffix}"
                 return e.binary("add", total, e.call(name, total.kind, pairs))
             case _:
                 name = "llvm.x86.avx512.pmaddw.d.512" if bits > 256 else "llvm.x86.avx2.pmadd.wd"  # ruff: ignore[magic-value-comparison]  the bits of a vector
                 return e.binary("add", total, e.call(name, total.kind, x, y))
+
+    def _each_second(self, x: Register, first: int) -> Register:
+        e, lanes = self._e, self._lanes
+        places = ", ".join(f"i32 {place}" for place in range(first, 2 * lanes, 2))
+        return e.value(Kind("i32", lanes), f"shufflevector {x}, {x.kind} poison, <{lanes} x i32> <{places}>")

@@ -85,6 +85,8 @@ def shifted(scores: Expression, values: Array) -> Expression:
 
 def transformed(scores: Expression, how: str, kind: str = "float") -> Expression:
     """Return scores (N, classes) after the transform `how`, in an element type."""
+    if scores.element == kind and how in _IN_PLACE:
+        return _TRANSFORMS[how](scores)
     return loops.cast(_TRANSFORMS[how](loops.cast(scores, "double")), kind)
 
 
@@ -114,6 +116,8 @@ _TRANSFORMS: dict[str, Callable[[Expression], Expression]] = {
     "SOFTMAX_ZERO": _softmax_zero,
     "PROBIT": normal_quantile.lowered,
 }
+
+_IN_PLACE = frozenset({"NONE", "SOFTMAX"})  # which lose nothing to speak of in the type of the scores
 
 # ---------------------------------------------------------------- labels
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -233,7 +234,17 @@ def convolved(
 def _convolved_alone(
     x: Expression, w: Expression, window: Window, zero: Expression | None, w_zero: Expression | None
 ) -> Expression:
-    """Return the convolution of each channel by its own filter, as floats, which are exact."""
+    """Return the convolution of each channel by its own filter.
+
+    Zero points that are not known are subtracted from floats, in which such sums are exact.
+    """
+    if (zero is None or loops.uniform(zero) is not None) and (
+        w_zero is None or loops.uniform(w_zero) is not None
+    ):
+        found = windows_of(x, window, 0 if zero is None else zero)
+        with contextlib.suppress(NotLowered):
+            filters = loops.squeeze(w, [1])
+            return channels_first(loops.slide_integers(found, w.rank - 2, filters, zero, w_zero))
     count = math.prod(k if isinstance(k, int) else _EXACT_IN_FLOAT for k in w.shape[2:])
     if count * _MOST_PRODUCT > _EXACT_IN_FLOAT:
         raise NotLowered("the sums of such windows are no exact floats")

@@ -16,7 +16,7 @@ from sabir.elements import INT64
 from sabir.ir import Builder, Dim, Expr, Graph, OptionalType, TensorType, Type, Value, dim_max, lower_bound
 from sabir.opsets.families import iterations
 from sabir.opsets.families.iteration_gradients import Iteration, Slices, State, at, gradient_of_steps
-from sabir.opsets.typing import Array, Gradient, Subgraph
+from sabir.opsets.typing import Array, Gradient, Repeatable, Subgraph
 from sabir.schema import (
     BOOL,
     CLASSIC,
@@ -37,6 +37,8 @@ loop = Operator(
     "Loop",
     summary="Runs `body` up to M times while its condition is true; carries values, stacks other outputs.",
 )
+
+_MANY = 16  # iterations for which an engine may prepare the body
 
 V = Constraint("V", CLASSIC)
 I = Constraint("I", tensors("int64"))  # ruff: ignore[ambiguous-variable-name]  the standard's name
@@ -188,6 +190,13 @@ def evaluate(
     limit = None if most is None else iterations.one_of("`M`", most).item()
     going = np.ones((), np.bool_) if cond is None else iterations.one_of("`cond`", cond)
     shape_of_number, shape_of_going = (iterations.shape_of_one(body.inputs, place) for place in (0, 1))
+    starts = cond is None or bool(going)
+    if starts and (limit is None or limit >= _MANY) and isinstance(body, Repeatable):
+        number = np.zeros(shape_of_number, np.int64)
+        inputs = (number, going.reshape(shape_of_going), *initial)
+        loops = body.repeat(inputs, limit, conditional=cond is not None)
+        if loops is not None:
+            return (*loops.state[1:], *loops.stacks)
     state, count, gathered = initial, 0, iterations.Gathered(len(body.outputs) - 1 - carried)
     while (cond is None or going) and (limit is None or count < limit):
         number = np.full(shape_of_number, count, np.int64)

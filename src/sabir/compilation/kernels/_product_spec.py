@@ -1,0 +1,107 @@
+"""What a kernel of a product is: its tile and options, and where its arguments lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sabir.compilation.kernels._terms import GROUPS, Dot, Groups
+
+if TYPE_CHECKING:
+    from sabir.compilation.kernels._nest import Nest
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A product whose epilogue is a nest over `batch` axes, axes of rows, and columns.
+
+    `depth_axes` are the axes of `k`; along the last one `a` lies side by side. A tile has `rows` rows by
+    `panels` panels of `vectors` vectors. With `prefetch` the next panels are brought into the cache while
+    these are computed: weights come from memory. A `blocked` one computes all rows of a job for each index of
+    the first axis of `k` before the next: panels that the cache does not hold are read once for all of them.
+    The sums wait in scratch memory. In a `whole` one the columns fill all panels.
+
+    One of integers adds up groups of products by the instruction `dot`; it is `ragged` where groups may not
+    fill the last axis of `k`. `zero` is the element type of the zero point of `a`, if it has one. The panels
+    of one of floats may hold `narrow` numbers; those of a `scaled` one are multiplied by other panels, which
+    hold one line for each index of the first axis of `k`, less those of the element type `less`. A scaled one
+    that is blocked does this once for all rows of a job: the numbers of a block wait in scratch memory,
+    before the sums.
+    """
+
+    nest: Nest
+    element: str
+    rows: int
+    vectors: int
+    panels: int = 1
+    prefetch: bool = True
+    row_axes: int = 1
+    depth_axes: int = 1
+    blocked: bool = False
+    whole: bool = False
+    dot: Dot | None = None
+    ragged: bool = False
+    zero: str = ""
+    narrow: str = ""
+    scaled: bool = False
+    less: str = ""
+
+    @property
+    def batch(self) -> int:
+        """The number of batch axes."""
+        return self.nest.axes - self.row_axes - 1
+
+    @property
+    def group(self) -> Groups:
+        """How many products one instruction adds up in a lane."""
+        return 1 if self.dot is None else GROUPS[self.dot]
+
+    @property
+    def width(self) -> int:
+        """The columns of a panel."""
+        return self.vectors * self.nest.lanes
+
+    def __str__(self) -> str:
+        tile = f"tile {self.rows}x{self.panels}x{self.vectors}{' prefetch' if self.prefetch else ''}"
+        axes = f" rows {self.row_axes} depth {self.depth_axes}{' blocked' if self.blocked else ''}"
+        axes = axes if self.is_windowed else ""
+        axes += f" by {self.narrow}" if self.narrow else ""
+        axes += f" scaled{f' less {self.less}' if self.less else ''}" if self.scaled else ""
+        if self.dot is not None:
+            axes += f" groups of {self.group} by {self.dot}{' ragged' if self.ragged else ''}"
+            axes += f" zero point {self.zero}" if self.zero else ""
+        return f"product {self.element} {tile}{axes}{' whole' if self.whole else ''}\n{self.nest}"
+
+    @property
+    def unpacks(self) -> bool:
+        """Whether what panels represent is computed once for all rows of a job."""
+        return self.scaled and self.blocked
+
+    @property
+    def is_windowed(self) -> bool:
+        """Whether there are several axes of rows, or of `k`."""
+        return self.row_axes > 1 or self.depth_axes > 1
+
+
+class ProductLayout:
+    """Where the arguments of a product lie, after those of its nest.
+
+    `a` and `b`: buffer and offset, then the strides of the axes of rows of `a` in bytes, the bytes of a panel
+    of `b`, the sizes of the axes of `k`, the strides of `a` along all of them but the last, the rows of a
+    job, and the strides of the batch axes of `a` and of `b`, in bytes; then buffer and offset of the zero
+    point, if there is one, and of the panels of scales, and of what is subtracted, with the bytes of each.
+    """
+
+    def __init__(self, product: Product, nest_count: int) -> None:
+        self.a, self.b = nest_count, nest_count + 2
+        self.row_strides = nest_count + 4
+        self.panel_bytes = self.row_strides + product.row_axes
+        self.depths = self.panel_bytes + 1
+        self.depth_strides = self.depths + product.depth_axes
+        self.job_rows = self.depth_strides + product.depth_axes - 1
+        self.a_batch = self.job_rows + 1
+        self.b_batch = self.a_batch + product.batch
+        self.zero = self.b_batch + product.batch
+        self.scale = self.zero + (2 if product.zero else 0)
+        self.less = self.scale + (3 if product.scaled else 0)
+        self.count = self.less + (3 if product.less else 0)
