@@ -7,10 +7,23 @@ front: what depends on no state is computed for all steps by ordinary kernels.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir import loops
-from sabir.loops import Bound, Contract, Expand, Expression, Map, NotLowered, Recurred, Reshape, Slice, State
+from sabir.loops import (
+    Bound,
+    Contract,
+    Expand,
+    Expression,
+    Join,
+    Map,
+    NotLowered,
+    Recurred,
+    Reshape,
+    Slice,
+    State,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,9 +58,10 @@ def scanned(body: LoweredSubgraph, initial: Sequence[Expression], slices: Sequen
     for item, x in zip(items, slices, strict=True):
         lifting.known[item] = loops.reshape(x, lifting.shape_of(item.shape))
     stacks = results[len(initial) :]
-    outputs = [x for x in stacks if lifting.depends(x)]
-    found = lifting.results(results[: len(initial)], outputs)
-    made = dict(zip(outputs, found.outputs, strict=True))
+    outputs = {x: lifting.columns(x) for x in stacks if lifting.depends(x)}
+    found = lifting.results(results[: len(initial)], [part for parts in outputs.values() for part in parts])
+    left = iter(found.outputs)
+    made = {x: _joined([next(left) for _ in parts]) for x, parts in outputs.items()}
     return Scanned(
         tuple(loops.reshape(x, s.shape) for x, s in zip(found.final, initial, strict=True)),
         tuple(
@@ -87,6 +101,7 @@ class _Lifting:
         self._states: set[Expression] = set()
         self._found = dict.fromkeys(body.captured, frozenset[type[Expression]]())
         self._bound: dict[Expression, Expression] = {}
+        self._columns: dict[Expression, list[Expression]] = {}
 
     def shape_of(self, shape: Sizes) -> Sizes:
         """Return the shape over all steps of a tensor of one step."""
@@ -110,6 +125,18 @@ class _Lifting:
         if self._steps is None:
             return Recurred((), ())
         return self._steps.results([*map(self.stepped, after)], [*map(self.stepped, outputs)])
+
+    def columns(self, x: Expression) -> list[Expression]:
+        """Return the columns that joins put side by side, each part alone; or all of them, which is `x`."""
+        found = self._columns.get(x)
+        if found is None:
+            start: Size = 0
+            found = self._columns[x] = []
+            for size in _widths(x):
+                part = loops.narrow(x, -1, start, size)
+                found.append(_sliced(x, part) if isinstance(part, Slice) and part is not x else part)
+                start += size
+        return found
 
     def depends(self, x: Expression) -> bool:
         """Whether an expression depends on a state."""
@@ -168,8 +195,7 @@ class _Lifting:
                 return replace(x, shape=self.shape_of(x.shape), operands=operands)
             case Contract() if not self._varies(x.b) and x.b.rank == _MATRIX and x.depth == 1:
                 self._check(x.b)
-                b = self._operand(x.b) if self.depends(x) else x.b
-                return loops.contract(self._lifted(x.a), b)
+                return self._product(x) if self.depends(x) else loops.contract(self._lifted(x.a), x.b)
             case Slice() if self.depends(x):
                 return self._lifted(_sliced(x.operand, x))
             case Slice():
@@ -181,6 +207,16 @@ class _Lifting:
                 return self._lifted(x.operand)
             case _:
                 raise NotLowered(f"no kernel computes the {type(x).__name__.lower()} of a step")
+
+    def _product(self, x: Contract) -> Expression:
+        """Return a product of a step: the sum of those of the columns that lie side by side in a join."""
+        start: Size = 0
+        products: list[Expression] = []
+        for a in self.columns(x.a):
+            b = loops.narrow(x.b, 0, start, a.shape[-1])
+            products.append(loops.contract(self._lifted(a), self._operand(b)))
+            start += a.shape[-1]
+        return reduce(partial(loops.apply, "add"), products)
 
     def _part(self, x: Expression, of: Map) -> Expression:
         """Return an operand of a map."""
@@ -209,6 +245,34 @@ def _plain(x: Expression) -> Expression:
     return x if x.rank <= _MATRIX else loops.reshape(x, _matrix(x.shape))
 
 
+def _widths(x: Expression) -> list[Size]:
+    """Return how many columns each part of a join has, also behind maps; else all columns."""
+    match x:
+        case Join() if x.axis == x.rank - 1:
+            return [size for part in x.parts for size in _widths(part)]
+        case Map():
+            found = [_widths(o) for o in x.operands if o.rank and o.shape[-1] == x.shape[-1]]
+            return max(found, key=len, default=[x.shape[-1]])
+        case _:
+            return [x.shape[-1]]
+
+
+def _of_join(x: Join, start: Size, size: Size) -> Expression:
+    """Return columns that one part of a join has."""
+    begin: Size = 0
+    for part in x.parts:
+        width = part.shape[-1]
+        if isinstance(begin, int) and isinstance(width, int) and isinstance(start, int):
+            if begin <= start < begin + width:
+                return loops.narrow(part, -1, start - begin, size)
+        begin += width
+    raise NotLowered("the columns of what a step joins are known at run time only")
+
+
+def _joined(parts: Sequence[Expression]) -> Expression:
+    return parts[0] if len(parts) == 1 else loops.join(parts, -1)
+
+
 def _sliced(x: Expression, part: Slice) -> Expression:
     """Return a part of the columns of what a step computes as what computes the part alone."""
     whole = part.starts[:-1] == (0,) * (x.rank - 1) and part.shape[:-1] == x.shape[:-1]
@@ -223,5 +287,7 @@ def _sliced(x: Expression, part: Slice) -> Expression:
             return replace(x, shape=part.shape, operands=operands)
         case Contract():
             return replace(x, shape=part.shape, b=loops.narrow(x.b, -1, start, size))
+        case Join() if x.axis == x.rank - 1:
+            return _of_join(x, start, size)
         case _:
             raise NotLowered("no kernel computes a part of a state")
