@@ -45,7 +45,7 @@ def channels_last(expressions: Mapping[int, Expression]) -> dict[int, Expression
     found = list(_postorder(expressions.values()))
     if not any(map(_is_seed, found)):
         return dict(expressions)
-    layouts = _Layouts()
+    layouts = _Layouts(x for x in found if isinstance(x, Contract))
     for x in found:
         layouts.visit(x)
     return {slot: layouts.new[x] for slot, x in expressions.items()}
@@ -68,9 +68,13 @@ def _postorder(roots: Iterable[Expression]) -> Iterator[Expression]:
 
 
 class _Layouts:
-    """The new expressions; `last` are those in the order (N, ..., C) behind a convolution or a pooling."""
+    """The new expressions; `last` are those in the order (N, ..., C) behind a convolution or a pooling.
 
-    def __init__(self) -> None:
+    `products` are the windows that products read.
+    """
+
+    def __init__(self, products: Iterable[Contract]) -> None:
+        self.products = set(map(_behind_views, products))
         self.new: dict[Expression, Expression] = {}
         self.last: set[Expression] = set()
 
@@ -102,6 +106,8 @@ class _Layouts:
         match x:
             case Permute():
                 return _permuted(operands[0], x.axes)
+            case Windows() if x in self.products and x.is_large:  # a product reads such where they lie
+                return replace(x, operand=operands[0])
             case Windows():
                 return replace(x, operand=_contiguous(operands[0]))
             case Map():
@@ -180,6 +186,14 @@ def _permuted(x: Expression, axes: tuple[int, ...]) -> Expression:
     if axes == tuple(range(x.rank)):
         return x
     return Permute(x.element, tuple(x.shape[axis] for axis in axes), x, axes)
+
+
+def _behind_views(x: Contract) -> Expression:
+    """Return what the first operand of a product is a view of, or the windows that it reads."""
+    a = x.a
+    while isinstance(a, (Permute, Reshape)):
+        a = a.operand
+    return a
 
 
 def _contiguous(x: Expression) -> Expression:

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 class Product:
     """A product whose epilogue is a nest over `batch` axes, axes of rows, and columns.
 
-    `depth_axes` are the axes of `k`; along the last one `a` lies side by side. A tile has `rows` rows by
-    `panels` panels of `vectors` vectors. With `prefetch` the next panels are brought into the cache while
+    `depth_axes` are the axes of `k`; along the last one `a` lies side by side, or `apart`, as a transposed
+    matrix does. A tile has `rows` rows by `panels` panels of `vectors` vectors. With `prefetch` the next panels are brought into the cache while
     these are computed: weights come from memory. A `blocked` one computes all rows of a job for each index of
     the first axis of `k` before the next: panels that the cache does not hold are read once for all of them.
     The sums wait in scratch memory. In a `whole` one the columns fill all panels.
@@ -54,6 +54,7 @@ class Product:
     prefetch: bool = True
     row_axes: int = 1
     depth_axes: int = 1
+    apart: bool = False
     blocked: bool = False
     whole: bool = False
     group: Groups = 1
@@ -77,6 +78,7 @@ class Product:
         tile = f"tile {self.rows}x{self.panels}x{self.vectors}{' prefetch' if self.prefetch else ''}"
         axes = f" rows {self.row_axes} depth {self.depth_axes}{' blocked' if self.blocked else ''}"
         axes = axes if self.is_windowed else ""
+        axes += " apart" if self.apart else ""
         axes += f" by {self.narrow}" if self.narrow else ""
         axes += f" scaled{f' less {self.less}' if self.less else ''}" if self.scaled else ""
         if self.group > 1:
@@ -94,8 +96,8 @@ class ProductLayout:
     """Where the arguments of a product lie, after those of its nest.
 
     `a` and `b`: buffer and offset, then the strides of the axes of rows of `a` in bytes, the bytes of a panel
-    of `b`, the sizes of the axes of `k`, the strides of `a` along all of them but the last, the rows of a
-    job, and the strides of the batch axes of `a` and of `b`, in bytes; then buffer and offset of the zero
+    of `b`, the sizes of the axes of `k`, the strides of `a` along all of them, but the last where `a` lies side
+    by side, the rows of a job, and the strides of the batch axes of `a` and of `b`, in bytes; then buffer and offset of the zero
     point, if there is one, and of the panels of scales, and of what is subtracted, with the bytes of each.
     """
 
@@ -105,7 +107,7 @@ class ProductLayout:
         self.panel_bytes = self.row_strides + product.row_axes
         self.depths = self.panel_bytes + 1
         self.depth_strides = self.depths + product.depth_axes
-        self.job_rows = self.depth_strides + product.depth_axes - 1
+        self.job_rows = self.depth_strides + product.depth_axes - (not product.apart)
         self.a_batch = self.job_rows + 1
         self.b_batch = self.a_batch + product.batch
         self.zero = self.b_batch + product.batch
@@ -129,7 +131,9 @@ class _Emission:
         self.row_strides = [e.argument(layout.row_strides + n) for n in range(product.row_axes)]
         self.panel_bytes, self.job_rows = e.argument(layout.panel_bytes), e.argument(layout.job_rows)
         self.depths = [e.argument(layout.depths + n) for n in range(product.depth_axes)]
-        self.depth_strides = [e.argument(layout.depth_strides + n) for n in range(product.depth_axes - 1)]
+        strides = [e.argument(n) for n in range(layout.depth_strides, layout.job_rows)]
+        self.inner_stride = strides.pop() if product.apart else None
+        self.depth_strides = strides
         if product.blocked:
             self.blocks, self.block_stride = self.depths.pop(0), self.depth_strides.pop(0)
             self.last_block = e.add(self.blocks, -1)
@@ -334,7 +338,7 @@ class _Emission:
                 columns = self._columns(starts, k)
                 if ahead is not None:
                     e.prefetch(e.offset(ahead[0], e.mul(k, ahead[1])))
-                along = e.mul(inner, product.group * self.terms.factor_bytes)
+                along = e.mul(inner, self.inner_stride or product.group * self.terms.factor_bytes)
                 along = e.add(moved, along) if moved is not None else along
                 for row, accumulators in zip(rows, sums, strict=True):
                     x = self.terms.factor(e.offset(row, along))
