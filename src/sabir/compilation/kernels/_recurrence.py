@@ -45,19 +45,21 @@ class StateAccess(NamedTuple):
 class StepStage:
     """What a kernel computes of a step at once; the axes of the nest are steps, rows and columns.
 
-    `sources` are the accesses whose rows are multiplied, `products` has the source of each product. A tile
-    has the rows of the recurrence by `vectors` vectors of each product.
+    `sources` are the accesses whose rows are multiplied, `products` has the sources of each product, which its
+    matrix meets one below the other. A tile has the rows of the recurrence by `vectors` vectors of each product.
     """
 
     nest: Nest
     state_accesses: tuple[StateAccess, ...]
     sources: tuple[int, ...]
-    products: tuple[int, ...]
+    products: tuple[tuple[int, ...], ...]
     vectors: int
 
     def __str__(self) -> str:
         lines = [f"stage {len(self.products)} products of {self.vectors} vectors"]
-        lines += [f"  product {n} of rows of a{self.sources[s]}" for n, s in enumerate(self.products)]
+        for n, sources in enumerate(self.products):
+            read = ", ".join(f"a{self.sources[s]}" for s in sources)
+            lines.append(f"  product {n} of rows of {read}")
         lines += [f"  {access}" for access in self.state_accesses]
         return "\n".join([*lines, str(self.nest)])
 
@@ -210,14 +212,14 @@ class _Stage:
         sums = [[[e.variable(zero) for _ in range(spec.vectors)] for _ in places] for _ in spec.products]
         for source, access in enumerate(spec.sources):
             addresses = [self.body.address(access, Point([self.step, m, e.index(0)])) for m in places]
-            chosen = [n for n, s in enumerate(spec.products) if s == source]
-            bases = [self._panel(n, group) for n in chosen]
+            chosen = [(n, i) for n, s in enumerate(spec.products) for i, x in enumerate(s) if x == source]
+            bases = [self._panel(n, group, place) for n, place in chosen]
             depth = self.depths[source]
             with (
                 e.loop(e.index(0), depth, _BLOCK) as first,
                 e.loop(first, e.least(e.add(first, _BLOCK), depth)) as k,
             ):
-                self._add([sums[n] for n in chosen], addresses, bases, k)
+                self._add([sums[n] for n, _ in chosen], addresses, bases, k)
         self._maps(row, rows, e.mul(group, self.width), sums)
 
     def _prefetch(self, rows: Sequence[Register], column: Register) -> None:
@@ -230,9 +232,13 @@ class _Stage:
                         place = self.e.add(column, v * self.lanes)
                         self.e.prefetch(self.body.address(number, Point([self.step, row, place])))
 
-    def _panel(self, product: int, group: Register) -> Register:
-        base, panel_bytes = self.panels[product]
-        return self.e.offset(base, self.e.mul(group, panel_bytes))
+    def _panel(self, product: int, group: Register, place: int) -> Register:
+        """Return where the rows of a panel begin that the source at a place of a product meets."""
+        e, (base, panel_bytes) = self.e, self.panels[product]
+        start = e.offset(base, e.mul(group, panel_bytes))
+        for source in self.spec.products[product][:place]:
+            start = e.offset(start, e.mul(self.depths[source], self.width * self.size))
+        return start
 
     def _add(
         self, sums: Sequence[list[list[Variable]]], rows: Sequence[Register], bases: Sequence[Register],

@@ -7,7 +7,6 @@ front: what depends on no state is computed for all steps by ordinary kernels.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir import loops
@@ -209,14 +208,9 @@ class _Lifting:
                 raise NotLowered(f"no kernel computes the {type(x).__name__.lower()} of a step")
 
     def _product(self, x: Contract) -> Expression:
-        """Return a product of a step: the sum of those of the columns that lie side by side in a join."""
-        start: Size = 0
-        products: list[Expression] = []
-        for a in self.columns(x.a):
-            b = loops.narrow(x.b, 0, start, a.shape[-1])
-            products.append(loops.contract(self._lifted(a), self._operand(b)))
-            start += a.shape[-1]
-        return reduce(partial(loops.apply, "add"), products)
+        """Return a product of a step: of one tensor, or of the columns that lie side by side in a join."""
+        columns = [self._lifted(part) for part in self.columns(x.a)]
+        return loops.contract(_joined(columns), self._operand(x.b))
 
     def _part(self, x: Expression, of: Map) -> Expression:
         """Return an operand of a map."""
