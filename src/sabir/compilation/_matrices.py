@@ -73,7 +73,10 @@ def add_product(builder: PlanBuilder, group: Group) -> None:
     )
     for limit, tile in choices:
         product = replace(
-            _tiled(nest, contract, tile), row_axes=row_axes, narrow=narrow_of(contract), apart=depth[-1][1] != 1
+            _tiled(nest, contract, tile),
+            row_axes=row_axes,
+            narrow=narrow_of(contract),
+            apart=depth[-1][1] != 1,
         )
         product, blocks = _formed(builder, product, contract, depth, entry)
         arguments = builder.arguments(nest, nesting, entry, entry.scratch)

@@ -40,8 +40,11 @@ class Scanned(NamedTuple):
     stacks: tuple[Expression, ...]
 
 
-def scanned(body: LoweredSubgraph, initial: Sequence[Expression], slices: Sequence[Expression]) -> Scanned:
-    """Return what the steps leave; the first axis of `slices` counts them.
+def scanned(
+    body: LoweredSubgraph, initial: Sequence[Expression], slices: Sequence[Expression], *,
+    backwards: bool = False,
+) -> Scanned:  # fmt: skip
+    """Return what the steps leave; the first axis of `slices` counts them, from the last one if `backwards`.
 
     Raises NotLowered for a body that is no step of a recurrence, see `loops.Steps`.
     """
@@ -51,7 +54,7 @@ def scanned(body: LoweredSubgraph, initial: Sequence[Expression], slices: Sequen
     before = [State(x.element, x.shape) for x in initial]
     items = [Bound(x.element, x.shape[1:], number) for number, x in enumerate(slices)]
     results = body(*before, *items)
-    lifting = _Lifting(body, count)
+    lifting = _Lifting(body, count, backwards=backwards)
     for x, start in zip(before, initial, strict=True):
         lifting.begin(x, start)
     for item, x in zip(items, slices, strict=True):
@@ -94,7 +97,8 @@ def _matrix(shape: Sizes) -> tuple[Size, Size]:
 class _Lifting:
     """Lifts the expressions of a step to all steps at once; `known` are those that were lifted."""
 
-    def __init__(self, body: LoweredSubgraph, count: Size) -> None:
+    def __init__(self, body: LoweredSubgraph, count: Size, *, backwards: bool) -> None:
+        self._backwards = backwards
         self.count, self.known = count, dict[Expression, Expression]()
         self._steps: Steps | None = None
         self._states: set[Expression] = set()
@@ -115,7 +119,9 @@ class _Lifting:
 
     def begin(self, state: State, initial: Expression) -> None:
         """Add a state with its value before the first step."""
-        self._steps = self._steps or loops.Steps(state.element, self.shape_of(state.shape))
+        self._steps = self._steps or loops.Steps(
+            state.element, self.shape_of(state.shape), backwards=self._backwards
+        )
         self.known[state] = self.steps.state(loops.reshape(initial, (1, *_matrix(initial.shape))))
         self._states.add(state)
 
