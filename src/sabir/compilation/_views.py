@@ -28,7 +28,7 @@ from sabir.loops import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_NEAR = 128  # elements from step to step of `k` that the processor still fetches ahead
+_NEAR = 32  # elements from step to step of `k`, which the processor still fetches ahead
 
 
 class Located(NamedTuple):

@@ -142,9 +142,13 @@ class Direction:
         )
 
     def product(self, gates: Value, values: Value) -> Value:
-        """Return the gradient of weights: gates times what they were multiplied with, over all steps."""
+        """Return the gradient of weights: gates times what they were multiplied with, over all steps.
+
+        The gates are several times as wide: they stay as they are, and the result is transposed.
+        """
         g = self.g
-        return g.MatMul(g.Transpose(g.Flatten(gates, axis=2), perm=[1, 0]), g.Flatten(values, axis=2))
+        turned = g.Transpose(g.Flatten(values, axis=2), perm=[1, 0])
+        return g.Transpose(g.MatMul(turned, g.Flatten(gates, axis=2)), perm=[1, 0])
 
 
 def given(value: Value | None) -> Value:
