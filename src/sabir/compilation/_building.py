@@ -26,6 +26,7 @@ from sabir.compilation._plan import (
 )
 from sabir.compilation._reaches import reaches_of, values_of
 from sabir.compilation._recurrences import add_recurrences
+from sabir.compilation._sharing import shared_products
 from sabir.compilation._singles import single_of
 from sabir.compilation._sliding import add_windows
 from sabir.compilation._trees import add_trees
@@ -46,7 +47,7 @@ _WORD = 64  # bytes to which parts of scratch memory are rounded
 
 def build(lowered: Lowered, outputs: Sequence[int], host: Host) -> Plan:
     """Return the plan that computes the values in the slots `outputs`."""
-    lowered.expressions = channels_last(lowered.expressions)
+    lowered.expressions = channels_last(shared_products(lowered.expressions))
     grouping = Grouping(lowered)
     grouping.run(outputs)
     builder = PlanBuilder(lowered, grouping, host)

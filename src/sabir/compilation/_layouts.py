@@ -42,7 +42,7 @@ _LEAST_RANK = 3  # a batch, channels, one more axis
 
 def channels_last(expressions: Mapping[int, Expression]) -> dict[int, Expression]:
     """Return the expressions of slots with all that belongs to convolutions in the order (N, ..., C)."""
-    found = list(_postorder(expressions.values()))
+    found = list(postorder(expressions.values()))
     if not any(map(_is_seed, found)):
         return dict(expressions)
     layouts = _Layouts(x for x in found if isinstance(x, Contract))
@@ -55,7 +55,7 @@ def _is_seed(x: Expression) -> bool:
     return isinstance(x, Slide) or (isinstance(x, Contract) and x.rows > 1)
 
 
-def _postorder(roots: Iterable[Expression]) -> Iterator[Expression]:
+def postorder(roots: Iterable[Expression]) -> Iterator[Expression]:
     pending, seen = [(x, False) for x in roots], set[Expression]()
     while pending:
         x, ready = pending.pop()
@@ -82,7 +82,7 @@ class _Layouts:
         """Find the new expression of one whose operands have theirs."""
         operands = [self.new[o] for o in operands_of(x)]
         if any(o is not old for o, old in zip(operands, operands_of(x), strict=True)):
-            found = self._sunk(x, operands) or _rebuilt(x, operands)
+            found = self._sunk(x, operands) or rebuilt(x, operands)
         else:
             found = self._sunk(x, operands) or x
         if _is_seed(found) or self._is_split(found):
@@ -203,7 +203,7 @@ def _contiguous(x: Expression) -> Expression:
     return x if Views().locate(x).strides[-1] == 1 else Copy(x.element, x.shape, x)
 
 
-def _rebuilt(x: Expression, operands: list[Expression]) -> Expression:
+def rebuilt(x: Expression, operands: list[Expression]) -> Expression:
     """Return an expression of other operands."""
     match x:
         case Map():
