@@ -15,13 +15,14 @@ _OPERANDS = 4  # of Pad: data, pads, the number, axes
 
 
 class _Part(NamedTuple):
-    """A tensor with zeros before and after it along one axis."""
+    """A tensor with zeros before and after it along one axis, and the order of its axes after that, if any."""
 
     axis: int
     before: int
     size: int
     after: int
     data: Value
+    order: tuple[int, ...] = ()
 
 
 def joined(b: Builder, parts: Sequence[Value]) -> Value | None:
@@ -30,18 +31,24 @@ def joined(b: Builder, parts: Sequence[Value]) -> Value | None:
     if len(found) < len(parts):
         return None
     found.sort(key=lambda part: part.before)
-    axis, end = found[0].axis, 0
+    axis, order, end = found[0].axis, found[0].order, 0
     whole = found[0].before + found[0].size + found[0].after
     for part in found:
-        if part.axis != axis or part.before != end or part.before + part.size + part.after != whole:
+        if part.axis != axis or part.order != order or part.before != end or part.before + part.size + part.after != whole:
             return None
         end += part.size
-    return b.Concat(*(part.data for part in found), axis=axis) if end == whole else None
+    if end < whole:
+        return None
+    join = b.Concat(*(part.data for part in found), axis=axis)
+    return b.Transpose(join, perm=order) if order else join
 
 
 def _part(value: Value) -> _Part | None:
     """Return what zeros surround along one axis, None for another value or unknown sizes."""
     node = value.node
+    if node is not None and node.op == "Transpose" and "perm" in node.attributes and node.inputs[0]:
+        inner = _part(node.inputs[0])
+        return None if inner is None or inner.order else inner._replace(order=node.attributes["perm"].value)
     if node is None or node.op != "Pad" or node.attributes or len(node.inputs) != _OPERANDS:
         return None
     data, pads, number, axes = node.inputs

@@ -168,10 +168,15 @@ def functions_of(
 
 
 def _type(value: Value, dropped: int) -> TensorType:
-    """Return the type of a state, or that of the slices of what is read."""
+    """Return the type of a state, or that of the slices of what is read.
+
+    Without symbols: an interpreter would compare their sizes in each step.
+    """
     kind = value.type
     shape = kind.shape if isinstance(kind, TensorType) else None
-    return TensorType(element_of(value), None if shape is None else shape[dropped:])
+    if shape is None:
+        return TensorType(element_of(value), None)
+    return TensorType(element_of(value), tuple(d if isinstance(d, int) else None for d in shape[dropped:]))
 
 
 def gradient(
