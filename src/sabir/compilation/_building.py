@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sabir.compilation._attention import add_attention
 from sabir.compilation._bounds import Reach
 from sabir.compilation._grouping import Grouping
+from sabir.compilation._groups import in_order
 from sabir.compilation._layouts import channels_last
 from sabir.compilation._matrices import add_product
 from sabir.compilation._nesting import Nesting, Place, merged, nest_of, nesting_of
@@ -72,7 +73,7 @@ class PlanBuilder:
 
     def run(self) -> Plan:
         """Return the plan of all groups, in their order."""
-        for group in self.grouping.ordered():
+        for group in in_order(self.grouping.groups):
             if group.kind == "evaluate":
                 self._evaluate(group)
             elif group.kind == "product":

@@ -392,24 +392,3 @@ class Grouping:
             starts = tuple(start if axis == x.axis else 0 for axis in range(x.rank))
             self.assign(Copy(x.element, part.shape, part, x, starts))
             start += part.shape[x.axis]
-
-    # ------------------------------------------------------------ the order of the groups
-
-    def ordered(self) -> list[Group]:
-        """Return the groups in an order in which each runs after those that it needs."""
-        done, found = 0, list[Group]()
-        waiting = [g for g in self.groups if g.kind != "gone"]
-        for group in self.groups:
-            done |= (group.kind == "gone") << group.number
-        while waiting:
-            later: list[Group] = []
-            for group in waiting:
-                if group.after & ~done:
-                    later.append(group)
-                else:
-                    found.append(group)
-                    done |= 1 << group.number
-            if len(later) == len(waiting):
-                raise AssertionError("the groups wait for each other")
-            waiting = later
-        return found

@@ -83,7 +83,7 @@ def add_scores(grouping: Grouping, x: Contract, scores: Group) -> None:
 
 
 def _side_by_side(grouping: Grouping, product: Expression) -> list[Group]:
-    """Let the rows of the first product lie side by side, as attention reads them; return what copies them."""
+    """Let the rows of the first product lie side by side, for attention; return what copies them."""
     a, b = grouping.operands[product]
     if a.shape[-1] == 1 or grouping.views.locate(a).strides[-1] == 1:
         return []

@@ -227,7 +227,7 @@ def regrouped(shape: Sequence[Size], strides: Sequence[Size], wanted: Sequence[S
 
 
 def is_read_in_place(x: Contract, a: Expression, strides: Sizes) -> bool:
-    """Whether a product reads its first operand where it lies: its rows, or columns of a transposed matrix."""
+    """Whether a product reads its first operand where it lies: row by row, or transposed."""
     if strides[-1] == 1 or a.shape[-1] == 1:
         return True
     first, end = a.rank - x.depth - x.rows, a.rank - x.depth

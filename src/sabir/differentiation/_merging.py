@@ -21,8 +21,8 @@ _MOST_BYTES = 1024  # of constants that are compared
 def merge_equal(graph: Graph, scope: Scope) -> None:
     """Merge the equal constants and nodes of a graph under construction, and of the graphs inside it.
 
-    The nodes of each graph must be in topological order. Those with subgraphs, those that draw random numbers,
-    and those whose results are outputs of a graph stay.
+    The nodes of each graph must be in topological order. Those with subgraphs, those that draw random
+    numbers, and those whose results are outputs of a graph stay.
     """
     callees = Callees()
     for inner in list(graph.scopes()):

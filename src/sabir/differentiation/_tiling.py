@@ -1,4 +1,4 @@
-"""Gradients of the parts of a tensor, padded with zeros: a join instead of a sum where the parts are all of it."""
+"""Gradients of the parts of a tensor, padded with zeros: where they are all of it, a join is their sum."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OPERANDS = 4  # of Pad: data, pads, the number, axes
 
 
 class _Part(NamedTuple):
-    """A tensor with zeros before and after it along one axis, and the order of its axes after that, if any."""
+    """A tensor with zeros before and after it along an axis; `order` is that of the axes after it, if any."""
 
     axis: int
     before: int
@@ -34,7 +34,12 @@ def joined(b: Builder, parts: Sequence[Value]) -> Value | None:
     axis, order, end = found[0].axis, found[0].order, 0
     whole = found[0].before + found[0].size + found[0].after
     for part in found:
-        if part.axis != axis or part.order != order or part.before != end or part.before + part.size + part.after != whole:
+        if (
+            part.axis != axis
+            or part.order != order
+            or part.before != end
+            or part.before + part.size + part.after != whole
+        ):
             return None
         end += part.size
     if end < whole:

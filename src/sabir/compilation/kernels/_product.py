@@ -35,10 +35,11 @@ class Product:
     """A product whose epilogue is a nest over `batch` axes, axes of rows, and columns.
 
     `depth_axes` are the axes of `k`; along the last one `a` lies side by side, or `apart`, as a transposed
-    matrix does. A tile has `rows` rows by `panels` panels of `vectors` vectors. With `prefetch` the next panels are brought into the cache while
-    these are computed: weights come from memory. A `blocked` one computes all rows of a job for each index of
-    the first axis of `k` before the next: panels that the cache does not hold are read once for all of them.
-    The sums wait in scratch memory. In a `whole` one the columns fill all panels.
+    matrix does. A tile has `rows` rows by `panels` panels of `vectors` vectors. With `prefetch` the next
+    panels are brought into the cache while these are computed: weights come from memory. A `blocked` one
+    computes all rows of a job for each index of the first axis of `k` before the next: panels that the cache
+    does not hold are read once for all of them. The sums wait in scratch memory. In a `whole` one the columns
+    fill all panels.
 
     One of integers adds `group` products at a time; it is `ragged` where groups may not fill the last axis of
     `k`. `zero` is the element type of the zero point of `a`, if it has one. The panels of one of floats may
@@ -96,9 +97,10 @@ class ProductLayout:
     """Where the arguments of a product lie, after those of its nest.
 
     `a` and `b`: buffer and offset, then the strides of the axes of rows of `a` in bytes, the bytes of a panel
-    of `b`, the sizes of the axes of `k`, the strides of `a` along all of them, but the last where `a` lies side
-    by side, the rows of a job, and the strides of the batch axes of `a` and of `b`, in bytes; then buffer and offset of the zero
-    point, if there is one, and of the panels of scales, and of what is subtracted, with the bytes of each.
+    of `b`, the sizes of the axes of `k`, the strides of `a` along all of them, but the last where `a` lies
+    side by side, the rows of a job, and the strides of the batch axes of `a` and of `b`, in bytes; then
+    buffer and offset of the zero point, if there is one, and of the panels of scales, and of what is
+    subtracted, with the bytes of each.
     """
 
     def __init__(self, product: Product, nest_count: int) -> None:

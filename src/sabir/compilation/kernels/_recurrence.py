@@ -45,8 +45,9 @@ class StateAccess(NamedTuple):
 class StepStage:
     """What a kernel computes of a step at once; the axes of the nest are steps, rows and columns.
 
-    `sources` are the accesses whose rows are multiplied, `products` has the sources of each product, which its
-    matrix meets one below the other. A tile has the rows of the recurrence by `vectors` vectors of each product.
+    `sources` are the accesses whose rows are multiplied. `products` has the sources of each product: its
+    matrix has the rows for each of them, one below the other. A tile has the rows of the recurrence by
+    `vectors` vectors of each product.
     """
 
     nest: Nest

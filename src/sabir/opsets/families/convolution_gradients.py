@@ -1,4 +1,4 @@
-"""Gradients of convolutions: by the input a transposed convolution, by the filters one with roles exchanged."""
+"""Gradients of convolutions: by the input a transposed one, by the filters one with roles exchanged."""
 
 from __future__ import annotations
 

@@ -259,14 +259,15 @@ def _widths(x: Expression) -> list[Size]:
 
 def _of_join(x: Join, start: Size, size: Size) -> Expression:
     """Return columns that one part of a join has."""
-    begin: Size = 0
+    begin = 0
     for part in x.parts:
         width = part.shape[-1]
-        if isinstance(begin, int) and isinstance(width, int) and isinstance(start, int):
-            if begin <= start < begin + width:
-                return loops.narrow(part, -1, start - begin, size)
+        if not isinstance(width, int) or not isinstance(start, int) or not isinstance(size, int):
+            break
+        if begin <= start and start + size <= begin + width:
+            return loops.narrow(part, -1, start - begin, size)
         begin += width
-    raise NotLowered("the columns of what a step joins are known at run time only")
+    raise NotLowered("no kernel computes columns of several parts of a join")
 
 
 def _joined(parts: Sequence[Expression]) -> Expression:
