@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir import loops
-from sabir.ir import Tensor, TensorType, Value
+from sabir.ir import TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families import contents
 from sabir.opsets.families.indexing import AXIS, INDEX_TYPES, check_known
@@ -90,11 +90,13 @@ def gradient(g: Gradient, data: Value, indices: Value, /, *, axis: int) -> tuple
 
 def _around(g: Gradient, data: Value, indices: Value, axis: int) -> list[int] | None:
     """Return how many slices are before and after the only one that is taken, where both are known."""
-    shape, constant = g.shape(data), None if indices.is_input else indices.constant
+    shape, kind = g.shape(data), indices.type
     size = None if shape is None else shape[axis]
-    if not isinstance(size, int) or not isinstance(constant, Tensor) or constant.shape not in {(), (1,)}:
+    if not isinstance(size, int) or not isinstance(kind, TensorType) or kind.shape not in {(), (1,)}:
         return None
-    index = int(constant.array().item())
+    index = kind.known[0] if kind.known else None
+    if not isinstance(index, int):
+        return None
     before = index + size if index < 0 else index
     return [before, size - 1 - before] if 0 <= before < size else None
 
