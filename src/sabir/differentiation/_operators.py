@@ -51,7 +51,7 @@ def expand_in_graph(model: Model, registry: Registry = STANDARD, limits: Limits 
     ... g (float x) => (float y, float dx) {
     ...     y = Mul (x, x)  dx = ai.onnx.preview.training.Gradient <xs = ["x"], y = "y"> (x) }''')
     >>> [node.op for node in expand_in_graph(model).graph]
-    ['Mul', 'Expand', 'Mul', 'Mul', 'Sum', 'Identity']
+    ['Mul', 'Expand', 'Mul', 'Sum', 'Identity']
     """
 
     def run() -> Model:
