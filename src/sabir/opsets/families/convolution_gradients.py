@@ -95,6 +95,9 @@ def of_filters(g: Gradient, image: Value, dy: Value, filters: Filters) -> Value:
     It is a convolution whose batch are the channels of the image: its filters are `dy`, and it exchanges
     strides and dilations. The windows cover all of the image.
     """
+    windows = sizes_of(g, dy)
+    if isinstance(windows, tuple) and 0 in windows:  # there is no window, and none may have no elements
+        return g.zeros(filters.weights)
     exchanged = [1, 0, *range(2, g.rank(image))]
     found = g.Conv(
         _by_channel(g, image, filters), g.Transpose(dy, perm=exchanged),
