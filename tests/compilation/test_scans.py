@@ -30,6 +30,11 @@ STEPS = {
         e, y = Scan <num_scan_inputs = 1, body = step (float[b,6] h, float[b,6] c) => (float[b,6] n, float[b,6] m) {
             p = MatMul (h, w)  z = Sigmoid (p)  q = Mul (z, h)  o = MatMul (q, r)  v = Add (o, c)
             n = Tanh (v)  m = Identity (h) }> (s, x) }""",
+    "columns side by side, against the direction": """g (float[b,4] s, float[t,b,4] x, float[t,b,12] f, float[12,4] r, float[8,4] q) => (e, y, z) {
+        e, y, z = Scan <num_scan_inputs = 2, scan_input_directions = [1, 1], scan_output_directions = [1, 0],
+          body = step (float[b,4] h, float[b,4] c, float[b,12] k) => (float[b,4] n, float[b,12] m, float[b,4] d) {
+            a = Add (h, c)  j = Concat <axis = -1> (a, h, a)  m = Mul (j, k)  o = MatMul (m, r)
+            u = Concat <axis = -1> (a, a)  p = MatMul (u, q)  v = Add (o, p)  n = Tanh (v)  d = Sub (a, h) }> (s, x, f) }""",
     "no states": """g (float[t,b,6] x, float[6,2] w) => (y) {
         y = Scan <num_scan_inputs = 1, body = step (float[b,6] c) => (float[b,2] m) { p = MatMul (c, w)  m = Relu (p) }> (x) }""",
     "a state that forgets": """g (float[b,6] s, float[t,b,6] x) => (e, y) {
@@ -43,6 +48,10 @@ REFUSED = {
     "the take": """g (float[2,2] s, float[t,2,2] x, float[9,2] table) => (e, y) {
         e, y = Scan <num_scan_inputs = 1, body = step (float[2,2] h, float[2,2] c) => (float[2,2] n, float[2,2,2] m) {
             n = Add (h, c)  a = Abs (n)  i = Cast <to = 7> (a)  m = Gather (table, i) }> (s, x) }""",
+    "columns of several parts of a join": """g (float[2,2] s, float[t,2,2] x) => (e, y) {
+        e, y = Scan <num_scan_inputs = 1, body = step (float[2,2] h, float[2,2] c) => (float[2,2] n, float[2,3] m) {
+            n = Add (h, c)  j = Concat <axis = -1> (n, h, n)  k = Exp (j)
+            m, unread = Split <axis = -1, num_outputs = 2> (k) }> (s, x) }""",
     "another rank": """g (float[2,2,2] s, float[t,2,2,2] x) => (e) {
         e = Scan <num_scan_inputs = 1, body = step (float[2,2,2] h, float[2,2,2] c) => (float[2,2,2] n) { n = Add (h, c) }> (s, x) }""",
     "carry int64": """g (int64[2,2] s, int64[t,2,2] x) => (e) {

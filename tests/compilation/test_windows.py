@@ -269,3 +269,30 @@ def test_resampling_of_sizes_that_only_a_run_knows():
     w = integers((4, 3, 1, 1), 2)
     feeds = [{"x": integers((n, 3, h, 4), h), "w": w} for n, h in ((1, 5), (2, 3), (3, 1))]
     same(model, *feeds, tolerance=1e-6)
+
+
+def test_windows_with_more_elements_than_there_are_windows():
+    """As in the gradient of filters: a product reads the image where it lies, also transposed."""
+    sizes = {"b": 3, "h": 14, "v": 9, "i": 6, "j": 8}
+    for x, order, group, w in (
+        ("b,4,14,9", "0, 1, 2, 3", 1, "5,4,6,8"),
+        ("b,4,14,9", "1, 0, 2, 3", 1, "5,b,6,8"),
+        ("b,4,h,v", "1, 0, 2, 3", 1, "5,b,i,j"),
+        ("4,b,14,9", "1, 0, 2, 3", 1, "5,4,6,8"),
+        ("b,10,14,9", "0, 1, 2, 3", 5, "5,2,6,8"),
+        ("b,4,140,80", "1, 0, 2, 3", 1, "5,b,69,77"),
+    ):
+        model = sabir.parse(f"""{HEAD} g (float[{x}] x, float[{w}] w) => (y) {{
+            t = Transpose <perm = [{order}]> (x)
+            y = Conv <group = {group}, strides = [1, 2], dilations = [2, 1]> (t, w) }}""")
+        shapes = [[sizes.get(d) or int(d) for d in dims.split(",")] for dims in (x, w)]
+        same(model, {"x": integers(tuple(shapes[0]), 1), "w": integers(tuple(shapes[1]), 2)})
+
+
+def test_products_of_transposed_rows():
+    """A product reads the columns of a matrix where they are near each other, and copies them elsewhere."""
+    for k, m in ((7, 20), (300, 16), (40, 100), (5, 1)):
+        model = sabir.parse(f"""{HEAD} g (float[k,{m}] x, float[k,19] y, float[k,9] z) => (a, b) {{
+            t = Transpose <perm = [1, 0]> (x)  a = MatMul (t, y)  b = MatMul (t, z) }}""")
+        feeds = {"x": integers((k, m), 1), "y": integers((k, 19), 2), "z": integers((k, 9), 3)}
+        same(model, feeds)

@@ -245,3 +245,18 @@ def test_an_integer_has_no_gradient():
     text = "g (float[2] x, int64[1] i) => (float[2] y) { y = Reshape(x, i) }"
     with pytest.raises(SchemaError, match="'i' is int64.1.; only floating-point"):
         of(text, wrt=["i"])
+
+
+def test_what_several_gradients_need_is_computed_once():
+    """Equal nodes and constants of the backward part are one."""
+    text = """<ir_version: 10, opset_import: ["" : 21]> g (double[N] x, double[N] w) => (double[N] y) {
+        a = Sigmoid (x)  b = Sigmoid (x)  c = Mul (a, b)  d = Mul (c, w)  e = Mul (c, w)  y = Add (d, e) }"""
+    model = sabir.differentiate(sabir.parse(text), "y", ["x", "w"])
+    backward = [n for n in list(model.graph)[6:] if n.op != "Identity"]
+    keys = [(n.op, tuple(n.inputs), *map(str, n.attributes.values())) for n in backward]
+    assert len(set(keys)) == len(keys) > 0
+    x, w = np.array([0.5, -2]), np.array([3.0, 4])
+    s = 1 / (1 + np.exp(-x))
+    found = sabir.evaluate(model, {"x": x, "w": w})
+    np.testing.assert_allclose(found["grad_x"], 4 * w * s**2 * (1 - s), rtol=1e-12)
+    np.testing.assert_allclose(found["grad_w"], 2 * s**2, rtol=1e-12)

@@ -55,6 +55,22 @@ def test_rows_that_are_read_often_are_added_up():
     np.testing.assert_array_equal(found, np.repeat([[0.0], [1], [0], [0], [3]], 3, axis=1))
 
 
+def test_slices_that_are_all_of_a_tensor_are_joined():
+    """As query, key and value are taken from one product: nothing is added to zeros."""
+    one = "".join(
+        f"i{n} = Constant <value_int = {n - 3}> ()  p{n} = Gather <axis = 1> (x, i{n})  " for n in range(3)
+    )
+    body = f"{one} q = Mul (p0, p1)  y = Sub (q, p2)"
+    turned = body.replace("(x, i", "(t, i").replace("axis = 1", "axis = 0")
+    x = np.arange(12.0).reshape(2, 3, 2)
+    for text in (body, f"t = Transpose <perm = [1, 0, 2]> (x)  {turned}"):
+        model = gradient_model(parsed("double[2,3,2] x", "double[2,2]", text), "y", ["x"])
+        assert {"Concat"} == {n.op for n in model.graph} & {"Concat", "Sum", "Pad", "ScatterND"}
+        check(parsed("double[2,3,2] x", "double[2,2]", text), {"x": x}, "y", ["x"])
+    part = body.replace("Sub (q, p2)", "Neg (q)")
+    check(parsed("double[2,3,2] x", "double[2,2]", part), {"x": x}, "y", ["x"])
+
+
 def test_small_steps_are_spread():
     """Every second element, as in rotary embeddings: no numbers of elements are computed."""
     body = """starts = Constant <value_ints = [1]> ()

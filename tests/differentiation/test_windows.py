@@ -94,3 +94,12 @@ def test_the_first_of_equal_maxima_has_the_gradient(stride, expected):
         SEED: np.arange(1.0, max(expected) + 1).reshape(1, 1, -1),
     }
     np.testing.assert_array_equal(sabir.evaluate(model, feeds)["d_y_d_x"], [[expected]])
+
+
+def test_a_convolution_without_windows():
+    model = sabir.parse("""<ir_version: 10, opset_import: ["" : 21]>
+        g (float[1,1,2,2] x, float[1,1,3,3] w) => (float[1,1,0,0] y) { y = Conv (x, w) }""")
+    feeds = {"x": np.ones((1, 1, 2, 2), np.float32), "w": np.ones((1, 1, 3, 3), np.float32)}
+    found = sabir.evaluate(sabir.differentiate(model, "y", ["x", "w"]), feeds)
+    np.testing.assert_array_equal(found["grad_w"], np.zeros((1, 1, 3, 3)))
+    np.testing.assert_array_equal(found["grad_x"], np.zeros((1, 1, 2, 2)))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sabir.compilation._attention import add_attention
 from sabir.compilation._bounds import Reach
 from sabir.compilation._grouping import Grouping
+from sabir.compilation._groups import in_order
 from sabir.compilation._layouts import channels_last
 from sabir.compilation._matrices import add_product
 from sabir.compilation._nesting import Nesting, Place, beside_one, merged, nest_of, nesting_of
@@ -26,6 +27,7 @@ from sabir.compilation._plan import (
 )
 from sabir.compilation._reaches import reaches_of, values_of
 from sabir.compilation._recurrences import add_recurrences
+from sabir.compilation._sharing import shared_products
 from sabir.compilation._singles import single_of
 from sabir.compilation._sliding import add_windows
 from sabir.compilation._trees import add_trees
@@ -46,7 +48,7 @@ _WORD = 64  # bytes to which parts of scratch memory are rounded
 
 def build(lowered: Lowered, outputs: Sequence[int], host: Host) -> Plan:
     """Return the plan that computes the values in the slots `outputs`."""
-    lowered.expressions = channels_last(lowered.expressions)
+    lowered.expressions = channels_last(shared_products(lowered.expressions))
     grouping = Grouping(lowered)
     grouping.run(outputs)
     builder = PlanBuilder(lowered, grouping, host)
@@ -71,7 +73,7 @@ class PlanBuilder:
 
     def run(self) -> Plan:
         """Return the plan of all groups, in their order."""
-        for group in self.grouping.ordered():
+        for group in in_order(self.grouping.groups):
             if group.kind == "evaluate":
                 self._evaluate(group)
             elif group.kind == "product":

@@ -15,7 +15,15 @@ from sabir.compilation._inlining import is_inline, read_by
 from sabir.compilation._scores import add_scores, scores_of
 from sabir.compilation._stages import add_recurrence
 from sabir.compilation._trees import group_trees
-from sabir.compilation._views import VIEWS, Copy, Views, is_number, operands_of, pad_parts
+from sabir.compilation._views import (
+    VIEWS,
+    Copy,
+    Views,
+    is_number,
+    is_read_in_place,
+    operands_of,
+    pad_parts,
+)
 from sabir.loops import (
     Best,
     Contract,
@@ -67,6 +75,7 @@ class Grouping:
             Expression, list[Group]
         ] = {}  # of a Join or a Pad: the groups that write its parts
         self._visited: set[Expression] = set()
+        self._copied: dict[Expression, Copy] = {}
         self.users: dict[Expression, list[object]] = {}
         self.recurrences: dict[StepBody, Group] = {}
         self._filled: dict[int, tuple[Group, ...]] = {}  # by slot: what an evaluated call computes
@@ -345,9 +354,8 @@ class Grouping:
         a, b = self.in_memory(x.a), self.in_memory(x.b)
         if is_inline(a) and a not in self.of:
             self.assign(a)
-        if self.views.locate(a).strides[-1] != 1 and a.shape[-1] != 1:
-            a = Copy(a.element, a.shape, a)
-            self.assign(a)
+        if not is_read_in_place(x, a, self.views.locate(a).strides):
+            a = self._side_by_side(a)
         self.operands[x] = a, b
         self.more[x] = more = {o: self.in_memory(o) for o in operands_of(x)[2:]}
         scores = scores_of(self, x) if a is x.a and x.is_float else None
@@ -356,6 +364,13 @@ class Grouping:
             return
         needed = [g for o in (a, b, *more.values()) for g in self.need(o)]
         self.depend(self.start(x, x.shape, "product"), needed)
+
+    def _side_by_side(self, x: Expression) -> Expression:
+        """Return a copy that lies row by row, one for all products that read it."""
+        if x not in self._copied:
+            self._copied[x] = Copy(x.element, x.shape, x)
+            self.assign(self._copied[x])
+        return self._copied[x]
 
     def _slide(self, x: Slide) -> None:
         """Let one kernel combine the elements of windows."""
@@ -377,24 +392,3 @@ class Grouping:
             starts = tuple(start if axis == x.axis else 0 for axis in range(x.rank))
             self.assign(Copy(x.element, part.shape, part, x, starts))
             start += part.shape[x.axis]
-
-    # ------------------------------------------------------------ the order of the groups
-
-    def ordered(self) -> list[Group]:
-        """Return the groups in an order in which each runs after those that it needs."""
-        done, found = 0, list[Group]()
-        waiting = [g for g in self.groups if g.kind != "gone"]
-        for group in self.groups:
-            done |= (group.kind == "gone") << group.number
-        while waiting:
-            later: list[Group] = []
-            for group in waiting:
-                if group.after & ~done:
-                    later.append(group)
-                else:
-                    found.append(group)
-                    done |= 1 << group.number
-            if len(later) == len(waiting):
-                raise AssertionError("the groups wait for each other")
-            waiting = later
-        return found

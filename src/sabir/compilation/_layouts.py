@@ -42,10 +42,10 @@ _LEAST_RANK = 3  # a batch, channels, one more axis
 
 def channels_last(expressions: Mapping[int, Expression]) -> dict[int, Expression]:
     """Return the expressions of slots with all that belongs to convolutions in the order (N, ..., C)."""
-    found = list(_postorder(expressions.values()))
+    found = list(postorder(expressions.values()))
     if not any(map(_is_seed, found)):
         return dict(expressions)
-    layouts = _Layouts()
+    layouts = _Layouts(x for x in found if isinstance(x, Contract))
     for x in found:
         layouts.visit(x)
     return {slot: layouts.new[x] for slot, x in expressions.items()}
@@ -55,7 +55,7 @@ def _is_seed(x: Expression) -> bool:
     return isinstance(x, Slide) or (isinstance(x, Contract) and x.rows > 1)
 
 
-def _postorder(roots: Iterable[Expression]) -> Iterator[Expression]:
+def postorder(roots: Iterable[Expression]) -> Iterator[Expression]:
     pending, seen = [(x, False) for x in roots], set[Expression]()
     while pending:
         x, ready = pending.pop()
@@ -68,9 +68,13 @@ def _postorder(roots: Iterable[Expression]) -> Iterator[Expression]:
 
 
 class _Layouts:
-    """The new expressions; `last` are those in the order (N, ..., C) behind a convolution or a pooling."""
+    """The new expressions; `last` are those in the order (N, ..., C) behind a convolution or a pooling.
 
-    def __init__(self) -> None:
+    `products` are the windows that products read.
+    """
+
+    def __init__(self, products: Iterable[Contract]) -> None:
+        self.products = set(map(_behind_views, products))
         self.new: dict[Expression, Expression] = {}
         self.last: set[Expression] = set()
 
@@ -78,7 +82,7 @@ class _Layouts:
         """Find the new expression of one whose operands have theirs."""
         operands = [self.new[o] for o in operands_of(x)]
         if any(o is not old for o, old in zip(operands, operands_of(x), strict=True)):
-            found = self._sunk(x, operands) or _rebuilt(x, operands)
+            found = self._sunk(x, operands) or rebuilt(x, operands)
         else:
             found = self._sunk(x, operands) or x
         if _is_seed(found) or self._is_split(found):
@@ -102,6 +106,8 @@ class _Layouts:
         match x:
             case Permute():
                 return _permuted(operands[0], x.axes)
+            case Windows() if x in self.products and x.is_large:  # a product reads such where they lie
+                return replace(x, operand=operands[0])
             case Windows():
                 return replace(x, operand=_contiguous(operands[0]))
             case Map():
@@ -182,6 +188,14 @@ def _permuted(x: Expression, axes: tuple[int, ...]) -> Expression:
     return Permute(x.element, tuple(x.shape[axis] for axis in axes), x, axes)
 
 
+def _behind_views(x: Contract) -> Expression:
+    """Return what the first operand of a product is a view of, or the windows that it reads."""
+    a = x.a
+    while isinstance(a, (Permute, Reshape)):
+        a = a.operand
+    return a
+
+
 def _contiguous(x: Expression) -> Expression:
     """Return a tensor whose last axis lies side by side in memory: itself, or a copy."""
     if not isinstance(x, VIEWS) or is_number(x) or x.shape[-1] == 1:
@@ -189,7 +203,7 @@ def _contiguous(x: Expression) -> Expression:
     return x if Views().locate(x).strides[-1] == 1 else Copy(x.element, x.shape, x)
 
 
-def _rebuilt(x: Expression, operands: list[Expression]) -> Expression:
+def rebuilt(x: Expression, operands: list[Expression]) -> Expression:
     """Return an expression of other operands."""
     match x:
         case Map():

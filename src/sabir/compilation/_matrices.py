@@ -75,7 +75,12 @@ def add_product(builder: PlanBuilder, group: Group) -> None:
         builder.reach(a.located, a.element, [*zip(nesting.sizes[:-1], a.strides[:-1], strict=True), *depth])
     )
     for limit, tile in choices:
-        product = replace(_tiled(nest, contract, tile), row_axes=row_axes, narrow=narrow_of(contract))
+        product = replace(
+            _tiled(nest, contract, tile),
+            row_axes=row_axes,
+            narrow=narrow_of(contract),
+            apart=depth[-1][1] != 1,
+        )
         product, blocks = _formed(builder, product, contract, depth, entry)
         arguments = builder.arguments(nest, nesting, entry, entry.scratch)
         arguments += builder.pointer(a.located, a.element, entry)
@@ -116,15 +121,18 @@ def _tiles(builder: PlanBuilder, contract: Contract, rows: Size) -> list[tuple[i
 def _blocked(
     product: Product, depth: list[tuple[Size, Size]], rows: Size, entry: Entry
 ) -> tuple[Product, list[tuple[Size, Size]]]:
-    """Return the product and its axes of `k`, by whose first one large panels are divided."""
+    """Return the product and its axes of `k`, by whose first one large panels are divided.
+
+    So is what is read apart, where it has several axes: each step of `k` reads another line of the cache.
+    """
     width = product.width * product.panels * element_bytes(product.element)  # of sums, which wait as floats
     blocks = blocks_of(count_of([n for n, _ in depth]), width, rows, product.rows)
-    if blocks == 1 or product.panels > 1:
+    if product.panels > 1 or (blocks == 1 and not (product.apart and len(depth) > 1)):
         return replace(product, depth_axes=len(depth)), depth
     if len(depth) == 1:
-        ((count, _),) = depth
+        ((count, step),) = depth
         part = count // blocks
-        depth = [(blocks, part), (part, 1)]
+        depth = [(blocks, part * step), (part, step)]
     if isinstance(entry.scratch, int):  # of all choices
         entry.scratch = max(entry.scratch, scratch_rows(rows, product.rows) * width)
     return replace(product, depth_axes=len(depth), blocked=True), depth
@@ -148,7 +156,7 @@ def _merged(nesting: Nesting, contract: Contract) -> tuple[Nesting, int]:
 
 
 def _depth(contract: Contract, a: Located) -> tuple[list[tuple[Size, Size]], int]:
-    """Return sizes and strides of the axes of `k`, as few as possible, the last of which has stride 1.
+    """Return sizes and strides of the axes of `k`, as few as possible, the last of integers with stride 1.
 
     The second result is how many axes of the product the last one is.
     """
@@ -167,11 +175,9 @@ def _depth(contract: Contract, a: Located) -> tuple[list[tuple[Size, Size]], int
         else:
             found.append((size, stride))
             runs.append(1)
-    if contract.depth == 1:
-        return [(found[0][0], 1)], 1
     if found[-1][1] == 1 or found[-1][0] == 1:
         return [*found[:-1], (found[-1][0], 1)], runs[-1]
-    return [*found, (1, 1)], 0
+    return (found, runs[-1]) if contract.is_float else ([*found, (1, 1)], 0)
 
 
 def contract_of(x: Expression) -> Contract:
@@ -204,8 +210,9 @@ def _product_arguments(
     job_rows = Computed(job, (count_of(rows), columns, count_of(batch)))
     strides = [stride * size for stride in a.strides[:-1]]
     counts, steps = zip(*depth, strict=True)
+    read = steps if product.apart else steps[:-1]
     return [
-        *strides[product.batch :], packed.panel, *counts, *(step * size for step in steps[:-1]), job_rows,
+        *strides[product.batch :], packed.panel, *counts, *(step * size for step in read), job_rows,
         *strides[: product.batch], *packed.strides,
     ]  # fmt: skip
 

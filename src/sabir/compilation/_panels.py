@@ -69,12 +69,11 @@ def packed_panels(builder: PlanBuilder, x: Expression, b: Located, panels: Panel
     constant = isinstance(b.base, Stored) and b.base.slot in builder.lowered.prepared.constants
     layout = f"{panels.element}/{b.offset}/{panels.batch}/{panels.depth}/{panels.columns}/{panels.width}"
     layout += f"/{panels.run}" if panels.group > 1 else ""
-    key = (b.base, layout) if constant else (x, layout)
-    found = builder.buffers.get(key)
+    found = builder.buffers.get((b.base, layout))
     if found is None:
         kind: BufferKind = "packed" if constant else "arena"
         size = panels.item * count_of([n for n, _ in panels.batch])
-        found = builder.buffers[key] = builder.new_buffer(kind, panels.element, (), size=size)
+        found = builder.buffers[b.base, layout] = builder.new_buffer(kind, panels.element, (), size=size)
         entry = _packing(builder, x, b, panels, found)
         (builder.setup if constant else builder.entries).append(entry)
     return found

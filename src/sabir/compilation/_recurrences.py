@@ -11,7 +11,7 @@ from sabir.compilation._groups import Group
 from sabir.compilation._nesting import NestBuilder, Nesting, Place, merged, nest_of
 from sabir.compilation._panels import Panels, lanes_of, packed_panels
 from sabir.compilation._plan import Argument, Buffer, BufferNumber, Entry, Offset, Turns, count_of
-from sabir.compilation._stages import Stage, leaves_of, stages_of
+from sabir.compilation._stages import Stage, leaves_of, sources_of, stages_of
 from sabir.compilation._tiles import step_tiles
 from sabir.compilation._views import Located, row_major
 from sabir.compilation.kernels import WALK, Accumulated, Recurrence, StateAccess, StepStage
@@ -212,7 +212,7 @@ class _Making:
         for number, x in enumerate(stage.products):
             nesting.steps[nests.numbers[x]] = Accumulated(x.element, number)
         self._store(stage, nests, nesting)
-        sources = list(dict.fromkeys(x.a for x in stage.products))
+        sources = list(dict.fromkeys(a for x in stage.products for a in sources_of(x)))
         first = len(nesting.places)
         for x in sources:
             located = builder.grouping.views.locate(x)
@@ -229,7 +229,7 @@ class _Making:
                 if isinstance(p.located.base, State)
             ),
             tuple(range(first, first + len(sources))),
-            tuple(sources.index(x.a) for x in stage.products),
+            tuple(tuple(map(sources.index, sources_of(x))) for x in stage.products),
             1,
         )
         entry = Entry([], nodes=builder.origins.labels(self.members))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sabir.compilation._groups import Group
 from sabir.compilation._inlining import is_inline, read_by
-from sabir.compilation._views import operands_of
+from sabir.compilation._views import Copy, operands_of
 from sabir.loops import Contract, Expression
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def add_scores(grouping: Grouping, x: Contract, scores: Group) -> None:
     for member in scores.members:
         grouping.stored.pop(member, None)
         grouping.of[member].kind = "gone"
-    needed = grouping.need(grouping.operands[x][1])
+    needed = [*grouping.need(grouping.operands[x][1]), *_side_by_side(grouping, scores.members[0])]
     group = grouping.new_group("attention")
     group.space, group.scores = x.shape, scores
     group.members.append(x)
@@ -80,3 +80,14 @@ def add_scores(grouping: Grouping, x: Contract, scores: Group) -> None:
         grouping.of[member] = group
     grouping.of[x] = group
     grouping.depend(group, needed)
+
+
+def _side_by_side(grouping: Grouping, product: Expression) -> list[Group]:
+    """Let the rows of the first product lie side by side, for attention; return what copies them."""
+    a, b = grouping.operands[product]
+    if a.shape[-1] == 1 or grouping.views.locate(a).strides[-1] == 1:
+        return []
+    copy = Copy(a.element, a.shape, a)
+    grouping.assign(copy)
+    grouping.operands[product] = copy, b
+    return grouping.need(copy)

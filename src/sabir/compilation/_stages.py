@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sabir.compilation._views import Copy, operands_of, row_major
-from sabir.loops import Bound, Contract, Expression, Extent, Number, State
+from sabir.loops import Bound, Contract, Expression, Extent, Join, Number, State
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,15 +79,25 @@ def stages_of(body: StepBody) -> list[Stage]:
     stages = [Stage()]
     for x in _postorder(body):
         number[x] = max((_after(x, o, number) for o in operands_of(x)), default=0)
-        if isinstance(x, _LEAVES):
+        if isinstance(x, (*_LEAVES, Join)):
             continue
         stages += [Stage() for _ in range(number[x] + 1 - len(stages))]
         stages[number[x]].members.append(x)
-        for o in operands_of(x):
+        for o in _read(x):
             if not isinstance(o, _LEAVES) and number[o] < number[x]:
                 kept = stages[number[o]].kept
                 kept += [] if o in kept else [o]
     return stages
+
+
+def sources_of(x: Contract) -> tuple[Expression, ...]:
+    """Return what the matrix of a product is multiplied by: one tensor, or several side by side."""
+    return x.a.parts if isinstance(x.a, Join) else (x.a,)
+
+
+def _read(x: Expression) -> tuple[Expression, ...]:
+    """Return what an expression of a step reads."""
+    return (*sources_of(x), x.b) if isinstance(x, Contract) else operands_of(x)
 
 
 def _after(x: Expression, operand: Expression, number: dict[Expression, int]) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 
 from sabir.base import Limits, SchemaError, quote, run_with_limits
 from sabir.differentiation._containers import element_of
+from sabir.differentiation._merging import merge_equal
 from sabir.differentiation._operators import write_out
 from sabir.differentiation._preparing import (
     check_type,
@@ -130,6 +131,7 @@ def _append(rewriter: Rewriter, target: Value, sources: Sequence[Value], request
         output.name, output.type = name, source.type and without_contents(source.type)
         b.output(output)
     remove_unread(b.graph)
+    merge_equal(b.graph, rewriter.scope)
     recompute(pullback.job, graph, b.graph, segments, gradient)
     results, b.graph.outputs = list(b.graph.outputs), []
     rewriter.place(b, InsertionPoint.end(graph))

@@ -19,6 +19,7 @@ from sabir.base import (
 from sabir.differentiation._activity import defined_by, reads, results
 from sabir.differentiation._containers import element_of
 from sabir.differentiation._copying import copied
+from sabir.differentiation._merging import merge_equal
 from sabir.differentiation._naming import bind_names, bound_names
 from sabir.differentiation._preparing import check_type, inferred_types, inline_all, prepared, values_named
 from sabir.differentiation._pullback import Job, Pullback
@@ -50,7 +51,7 @@ def expand_in_graph(model: Model, registry: Registry = STANDARD, limits: Limits 
     ... g (float x) => (float y, float dx) {
     ...     y = Mul (x, x)  dx = ai.onnx.preview.training.Gradient <xs = ["x"], y = "y"> (x) }''')
     >>> [node.op for node in expand_in_graph(model).graph]
-    ['Mul', 'Expand', 'Mul', 'Mul', 'Sum', 'Identity']
+    ['Mul', 'Expand', 'Mul', 'Sum', 'Identity']
     """
 
     def run() -> Model:
@@ -108,6 +109,7 @@ class _Expansion:
         found = as_results(binding((_Around(self, node, b), *operands), attributes, call))
         b.graph.outputs = [v for v in found if v is not None]
         remove_unread(b.graph)
+        merge_equal(b.graph, self.rewriter.scope)
         b.graph.outputs = []
         constants = list(b.graph.initializers)
         nodes = self.rewriter.place(b, InsertionPoint.before(node))

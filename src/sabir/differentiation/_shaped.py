@@ -8,6 +8,7 @@ import numpy as np
 
 from sabir.base import UnsupportedError, check_nodes, check_time, quote
 from sabir.differentiation._containers import element_of, total_of, zeros_like
+from sabir.differentiation._tiling import joined
 from sabir.ir import TensorType, known_equal
 from sabir.opsets.typing import ShapedBuilder
 from sabir.rewrite import DetachedBuilder
@@ -57,7 +58,7 @@ class ShapedDetachedBuilder(ShapedBuilder, DetachedBuilder):
 
     def total(self, *parts: Value) -> Value:
         """Return the sum of gradients of one value: of tensors, or of containers item by item."""
-        return total_of(self, parts)
+        return joined(self, parts) or total_of(self, parts)
 
     def fit(self, gradient: Value, value: Value) -> Value:
         """Undo broadcasting: sum a gradient, to whose shape `value` broadcasts, to the shape of `value`."""

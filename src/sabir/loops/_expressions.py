@@ -7,6 +7,7 @@ symbolic.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -164,6 +165,15 @@ class Windows(Expression):
     axes: tuple[int, ...] = ()
     strides: tuple[int, ...] = ()
     dilations: tuple[int, ...] = ()
+
+    @property
+    def is_large(self) -> bool:
+        """Whether windows have more elements than there are windows, as in the gradient of filters."""
+        counts = [n for axis in self.axes if isinstance(n := self.shape[axis], int)]
+        sizes = [n for n in self.shape[self.operand.rank :] if isinstance(n, int)]
+        if len(counts) < len(self.axes):
+            return False
+        return len(sizes) < len(self.axes) or math.prod(sizes) > math.prod(counts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

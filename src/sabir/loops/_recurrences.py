@@ -10,6 +10,7 @@ from sabir.loops._expressions import (
     Contract,
     Expression,
     Extent,
+    Join,
     Map,
     Number,
     Recur,
@@ -71,7 +72,7 @@ class Steps:
         """Return what the steps leave that compute the states `after` each of them.
 
         Raises NotLowered for what no kernel computes in a step: a product is that of a state, or of what maps
-        compute, with a matrix that is an operand.
+        compute, or of several of these side by side, with a matrix that is an operand.
         """
         for x in (*after, *outputs):
             if x.element != self._element or not same_shape(x.shape, self._shape):
@@ -99,12 +100,20 @@ class Steps:
             if isinstance(x, Map):
                 pending += x.operands
             elif isinstance(x, Contract) and self._is_product(x):
-                pending.append(x.a)
+                pending += _factors(x)
             elif not isinstance(x, (State, Bound, Number, Extent)):
                 raise NotLowered(f"no kernel computes the {type(x).__name__.lower()} of a step")
 
     def _is_product(self, x: Contract) -> bool:
-        matrix = isinstance(x.b, Bound) and x.b.rank == _MATRIX
-        if not matrix or not isinstance(x.a, (State, Map)) or x.element != x.a.element:
+        if not isinstance(x.b, Bound) or x.b.rank != _MATRIX:
             return False
-        return same_shape(x.shape, self._shape) and same_shape(x.a.shape, self._shape)
+        factors = _factors(x)
+        if any(not isinstance(a, (State, Map)) or x.element != a.element for a in factors):
+            return False
+        return all(same_shape(o.shape, self._shape) for o in (x, *factors))
+
+
+def _factors(x: Contract) -> tuple[Expression, ...]:
+    """Return what a matrix is multiplied by: one tensor, or several side by side."""
+    joined = isinstance(x.a, Join) and x.a.axis == x.a.rank - 1
+    return x.a.parts if joined and isinstance(x.a, Join) else (x.a,)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def windows(
-    x: Expression, axes: Sequence[int], kernel: Sequence[int], counts: Sequence[Size],
+    x: Expression, axes: Sequence[int], kernel: Sequence[Size], counts: Sequence[Size],
     strides: Sequence[int], dilations: Sequence[int],
 ) -> Expression:  # fmt: skip
     """Return the windows of `x` along some axes; their elements are further axes at the end.

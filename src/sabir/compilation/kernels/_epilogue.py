@@ -57,7 +57,7 @@ class Epilogue:
     def _looped(
         self, job: Job, row: Register, sums: list[list[Variable]], places: Sequence[list[Register]]
     ) -> None:
-        """Emit a long epilogue once, in loops over rows and vectors of the tile, which wait on the stack."""
+        """Emit a long epilogue for one row, in a loop over the rows of the tile, which wait on the stack."""
         e, product = self.e, self.product
         lanes, count, axes = product.nest.lanes, self.vectors, product.row_axes
         size = lanes * element_bytes(product.element)
@@ -72,9 +72,9 @@ class Epilogue:
             own = e.offset(table, e.mul(m, axes * 8))
             here = [e.load(e.offset(own, e.index(axis * 8)), INDEX) for axis in range(axes)]
             line = e.offset(tile, e.mul(m, count * size))
-            with e.loop(e.index(0), e.index(count)) as v:
-                x = e.load(e.offset(line, e.mul(v, size)), self.vector, align=size)
-                self._store([*job.batch, *here], e.add(job.column, e.mul(v, lanes)), x)
+            for v in range(count):  # side by side: the steps of one vector wait for each other
+                x = e.load(e.offset(line, e.index(v * size)), self.vector, align=size)
+                self._store([*job.batch, *here], e.add(job.column, v * lanes), x)
 
     def _store(self, indices: list[Register], column: Register, x: Register) -> None:
         e, nest, lanes = self.e, self.product.nest, self.product.nest.lanes

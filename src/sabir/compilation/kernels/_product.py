@@ -46,7 +46,9 @@ class _Emission:
         self.row_strides = [e.argument(layout.row_strides + n) for n in range(product.row_axes)]
         self.panel_bytes, self.job_rows = e.argument(layout.panel_bytes), e.argument(layout.job_rows)
         self.depths = [e.argument(layout.depths + n) for n in range(product.depth_axes)]
-        self.depth_strides = [e.argument(layout.depth_strides + n) for n in range(product.depth_axes - 1)]
+        strides = [e.argument(n) for n in range(layout.depth_strides, layout.job_rows)]
+        self.inner_stride = strides.pop() if product.apart else None
+        self.depth_strides = strides
         if product.blocked:
             self.blocks, self.block_stride = self.depths.pop(0), self.depth_strides.pop(0)
             self.last_block = e.add(self.blocks, -1)
@@ -276,7 +278,7 @@ class _Emission:
                 columns = self._columns(starts, k)
                 if ahead is not None:
                     e.prefetch(e.offset(ahead[0], e.mul(k, ahead[1])))
-                along = e.mul(inner, product.group * self.terms.factor_bytes)
+                along = e.mul(inner, self.inner_stride or product.group * self.terms.factor_bytes)
                 along = e.add(moved, along) if moved is not None else along
                 for row, accumulators in zip(rows, sums, strict=True):
                     x = self.terms.factor(e.offset(row, along))

@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 class Product:
     """A product whose epilogue is a nest over `batch` axes, axes of rows, and columns.
 
-    `depth_axes` are the axes of `k`; along the last one `a` lies side by side. A tile has `rows` rows by
-    `panels` panels of `vectors` vectors. With `prefetch` the next panels are brought into the cache while
-    these are computed: weights come from memory. A `blocked` one computes all rows of a job for each index of
-    the first axis of `k` before the next: panels that the cache does not hold are read once for all of them.
-    The sums wait in scratch memory. In a `whole` one the columns fill all panels.
+    `depth_axes` are the axes of `k`; along the last one `a` lies side by side, or `apart`, as a transposed
+    matrix does. A tile has `rows` rows by `panels` panels of `vectors` vectors. With `prefetch` the next
+    panels are brought into the cache while these are computed: weights come from memory. A `blocked` one
+    computes all rows of a job for each index of the first axis of `k` before the next: panels that the cache
+    does not hold are read once for all of them. The sums wait in scratch memory. In a `whole` one the columns
+    fill all panels.
 
     One of integers adds up groups of products by the instruction `dot`; it is `ragged` where groups may not
     fill the last axis of `k`. `zero` is the element type of the zero point of `a`, if it has one. The panels
@@ -37,6 +38,7 @@ class Product:
     prefetch: bool = True
     row_axes: int = 1
     depth_axes: int = 1
+    apart: bool = False
     blocked: bool = False
     whole: bool = False
     dot: Dot | None = None
@@ -65,6 +67,7 @@ class Product:
         tile = f"tile {self.rows}x{self.panels}x{self.vectors}{' prefetch' if self.prefetch else ''}"
         axes = f" rows {self.row_axes} depth {self.depth_axes}{' blocked' if self.blocked else ''}"
         axes = axes if self.is_windowed else ""
+        axes += " apart" if self.apart else ""
         axes += f" by {self.narrow}" if self.narrow else ""
         axes += f" scaled{f' less {self.less}' if self.less else ''}" if self.scaled else ""
         if self.dot is not None:
@@ -87,9 +90,10 @@ class ProductLayout:
     """Where the arguments of a product lie, after those of its nest.
 
     `a` and `b`: buffer and offset, then the strides of the axes of rows of `a` in bytes, the bytes of a panel
-    of `b`, the sizes of the axes of `k`, the strides of `a` along all of them but the last, the rows of a
-    job, and the strides of the batch axes of `a` and of `b`, in bytes; then buffer and offset of the zero
-    point, if there is one, and of the panels of scales, and of what is subtracted, with the bytes of each.
+    of `b`, the sizes of the axes of `k`, the strides of `a` along all of them, but the last where `a` lies
+    side by side, the rows of a job, and the strides of the batch axes of `a` and of `b`, in bytes; then
+    buffer and offset of the zero point, if there is one, and of the panels of scales, and of what is
+    subtracted, with the bytes of each.
     """
 
     def __init__(self, product: Product, nest_count: int) -> None:
@@ -98,7 +102,7 @@ class ProductLayout:
         self.panel_bytes = self.row_strides + product.row_axes
         self.depths = self.panel_bytes + 1
         self.depth_strides = self.depths + product.depth_axes
-        self.job_rows = self.depth_strides + product.depth_axes - 1
+        self.job_rows = self.depth_strides + product.depth_axes - (not product.apart)
         self.a_batch = self.job_rows + 1
         self.b_batch = self.a_batch + product.batch
         self.zero = self.b_batch + product.batch

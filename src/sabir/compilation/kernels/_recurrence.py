@@ -45,21 +45,24 @@ class StateAccess(NamedTuple):
 class StepStage:
     """What a kernel computes of a step at once; the axes of the nest are steps, rows and columns.
 
-    `sources` are the accesses whose rows are multiplied, `products` has the source of each product. A tile
-    has the rows of the recurrence by `vectors` vectors of each product; its sums are computed for `at_once`
-    products at a time, and wait for those of the others.
+    `sources` are the accesses whose rows are multiplied. `products` has the sources of each product: its
+    matrix has the rows for each of them, one below the other. A tile has the rows of the recurrence by
+    `vectors` vectors of each product; its sums are computed for `at_once` products of the same sources at a
+    time, and wait for those of the others.
     """
 
     nest: Nest
     state_accesses: tuple[StateAccess, ...]
     sources: tuple[int, ...]
-    products: tuple[int, ...]
+    products: tuple[tuple[int, ...], ...]
     vectors: int
     at_once: int = 1
 
     def __str__(self) -> str:
         lines = [f"stage {len(self.products)} products of {self.vectors} vectors, {self.at_once} at a time"]
-        lines += [f"  product {n} of rows of a{self.sources[s]}" for n, s in enumerate(self.products)]
+        for n, sources in enumerate(self.products):
+            read = ", ".join(f"a{self.sources[s]}" for s in sources)
+            lines.append(f"  product {n} of rows of {read}")
         lines += [f"  {access}" for access in self.state_accesses]
         return "\n".join([*lines, str(self.nest)])
 
@@ -169,6 +172,14 @@ def _batched(numbers: Sequence[int], size: int) -> list[Sequence[int]]:
     return [numbers[n : n + size] for n in range(0, len(numbers), size)]
 
 
+def _by_sources(products: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], list[int]]:
+    """Return the numbers of the products with the same sources."""
+    found: dict[tuple[int, ...], list[int]] = {}
+    for number, sources in enumerate(products):
+        found.setdefault(sources, []).append(number)
+    return found
+
+
 class _Stage:
     """Emits the tiles of a stage whose arguments begin at the place `first` of the block."""
 
@@ -214,33 +225,36 @@ class _Stage:
         self._prefetch(places, e.mul(group, self.width))
         pitch = len(spec.products) * self.lanes * self.size  # bytes of the sums of one vector
         tile = e.stack(max(1, self.rows * spec.vectors * pitch))
-        for source, access in enumerate(spec.sources):
-            addresses = [self.body.address(access, Point([self.step, m, e.index(0)])) for m in places]
-            chosen = [n for n, s in enumerate(spec.products) if s == source]
-            for products in _batched(chosen, spec.at_once):
-                self._products(products, group, addresses, self.depths[source], (tile, pitch))
+        addresses = [
+            [self.body.address(access, Point([self.step, m, e.index(0)])) for m in places]
+            for access in spec.sources
+        ]
+        for sources, products in _by_sources(spec.products).items():
+            for together in _batched(products, spec.at_once):
+                self._products(together, sources, group, addresses, (tile, pitch))
         self._maps(row, rows, e.mul(group, self.width), (tile, pitch))
 
     def _products(
-        self, products: Sequence[int], group: Register, rows: Sequence[Register], depth: Register,
-        tile: tuple[Register, int],
+        self, products: Sequence[int], sources: Sequence[int], group: Register,
+        rows: Sequence[Sequence[Register]], tile: tuple[Register, int],
     ) -> None:  # fmt: skip
-        """Emit the sums of some products of a source, and leave them on the stack."""
+        """Emit the sums of some products of the same sources, and leave them on the stack."""
         e, vectors, size = self.e, self.spec.vectors, self.lanes * self.size
         zero = e.constant(self.vector, 0)
-        sums = [[[e.variable(zero) for _ in range(vectors)] for _ in rows] for _ in products]
-        bases = [self._panel(n, group) for n in products]
-        with (
-            e.loop(e.index(0), depth, _BLOCK) as first,
-            e.loop(first, e.least(e.add(first, _BLOCK), depth)) as k,
-        ):
-            self._add(sums, rows, bases, k)
+        sums = [[[e.variable(zero) for _ in range(vectors)] for _ in rows[0]] for _ in products]
+        for place, source in enumerate(sources):
+            bases, depth = [self._panel(n, group, place) for n in products], self.depths[source]
+            with (
+                e.loop(e.index(0), depth, _BLOCK) as first,
+                e.loop(first, e.least(e.add(first, _BLOCK), depth)) as k,
+            ):
+                self._add(sums, rows[source], bases, k)
         base, pitch = tile
         for n, product in zip(products, sums, strict=True):
             for m, slots in enumerate(product):
                 for v, slot in enumerate(slots):
-                    place = e.index((m * vectors + v) * pitch + n * size)
-                    e.store(e.get(slot), e.offset(base, place), align=size)
+                    waiting = e.index((m * vectors + v) * pitch + n * size)
+                    e.store(e.get(slot), e.offset(base, waiting), align=size)
 
     def _prefetch(self, rows: Sequence[Register], column: Register) -> None:
         """Ask for what the maps read of this step alone, while the products are computed."""
@@ -252,9 +266,13 @@ class _Stage:
                         place = self.e.add(column, v * self.lanes)
                         self.e.prefetch(self.body.address(number, Point([self.step, row, place])))
 
-    def _panel(self, product: int, group: Register) -> Register:
-        base, panel_bytes = self.panels[product]
-        return self.e.offset(base, self.e.mul(group, panel_bytes))
+    def _panel(self, product: int, group: Register, place: int) -> Register:
+        """Return where the rows of a panel begin that the source at a place of a product meets."""
+        e, (base, panel_bytes) = self.e, self.panels[product]
+        start = e.offset(base, e.mul(group, panel_bytes))
+        for source in self.spec.products[product][:place]:
+            start = e.offset(start, e.mul(self.depths[source], self.width * self.size))
+        return start
 
     def _add(
         self, sums: Sequence[list[list[Variable]]], rows: Sequence[Register], bases: Sequence[Register],

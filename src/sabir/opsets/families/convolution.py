@@ -105,8 +105,11 @@ def convolve(x: Array, w: Array, axes: Sequence[WindowAxis], group: int) -> Arra
     if not y.size:  # an empty batch may have very many windows
         return y.reshape(len(x), w.shape[0], *counts)
     split = x.reshape(len(x), group, w.shape[1], *x.shape[2:])
-    columns = _Columns(axes, w.dtype)
     _spend(y.size * matrix.shape[2], w)  # before the list of blocks, which may be very long
+    if math.prod(w.shape[2:]) > math.prod(counts) and all(a.begin == a.end == 0 for a in axes):
+        _fill_by_window(y, split, matrix, axes)
+        return y.reshape(len(x), w.shape[0], *counts)
+    columns = _Columns(axes, w.dtype)
     blocks = list(_blocks(matrix.shape, counts, w.nbytes, w.itemsize))
     spend_operations(len(x) * len(blocks) * math.prod(w.shape[2:]))
     for item in range(len(x)):
@@ -115,6 +118,22 @@ def convolve(x: Array, w: Array, axes: Sequence[WindowAxis], group: int) -> Arra
             gathered = columns.gather([p[groups] for p in phases], box)
             np.matmul(matrix[groups], gathered, out=result[groups, :, target])
     return y.reshape(len(x), w.shape[0], *counts)
+
+
+def _fill_by_window(y: Array, x: Array, matrix: Array, axes: Sequence[WindowAxis]) -> None:
+    """Fill `y` (N, groups, M, windows) where windows have more elements than there are windows.
+
+    The elements of one window of all items are a matrix.
+    """
+    spend_operations(y.shape[-1])
+    weights = matrix.transpose(0, 2, 1)
+    for place, corner in enumerate(np.ndindex(*(a.windows for a in axes))):
+        window = (
+            slice(n * a.stride, n * a.stride + a.dilation * (a.kernel - 1) + 1, a.dilation)
+            for n, a in zip(corner, axes, strict=True)
+        )
+        rows = x[..., *window].reshape(*x.shape[:2], matrix.shape[2])
+        y[..., place] = np.matmul(rows.transpose(1, 0, 2), weights).transpose(1, 0, 2)
 
 
 def convolve_transposed(x: Array, w: Array, axes: Sequence[WindowAxis], group: int) -> Array:

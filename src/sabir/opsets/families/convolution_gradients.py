@@ -1,24 +1,16 @@
-"""Gradients of convolutions: by the input another convolution, by the filters one matrix product.
-
-The product is that of the output's gradient and of all windows, whose taps are sliced from the input one axis
-at a time. A convolution with the roles exchanged computes the same, many times slower.
-"""
+"""Gradients of convolutions: by the input a transposed one, by the filters one with roles exchanged."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sabir.opsets.families.size_vectors import as_value, combined, padded, sizes_of
+from sabir.opsets.families.size_vectors import combined, padded, sizes_of
 
 if TYPE_CHECKING:
     from sabir.ir import Value
     from sabir.opsets.families.size_vectors import Sizes
     from sabir.opsets.typing import Gradient, Ints
-
-_FRONT = 3  # axes before the spatial ones: group, channels of the group with their taps, batch
-
-_MOST_TAPS = 64  # along one axis: each is a node
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,49 +90,30 @@ def of_bias(g: Gradient) -> Value:
 
 
 def of_filters(g: Gradient, image: Value, dy: Value, filters: Filters) -> Value:
-    """Return the gradient of filters that slide over a padded image; each window makes an element of `dy`."""
+    """Return the gradient of filters that slide over a padded image; each window makes an element of `dy`.
+
+    It is a convolution whose batch are the channels of the image: its filters are `dy`, and it exchanges
+    strides and dilations. The windows cover all of the image.
+    """
+    windows = sizes_of(g, dy)
+    if isinstance(windows, tuple) and 0 in windows:  # there is no window, and none may have no elements
+        return g.zeros(filters.weights)
+    exchanged = [1, 0, *range(2, g.rank(image))]
+    found = g.Conv(
+        _by_channel(g, image, filters), g.Transpose(dy, perm=exchanged),
+        group=filters.group, strides=filters.dilations, dilations=filters.strides,
+    )  # fmt: skip
+    return g.Transpose(found, perm=exchanged)
+
+
+def _by_channel(g: Gradient, image: Value, filters: Filters) -> Value:
+    """Return an image (N, groups * C, ...) as (C, groups * N, ...)."""
     spatial = range(g.rank(image) - 2)
-    channels = g.Shape(filters.weights, start=1, end=2)
-    rows = g.Transpose(image, perm=[1, 0, *(i + 2 for i in spatial)])
-    shape = g.Concat([filters.group], channels, g.Shape(rows, start=1), axis=0)
-    rows = g.Reshape(rows, shape, allowzero=1)
-    for axis in reversed(spatial):  # the last first: the taps of the first axis become the outermost
-        rows = _windows(g, rows, axis, filters, sizes_of(g, dy))
-    columns = g.Transpose(g.Reshape(rows, [0, 0, -1]), perm=[0, 2, 1])
-    by_filter = g.Transpose(dy, perm=[1, 0, *(i + 2 for i in spatial)])
-    count = g.Shape(filters.weights, end=1)
-    outer = g.Concat([filters.group], g.Div(count, filters.group), g.Shape(columns, start=1, end=2), axis=0)
-    product = g.MatMul(g.Reshape(by_filter, outer, allowzero=1), columns)
-    by_tap = g.Reshape(product, g.Concat(count, as_value(g, filters.kernel), channels, axis=0))
-    return g.Transpose(by_tap, perm=[0, len(spatial) + 1, *(i + 1 for i in spatial)])
-
-
-def _windows(g: Gradient, rows: Value, axis: int, filters: Filters, counts: Sizes) -> Value:
-    """Return the taps of all windows along one axis, each in the place of the axis, one after another."""
-    number, stride, dilation = axis + _FRONT, filters.strides[axis], filters.dilations[axis]
-    known = isinstance(counts, tuple)
-    count = as_value(g, counts[axis : axis + 1]) if known else g.Gather(counts, [axis])
-    if not isinstance(filters.kernel, tuple) or filters.kernel[axis] > _MOST_TAPS:
-        return _windows_of_unknown(g, rows, axis, filters, count)
-    if filters.kernel[axis] == stride == 1:
-        return rows
-    reach = g.Mul(count, stride)
-    taps = [
-        g.Slice(rows, [first], g.Add(reach, first), [number], [stride])
-        for first in range(0, filters.kernel[axis] * dilation, dilation)
-    ]
-    return taps[0] if len(taps) == 1 else g.Concat(*taps, axis=1)
-
-
-def _windows_of_unknown(g: Gradient, rows: Value, axis: int, filters: Filters, count: Value) -> Value:
-    """Gather the windows where only a run knows how many taps there are, or where these are very many."""
-    number = axis + _FRONT
-    taps = g.Gather(as_value(g, filters.kernel), axis, axis=0)
-    firsts = g.Mul(g.Range(0, taps, 1), filters.dilations[axis])
-    starts = g.Mul(g.Range(0, g.Squeeze(count, [0]), 1), filters.strides[axis])
-    read = g.Gather(rows, g.Add(g.Unsqueeze(firsts, [1]), starts), axis=number)
-    rank = g.rank(rows)
-    apart = g.Transpose(read, perm=[0, number, *range(1, number), *range(number + 1, rank + 1)])
-    merged = g.Mul(g.Shape(apart, start=1, end=2), g.Shape(apart, start=2, end=3))
-    shape = g.Concat(g.Shape(apart, end=1), merged, g.Shape(apart, start=3), axis=0)
-    return g.Reshape(apart, shape, allowzero=1)
+    if filters.group == 1:
+        return g.Transpose(image, perm=[1, 0, *(i + 2 for i in spatial)])
+    channels, sizes = g.Shape(filters.weights, start=1, end=2), g.Shape(image, start=2)
+    count = g.Shape(image, end=1)
+    apart = g.Reshape(image, g.Concat(count, [filters.group], channels, sizes, axis=0), allowzero=1)
+    turned = g.Transpose(apart, perm=[2, 1, 0, *(i + 3 for i in spatial)])
+    merged = g.Concat(channels, g.Mul(count, filters.group), sizes, axis=0)
+    return g.Reshape(turned, merged, allowzero=1)

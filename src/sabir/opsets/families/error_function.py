@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from sabir.opsets.typing import Array
 
-_BLOCK = 1 << 13  # elements; some float64 temporaries of this size fit the second-level cache
+_BLOCK = 1 << 14  # elements; some float64 temporaries of this size fit the second-level cache
 
 # erf(x) / x = P(x*x) / Q(x*x), relative error below 2e-9 for |x| <= _ONE_IN_FLOAT32
 _ONE_IN_FLOAT32 = 3.95

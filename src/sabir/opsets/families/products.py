@@ -74,10 +74,19 @@ def matmul_gradient(g: Gradient, a: Value, b: Value) -> tuple[Value, Value]:
     dy = dy if rows else g.Unsqueeze(dy, [-2])
     da = g.MatMul(dy, _transposed(g, right))
     if g.rank(a) > g.rank(right) == MATRIX:  # a stack times one matrix: no stack of gradients
-        db = g.MatMul(_transposed(g, g.Flatten(left, axis=-1)), g.Flatten(dy, axis=-1))
+        db = _of_weights(g, g.Flatten(left, axis=-1), g.Flatten(dy, axis=-1))
     else:
         db = g.MatMul(_transposed(g, left), dy)
     return g.fit(da if rows else g.Squeeze(da, [-2]), a), g.fit(db if columns else g.Squeeze(db, [-1]), b)
+
+
+def _of_weights(g: Gradient, a: Value, dy: Value) -> Value:
+    """Return the gradient of weights: the narrower operand is transposed."""
+    shapes = g.shape(a), g.shape(dy)
+    sizes = [s[-1] for s in shapes if s is not None and isinstance(s[-1], int)]
+    if sizes[:1] > sizes[1:] and len(sizes) == len(shapes):
+        return _transposed(g, g.MatMul(_transposed(g, dy), a))
+    return g.MatMul(_transposed(g, a), dy)
 
 
 def _transposed(g: Gradient, x: Value) -> Value:

@@ -142,9 +142,13 @@ class Direction:
         )
 
     def product(self, gates: Value, values: Value) -> Value:
-        """Return the gradient of weights: gates times what they were multiplied with, over all steps."""
+        """Return the gradient of weights: gates times what they were multiplied with, over all steps.
+
+        The gates are several times as wide: they stay as they are, and the result is transposed.
+        """
         g = self.g
-        return g.MatMul(g.Transpose(g.Flatten(gates, axis=2), perm=[1, 0]), g.Flatten(values, axis=2))
+        turned = g.Transpose(g.Flatten(values, axis=2), perm=[1, 0])
+        return g.Transpose(g.MatMul(turned, g.Flatten(gates, axis=2)), perm=[1, 0])
 
 
 def given(value: Value | None) -> Value:
@@ -164,10 +168,15 @@ def functions_of(
 
 
 def _type(value: Value, dropped: int) -> TensorType:
-    """Return the type of a state, or that of the slices of what is read."""
+    """Return the type of a state, or that of the slices of what is read.
+
+    Without symbols: an interpreter would compare their sizes in each step.
+    """
     kind = value.type
     shape = kind.shape if isinstance(kind, TensorType) else None
-    return TensorType(element_of(value), None if shape is None else shape[dropped:])
+    if shape is None:
+        return TensorType(element_of(value), None)
+    return TensorType(element_of(value), tuple(d if isinstance(d, int) else None for d in shape[dropped:]))
 
 
 def gradient(

@@ -10,7 +10,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir import loops
-from sabir.loops import Bound, Contract, Expand, Expression, Map, NotLowered, Recurred, Reshape, Slice, State
+from sabir.loops import (
+    Bound,
+    Contract,
+    Expand,
+    Expression,
+    Join,
+    Map,
+    NotLowered,
+    Recurred,
+    Reshape,
+    Slice,
+    State,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,8 +40,11 @@ class Scanned(NamedTuple):
     stacks: tuple[Expression, ...]
 
 
-def scanned(body: LoweredSubgraph, initial: Sequence[Expression], slices: Sequence[Expression]) -> Scanned:
-    """Return what the steps leave; the first axis of `slices` counts them.
+def scanned(
+    body: LoweredSubgraph, initial: Sequence[Expression], slices: Sequence[Expression], *,
+    backwards: bool = False,
+) -> Scanned:  # fmt: skip
+    """Return what the steps leave; the first axis of `slices` counts them, from the last one if `backwards`.
 
     Raises NotLowered for a body that is no step of a recurrence, see `loops.Steps`.
     """
@@ -39,15 +54,16 @@ def scanned(body: LoweredSubgraph, initial: Sequence[Expression], slices: Sequen
     before = [State(x.element, x.shape) for x in initial]
     items = [Bound(x.element, x.shape[1:], number) for number, x in enumerate(slices)]
     results = body(*before, *items)
-    lifting = _Lifting(body, count)
+    lifting = _Lifting(body, count, backwards=backwards)
     for x, start in zip(before, initial, strict=True):
         lifting.begin(x, start)
     for item, x in zip(items, slices, strict=True):
         lifting.known[item] = loops.reshape(x, lifting.shape_of(item.shape))
     stacks = results[len(initial) :]
-    outputs = [x for x in stacks if lifting.depends(x)]
-    found = lifting.results(results[: len(initial)], outputs)
-    made = dict(zip(outputs, found.outputs, strict=True))
+    outputs = {x: lifting.columns(x) for x in stacks if lifting.depends(x)}
+    found = lifting.results(results[: len(initial)], [part for parts in outputs.values() for part in parts])
+    left = iter(found.outputs)
+    made = {x: _joined([next(left) for _ in parts]) for x, parts in outputs.items()}
     return Scanned(
         tuple(loops.reshape(x, s.shape) for x, s in zip(found.final, initial, strict=True)),
         tuple(
@@ -81,12 +97,14 @@ def _matrix(shape: Sizes) -> tuple[Size, Size]:
 class _Lifting:
     """Lifts the expressions of a step to all steps at once; `known` are those that were lifted."""
 
-    def __init__(self, body: LoweredSubgraph, count: Size) -> None:
+    def __init__(self, body: LoweredSubgraph, count: Size, *, backwards: bool) -> None:
+        self._backwards = backwards
         self.count, self.known = count, dict[Expression, Expression]()
         self._steps: Steps | None = None
         self._states: set[Expression] = set()
         self._found = dict.fromkeys(body.captured, frozenset[type[Expression]]())
         self._bound: dict[Expression, Expression] = {}
+        self._columns: dict[Expression, list[Expression]] = {}
 
     def shape_of(self, shape: Sizes) -> Sizes:
         """Return the shape over all steps of a tensor of one step."""
@@ -101,7 +119,9 @@ class _Lifting:
 
     def begin(self, state: State, initial: Expression) -> None:
         """Add a state with its value before the first step."""
-        self._steps = self._steps or loops.Steps(state.element, self.shape_of(state.shape))
+        self._steps = self._steps or loops.Steps(
+            state.element, self.shape_of(state.shape), backwards=self._backwards
+        )
         self.known[state] = self.steps.state(loops.reshape(initial, (1, *_matrix(initial.shape))))
         self._states.add(state)
 
@@ -110,6 +130,18 @@ class _Lifting:
         if self._steps is None:
             return Recurred((), ())
         return self._steps.results([*map(self.stepped, after)], [*map(self.stepped, outputs)])
+
+    def columns(self, x: Expression) -> list[Expression]:
+        """Return the columns that joins put side by side, each part alone; or all of them, which is `x`."""
+        found = self._columns.get(x)
+        if found is None:
+            start: Size = 0
+            found = self._columns[x] = []
+            for size in _widths(x):
+                part = loops.narrow(x, -1, start, size)
+                found.append(_sliced(x, part) if isinstance(part, Slice) and part is not x else part)
+                start += size
+        return found
 
     def depends(self, x: Expression) -> bool:
         """Whether an expression depends on a state."""
@@ -168,8 +200,7 @@ class _Lifting:
                 return replace(x, shape=self.shape_of(x.shape), operands=operands)
             case Contract() if not self._varies(x.b) and x.b.rank == _MATRIX and x.depth == 1:
                 self._check(x.b)
-                b = self._operand(x.b) if self.depends(x) else x.b
-                return loops.contract(self._lifted(x.a), b)
+                return self._product(x) if self.depends(x) else loops.contract(self._lifted(x.a), x.b)
             case Slice() if self.depends(x):
                 return self._lifted(_sliced(x.operand, x))
             case Slice():
@@ -181,6 +212,11 @@ class _Lifting:
                 return self._lifted(x.operand)
             case _:
                 raise NotLowered(f"no kernel computes the {type(x).__name__.lower()} of a step")
+
+    def _product(self, x: Contract) -> Expression:
+        """Return a product of a step: of one tensor, or of the columns that lie side by side in a join."""
+        columns = [self._lifted(part) for part in self.columns(x.a)]
+        return loops.contract(_joined(columns), self._operand(x.b))
 
     def _part(self, x: Expression, of: Map) -> Expression:
         """Return an operand of a map."""
@@ -209,6 +245,35 @@ def _plain(x: Expression) -> Expression:
     return x if x.rank <= _MATRIX else loops.reshape(x, _matrix(x.shape))
 
 
+def _widths(x: Expression) -> list[Size]:
+    """Return how many columns each part of a join has, also behind maps; else all columns."""
+    match x:
+        case Join() if x.axis == x.rank - 1:
+            return [size for part in x.parts for size in _widths(part)]
+        case Map():
+            found = [_widths(o) for o in x.operands if o.rank and o.shape[-1] == x.shape[-1]]
+            return max(found, key=len, default=[x.shape[-1]])
+        case _:
+            return [x.shape[-1]]
+
+
+def _of_join(x: Join, start: Size, size: Size) -> Expression:
+    """Return columns that one part of a join has."""
+    begin = 0
+    for part in x.parts:
+        width = part.shape[-1]
+        if not isinstance(width, int) or not isinstance(start, int) or not isinstance(size, int):
+            break
+        if begin <= start and start + size <= begin + width:
+            return loops.narrow(part, -1, start - begin, size)
+        begin += width
+    raise NotLowered("no kernel computes columns of several parts of a join")
+
+
+def _joined(parts: Sequence[Expression]) -> Expression:
+    return parts[0] if len(parts) == 1 else loops.join(parts, -1)
+
+
 def _sliced(x: Expression, part: Slice) -> Expression:
     """Return a part of the columns of what a step computes as what computes the part alone."""
     whole = part.starts[:-1] == (0,) * (x.rank - 1) and part.shape[:-1] == x.shape[:-1]
@@ -223,5 +288,7 @@ def _sliced(x: Expression, part: Slice) -> Expression:
             return replace(x, shape=part.shape, operands=operands)
         case Contract():
             return replace(x, shape=part.shape, b=loops.narrow(x.b, -1, start, size))
+        case Join() if x.axis == x.rank - 1:
+            return _of_join(x, start, size)
         case _:
             raise NotLowered("no kernel computes a part of a state")

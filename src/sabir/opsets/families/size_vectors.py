@@ -24,10 +24,9 @@ _OPERATIONS: dict[str, Callable[[int, int], int]] = {
 def sizes_of(g: ShapedBuilder, x: Value, first: int = 2) -> Sizes:
     """Return the sizes of the axes of a tensor from `first` on, by default the spatial ones."""
     shape = g.shape(x)
-    known = tuple(d for d in shape or () if isinstance(d, int))
-    if shape is not None and len(known) == len(shape):
-        return known[first:]
-    return g.Shape(x, start=first)
+    sizes = () if shape is None else shape[first:]
+    known = tuple(d for d in sizes if isinstance(d, int))
+    return known if shape is not None and len(known) == len(sizes) else g.Shape(x, start=first)
 
 
 def combined(g: ShapedBuilder, op: str, a: Sizes, b: Sizes | int) -> Sizes:

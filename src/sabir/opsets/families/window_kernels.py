@@ -30,7 +30,7 @@ def convolved(
     window = Window.of(kernel_of(w.shape, kernel_shape), **attributes)
     if not loops.equal(x.shape[1], known(mul(w.shape[1], group))):
         raise NotLowered(f"whether {x.shape[1]} channels match weights of {w.shape[1]} is open")
-    y = channels_first(filtered(windows_of(x, window, 0), w, group, filters_of(w, group)))
+    y = channels_first(filtered(windows_of(x, window, 0, multiplied=True), w, group, filters_of(w, group)))
     if bias is None:
         return y
     return loops.apply("add", y, loops.reshape(bias, (w.shape[0], *(1,) * len(window.kernel))))
@@ -52,13 +52,22 @@ def filtered(
     `each` is M/group. `product` multiplies `[..., rows..., depth...]` by `[..., depth..., N]`.
     """
     taps = w.rank - 2
-    if group > 1 and w.shape[1] == 1 and each == 1:
+    if group > 1 and w.shape[1] == 1 and each == 1 and _are_few(w.shape[2:]):
         return loops.slide("sum", found, taps, loops.squeeze(w, [1]))
     if group > 1:
         return _in_groups(found, w, group, each, product)
     *rows, channel = range(found.rank - taps)
+    if isinstance(found, loops.Windows) and found.is_large:  # in the order in which images lie in memory
+        b = loops.permute(w, [*range(1, w.rank), 0])
+        return product(found, b, len(rows), 1 + taps)
     a = loops.permute(found, [*rows, *range(channel + 1, found.rank), channel])
     return _products(a, loops.permute(w, [*range(2, w.rank), 1, 0]), taps, len(rows), product)
+
+
+def _are_few(kernel: Sequence[Size]) -> bool:
+    """Whether windows have so few elements that a kernel combines them one by one."""
+    sizes = [k for k in kernel if isinstance(k, int)]
+    return len(sizes) == len(kernel) and math.prod(sizes) <= _MOST_TAPS
 
 
 def _in_groups(found: Expression, w: Expression, group: int, each: Size, product: Product) -> Expression:
@@ -94,13 +103,15 @@ def channels_first(x: Expression) -> Expression:
     return loops.permute(x, [0, x.rank - 1, *range(1, x.rank - 1)])
 
 
-def windows_of(x: Expression, window: Window, number: float | Expression) -> Expression:
+def windows_of(
+    x: Expression, window: Window, number: float | Expression, *, multiplied: bool = False
+) -> Expression:
     """Return the windows of `x` (N, C, ...) as (N, windows..., C, taps...); the padding is a number.
 
-    It may be one that a run computes.
+    It may be one that a run computes. Windows that are `multiplied` by matrices may be of any size.
     """
-    kernel = [k for k in window.kernel if isinstance(k, int)]
-    if len(kernel) < len(window.kernel) or math.prod(kernel) > _MOST_TAPS:
+    kernel = [known(k) for k in window.kernel]
+    if not multiplied and not _are_few(kernel):
         raise NotLowered("the windows are larger than kernels combine, or of unknown size")
     counts = [known(n) for n in window.outputs(x.shape[2:])]
     before, after = padding_of(window, x.shape[2:], counts)

@@ -70,8 +70,12 @@ def _taken(data: Array, indices: Array, axis: int) -> Array:
 
 @v13.gradient
 def gradient(g: Gradient, data: Value, indices: Value, /, *, axis: int) -> tuple[Value, None]:
-    """Of rows: the axis is in front while they are added up."""
+    """Of rows: the axis is in front while they are added up. A slice that is known is surrounded by zeros."""
     axis = axis if axis == 0 else axis_in(axis, g.rank(data))
+    around = _around(g, data, indices, axis)
+    if around is not None:
+        part = g.dy if g.rank(indices) else g.Unsqueeze(g.dy, [axis])
+        return g.Pad(part, around, None, [axis]), None
     if axis == 0:
         return g.ScatterND(g.zeros(data), as_tuples(g, indices), g.dy, reduction="add"), None
     rank, places = g.rank(data), g.rank(indices)
@@ -82,6 +86,19 @@ def gradient(g: Gradient, data: Value, indices: Value, /, *, axis: int) -> tuple
     rows = zeros_of(g, g.Gather(g.sizes(data), order), data)
     d = g.ScatterND(rows, as_tuples(g, indices), dy, reduction="add")
     return g.Transpose(d, perm=[order.index(i) for i in range(rank)]), None
+
+
+def _around(g: Gradient, data: Value, indices: Value, axis: int) -> list[int] | None:
+    """Return how many slices are before and after the only one that is taken, where both are known."""
+    shape, kind = g.shape(data), indices.type
+    size = None if shape is None else shape[axis]
+    if not isinstance(size, int) or not isinstance(kind, TensorType) or kind.shape not in {(), (1,)}:
+        return None
+    index = kind.known[0] if kind.known else None
+    if not isinstance(index, int):
+        return None
+    before = index + size if index < 0 else index
+    return [before, size - 1 - before] if 0 <= before < size else None
 
 
 @gather.examples

@@ -203,15 +203,16 @@ def lower(
     states, sources = parts(inputs, num_scan_inputs)
     axes = each("scan_input_axes", lists, len(sources))
     backward = each("scan_input_directions", lists, len(sources))
+    turned = all(backward)  # then all steps run from the last one, and nothing is reordered
     slices = [
-        scan_kernels.ordered(scan_kernels.moved(x, axis_in(a, x.rank), 0), backwards=back != 0)
+        scan_kernels.ordered(scan_kernels.moved(x, axis_in(a, x.rank), 0), backwards=back != 0 and not turned)
         for x, a, back in zip(sources, axes, backward, strict=True)
     ]
-    found = scan_kernels.scanned(body, states, slices)
+    found = scan_kernels.scanned(body, states, slices, backwards=turned)
     outer = each("scan_output_axes", lists, len(found.stacks))
     reverse = each("scan_output_directions", lists, len(found.stacks))
     stacks = (
-        scan_kernels.moved(scan_kernels.ordered(x, backwards=back != 0), 0, axis_in(a, x.rank))
+        scan_kernels.moved(scan_kernels.ordered(x, backwards=(back != 0) != turned), 0, axis_in(a, x.rank))
         for x, a, back in zip(found.stacks, outer, reverse, strict=True)
     )
     return (*found.final, *stacks)
