@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from sabir import loops
 from sabir.ir import product
 from sabir.loops import INTEGERS, Expression, NotLowered
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sabir.loops import Size, Sizes
+    from sabir.opsets.typing import Array
 
 SLOPE = -0.75  # of the cubic kernel
 NOISE = 1e-6  # the rounding error of sums of weights: 4.9999999999 is 5 before truncation
@@ -26,14 +29,20 @@ _MOST = 1 << 31
 
 
 class Pixels(NamedTuple):
-    """The pixels [taps, samples] along one axis of images, negative for those outside, and their weights."""
+    """The pixels [taps, samples] along one axis of images, in double, which are inside, and their weights."""
 
     places: Expression
+    inside: Expression
     weights: Expression
 
 
-def around(at: Expression, size: Size, padding: str, mode: str, *, aligned: bool) -> Pixels:
-    """Return the pixels around coordinates (samples) from -1 to 1 along an axis, in double."""
+def around(
+    at: Expression, size: Size, taps: Array, padding: str, mode: str, *, aligned: bool
+) -> Pixels:
+    """Return the pixels around coordinates (samples) from -1 to 1 along an axis.
+
+    `taps` has the distance of each from the pixel before the coordinate.
+    """
     length = loops.sized("double", size)
     last = loops.apply("sub", length, 1)
     at = loops.apply("add", at, 1)
@@ -47,10 +56,8 @@ def around(at: Expression, size: Size, padding: str, mode: str, *, aligned: bool
         at = _mirrored(at, low, high)
     at = loops.where(loops.apply("isnan", at), -FAR, at)
     at = loops.apply("min", loops.apply("max", at, -FAR), loops.apply("add", length, FAR))
-    first, end = REACHES[mode]
-    shape = (end - first, *at.shape)
-    tap = loops.cast(loops.apply("add", loops.count((end - first, 1), 0), first), "double")
-    pixels = loops.apply("add", loops.expand(loops.apply("floor", at), shape), tap)
+    tap = loops.tensor(taps.astype(np.float64).reshape(-1, 1))
+    pixels = loops.apply("add", loops.apply("floor", at), tap)
     distance = loops.apply("abs", loops.apply("sub", pixels, at))
     weights = distance if mode == "nearest" else kernel(mode, distance, SLOPE)
     if padding == "border":
@@ -58,7 +65,7 @@ def around(at: Expression, size: Size, padding: str, mode: str, *, aligned: bool
     elif padding == "reflection":
         pixels = _mirrored(pixels, low, high)
     inside = loops.apply("and", loops.apply("ge", pixels, 0), loops.apply("le", pixels, last))
-    return Pixels(loops.cast(loops.where(inside, pixels, -1), "int64"), weights)
+    return Pixels(pixels, inside, weights)
 
 
 def _mirrored(at: Expression, low: float, high: Expression) -> Expression:
@@ -95,19 +102,12 @@ def _weighted(flat: Expression, axis: int, places: Expression, weights: Expressi
 
 def _combined(found: Sequence[Pixels], sizes: Sizes) -> tuple[Expression, Expression]:
     """Return the pixels around each sample by their numbers in an image, negative outside, and weights."""
-    samples, rank = found[0].places.shape[-1], len(found)
-    number: Expression = loops.number("int64", 0)
-    weight: Expression = loops.number("double", 1)
-    inside: Expression = loops.number("bool", 1)
-    for i, (along, size) in enumerate(zip(found, sizes, strict=True)):
-        shape = (*(along.places.shape[0] if d == i else 1 for d in range(rank)), samples)
-        place = loops.reshape(along.places, shape)
-        inside = loops.apply("and", inside, loops.apply("ge", place, 0))
-        number = loops.apply("add", loops.apply("mul", number, loops.sized("int64", size)), place)
-        weight = loops.apply("mul", weight, loops.reshape(along.weights, shape))
-    number = loops.where(inside, number, -1)
-    count = product(number.shape[:-1]) or 0
-    return loops.reshape(number, (count, samples)), loops.reshape(weight, (count, samples))
+    number, inside, weight = found[0]
+    for along, size in zip(found[1:], sizes[1:], strict=True):
+        inside = loops.apply("and", inside, along.inside)
+        number = loops.apply("add", loops.apply("mul", number, loops.sized("double", size)), along.places)
+        weight = loops.apply("mul", weight, along.weights)
+    return loops.cast(loops.where(inside, number, -1), "int64"), weight
 
 
 def _numbered(places: Expression, x: Expression, shape: Sizes) -> Expression:
@@ -151,10 +151,12 @@ def grid_sampled(x: Expression, grid: Expression, padding: str, mode: str, *, al
     samples = product(shape)
     if samples is None:
         raise NotLowered("the number of samples is too large")
+    first, end = REACHES[mode]
+    taps = np.indices((end - first,) * rank).reshape(rank, -1) + first
     found: list[Pixels] = []
     for i, size in enumerate(x.shape[2:]):
         at = loops.reshape(loops.narrow(grid, -1, rank - 1 - i, 1), (samples,))
-        found.append(around(loops.cast(at, "double"), size, padding, mode, aligned=aligned))
+        found.append(around(loops.cast(at, "double"), size, taps[i], padding, mode, aligned=aligned))
     if mode == "nearest":
         return sampled(x, found, shape, mode)
     loops.check_computed(x.element)
