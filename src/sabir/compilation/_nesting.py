@@ -285,9 +285,16 @@ def _inner(nesting: Nesting) -> int:
         max((a for a in range(count) if nesting.reduced[a] == folded), default=-1) for folded in (True, False)
     ]
     along, beside = candidates
-    if beside < 0 or _advances(nesting, along) >= _advances(nesting, beside):
+    if beside < 0:
         return along
-    return beside
+    return max(
+        along, beside, key=lambda axis: (_advances(nesting, axis), -_jumps(nesting, axis), axis == along)
+    )
+
+
+def _jumps(nesting: Nesting, axis: int) -> int:
+    """Return how many places have gaps between neighbours along an axis."""
+    return sum(p.strides[axis] not in {0, 1} for p in nesting.places)
 
 
 def _advances(nesting: Nesting, axis: int) -> int:

@@ -103,6 +103,13 @@ def integers_of(operand: Expression | None, name: str) -> tuple[int, ...]:
     return found
 
 
+def floats_of(operand: Expression | None) -> list[float] | None:
+    """Return the contents of a tensor of floats, where they are known."""
+    known = operand.known if isinstance(operand, Stored) else None
+    found = [s for s in known or () if isinstance(s, float)]
+    return found if known is not None and len(found) == len(known) else None
+
+
 def known_number(operand: Expression) -> float | None:
     """Return the only element of an operand, where it is a number that is known before a run."""
     if isinstance(operand, Stored) and operand.known is not None and len(operand.known) == 1:

@@ -37,7 +37,7 @@ def aligned(
     item = loops.reshape(loops.cast(items, "int64"), (count, 1, 1))
     valid = loops.apply("ge", item, 0), loops.apply("lt", item, loops.sized("int64", x.shape[0]))
     numbers = loops.cast(images.numbers(found, item), "int64")
-    past = loops.sized("int64", images.count + 1)  # an error of the run
+    past = loops.sized("int64", images.pixels + 1)  # an error of the run
     numbers = loops.where(loops.apply("and", *valid), numbers, past)
     shape = (taps * taps, count, *bins)
     y = images.read(loops.reshape(numbers, shape), loops.reshape(found.weights, shape), op)

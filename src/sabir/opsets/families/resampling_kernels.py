@@ -12,7 +12,7 @@ import numpy as np
 
 from sabir import loops
 from sabir.elements import element
-from sabir.loops import INTEGERS, Expression, NotLowered, Stored
+from sabir.loops import INTEGERS, Expression, NotLowered
 from sabir.opsets.families import kernels, resampling_lines
 from sabir.opsets.families.resampling import (
     CROP,
@@ -83,13 +83,6 @@ def by_sizes(
     return _resampled(x, found, lengths, how)
 
 
-def numbers_of(x: Expression | None) -> list[float] | None:
-    """Return the contents of a tensor of floats, where they are known."""
-    known = x.known if isinstance(x, Stored) else None
-    found = [s for s in known or () if isinstance(s, float)]
-    return found if known is not None and len(found) == len(known) else None
-
-
 def _counted(size: Size) -> int:
     """Return a size, 1 for one that is known at run time only."""
     return size if isinstance(size, int) else 1
@@ -149,8 +142,9 @@ def _nearest(x: Expression, along: _Along, how: Interpolation) -> Expression:
 def _interpolated(x: Expression, along: _Along, how: Interpolation) -> Expression:
     if along.known is not None:
         indices, weights = tap_table(along.known, how)
-        tables = (indices.astype(np.int32), np.asarray(weights, element(x.element).dtype))
-        return weighted(x, along.axis, *(loops.tensor(np.ascontiguousarray(t.T)) for t in tables))
+        places = loops.tensor(np.ascontiguousarray(indices.T, np.int32))
+        factors = np.asarray(weights, element(x.element).dtype)
+        return weighted(x, along.axis, places, loops.tensor(np.ascontiguousarray(factors.T)))
     if along.line is None:
         return x
     size = x.shape[along.axis]

@@ -79,7 +79,7 @@ class Images(NamedTuple):
     """The pixels of images (N, C, ...) as rows of channels or as columns; the last one has zeros."""
 
     flat: Expression
-    count: Size  # of the pixels of all images
+    pixels: Size  # of all images
     each: Size  # of one image
     axis: int
 
@@ -100,8 +100,8 @@ class Images(NamedTuple):
         number = found.places
         if image is not None:
             number = loops.apply("add", number, loops.apply("mul", image, loops.sized("int64", self.each)))
-        number = loops.where(found.inside, number, loops.sized("int64", self.count))
-        small = isinstance(self.count, int) and self.count < _LARGEST
+        number = loops.where(found.inside, number, loops.sized("int64", self.pixels))
+        small = isinstance(self.pixels, int) and self.pixels < _LARGEST
         return loops.cast(number, "int32") if small else number
 
     def read(self, numbers: Expression, weights: Expression | None, op: str = "sum") -> Expression:
