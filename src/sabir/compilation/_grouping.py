@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.compilation._groups import Group, GroupKind
+from sabir.compilation._groups import Group, GroupKind, in_order
 from sabir.compilation._inlining import is_inline, read_by
 from sabir.compilation._scores import add_scores, scores_of
 from sabir.compilation._stages import add_recurrence
@@ -394,19 +394,4 @@ class Grouping:
 
     def ordered(self) -> list[Group]:
         """Return the groups in an order in which each runs after those that it needs."""
-        done, found = 0, list[Group]()
-        waiting = [g for g in self.groups if g.kind != "gone"]
-        for group in self.groups:
-            done |= (group.kind == "gone") << group.number
-        while waiting:
-            later: list[Group] = []
-            for group in waiting:
-                if group.after & ~done:
-                    later.append(group)
-                else:
-                    found.append(group)
-                    done |= 1 << group.number
-            if len(later) == len(waiting):
-                raise AssertionError("the groups wait for each other")
-            waiting = later
-        return found
+        return in_order(self.groups)

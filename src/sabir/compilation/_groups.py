@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Literal
 from sabir.loops import Expression
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sabir.compilation._lowering import Evaluated
     from sabir.loops import Sizes, StepBody
 
@@ -41,3 +43,23 @@ class Group:
     def narrow(self) -> Sizes:
         """Return the space with the reduced axes at size 1."""
         return tuple(1 if i in (self.reduced or ()) else d for i, d in enumerate(self.space))
+
+
+def in_order(groups: Sequence[Group]) -> list[Group]:
+    """Return groups in an order in which each runs after those that it needs."""
+    done, found = 0, list[Group]()
+    waiting = [g for g in groups if g.kind != "gone"]
+    for group in groups:
+        done |= (group.kind == "gone") << group.number
+    while waiting:
+        later: list[Group] = []
+        for group in waiting:
+            if group.after & ~done:
+                later.append(group)
+            else:
+                found.append(group)
+                done |= 1 << group.number
+        if len(later) == len(waiting):
+            raise AssertionError("the groups wait for each other")
+        waiting = later
+    return found
