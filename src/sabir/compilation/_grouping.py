@@ -81,6 +81,7 @@ class Grouping:
         self._filled: dict[int, tuple[Group, ...]] = {}  # by slot: what an evaluated call computes
         self.outputs: dict[int, Expression] = {}
         self.operands: dict[Expression, tuple[Expression, Expression]] = {}  # of products, as they are read
+        self.takers: dict[Expression, Group] = {}  # by tensor: the last group that takes of it
         self.more: dict[Expression, dict[Expression, Expression]] = {}  # their parameters, as they are read
 
     def run(self, outputs: Sequence[int]) -> None:
@@ -243,6 +244,8 @@ class Grouping:
         direct, memory = self._operands(x)
         needed = [g for o in memory for g in self.need(o)]
         candidates = sorted({self.of[o].number for o in direct if o in self.of}, reverse=True)
+        if isinstance(x, Take):
+            candidates = [g.number for g in self._readers(x)]
         for number in candidates:
             group = self.groups[number]
             others = [o for o in direct if self.of.get(o) is not group and o in self.of]
@@ -261,6 +264,11 @@ class Grouping:
             group.reduced = x.axes
         self.depend(group, needed)
         self._wrote(x, group)
+
+    def _readers(self, x: Take) -> Iterable[Group]:
+        """Return the group that took of the same tensor last, unless it computes the places of this one."""
+        group = self.takers.get(self.operands[x][0])
+        return () if group is None or self.of.get(x.indices) is group else (group,)
 
     def _operands(self, x: Expression) -> tuple[list[Expression], list[Expression]]:
         """Return the operands that a kernel may compute itself, and those that it reads from memory."""
@@ -291,10 +299,12 @@ class Grouping:
 
     def _joins(self, x: Expression, group: Group, direct: Sequence[Expression]) -> bool:
         """Return whether an expression fits the loops of a group."""
-        if group.kind in {"single", "recurrence", "trees", "evaluate", "gone"} or isinstance(x, Take):
+        if group.kind in {"single", "recurrence", "trees", "evaluate", "gone"}:
             return False
         if len(group.members) >= _MOST_MEMBERS:
             return False
+        if isinstance(x, Take):
+            return group.kind == "nest" and group.reduced is None and group.space == x.shape
         inside = [o for o in direct if self.of.get(o) is group]
         if isinstance(x, Reduce):
             fits = group.kind == "nest" and x.operand.shape == group.space
@@ -327,6 +337,8 @@ class Grouping:
         return group
 
     def _wrote(self, x: Expression, group: Group) -> None:
+        if isinstance(x, Take):
+            self.takers[self.operands[x][0]] = group
         if isinstance(x, Copy):
             self.stored[x] = None
             if x.into is not None:

@@ -46,7 +46,7 @@ class Group:
 
 
 def in_order(groups: Sequence[Group]) -> list[Group]:
-    """Return the groups in an order in which each runs after those that it needs."""
+    """Return groups in an order in which each runs after those that it needs."""
     done, found = 0, list[Group]()
     waiting = [g for g in groups if g.kind != "gone"]
     for group in groups:

@@ -296,9 +296,16 @@ def _inner(nesting: Nesting) -> int:
         max((a for a in range(count) if nesting.reduced[a] == folded), default=-1) for folded in (True, False)
     ]
     along, beside = candidates
-    if beside < 0 or _advances(nesting, along) >= _advances(nesting, beside):
+    if beside < 0:
         return along
-    return beside
+    return max(
+        along, beside, key=lambda axis: (_advances(nesting, axis), -_jumps(nesting, axis), axis == along)
+    )
+
+
+def _jumps(nesting: Nesting, axis: int) -> int:
+    """Return how many places have gaps between neighbours along an axis."""
+    return sum(p.strides[axis] not in {0, 1} for p in nesting.places)
 
 
 def is_short(nesting: Nesting) -> bool:
@@ -327,12 +334,21 @@ def _extent(size: Size) -> float:
 def _advances(nesting: Nesting, axis: int) -> int:
     """Return how many places lie side by side along an axis; stores count more.
 
-    Those that are one number for a whole fold do not count: so a row is summed alike in every batch.
+    Those that are one number for a whole fold do not count: so a row is summed alike in every batch. Nor do
+    indices, along which no other places lie side by side.
     """
     stored = {number for number, _ in nesting.stores}
+    taken = {s.access for s in nesting.steps if isinstance(s, TakeStep)}  # along folds too
+    places = {s.place for s in nesting.steps if isinstance(s, TakeStep)}
+    indices = {s.access for n, s in enumerate(nesting.steps) if n in places and isinstance(s, Load)}
     folds = any(nesting.reduced)
     return sum(
         (2 if number in stored else 1) * (p.strides[axis] == 1)
         for number, p in enumerate(nesting.places)
-        if not folds or any(s != 0 and r for s, r in zip(p.strides, nesting.reduced, strict=True))
+        if number not in indices
+        and (
+            not folds
+            or number in taken
+            or any(s != 0 and r for s, r in zip(p.strides, nesting.reduced, strict=True))
+        )
     )

@@ -15,7 +15,17 @@ from sabir.compilation._patterns import Guard, number_of
 from sabir.conversion import convert_in_place
 from sabir.evaluation import CallBinder
 from sabir.inference import Inference
-from sabir.ir import Expr, TensorType, choose_extremes, dim_max, dim_min, drop_constants, symbol
+from sabir.inlining import InlineOperators
+from sabir.ir import (
+    Expr,
+    TensorType,
+    canonical_domain,
+    choose_extremes,
+    dim_max,
+    dim_min,
+    drop_constants,
+    symbol,
+)
 from sabir.rewrite import InlineFunctions, run_passes
 from sabir.scheduling import OperatorCall, make_plan, schedule
 from sabir.schema import as_results
@@ -61,7 +71,9 @@ def prepare(
         convert_in_place(body, opsets, registry)
 
     inline = [InlineFunctions(registry, convert=convert)] if copy.functions else []
-    run_passes(copy, [*inline, Simplify(registry=registry)])
+    run_passes(copy, inline)
+    written = InlineOperators(registry, _without_kernels(copy, registry))
+    run_passes(copy, [*([written] if written.named else []), Simplify(registry=registry)])
     graph = copy.graph
     _apply_pattern(graph, pattern)
     typing = _Typing(copy, registry, sizes)
@@ -79,6 +91,18 @@ def prepare(
         drop_constants(each)  # the program has them, and a copy lives until the cycle collector runs
     return Prepared(program, plan, by_slot, folded(program, plan), inputs, tuple(typing.guards),
                     frozenset(typing.unknown))  # fmt: skip
+
+
+def _without_kernels(model: Model, registry: Registry) -> frozenset[str]:
+    """Return the operators of a model that are lowered by their bodies alone."""
+    found: set[str] = set()
+    for node in (node for graph in model.graphs() for node in graph):
+        version = registry.find_version(node.domain, node.op, model.opset(canonical_domain(node.domain)))
+        if version is None or version.find("lower") is not None or version.why_absent("lower"):
+            continue
+        if version.find("body") is not None:
+            found.add(node.op)
+    return frozenset(found)
 
 
 def _apply_pattern(graph: Graph, pattern: Pattern) -> None:

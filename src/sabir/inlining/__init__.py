@@ -1,5 +1,6 @@
 """Calls replaced by what they mean."""
 
 from sabir.inlining._engine import inline
+from sabir.inlining._operators import InlineOperators
 
-__all__ = ["inline"]
+__all__ = ["InlineOperators", "inline"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from sabir import loops
 from sabir.ir import product
 from sabir.loops import Expression, NotLowered, Stored
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from sabir.ir import Item
     from sabir.loops import Size
     from sabir.opsets.typing import BehaviourFunction
+
+_EXACT_BITS = 53  # of a double; the limits of larger integers are not exact
 
 
 def elementwise(op: str) -> BehaviourFunction:
@@ -72,6 +76,17 @@ def swish(x: Expression, alpha: float) -> Expression:
     return loops.apply("mul", x, loops.apply("sigmoid", loops.apply("mul", x, alpha)))
 
 
+def rounded_to(x: Expression, kind: str) -> Expression:
+    """Return doubles as the nearest integers of an element type, ties to even, clipped to its range."""
+    limits = np.iinfo(kind)
+    whole = loops.apply("round", x)
+    if limits.bits <= _EXACT_BITS:
+        return loops.cast(limited(whole, limits.min, limits.max), kind)
+    top = float(limits.max)  # one more than the largest integer
+    below = loops.cast(limited(whole, limits.min, float(np.nextafter(top, 0))), kind)
+    return loops.where(loops.apply("ge", whole, top), loops.number(kind, limits.max), below)
+
+
 def sizes_of(operand: Expression | None, name: str) -> tuple[Size, ...]:
     """Return the contents of an operand as sizes; raises NotLowered where a run computes them."""
     known = loops.known_sizes(operand)
@@ -86,6 +101,13 @@ def integers_of(operand: Expression | None, name: str) -> tuple[int, ...]:
     if operand is None or len(found) < len(sizes_of(operand, name)):
         raise NotLowered(f"{name} depends on the shapes of a run")
     return found
+
+
+def floats_of(operand: Expression | None) -> list[float] | None:
+    """Return the contents of a tensor of floats, where they are known."""
+    known = operand.known if isinstance(operand, Stored) else None
+    found = [s for s in known or () if isinstance(s, float)]
+    return found if known is not None and len(found) == len(known) else None
 
 
 def known_number(operand: Expression) -> float | None:

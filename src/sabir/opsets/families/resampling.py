@@ -86,7 +86,7 @@ def resample(x: Array, axes: Sequence[ResampledAxis], interpolation: Interpolati
     y = np.empty([axis.length for axis in axes], x.dtype)
     if not y.size:
         return y
-    tables = {i: _table(axes[i], interpolation) for i in changed}
+    tables = {i: tap_table(axes[i], interpolation) for i in changed}
     for source, target, part in _blocks(axes, tables):
         y[target] = _resampled(x[source], part, x.dtype)
     for i in changed if crops else ():
@@ -103,12 +103,13 @@ class TapTable(NamedTuple):
     weights: Array | None
 
 
-def _table(axis: ResampledAxis, interpolation: Interpolation) -> TapTable:
+def tap_table(axis: ResampledAxis, interpolation: Interpolation) -> TapTable:
+    """Return what each new index of an axis reads; beyond the ends, these continue."""
     if interpolation.mode == "nearest":
         indices, weights = _nearest(axis, interpolation), None
     else:
         indices, weights = taps(axis, interpolation)
-    return TapTable(np.clip(indices, 0, axis.size - 1, out=indices), weights)  # the ends continue outside
+    return TapTable(np.clip(indices, 0, axis.size - 1, out=indices), weights)
 
 
 def _blocks(
@@ -252,10 +253,9 @@ def taps(axis: ResampledAxis, interpolation: Interpolation) -> tuple[Array, Arra
 
     An antialiasing filter is the same kernel, stretched by the factor by which the axis shrinks.
     """
-    radius, _ = _KERNELS[interpolation.mode]
     at = coordinates(axis, interpolation.coordinates)[:, None]
     stretch = float(max(Fraction(1), 1 / axis.scale)) if interpolation.antialias else 1.0
-    reach = math.ceil(radius * stretch)
+    reach = math.ceil(RADII[interpolation.mode] * stretch)
     check_elements(axis.length * 2 * reach, axis.size, what="the filter", width=_TAP)
     indices: Array = (np.floor(at) + np.arange(1 - reach, reach + 1, dtype=np.float64)).astype(np.int64)
     weights = kernel(interpolation.mode, np.abs(indices - at) / stretch, interpolation.cubic)
@@ -269,7 +269,7 @@ def taps(axis: ResampledAxis, interpolation: Interpolation) -> tuple[Array, Arra
 
 def kernel(mode: str, distance: Array, a: float) -> Array:
     """Return the weights at some distances; `a` is the slope of the cubic kernel at 1."""
-    return _KERNELS[mode][1](distance, a)
+    return _KERNELS[mode](distance, a)
 
 
 def _hat(distance: Array, _: float) -> Array:
@@ -283,7 +283,8 @@ def _cubic(distance: Array, a: float) -> Array:
     return np.where(distance <= 1, near, np.where(distance < 2, far, 0.0))  # ruff: ignore[magic-value-comparison]  its radius
 
 
-_KERNELS: dict[str, tuple[int, Callable[[Array, float], Array]]] = {"linear": (1, _hat), "cubic": (2, _cubic)}
+_KERNELS: dict[str, Callable[[Array, float], Array]] = {"linear": _hat, "cubic": _cubic}
+RADII = {"linear": 1, "cubic": 2}  # of the kernels
 
 
 def _floating(x: Array) -> Array:

@@ -1,135 +1,162 @@
-"""Resampling as tensor expressions: the old indices of each new one are computed from its number."""
+"""Resampling as tensor expressions: each new index reads some old ones along its axis, times weights.
+
+Where the sizes of an axis are known before a run, these are tables, those of the evaluation.
+"""
 
 from __future__ import annotations
 
 import math
-from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from sabir import loops
-from sabir.loops import FLOATS, Expression, NotLowered, Stored
-from sabir.opsets.families.resampling import COORDINATES, CROP, OUTWARD, Interpolation, ResampledAxis
-from sabir.opsets.families.resizing import scaled_axes, sized_axes
+from sabir.elements import element
+from sabir.loops import INTEGERS, Expression, NotLowered
+from sabir.opsets.families import kernels, resampling_lines
+from sabir.opsets.families.resampling import (
+    CROP,
+    OUTWARD,
+    Interpolation,
+    ResampledAxis,
+    coordinates,
+    tap_table,
+)
+from sabir.opsets.families.resizing import STRETCH, scaled_axes, sized_axes
+from sabir.opsets.families.tap_kernels import weighted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from fractions import Fraction
 
     from sabir.loops import Size, Sizes
-    from sabir.opsets.families.resampling import Coordinates
+    from sabir.opsets.families.resampling_lines import Line
+    from sabir.opsets.typing import Array
 
-# whose coordinates depend on the scale alone
-_OF_SCALES = frozenset(["half_pixel", "asymmetric", "tf_half_pixel_for_nn"])
-_LARGEST = 1 << 31  # of the numbers from which indices are computed: their products are exact
+
+class _Along(NamedTuple):
+    """An axis that is resampled, with known sizes or with the coordinates of its new indices."""
+
+    axis: int
+    length: Size
+    known: ResampledAxis | None
+    line: Line | None
+    scale: Fraction | None
 
 
 def by_scales(
-    x: Expression, scales: Sequence[float], numbers: Sequence[int], lengths: Sizes, how: Interpolation
-) -> Expression:
+    x: Expression, scales: Sequence[float], numbers: Sequence[int], lengths: Sizes, how: Interpolation,
+    part: Array | None = None,
+) -> Expression:  # fmt: skip
     """Return `x` with some axes scaled; `lengths` is the shape of the result."""
     if len(scales) != len(numbers) or not all(0 < s < math.inf for s in scales):
         raise NotLowered("the scales are no positive numbers, one for each axis")
-    shape = [d for d in x.shape if isinstance(d, int)]
-    if len(shape) == x.rank:
-        return _resampled(x, scaled_axes(shape, numbers, np.array(scales), None), lengths, how)
-    if how.coordinates not in _OF_SCALES:
-        raise NotLowered("the coordinates depend on sizes that are known at run time only")
-    axes = [ResampledAxis(1, 1, Fraction(1))] * x.rank
-    for axis, scale in zip(numbers, scales, strict=True):
-        axes[axis] = ResampledAxis(1, 1, Fraction(scale))
-    return _resampled(x, axes, lengths, how)
+    known = scaled_axes([_counted(d) for d in x.shape], numbers, np.array(scales), part)
+    found: list[_Along] = []
+    for axis in numbers:
+        size, length, scale = x.shape[axis], lengths[axis], known[axis].scale
+        if isinstance(size, int):
+            found.append(_Along(axis, length, known[axis], None, scale))
+        elif scale != 1 or part is not None:
+            line = resampling_lines.of_scale(how.coordinates, scale, size, length)
+            found.append(_Along(axis, length, None, line, scale))
+    return _resampled(x, found, lengths, how)
 
 
 def by_sizes(
     x: Expression, sizes: Sequence[Size], numbers: Sequence[int], lengths: Sizes, how: Interpolation,
-    policy: str,
+    policy: str, part: Array | None = None,
 ) -> Expression:  # fmt: skip
     """Return `x` with some axes resized; `lengths` is the shape of the result."""
-    shape = [d for d in x.shape if isinstance(d, int)]
-    wanted = [n for n in sizes if isinstance(n, int) and n >= 0]
-    if len(shape) < x.rank or len(wanted) < len(numbers):
+    if policy != STRETCH and not all(isinstance(n, int) for n in (*x.shape, *sizes)):
         raise NotLowered("the scales are known at run time only")
-    return _resampled(x, sized_axes(shape, numbers, np.array(wanted), None, policy), lengths, how)
+    wanted = np.array([_counted(n) for n in sizes], np.int64)
+    known = sized_axes([_counted(d) for d in x.shape], numbers, wanted, part, policy)
+    found: list[_Along] = []
+    for axis, length in zip(numbers, sizes, strict=True):
+        size = x.shape[axis]
+        if isinstance(size, int) and isinstance(length, int):
+            found.append(_Along(axis, lengths[axis], known[axis], None, known[axis].scale))
+        elif size != length or part is not None:
+            line = resampling_lines.of_sizes(how.coordinates, size, length)
+            found.append(_Along(axis, length, None, line, None))
+    return _resampled(x, found, lengths, how)
 
 
-def scales_of(x: Expression | None) -> list[float] | None:
-    """Return the contents of a tensor of scales, where they are known."""
-    known = x.known if isinstance(x, Stored) else None
-    found = [s for s in known or () if isinstance(s, float)]
-    return found if known is not None and len(found) == len(known) else None
+def _counted(size: Size) -> int:
+    """Return a size, 1 for one that is known at run time only."""
+    return size if isinstance(size, int) else 1
 
 
-def _resampled(
-    x: Expression, axes: Sequence[ResampledAxis], lengths: Sizes, how: Interpolation
-) -> Expression:
-    _check(x, how)
+def _resampled(x: Expression, axes: Sequence[_Along], lengths: Sizes, how: Interpolation) -> Expression:
+    crops = how.coordinates == CROP
+    changed = [a for a in axes if a.known is None or not a.known.is_kept(crops=crops)]
+    if any(x.shape[a.axis] == 0 and a.length != 0 for a in changed):
+        raise NotLowered("an axis without elements has none to resample")
+    if 0 in lengths:
+        return kernels.filled(x.element, 0, lengths)
+    changed.sort(key=_order)
+    y = _working(x, how) if changed else x
+    for along in changed:
+        y = _nearest(y, along, how) if how.mode == "nearest" else _interpolated(y, along, how)
+    y = y if y.element == x.element else kernels.rounded_to(y, x.element)
+    for along in changed if crops else ():
+        y = _extrapolated(y, along, how)
+    return y
+
+
+def _order(along: _Along) -> tuple[float, int]:
+    """The axes that shrink most come first; the last of those that grow, as rows are moved side by side."""
+    scale = float(along.scale or 1)
+    return scale, -along.axis if scale > 1 else along.axis
+
+
+def _working(x: Expression, how: Interpolation) -> Expression:
+    """Return `x` in the type in which it is resampled."""
     loops.check_element(x.element)
-    changed = [i for i, axis in enumerate(axes) if axis.scale != 1 or axis.size != axis.length]
-    for i in sorted(changed, key=lambda i: axes[i].scale):
-        if x.shape[i] == 0:
-            raise NotLowered("an axis without elements has none to resample")
-        found = COORDINATES[how.coordinates](axes[i])
-        along = _nearest if how.mode == "nearest" else _linear
-        x = along(x, i, lengths[i], found, _rounding(how, axes[i]))
-    return x
+    if how.mode == "nearest":
+        return x
+    loops.check_computed(x.element)
+    if x.element == "bool":
+        raise NotLowered("flags cannot be interpolated")
+    return loops.cast(x, "double") if x.element in INTEGERS else x
 
 
-def _check(x: Expression, how: Interpolation) -> None:
-    """Raise NotLowered for what no kernel does yet."""
-    if how.mode not in {"nearest", "linear"}:
-        raise NotLowered(f"no kernel resamples by the mode {how.mode} yet")
-    if how.coordinates == CROP:
-        raise NotLowered("no kernel resamples a part of a tensor yet")
-    if how.antialias or (how.mode == "linear" and how.exclude_outside):
-        raise NotLowered("no kernel filters, or leaves out what is outside, yet")
-    if how.mode == "linear" and x.element not in FLOATS:
-        raise NotLowered(f"no kernel interpolates {x.element} yet")
+def _rounding(how: Interpolation, along: _Along) -> str:
+    if how.nearest != OUTWARD:
+        return how.nearest
+    return "ceil" if along.scale is not None and along.scale < 1 else "floor"
 
 
-def _rounding(how: Interpolation, axis: ResampledAxis) -> str:
-    return how.nearest if how.nearest != OUTWARD else "ceil" if axis.scale < 1 else "floor"
+def _nearest(x: Expression, along: _Along, how: Interpolation) -> Expression:
+    if along.known is not None:
+        indices = loops.tensor(tap_table(along.known, how).indices.astype(np.int32))
+    elif along.line is not None:
+        found = resampling_lines.nearest(along.line, along.length, _rounding(how, along))
+        indices = resampling_lines.clipped(found, x.shape[along.axis])
+    else:
+        return x
+    return loops.take(x, indices, along.axis)
 
 
-def _numerators(found: Coordinates, length: Size, factor: int) -> tuple[Expression, int, int]:
-    """Return the coordinates of the new indices as whole numbers, plus so many, over a denominator.
-
-    None is negative: their quotients are rounded down. A `factor` makes the denominator a multiple of it.
-    """
-    whole = math.lcm(found.step.denominator, found.first.denominator) * factor
-    more = max(0, -math.floor(found.first)) + 1
-    step, first = int(found.step * whole), int((found.first + more) * whole)
-    if max(step, first, whole) > _LARGEST:
-        raise NotLowered("the scale is no simple fraction")
-    number = loops.apply("mul", loops.count((length,), 0), step)
-    return loops.apply("add", number, first), more, whole
+def _interpolated(x: Expression, along: _Along, how: Interpolation) -> Expression:
+    if along.known is not None:
+        indices, weights = tap_table(along.known, how)
+        places = loops.tensor(np.ascontiguousarray(indices.T, np.int32))
+        factors = np.asarray(weights, element(x.element).dtype)
+        return weighted(x, along.axis, places, loops.tensor(np.ascontiguousarray(factors.T)))
+    if along.line is None:
+        return x
+    size = x.shape[along.axis]
+    return weighted(x, along.axis, *resampling_lines.taps(along.line, along.length, size, how, along.scale))
 
 
-def _clipped(index: Expression, size: Size) -> Expression:
-    return loops.apply("max", loops.apply("min", index, loops.sized("int64", size - 1)), 0)
-
-
-def _nearest(x: Expression, axis: int, length: Size, found: Coordinates, rounding: str) -> Expression:
-    number, more, whole = _numerators(found, length, 2)
-    added = {"floor": 0, "ceil": whole - 1, "round_prefer_ceil": whole // 2}
-    number = loops.apply("add", number, added.get(rounding, whole // 2 - 1))
-    index = loops.apply("sub", loops.apply("div", number, whole), more)
-    return loops.take(x, _clipped(index, x.shape[axis]), axis)
-
-
-def _linear(x: Expression, axis: int, length: Size, found: Coordinates, _: str) -> Expression:
-    number, more, whole = _numerators(found, length, 1)
-    below = loops.apply("div", number, whole)
-    rest = loops.apply("sub", number, loops.apply("mul", below, whole))
-    part = loops.apply("div", loops.cast(rest, "double"), whole)
-    index = loops.apply("sub", below, more)
-    size, tail = x.shape[axis], (1,) * (x.rank - axis - 1)
-    total: Expression | None = None
-    for place, weight in (
-        (index, loops.apply("sub", 1, part)),
-        (loops.apply("add", index, 1), part),
-    ):
-        factor = loops.reshape(loops.cast(weight, x.element), (length, *tail))
-        term = loops.apply("mul", loops.take(x, _clipped(place, size), axis), factor)
-        total = term if total is None else loops.apply("add", total, term)
-    return total or x
+def _extrapolated(x: Expression, along: _Along, how: Interpolation) -> Expression:
+    """Return `x` with another number where the coordinates are outside of the tensor."""
+    if along.known is None:
+        return x
+    at = coordinates(along.known, CROP)
+    outside = (at < 0) | (at > along.known.size - 1)
+    flags = loops.reshape(loops.tensor(outside), (along.length, *(1,) * (x.rank - along.axis - 1)))
+    number = np.array(how.extrapolation).astype(element(x.element).dtype).item()
+    return loops.where(flags, loops.number(x.element, number), x)

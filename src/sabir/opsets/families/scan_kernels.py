@@ -19,6 +19,7 @@ from sabir.loops import (
     Map,
     NotLowered,
     Recurred,
+    Reduce,
     Reshape,
     Slice,
     State,
@@ -54,18 +55,25 @@ def scanned(
     before = [State(x.element, x.shape) for x in initial]
     items = [Bound(x.element, x.shape[1:], number) for number, x in enumerate(slices)]
     results = body(*before, *items)
-    lifting = _Lifting(body, count, backwards=backwards)
-    for x, start in zip(before, initial, strict=True):
-        lifting.begin(x, start)
+    kept = {n for n, x in enumerate(before) if results[n] is x}
+    if kept:  # they are what the graph around has
+        results = body(*(initial[n] if n in kept else x for n, x in enumerate(before)), *items)
+    lifting = _Lifting(body, count, [initial[n] for n in kept], backwards=backwards)
+    changed = [n for n in range(len(initial)) if n not in kept]
+    for n in changed:
+        lifting.begin(before[n], initial[n])
     for item, x in zip(items, slices, strict=True):
         lifting.known[item] = loops.reshape(x, lifting.shape_of(item.shape))
     stacks = results[len(initial) :]
     outputs = {x: lifting.columns(x) for x in stacks if lifting.depends(x)}
-    found = lifting.results(results[: len(initial)], [part for parts in outputs.values() for part in parts])
+    found = lifting.results(
+        [results[n] for n in changed], [part for parts in outputs.values() for part in parts]
+    )
     left = iter(found.outputs)
     made = {x: _joined([next(left) for _ in parts]) for x, parts in outputs.items()}
+    final = dict(zip(changed, found.final, strict=True))
     return Scanned(
-        tuple(loops.reshape(x, s.shape) for x, s in zip(found.final, initial, strict=True)),
+        tuple(loops.reshape(final.get(n, x), x.shape) for n, x in enumerate(initial)),
         tuple(
             loops.reshape(made[x] if x in made else lifting.over_steps(x), (count, *x.shape)) for x in stacks
         ),
@@ -97,12 +105,15 @@ def _matrix(shape: Sizes) -> tuple[Size, Size]:
 class _Lifting:
     """Lifts the expressions of a step to all steps at once; `known` are those that were lifted."""
 
-    def __init__(self, body: LoweredSubgraph, count: Size, *, backwards: bool) -> None:
+    def __init__(
+        self, body: LoweredSubgraph, count: Size, around: Sequence[Expression], *, backwards: bool
+    ) -> None:
+        """Take the body, and what it reads of the graph around it besides what it captures."""
         self._backwards = backwards
         self.count, self.known = count, dict[Expression, Expression]()
         self._steps: Steps | None = None
         self._states: set[Expression] = set()
-        self._found = dict.fromkeys(body.captured, frozenset[type[Expression]]())
+        self._found = dict.fromkeys((*body.captured, *around), frozenset[type[Expression]]())
         self._bound: dict[Expression, Expression] = {}
         self._columns: dict[Expression, list[Expression]] = {}
 
@@ -210,6 +221,14 @@ class _Lifting:
                 )
             case Reshape() | Expand() if _matrix(x.shape) == _matrix(x.operand.shape):
                 return self._lifted(x.operand)
+            case Reshape() if not self.depends(x):
+                return loops.reshape(self._lifted(x.operand), self.shape_of(x.shape))
+            case Expand() if not self.depends(x):
+                return loops.expand(self._lifted(x.operand), self.shape_of(x.shape))
+            case Reduce() if not self.depends(x):
+                _matrix(x.operand.shape)
+                behind = [axis - x.rank for axis in x.axes if axis - x.rank >= -_MATRIX]
+                return loops.reduce(x.op, self._lifted(x.operand), behind, last=x.last)
             case _:
                 raise NotLowered(f"no kernel computes the {type(x).__name__.lower()} of a step")
 

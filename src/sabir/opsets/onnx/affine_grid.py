@@ -5,9 +5,12 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
 from sabir.elements import FLOAT, ElementType
 from sabir.ir import Builder, Dim, TensorType, Value
+from sabir.loops import Expression, NotLowered
+from sabir.opsets.families import kernels
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.axes import as_input
 from sabir.opsets.families.ranks import as_list, check_shape
@@ -111,6 +114,34 @@ def _coordinates(count: int, align_corners: int) -> Array:
     """Return the coordinates of the pixels of one axis; with aligned corners a single pixel is at -1."""
     index = np.arange(count, dtype=np.float64)
     return index * (2 / max(count - 1, 1)) - 1 if align_corners else (2 * index + 1) / max(count, 1) - 1
+
+
+@v20.lower
+def lower(theta: Expression, size: Expression, /, *, align_corners: int) -> Expression:
+    batch, _, *counts = kernels.sizes_of(size, "`size`")
+    rank = len(counts)
+    if not loops.same_shape(theta.shape, (batch, rank, rank + 1)):
+        raise NotLowered("whether `theta` has a map for each item of the batch is open")
+    grid = _column(theta, rank, rank)
+    for axis, count in enumerate(counts):
+        index = loops.cast(
+            loops.count([count if i == axis + 1 else 1 for i in range(rank + 2)], axis + 1), "double"
+        )
+        if align_corners:
+            last = loops.apply("max", loops.sized("double", count - 1), 1)
+            index = loops.apply("sub", loops.apply("mul", index, loops.apply("div", 2, last)), 1)
+        else:
+            whole = loops.apply("max", loops.sized("double", count), 1)
+            odd = loops.apply("add", loops.apply("mul", index, 2), 1)
+            index = loops.apply("sub", loops.apply("div", odd, whole), 1)
+        term = loops.apply("mul", _column(theta, rank - 1 - axis, rank), loops.cast(index, theta.element))
+        grid = loops.apply("add", grid, term)
+    return loops.expand(grid, (batch, *counts, rank))
+
+
+def _column(theta: Expression, number: int, rank: int) -> Expression:
+    """Return a column of maps (N, r, r + 1) as (N, 1, ..., r)."""
+    return loops.reshape(loops.narrow(theta, 2, number, 1), (theta.shape[0], *(1,) * rank, rank))
 
 
 @v20.body

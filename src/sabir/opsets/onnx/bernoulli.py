@@ -40,6 +40,9 @@ v22 = v15.widen(22, T1=BFLOAT16)
 v15.infer(randomness.infer_like)
 
 
+v15.absent("lower", "kernels draw no random numbers")
+
+
 @v15.evaluate
 def evaluate(x: Array, /, *, dtype: int | None, seed: float | None) -> Array:
     p = widened(x)

@@ -48,6 +48,7 @@ v26 = bit_cast.first(
     ],
 )
 
+v26.absent("lower", "kernels convert numbers, and do not read their bits as another type")
 v26.absent("downgrade", "no older operator keeps the bits of a number under another type")
 
 

@@ -5,16 +5,19 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError, UnsupportedError
 from sabir.elements import FLOAT
 from sabir.ir import Builder, TensorType, Value, known_equal, sub
-from sabir.opsets.families import halves
+from sabir.loops import Expression, NotLowered
+from sabir.opsets.families import halves, kernels
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.ranks import check_rank, hold
 from sabir.opsets.families.recurrences import sigmoid
 from sabir.opsets.families.scalars import element_of
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.families.sizes import spend_operations
+from sabir.opsets.families.window_kernels import channels_first, channels_last
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
@@ -119,6 +122,27 @@ def evaluate(
         wide = widened(y)
         y = (wide * sigmoid(wide)).astype(x.dtype, copy=False)
     return y, whole[:, :, length:]
+
+
+@v27.lower
+def lower(
+    x: Expression, weight: Expression, bias: Expression | None = None, past: Expression | None = None, /, *,
+    activation: str,
+) -> tuple[Expression, Expression]:  # fmt: skip
+    batch, channels, length = x.shape
+    taps = weight.shape[2]
+    if not isinstance(taps, int) or not loops.equal(channels, weight.shape[0]):
+        raise NotLowered("the length of the filters is unknown, or that there is one for each channel")
+    shape = (batch, channels, taps - 1)
+    before = kernels.filled(x.element, 0, shape) if past is None else past
+    if not loops.same_shape(before.shape, shape):
+        raise NotLowered("whether the state has what precedes the input is open")
+    whole = loops.join([before, x], 2) if taps > 1 else x
+    after = loops.narrow(whole, 2, length, taps - 1)
+    found = loops.windows(channels_last(whole), [1], [taps], [length], [1], [1])
+    y = channels_first(loops.slide("sum", found, 1, loops.squeeze(weight, [1])))
+    y = y if bias is None else loops.apply("add", y, loops.reshape(bias, (channels, 1)))
+    return y if activation == "none" else kernels.swish(y, 1), after
 
 
 @v27.body

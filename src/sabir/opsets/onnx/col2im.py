@@ -1,20 +1,24 @@
 """Col2Im: the sum of overlapping blocks, each at its position in an image."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-from sabir.base import InferenceError
+from sabir import loops
+from sabir.base import InferenceError, check_elements
 from sabir.ir import Dim, TensorType, Value, exact_quotient, known_equal, mod, product
+from sabir.loops import Expression, Lowering, NotLowered
+from sabir.opsets.families import kernels
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.convolution import scatter
 from sabir.opsets.families.ranks import as_list
 from sabir.opsets.families.size_vectors import padded
 from sabir.opsets.families.sizes import allotted, sizes_in
-from sabir.opsets.families.windows import DILATIONS, PADS, STRIDES, Window
+from sabir.opsets.families.tap_kernels import weighted
+from sabir.opsets.families.windows import DILATIONS, PADS, STRIDES, Window, WindowAxis
 from sabir.opsets.typing import Array, Gradient, Ints
 from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
 
@@ -42,6 +46,7 @@ v18 = col2im.first(
     attributes=[STRIDES, PADS, DILATIONS],
 )
 
+_PLACE = 32  # temporary bytes for each, approximately
 _RANK = 3  # batch, elements of a block for each channel, blocks
 
 v18.absent("downgrade", "no older operator adds up parts at overlapping places")
@@ -86,6 +91,48 @@ def evaluate(x: Array, image_shape: Array, block_shape: Array, /, **window: Any)
     y: Array = np.zeros(whole, columns.dtype)
     scatter(columns, y, axes, [slice(0, n) for n in counts])
     return y.astype(x.dtype, copy=False)
+
+
+@v18.lower
+def lower(
+    x: Expression, image_shape: Expression, block_shape: Expression, /, *, call: Lowering, **window: Any
+) -> Expression:
+    """Add up what each pixel has in blocks, from a table of their places."""
+    image = kernels.integers_of(image_shape, "`image_shape`")
+    block = kernels.integers_of(block_shape, "`block_shape`")
+    axes = Window.of(block, **window).axes(image)
+    counts = [a.windows for a in axes]
+    batch, channels, *_ = call.shape()
+    size = math.prod(block) * math.prod(counts)
+    if not loops.same_shape(x.shape, (batch, channels * math.prod(block), math.prod(counts))):
+        raise NotLowered("whether the input has the blocks of the image is open")
+    table = _places(axes, [*block, *counts], math.prod(image), size)
+    flat = loops.pad(loops.reshape(x, (batch * channels, size)), (0, 0), (0, 1), 0)
+    loops.check_computed(x.element)
+    return loops.reshape(weighted(flat, 1, loops.tensor(table), None), (batch, channels, *image))
+
+
+def _places(axes: Sequence[WindowAxis], shape: Sequence[int], pixels: int, size: int) -> Array:
+    """Return the places [taps, pixels] in a column of blocks that each pixel adds up; `size` is none."""
+    check_elements(2 * size, size, what="the places in blocks", width=_PLACE)
+    number, inside = np.zeros(shape, np.int64), np.ones(shape, bool)
+    for i, axis in enumerate(axes):
+        tap, window = (
+            np.arange(n).reshape([-1 if d == a else 1 for d in range(len(shape))])
+            for a, n in ((i, axis.kernel), (i + len(axes), axis.windows))
+        )
+        pixel = window * axis.stride + tap * axis.dilation - axis.begin
+        number, inside = number * axis.length + pixel, inside & (pixel >= 0) & (pixel < axis.length)
+    places = np.flatnonzero(inside)
+    pixel = number.reshape(-1)[places]
+    order = np.argsort(pixel, kind="stable")
+    pixel, places = pixel[order], places[order]
+    rank = np.arange(len(pixel)) - np.searchsorted(pixel, pixel)  # among those of the same pixel
+    taps = int(rank.max(initial=0)) + 1
+    check_elements(taps * pixels, size, what="the places in blocks", width=_PLACE)
+    table = np.full((taps, pixels), size, np.int32)
+    table[rank, pixel] = places
+    return table
 
 
 @v18.gradient

@@ -54,6 +54,9 @@ v11 = v9.restate(11, "A negative `axis` counts from the back.")
 v28 = v11.widen(28, T=BFLOAT16)
 
 
+v9.absent("lower", "the shape of the result depends on the contents of the operands")
+
+
 @v9.infer
 def infer(x: TensorType, condition: TensorType, /, *, axis: int | None) -> TensorType:
     flags = condition.known

@@ -31,6 +31,7 @@ v11 = concat_from_sequence.first(
     ],
 )
 
+v11.absent("lower", "kernels compute tensors, no sequences")
 v11.absent("downgrade", NO_SEQUENCES)
 
 

@@ -8,12 +8,15 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Dim, TensorType, Value, known_equal, mul, product
+from sabir.loops import Expression
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.convolution import FILTER_SHAPE, GROUP, convolved_shape, kernel_of
 from sabir.opsets.families.convolution_gradients import Filters, of_bias
 from sabir.opsets.families.deformation_gradients import Deformation
+from sabir.opsets.families.deformation_kernels import deformed
 from sabir.opsets.families.ranks import hold
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.families.sizes import spend_operations
@@ -128,6 +131,17 @@ def evaluate(
     if b is not None:
         y += widened(b).reshape(group, len(w) // group, 1)
     return y.reshape(len(x), len(w), *counts).astype(x.dtype, copy=False)
+
+
+@v19.lower
+def lower(
+    x: Expression, w: Expression, offset: Expression, b: Expression | None = None,
+    mask: Expression | None = None, /, *, group: int, offset_group: int, kernel_shape: Sequence[int] | None,
+    **attributes: Any,
+) -> Expression:  # fmt: skip
+    window = Window.of(kernel_of(w.shape, kernel_shape), **attributes)
+    y = deformed(x, w, offset, mask, window, group, offset_group)
+    return y if b is None else loops.apply("add", y, loops.reshape(b, (w.shape[0], *(1,) * (x.rank - 2))))
 
 
 def _parts(taps: int, size: int) -> Iterator[slice]:

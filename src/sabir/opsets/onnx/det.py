@@ -6,8 +6,10 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError, spend_work
 from sabir.ir import TensorType, Value
+from sabir.loops import Expression, NotLowered
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.products import MATRIX
 from sabir.opsets.families.shapes import same_dim
@@ -25,6 +27,7 @@ v11 = det.first(
 )
 v22 = v11.widen(22, T=BFLOAT16)
 
+_EXPANDED = 3  # rows
 _PRODUCTS = 4  # multiplications in the time that numpy needs to write a byte
 
 v11.absent("downgrade", "no older operator computes determinants")
@@ -44,6 +47,32 @@ def infer(x: TensorType, /) -> TensorType:
 def evaluate(x: Array, /) -> Array:
     spend_work(x.size * math.prod(x.shape[-1:]) // _PRODUCTS)
     return np.asarray(np.linalg.det(widened(x))).astype(x.dtype, copy=False)
+
+
+@v11.lower
+def lower(x: Expression, /) -> Expression:
+    """Expand small determinants along their first rows, in double."""
+    side = x.shape[-1] if x.rank >= MATRIX else None
+    if not isinstance(side, int) or x.shape[-2] != side or not 0 < side <= _EXPANDED:
+        raise NotLowered(f"matrices with a side other than 1 to {_EXPANDED} are eliminated, with pivots")
+    wide = loops.cast(x, "double")
+
+    def element(row: int, column: int) -> Expression:
+        part = loops.narrow(loops.narrow(wide, -2, row, 1), -1, column, 1)
+        return loops.squeeze(part, [-2, -1])
+
+    def expanded(columns: tuple[int, ...]) -> Expression:
+        row = side - len(columns)
+        if len(columns) == 1:
+            return element(row, columns[0])
+        total: Expression | None = None
+        for place, column in enumerate(columns):
+            minor = expanded((*columns[:place], *columns[place + 1 :]))
+            term = loops.apply("mul", element(row, column), minor)
+            total = term if total is None else loops.apply("sub" if place % 2 else "add", total, term)
+        return element(row, columns[0]) if total is None else total
+
+    return loops.cast(expanded(tuple(range(side))), x.element)
 
 
 @v11.gradient

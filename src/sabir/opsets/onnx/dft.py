@@ -7,7 +7,8 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, TensorType, Value
-from sabir.opsets.families import axes, spectra, spectrum_gradients
+from sabir.loops import Expression
+from sabir.opsets.families import axes, kernels, spectra, spectrum_gradients, spectrum_kernels
 from sabir.opsets.families.ranks import as_number, check_one
 from sabir.opsets.families.shapes import shared_dim
 from sabir.opsets.typing import Array, Gradient
@@ -163,6 +164,29 @@ def _transformed(x: Array, length: Array | None, axis: int, *, inverse: bool, on
     else:
         y = spectra.transform(numbers, count, along, onesided=onesided)
     return spectra.parts(y, x.dtype)
+
+
+@v17.lower
+def lower_attribute(
+    x: Expression, length: Expression | None = None, /, *, axis: int, inverse: int, onesided: int
+) -> Expression:
+    return _lowered(x, length, axis, inverse=bool(inverse), onesided=bool(onesided))
+
+
+@v20.lower
+def lower(
+    x: Expression, length: Expression | None = None, axis: Expression | None = None, /, *, inverse: int,
+    onesided: int,
+) -> Expression:  # fmt: skip
+    along = LAST if axis is None else int(kernels.number_of(axis, "`axis`"))
+    return _lowered(x, length, along, inverse=bool(inverse), onesided=bool(onesided))
+
+
+def _lowered(
+    x: Expression, length: Expression | None, axis: int, *, inverse: bool, onesided: bool
+) -> Expression:
+    count = None if length is None else kernels.integers_of(length, "`dft_length`")[0]
+    return spectrum_kernels.transformed(x, axis, count, inverse=inverse, onesided=onesided)
 
 
 @v20.upgrade

@@ -11,7 +11,7 @@ import numpy as np
 from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, TensorType, Value
-from sabir.loops import Expression
+from sabir.loops import INTEGERS, Expression
 from sabir.opsets.families import products
 from sabir.opsets.families.arithmetic import LARGE_INTEGERS
 from sabir.opsets.families.shapes import same_dim
@@ -149,6 +149,10 @@ def lower(
     transA: int,
     transB: int,
 ) -> Expression:
+    if a.element in INTEGERS and not (alpha.is_integer() and beta.is_integer()):
+        kind, added = a.element, None if c is None else loops.cast(c, "double")
+        wide = loops.cast(a, "double"), loops.cast(b, "double"), added
+        return loops.cast(lower(*wide, alpha=alpha, beta=beta, transA=transA, transB=transB), kind)
     y = loops.contract(loops.permute(a, (1, 0)) if transA else a, loops.permute(b, (1, 0)) if transB else b)
     if alpha != 1:
         y = loops.apply("mul", y, alpha)

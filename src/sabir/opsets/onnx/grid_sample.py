@@ -10,8 +10,10 @@ import numpy as np
 
 from sabir.base import InferenceError, check_elements
 from sabir.ir import Builder, TensorType, Value
+from sabir.loops import Expression
 from sabir.opsets.families import sampling_gradients
 from sabir.opsets.families.resampling import kernel, saturated
+from sabir.opsets.families.sampling_kernels import FAR, NOISE, REACHES, SLOPE, grid_sampled
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.families.sizes import allotted, spend_operations
 from sabir.opsets.typing import Array, Gradient
@@ -92,14 +94,9 @@ v20 = v16.evolve(
 )
 v22 = v20.widen(22, T1=BFLOAT16, T2=BFLOAT16)
 
-# the pixels that each mode reads, relative to the one before the coordinate
-_REACH = {"nearest": (0, 1), "linear": (0, 2), "cubic": (-1, 3)}
-_SLOPE = -0.75  # of the cubic kernel
 _BATCH_AND_DEPTH = 2
-_NOISE = 1e-6  # the rounding error of sums of weights: 4.9999999999 is 5 before truncation
 _OPERATIONS = 8  # array operations on one axis for each pixel that is read
 _SAMPLES, _CHANNELS = 1 << 13, 32  # read at a time, so that temporaries stay in the cache
-_FAR = 8  # pixels outside the image: farther coordinates read only padding
 
 v16.absent("downgrade", "no older operator samples a tensor at computed places")
 
@@ -155,7 +152,7 @@ def _sampled(x: Array, grid: Array, aligned: bool, padding: str, mode: str) -> A
     check_elements(x.size + outside.size, x.size, what="the image and its border", width=x.itemsize)
     pixels = np.concatenate([x.reshape(*x.shape[:2], count), outside], axis=-1)
     y = np.empty(allotted((*x.shape[:2], math.prod(sampled)), x.dtype, x.size + grid.size), x.dtype)
-    first, last = _REACH[mode]
+    first, last = REACHES[mode]
     corners = (last - first) ** len(images)
     blocks = -(-y.shape[-1] // _SAMPLES) * -(-x.shape[1] // _CHANNELS)
     spend_operations((16 + _OPERATIONS * len(images) * corners) * len(x) * blocks, corners * y.nbytes)
@@ -180,10 +177,10 @@ def _around(coordinates: Array, size: int, aligned: bool, padding: str, mode: st
     low, high = (0.0, size - 1.0) if aligned else (-0.5, size - 0.5)
     if padding == "reflection":
         at = _mirrored(at, low, high)  # before far coordinates are clipped
-    at = np.clip(np.nan_to_num(at, nan=-_FAR), -_FAR, size + _FAR)
-    first, last = _REACH[mode]
+    at = np.clip(np.nan_to_num(at, nan=-FAR), -FAR, size + FAR)
+    first, last = REACHES[mode]
     pixels: Array = np.floor(at) + np.arange(first, last, dtype=np.float64)[:, None]
-    weights = np.ones_like(pixels) if mode == "nearest" else kernel(mode, np.abs(pixels - at), _SLOPE)
+    weights = np.ones_like(pixels) if mode == "nearest" else kernel(mode, np.abs(pixels - at), SLOPE)
     if padding == "border":
         pixels = np.clip(pixels, 0, size - 1)
     elif padding == "reflection":
@@ -221,7 +218,7 @@ def _read(pixels: Array, around: Sequence[tuple[Array, Array]], images: Sequence
     if pixels.dtype.kind not in "iu":
         return y.astype(pixels.dtype, copy=False)
     whole = np.rint(y)
-    cut = np.where(np.abs(y - whole) < _NOISE, whole, np.trunc(y))
+    cut = np.where(np.abs(y - whole) < NOISE, whole, np.trunc(y))
     return saturated(cut, pixels.dtype)
 
 
@@ -233,6 +230,20 @@ def _flat(indices: Sequence[Array], images: Sequence[int]) -> Array:
         number = np.asarray(number * size + index)
         outside |= index < 0
     return np.where(outside, math.prod(images), number)
+
+
+@v16.lower
+def lower_images(
+    x: Expression, grid: Expression, /, *, align_corners: int, padding_mode: str, mode: str
+) -> Expression:
+    return grid_sampled(x, grid, padding_mode, _FIRST_NAMES[mode], aligned=bool(align_corners))
+
+
+@v20.lower
+def lower(
+    x: Expression, grid: Expression, /, *, align_corners: int, padding_mode: str, mode: str
+) -> Expression:
+    return grid_sampled(x, grid, padding_mode, mode, aligned=bool(align_corners))
 
 
 @v20.upgrade

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families import cosine_windows
+from sabir.loops import Expression, Lowering
+from sabir.opsets.families import cosine_window_kernels, cosine_windows
 from sabir.opsets.typing import Array
 from sabir.schema import Example, Operator
 
@@ -27,6 +28,11 @@ def infer(size: TensorType, /, *, output_datatype: int) -> TensorType:
 @v17.evaluate
 def evaluate(size: Array, /, *, periodic: int, output_datatype: int) -> Array:
     return cosine_windows.sample(size, TERMS, output_datatype, periodic=bool(periodic))
+
+
+@v17.lower
+def lower(size: Expression, /, *, periodic: int, output_datatype: int, call: Lowering) -> Expression:
+    return cosine_window_kernels.sampled(size, TERMS, output_datatype, call, periodic=bool(periodic))
 
 
 @v17.body

@@ -45,6 +45,9 @@ v16 = v13.widen(16, V=iterations.OPTIONALS_AND_BFLOAT16)
 v25 = v16.widen_stepwise(iterations.with_containers({19: FLOAT8, **SMALL_TYPES}), "V")
 
 
+v1.absent("lower", "its branches are plans of their own, one of which runs")
+
+
 @v1.infer
 def infer(
     cond: TensorType, /, *, then_branch: Subgraph[Type | None], else_branch: Subgraph[Type | None]

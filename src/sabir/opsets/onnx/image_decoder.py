@@ -51,6 +51,7 @@ MARKS = (
 MOST_PIXELS = 1 << 26  # of an image to decode
 DEEP = "I"  # the prefix of Pillow's modes with more than 8 bits per pixel
 
+v20.absent("lower", "kernels decode no images")
 v20.absent("downgrade", "no older operator decodes images")
 
 

@@ -116,6 +116,9 @@ v27 = linear_attention.first(
 RANK = 3  # of all but the states
 
 
+v27.absent("lower", "each step updates a matrix for each head, and steps of kernels compute rows")
+
+
 @v27.infer
 def infer(
     q: TensorType,

@@ -109,6 +109,9 @@ v16 = v13.widen(16, V=iterations.OPTIONALS_AND_BFLOAT16)
 v25 = v16.widen_stepwise(iterations.with_containers({19: FLOAT8, **SMALL_TYPES}), "V")
 
 
+v1.absent("lower", "its body is a plan of its own, which runs for each iteration")
+
+
 @v1.infer
 def infer(
     most: TensorType | None = None,

@@ -50,6 +50,9 @@ _ROW = 5  # numbers of a region
 _AXES = 2
 
 
+v1.absent("lower", "the pixels of a bin depend on the contents of `rois`")
+
+
 @v1.infer
 def infer(x: TensorType, rois: TensorType, /, *, pooled_shape: Sequence[int]) -> TensorType:
     if len(pooled_shape) != _AXES:

@@ -7,8 +7,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
-from sabir.ir import Dim, TensorType, Value, add, mul, sub
+from sabir.ir import Dim, TensorType, Value, add, mul, product, sub
+from sabir.loops import Expression, Lowering, NotLowered
+from sabir.opsets.families import kernels
 from sabir.opsets.families.pooling_gradients import of_positions
 from sabir.opsets.families.ranks import check_alike, check_shape
 from sabir.opsets.families.size_vectors import combined, sizes_of
@@ -108,6 +111,26 @@ def evaluate(x: Array, indices: Array, output_shape: Array | None = None, /, **w
         )
     whole[tuple(slice(c) for c in covered)] = y
     return whole
+
+
+@v9.lower
+def lower(
+    x: Expression, indices: Expression, output_shape: Expression | None = None, /, *, call: Lowering,
+    **window: Any,
+) -> Expression:  # fmt: skip
+    covered = tuple(d for d in _covered(x.shape, **window) if d is not None)
+    size, count = product(covered), product(x.shape)
+    if len(covered) < x.rank or size is None or count is None or not loops.same_shape(x.shape, indices.shape):
+        raise NotLowered("whether each element has an index is open")
+    places = loops.reshape(indices, (count,))
+    places = loops.where(loops.apply("lt", places, 0), loops.sized("int64", size), places)  # no index
+    zeros = kernels.filled(x.element, 0, (size,))
+    y = zeros if count == 0 else loops.scatter(zeros, places, loops.reshape(x, (count,)), 0)
+    y = loops.reshape(y, covered)
+    if output_shape is None:
+        return y
+    kernels.sizes_of(output_shape, "`output_shape`")
+    return loops.pad(y, (0,) * y.rank, [a - b for a, b in zip(call.shape(), covered, strict=True)], 0)
 
 
 @v11.gradient

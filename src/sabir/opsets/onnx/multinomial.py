@@ -48,6 +48,7 @@ v22 = v7.widen(22, T1=BFLOAT16)
 
 RANK = 2
 
+v7.absent("lower", "kernels draw no random numbers")
 v7.absent("downgrade", "no older operator draws from given probabilities")
 
 

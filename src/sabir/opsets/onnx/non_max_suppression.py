@@ -59,6 +59,7 @@ v11 = v10.restate(11, "States that a box remains if its overlap equals the thres
 _ROW = 3
 _OPERATIONS = 8  # array operations for the boxes of one class
 
+v10.absent("lower", "the shape of the result depends on the contents of the operands")
 v10.absent("downgrade", "no older operator selects boxes")
 
 

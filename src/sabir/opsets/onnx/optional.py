@@ -24,6 +24,7 @@ v15 = optional.first(
 )
 v28 = v15.widen(28, V=NEWER_CONTENT, O=optionals(NEWER_CONTENT))
 
+v15.absent("lower", "kernels compute tensors, no optional values")
 v15.absent("downgrade", NO_OPTIONALS)
 
 

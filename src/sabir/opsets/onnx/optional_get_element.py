@@ -27,6 +27,7 @@ v15 = optional_get_element.first(
 v18 = v15.widen(18, O=CONTENT)
 v28 = v18.widen(28, O=NEWER_CONTENT | optionals(NEWER_CONTENT), V=NEWER_CONTENT)
 
+v15.absent("lower", "kernels compute tensors, no optional values")
 v15.absent("downgrade", NO_OPTIONALS)
 
 

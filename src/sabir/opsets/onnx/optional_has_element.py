@@ -29,6 +29,7 @@ v18 = v15.evolve(
 )
 v28 = v18.widen(28, O=NEWER_CONTENT | optionals(NEWER_CONTENT))
 
+v15.absent("lower", "kernels compute tensors, no optional values")
 v15.absent("downgrade", NO_OPTIONALS)
 
 

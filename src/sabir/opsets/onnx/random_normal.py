@@ -28,6 +28,9 @@ v22 = v1.widen(22, T=BFLOAT16)
 v1.infer(randomness.infer)
 
 
+v1.absent("lower", "kernels draw no random numbers")
+
+
 @v1.evaluate
 def evaluate(*, shape: tuple[int, ...], dtype: int, mean: float, scale: float, seed: float | None) -> Array:
     return randomness.normal(shape, element(dtype), mean, scale, seed)

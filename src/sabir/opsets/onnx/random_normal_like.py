@@ -27,6 +27,9 @@ v22 = v1.widen(22, T1=BFLOAT16, T2=BFLOAT16)
 v1.infer(randomness.infer_like)
 
 
+v1.absent("lower", "kernels draw no random numbers")
+
+
 @v1.evaluate
 def evaluate(x: Array, /, *, dtype: int | None, mean: float, scale: float, seed: float | None) -> Array:
     return randomness.normal(x.shape, element(x.dtype if dtype is None else dtype), mean, scale, seed)

@@ -33,6 +33,7 @@ _CACHED = 16  # patterns
 _WORK = 8  # bytes that numpy writes in the time of one RE2 instruction on one byte
 _UNCOUNTED = 1 << 22
 
+v20.absent("lower", "kernels compute numbers, no texts")
 v20.absent("downgrade", "no older operator compares text with a pattern")
 
 

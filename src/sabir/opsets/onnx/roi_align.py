@@ -8,7 +8,8 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families import region_gradients
+from sabir.loops import Expression
+from sabir.opsets.families import region_gradients, region_kernels
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.ranks import check_rank, check_shape
 from sabir.opsets.families.region_gradients import Reads, sampled
@@ -259,6 +260,22 @@ def _weighed(image: Array, rows: AxisSamples, columns: AxisSamples) -> Iterator[
     for row, down in ((rows.low, rows.low_weight), (rows.high, rows.high_weight)):
         for column, across in ((columns.low, columns.low_weight), (columns.high, columns.high_weight)):
             yield image[row[:, None], column] * (down[:, None] * across)[..., None]
+
+
+# ---------------------------------------------------------------- kernels
+
+
+@v10.lower
+def lower(
+    x: Expression, rois: Expression, batch_indices: Expression, /, *, mode: str, output_height: int,
+    output_width: int, sampling_ratio: int, spatial_scale: float,
+    coordinate_transformation_mode: str = _BEFORE,
+) -> Expression:  # fmt: skip
+    offset = 0.5 if coordinate_transformation_mode == "half_pixel" else 0.0
+    bins, op = (output_height, output_width), "sum" if mode == "avg" else "max"
+    return region_kernels.aligned(
+        x, rois, batch_indices, bins, sampling_ratio, op, scale=spatial_scale, offset=offset
+    )
 
 
 # ---------------------------------------------------------------- adapters

@@ -196,6 +196,9 @@ def evaluate(*inputs: Array, num_scan_inputs: int, body: Subgraph[Array], **list
     return (*last, *map(stack, ordered, types, outer))
 
 
+v8.absent("lower", "each item of the batch has a number of steps of its own")
+
+
 @v9.lower
 def lower(
     *inputs: Expression, num_scan_inputs: int, body: LoweredSubgraph, **lists: Ints

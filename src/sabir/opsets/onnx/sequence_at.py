@@ -27,6 +27,7 @@ v11 = sequence_at.first(
     outputs=[Output("tensor", T, "The item there.")],
 )
 
+v11.absent("lower", "kernels compute tensors, no sequences")
 v11.absent("downgrade", NO_SEQUENCES)
 
 

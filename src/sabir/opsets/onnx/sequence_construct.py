@@ -20,6 +20,7 @@ v11 = sequence_construct.first(
     outputs=[Output("output_sequence", S, "As many items as there are inputs.")],
 )
 
+v11.absent("lower", "kernels compute tensors, no sequences")
 v11.absent("downgrade", NO_SEQUENCES)
 
 

@@ -25,6 +25,7 @@ v11 = sequence_empty.first(
     ],
 )
 
+v11.absent("lower", "kernels compute tensors, no sequences")
 v11.absent("downgrade", NO_SEQUENCES)
 
 

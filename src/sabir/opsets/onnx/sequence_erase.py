@@ -28,6 +28,7 @@ v11 = sequence_erase.first(
     outputs=[Output("output_sequence", S, "The n - 1 others, in their order.")],
 )
 
+v11.absent("lower", "kernels compute tensors, no sequences")
 v11.absent("downgrade", NO_SEQUENCES)
 
 

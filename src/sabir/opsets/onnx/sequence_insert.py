@@ -31,6 +31,7 @@ v11 = sequence_insert.first(
     outputs=[Output("output_sequence", S, "n + 1 items.")],
 )
 
+v11.absent("lower", "kernels compute tensors, no sequences")
 v11.absent("downgrade", NO_SEQUENCES)
 
 

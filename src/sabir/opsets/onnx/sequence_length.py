@@ -19,6 +19,7 @@ v11 = sequence_length.first(
     11, inputs=[Input("input_sequence", S, "Any sequence.")], outputs=[Output("length", I, "A scalar.")]
 )
 
+v11.absent("lower", "kernels compute tensors, no sequences")
 v11.absent("downgrade", NO_SEQUENCES)
 
 

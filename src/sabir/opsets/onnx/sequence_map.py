@@ -52,6 +52,9 @@ v17 = sequence_map.first(
 )
 
 
+v17.absent("lower", "kernels compute tensors, no sequences")
+
+
 @v17.infer
 def infer(*inputs: Type | None, body: Subgraph[Type | None]) -> tuple[Type | None, ...]:
     found = body(*(item_of(x) if isinstance(x, SequenceType) else _contentless(x) for x in inputs))

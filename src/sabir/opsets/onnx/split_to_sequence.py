@@ -44,6 +44,7 @@ v11 = split_to_sequence.first(
 )
 v24 = v11.widen(24, T=BFLOAT16, S=sequences(BFLOAT16))
 
+v11.absent("lower", "kernels compute tensors, no sequences")
 v11.absent("downgrade", NO_SEQUENCES)
 
 

@@ -10,9 +10,11 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Shape, TensorType, Value, add, floor_div, known_equal, sub
-from sabir.opsets.families import spectra
+from sabir.loops import Expression, Lowering, NotLowered
+from sabir.opsets.families import kernels, spectra, spectrum_kernels
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.families.spectrum_gradients import of_stft
@@ -142,6 +144,25 @@ def _check_shapes(
     for name, x in (("frame_step", step), ("frame_length", length)):
         if x is not None and isinstance(x.size, int) and x.size != 1:
             raise InferenceError(f"`{name}` must be a scalar, not of shape {list(x.shape or ())}")
+
+
+@v17.lower
+def lower(
+    signal: Expression, step: Expression, window: Expression | None = None, length: Expression | None = None,
+    /, *, onesided: int, call: Lowering,
+) -> Expression:  # fmt: skip
+    x = loops.reshape(signal, (*signal.shape, 1)) if signal.rank == BARE else signal
+    (distance,) = kernels.integers_of(step, "`frame_step`")
+    frame = x.shape[1] if window is None else window.shape[0]
+    if length is not None:
+        (frame,) = kernels.integers_of(length, "`frame_length`")
+    if not isinstance(frame, int) or distance < 1:
+        raise NotLowered("the length of a frame is known at run time only")
+    if window is not None and not loops.equal(window.shape[0], frame):
+        raise NotLowered("whether the window matches the frames is open")
+    known = kernels.floats_of(window)
+    weights = np.array(known) if known else window
+    return spectrum_kernels.framed(x, distance, frame, call.shape()[1], weights, onesided=bool(onesided))
 
 
 @stft.check

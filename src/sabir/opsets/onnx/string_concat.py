@@ -24,6 +24,7 @@ v20 = string_concat.first(
 )
 
 v20.infer(merged)
+v20.absent("lower", "kernels compute numbers, no texts")
 v20.absent("downgrade", "no older operator joins text")
 
 

@@ -57,6 +57,7 @@ def _changes(locale: str | None) -> Changes:
     return _TURKIC if language in {"tr", "az"} else _UNICODE
 
 
+v10.absent("lower", "kernels compute numbers, no texts")
 v10.absent("downgrade", "no older operator changes text")
 
 

@@ -35,6 +35,7 @@ v20 = string_split.first(
 
 _LENGTHS = element("int64")
 
+v20.absent("lower", "kernels compute numbers, no texts")
 v20.absent("downgrade", "no older operator divides text")
 
 

@@ -1,12 +1,15 @@
 """TensorScatter: new steps written into a cache of sequences."""
 
 from collections.abc import Iterator
+from itertools import starmap
 
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.base import EvaluationError, InferenceError
 from sabir.ir import Builder, Shape, TensorType, Value
+from sabir.loops import Expression, NotLowered
 from sabir.opsets.families.extents import indices, shape_of, sizes, unsqueezed
 from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.shapes import axis_in, same_dim
@@ -111,6 +114,31 @@ def evaluate(past: Array, update: Array, first: Array | None = None, /, *, mode:
     present = past.copy()
     np.moveaxis(present, axis, 1)[np.arange(len(starts))[:, None], written] = np.moveaxis(update, axis, 1)
     return present
+
+
+@v24.lower
+def lower(
+    past: Expression, update: Expression, first: Expression | None = None, /, *, mode: str, axis: int
+) -> Expression:
+    axis = _sequence_axis(axis, past.shape, update.shape)
+    others = [(p, u) for i, (p, u) in enumerate(zip(past.shape, update.shape, strict=True)) if i != axis]
+    if not all(starmap(loops.equal, others)) or update.shape[axis] == 0:
+        raise NotLowered("whether the update fits the cache is open")
+    column = [d if i == axis else 1 for i, d in enumerate(update.shape)]
+    length, steps = (loops.sized("int64", x.shape[axis]) for x in (past, update))
+    places: Expression = loops.count(column, axis)
+    if first is not None:
+        if not loops.equal(first.shape[0], past.shape[0]):
+            raise NotLowered("whether there is a first step for each item is open")
+        start = loops.reshape(first, (past.shape[0], *(1,) * (past.rank - 1)))
+        places = loops.apply("add", places, start)
+        if mode == "linear":  # what does not fit is an error of the run
+            fits = loops.apply("le", loops.apply("add", start, steps), length)
+            fits = loops.apply("and", fits, loops.apply("ge", start, 0))
+            places = loops.where(fits, places, length)
+    if mode == "circular":
+        places = loops.apply("mod", places, length)
+    return loops.scatter(past, loops.expand(places, update.shape), update, axis)
 
 
 @v24.downgrade

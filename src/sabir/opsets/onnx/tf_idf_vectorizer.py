@@ -65,6 +65,7 @@ class _TreeLevel(NamedTuple):
     grams: Array  # for each, the n-gram that ends there, or -1
 
 
+v9.absent("lower", "n-grams are looked up in a table of texts, or of numbers of any length")
 v9.absent("downgrade", "no older operator counts sequences of elements")
 
 

@@ -106,6 +106,17 @@ def _tiled(x: Array, repeats: list[int]) -> Array:
     return spread.reshape(whole)
 
 
+@v1.lower
+def lower_along_one(x: Expression, tiles: Expression, axis: Expression, /, *, call: Lowering) -> Expression:
+    along = axis_in(int(kernels.number_of(axis, "`axis`")), x.rank)
+    count = int(kernels.number_of(tiles, "`tiles`"))
+    if count < 0:
+        raise NotLowered("`tiles` is no count")
+    before, after = x.shape[:along], x.shape[along:]
+    spread = loops.expand(loops.reshape(x, (*before, 1, *after)), (*before, count, *after))
+    return loops.reshape(spread, call.shape())
+
+
 @v6.lower
 def lower(x: Expression, repeats: Expression, /, *, call: Lowering) -> Expression:
     counts = kernels.sizes_of(repeats, "`repeats`")

@@ -10,10 +10,10 @@ from sabir.base import InferenceError
 from sabir.ir import Attribute as Fact
 from sabir.ir import Builder, Item, TensorType, Value
 from sabir.loops import Expression, Lowering, NotLowered
-from sabir.opsets.families import contents
+from sabir.opsets.families import contents, kernels
 from sabir.opsets.families.ranks import as_list, check_rank
 from sabir.opsets.families.resampling import Interpolation, ResampledAxis, resample, scaled
-from sabir.opsets.families.resampling_kernels import by_scales, scales_of
+from sabir.opsets.families.resampling_kernels import by_scales
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BOOL,
@@ -169,7 +169,7 @@ def lower_attribute(x: Expression, /, *, mode: str, scales: Sequence[float], cal
 
 @v9.lower
 def lower(x: Expression, scales: Expression, /, *, mode: str, call: Lowering) -> Expression:
-    found = scales_of(scales)
+    found = kernels.floats_of(scales)
     if found is None:
         raise NotLowered("the scales are known at run time only")
     return _lowered(x, found, mode, call)

@@ -64,6 +64,9 @@ _CASTS: dict[str, tuple[ElementType, Callable[[Any], Any], Any]] = {
 }
 
 
+v1.absent("lower", "kernels compute tensors, no maps")
+
+
 @v1.infer
 def infer(x: MapType, /, *, cast_to: str, map_form: str, max_map: int) -> TensorType:
     return TensorType(_CASTS[cast_to][0], (1, max_map if map_form == "SPARSE" else None))

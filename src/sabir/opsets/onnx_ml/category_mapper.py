@@ -36,6 +36,9 @@ v1 = category_mapper.first(
 _OTHER = {"string": element("int64"), "int64": element("string")}
 
 
+v1.absent("lower", "one side of each pair is a text")
+
+
 @v1.infer
 def infer(x: TensorType, /, *, cats_int64s: Ints, cats_strings: Strings) -> TensorType:
     if len(cats_int64s or ()) != len(cats_strings or ()):

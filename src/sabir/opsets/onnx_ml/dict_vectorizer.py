@@ -35,6 +35,9 @@ v1 = dict_vectorizer.first(
 )
 
 
+v1.absent("lower", "kernels compute tensors, no maps")
+
+
 @v1.infer
 def infer(x: MapType, /, *, int64_vocabulary: Ints, string_vocabulary: Strings) -> TensorType:
     value = x.value.element if isinstance(x.value, TensorType) else element("float")

@@ -95,6 +95,9 @@ def _array(part: str, attributes: dict[str, Any]) -> Array:
     return values.array().reshape(-1) if suffix == "tensor" else np.array(values, element_type.dtype)
 
 
+v1.absent("lower", "one side of each pair is a text")
+
+
 @v1.infer
 def infer_other(x: TensorType, /) -> TensorType:
     other = {"string": element("int64"), "int64": element("string")}

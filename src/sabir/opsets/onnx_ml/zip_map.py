@@ -28,6 +28,9 @@ v1 = zip_map.first(
 )
 
 
+v1.absent("lower", "kernels compute tensors, no maps")
+
+
 @v1.infer
 def infer(x: TensorType, /, *, classlabels_int64s: Ints, classlabels_strings: Strings) -> SequenceType:
     if bool(classlabels_int64s) == bool(classlabels_strings):

@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from sabir.opsets.families import optimizers
+from sabir import loops
+from sabir.loops import Expression
+from sabir.opsets.families import optimizer_kernels, optimizers
 from sabir.opsets.typing import Array
 from sabir.schema import Attribute, Example, Operator
 
@@ -50,6 +52,24 @@ def evaluate(
         return x - rate * slope / (np.sqrt(squares) + least), squares
 
     return optimizers.stepped(inputs, PARTS, step)
+
+
+@v1.lower
+def lower(
+    r: Expression, t: Expression, /, *inputs: Expression, norm_coefficient: float, decay_factor: float,
+    epsilon: float,
+) -> tuple[Expression, ...]:  # fmt: skip
+    rate, count = optimizer_kernels.scalar(r), optimizer_kernels.scalar(t)
+    decay = loops.apply("add", loops.apply("mul", count, optimizers.single(decay_factor)), 1)
+    rate = loops.apply("div", rate, decay)
+    penalty, least = optimizers.single(norm_coefficient), optimizers.single(epsilon)
+
+    def step(x: Expression, g: Expression, h: Expression) -> tuple[Expression, ...]:
+        slope = optimizer_kernels.slope(x, g, penalty)
+        squares = loops.apply("add", h, loops.apply("mul", slope, slope))
+        return optimizer_kernels.descended(x, rate, slope, squares, least), squares
+
+    return optimizer_kernels.stepped(inputs, PARTS, step)
 
 
 @adagrad.examples

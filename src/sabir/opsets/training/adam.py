@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from sabir.opsets.families import optimizers
+from sabir import loops
+from sabir.loops import Expression
+from sabir.opsets.families import optimizer_kernels, optimizers
 from sabir.opsets.typing import Array
 from sabir.schema import Attribute, Example, Operator
 
@@ -59,6 +61,34 @@ def evaluate(
         return (1 - loss) * moved, mean, squares
 
     return optimizers.stepped(inputs, PARTS, step)
+
+
+@v1.lower
+def lower(
+    r: Expression, t: Expression, /, *inputs: Expression, alpha: float, beta: float, epsilon: float,
+    **norms: float,
+) -> tuple[Expression, ...]:  # fmt: skip
+    a, b, least = (optimizers.single(value) for value in (alpha, beta, epsilon))
+    penalty = optimizers.single(norms["norm_coefficient"])
+    loss = optimizers.single(norms["norm_coefficient_post"])
+    rate, count = optimizer_kernels.scalar(r), optimizer_kernels.scalar(t)
+
+    def bias(factor: float) -> Expression:
+        power = loops.apply("pow", loops.number("double", factor), count)
+        return loops.apply("sub", loops.number("double", 1), power)
+
+    corrected = loops.apply("div", loops.apply("mul", rate, loops.apply("sqrt", bias(b))), bias(a))
+    rate = loops.where(loops.apply("gt", count, 0), corrected, rate)
+
+    def step(x: Expression, g: Expression, v: Expression, h: Expression) -> tuple[Expression, ...]:
+        slope = optimizer_kernels.slope(x, g, penalty)
+        mean = loops.apply("add", loops.apply("mul", v, a), loops.apply("mul", slope, 1 - a))
+        square = loops.apply("mul", loops.apply("mul", slope, slope), 1 - b)
+        squares = loops.apply("add", loops.apply("mul", h, b), square)
+        moved = optimizer_kernels.descended(x, rate, mean, squares, least)
+        return loops.apply("mul", moved, 1 - loss), mean, squares
+
+    return optimizer_kernels.stepped(inputs, PARTS, step)
 
 
 @adam.examples

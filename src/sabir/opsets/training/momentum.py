@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from sabir.opsets.families import optimizers
+from sabir import loops
+from sabir.loops import Expression
+from sabir.opsets.families import optimizer_kernels, optimizers
 from sabir.opsets.typing import Array
 from sabir.schema import Attribute, Example, Operator, one_of
 
@@ -50,6 +52,24 @@ def evaluate(
         return x - rate * (slope + alpha * moving if mode == "nesterov" else moving), moving
 
     return optimizers.stepped(inputs, PARTS, step)
+
+
+@v1.lower
+def lower(
+    r: Expression, t: Expression, /, *inputs: Expression, norm_coefficient: float, beta: float, mode: str,
+    alpha: float,
+) -> tuple[Expression, ...]:  # fmt: skip
+    rate, count = optimizer_kernels.scalar(r), optimizer_kernels.scalar(t)
+    factor = loops.where(loops.apply("gt", count, 0), loops.number("double", beta), 1)
+
+    def step(x: Expression, g: Expression, v: Expression) -> tuple[Expression, ...]:
+        slope = optimizer_kernels.slope(x, g, norm_coefficient)
+        moving = loops.apply("add", loops.apply("mul", v, alpha), loops.apply("mul", slope, factor))
+        ahead = loops.apply("add", slope, loops.apply("mul", moving, alpha))
+        taken = ahead if mode == "nesterov" else moving
+        return loops.apply("sub", x, loops.apply("mul", taken, rate)), moving
+
+    return optimizer_kernels.stepped(inputs, PARTS, step)
 
 
 @momentum.examples

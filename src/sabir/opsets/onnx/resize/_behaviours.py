@@ -8,10 +8,11 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression, Lowering, NotLowered, known_sizes
+from sabir.opsets.families import kernels
 from sabir.opsets.families.calls import previous_opset
 from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.resampling import CROP, OUTWARD, Interpolation, resample
-from sabir.opsets.families.resampling_kernels import by_scales, by_sizes, scales_of
+from sabir.opsets.families.resampling_kernels import by_scales, by_sizes
 from sabir.opsets.families.resize_gradients import Resizing
 from sabir.opsets.families.resizing import STRETCH, of_scales, of_sizes, scaled_axes, sized_axes
 from sabir.opsets.families.shapes import axes_in
@@ -135,21 +136,30 @@ def lower(
     call: Lowering,
     **attributes: Any,
 ) -> Expression:
-    del roi
     named = attributes.get("axes")
     numbers = tuple(range(x.rank)) if named is None else axes_in(named, x.rank)
     how = _interpolation(attributes)
+    part = _known_region(roi, 2 * len(numbers)) if how.coordinates == CROP else None
     if sizes is None or sizes.shape == (0,):
-        return by_scales(x, _known_scales(scales), numbers, call.shape(), how)
+        return by_scales(x, _known_scales(scales), numbers, call.shape(), how, part)
     wanted = known_sizes(sizes)
     if wanted is None or (scales is not None and scales.shape != (0,)):
         raise NotLowered("the sizes are known at run time only")
     policy = attributes.get("keep_aspect_ratio_policy", STRETCH)
-    return by_sizes(x, wanted, numbers, call.shape(), how, policy)
+    return by_sizes(x, wanted, numbers, call.shape(), how, policy, part)
+
+
+def _known_region(roi: Expression | None, count: int) -> Array | None:
+    if roi is None or roi.shape == (0,):
+        return None
+    found = kernels.floats_of(roi)
+    if found is None or len(found) != count:
+        raise NotLowered("the region is computed at run time")
+    return np.array(found)
 
 
 def _known_scales(scales: Expression | None) -> list[float]:
-    found = scales_of(scales)
+    found = kernels.floats_of(scales)
     if not found:
         raise NotLowered("the scales are known at run time only")
     return found
