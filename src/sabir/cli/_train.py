@@ -32,6 +32,8 @@ from sabir.training import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sabir.ir import Array, Model
     from sabir.training import Epoch, Optimizer, Schedule
 
@@ -180,7 +182,7 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
         session.initialize()
     _describe(screen, session)
     found: list[Epoch] = []
-    callbacks = [found.append, lambda epoch: _report(screen, epoch)]
+    callbacks: list[Callable[[Epoch], None]] = [found.append, lambda epoch: _report(screen, epoch)]
     if log is not None:
         callbacks.append(TrainingLog(log, session, validates=validate is not None).add)
     with training_bar() as progress:
