@@ -117,8 +117,9 @@ def _entered(
             block[at] = id(array)
             at += INPUT
         results: dict[str, Any] = {}
+        read = _Memory(arrays) if buffers else None
         for name, shape, dtype, place in outputs:
-            made = None if buffers is None else _fitting(buffers.get(name), shape, dtype, arrays)
+            made = None if read is None or not buffers else _fitting(buffers.get(name), shape, dtype, read)
             results[name] = made = _EMPTY(shape, dtype) if made is None else made
             block[place] = id(made)
         done = enter(frame.address)
@@ -170,14 +171,31 @@ def fast_run(
     return FastRun(_entered(runs, [name for name, _, _ in names]), control)
 
 
+class _Memory:
+    """The memory of feeds; most arrays own theirs, and two of these share nothing."""
+
+    def __init__(self, feeds: Sequence[Any]) -> None:
+        arrays = [cast("Array", feed) for feed in feeds if isinstance(feed, np.ndarray)]
+        self._owners = {id(array): array for array in arrays if _owns(array)}
+        self._views = [array for array in arrays if id(array) not in self._owners]
+
+    def shares(self, buffer: Array) -> bool:
+        """Return whether a buffer has memory of a feed, or may have."""
+        others = self._views if _owns(buffer) else [*self._views, *self._owners.values()]
+        return id(buffer) in self._owners or any(np.may_share_memory(buffer, array) for array in others)
+
+
+def _owns(array: Array) -> bool:
+    return array.base is None and array.flags.owndata
+
+
 def _fitting(
-    buffer: Array | None, shape: tuple[int, ...], dtype: np.dtype[Any], feeds: Sequence[Any]
+    buffer: Array | None, shape: tuple[int, ...], dtype: np.dtype[Any], feeds: _Memory
 ) -> Array | None:
     """Return the buffer for an output if kernels can write into it: it fits, and they read nothing there."""
     if buffer is None or buffer.shape != shape or buffer.dtype != dtype:
         return None
-    arrays = [cast("Array", feed) for feed in feeds if isinstance(feed, np.ndarray)]
-    return None if any(np.may_share_memory(buffer, array) for array in arrays) else buffer
+    return None if feeds.shares(buffer) else buffer
 
 
 def _nothing() -> None:
