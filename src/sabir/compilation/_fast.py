@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -175,14 +175,16 @@ class _Memory:
     """The memory of feeds; most arrays own theirs, and two of these share nothing."""
 
     def __init__(self, feeds: Sequence[Any]) -> None:
-        arrays = [cast("Array", feed) for feed in feeds if isinstance(feed, np.ndarray)]
-        self._owners = {id(array): array for array in arrays if _owns(array)}
-        self._views = [array for array in arrays if id(array) not in self._owners]
+        self._arrays: list[Array] = [feed for feed in feeds if isinstance(feed, np.ndarray)]
+        self._views = [array for array in self._arrays if not _owns(array)]
+        self._numbers = set(map(id, self._arrays))
 
     def shares(self, buffer: Array) -> bool:
         """Return whether a buffer has memory of a feed, or may have."""
-        others = self._views if _owns(buffer) else [*self._views, *self._owners.values()]
-        return id(buffer) in self._owners or any(np.may_share_memory(buffer, array) for array in others)
+        if id(buffer) in self._numbers:
+            return True
+        others = self._views if _owns(buffer) else self._arrays
+        return bool(others) and any(np.may_share_memory(buffer, array) for array in others)
 
 
 def _owns(array: Array) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from sabir.ir import Array
 
@@ -36,8 +36,13 @@ class Spares:
 
     def free(self) -> dict[str, Array]:
         """Return an array for each name that has one which nothing else refers to."""
-        places = ((name, held, _free_place(held)) for name, held in self._held.items())
-        return {name: held[place] for name, held, place in places if place is not None}
+        found: dict[str, Array] = {}
+        for name, held in self._held.items():
+            for place in range(len(held)):
+                if _count(held, place) == _ALONE:
+                    found[name] = held[place]
+                    break
+        return found
 
     def keep(self, results: Mapping[str, Any], given: Mapping[str, Array]) -> None:
         """Keep the results of a run that was given some arrays."""
@@ -58,11 +63,6 @@ def _count(held: list[Any], place: int) -> int:
 
 
 _ALONE = _count([np.empty(0)], 0)
-
-
-def _free_place(held: list[Array]) -> int | None:
-    places: Iterable[int] = range(len(held))
-    return next((i for i in places if _count(held, i) == _ALONE), None)
 
 
 __all__ = ["Spares"]
