@@ -44,7 +44,7 @@ def main() -> None:
     networks = {name: NETWORKS[name]() for name in names}
     rows = [row for network in networks.values() for row in _times(network, given.engine)]
     h.table(("network and work", SABIR, PEER, "ratio"), rows)
-    print(f"Memory of a fresh process after the imports, {STEPS} steps: the growth, and the peak above it.\n")
+    print(f"What {STEPS} steps add to the memory of a fresh process, at their end and at most.\n")
     h.table(("network", SABIR, PEER), [_memory(n, networks[n].name, given.engine) for n in names])
 
 
@@ -157,7 +157,7 @@ def _memory(name: str, title: str, engine: str) -> tuple[str, ...]:
         for side in ([SABIR] if torch is None else [SABIR, PEER])
     ]
     found = h.costs(scripts, rounds=1)
-    shown = [f"{found[s.name].growth:.0f} + {found[s.name].peak:.0f} MiB" for s in scripts]
+    shown = [f"{found[s.name].growth:.0f} MiB, peak {found[s.name].peak:.0f} MiB" for s in scripts]
     return (title, *shown, *[""] * (2 - len(shown)))
 
 
