@@ -20,7 +20,7 @@ export PYTHONNOUSERSITE = 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test cover lint types contracts docs reference standard lock bench fuzz sweep conversions clean
+.PHONY: help demo test cover lint types contracts docs reference standard lock bench fuzz sweep conversions distributed clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -71,6 +71,9 @@ sweep: $(VENV)/.test $(VENV)/.package  ## every operator version on hostile inpu
 conversions: $(VENV)/.test $(VENV)/.package  ## every example and official case in every other opset: ARGS="--share 7"
 	$(BIN)/python tools/conversions.py --jobs $(JOBS) $(ARGS)
 
+distributed: $(VENV)/.ray $(VENV)/.package  ## the tests of work on several processes, with Ray
+	$(ALONE) $(BIN)/python -m pytest -q tests/distributed tests/training/test_distributing.py $(ARGS)
+
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -103,6 +106,11 @@ $(VENV)/.fuzz: pyproject.toml ci.lock | $(VENV)/.made
 
 $(VENV)/.dev: pyproject.toml ci.lock | $(VENV)/.made
 	$(LOCKED) '.[dev]'
+	@touch $@ $(VENV)/.test $(VENV)/.runtime
+
+# Ray and what it needs are half a gigabyte, so that only one target has them
+$(VENV)/.ray: pyproject.toml ci.lock | $(VENV)/.made
+	$(LOCKED) --no-compile '.[test,ray]'
 	@touch $@ $(VENV)/.test $(VENV)/.runtime
 
 # the built wheel, not this tree

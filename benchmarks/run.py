@@ -27,6 +27,7 @@ TITLES = {
     "classical": "Classical models",
     "zoo": "Real architectures",
     "gradients": "Gradients",
+    "training": "Training",
 }
 WITH_ZOO = {"convert", "zoo"}  # scripts that take a folder of models
 HEAD = """# Benchmark results

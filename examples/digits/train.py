@@ -1,12 +1,14 @@
 """Build a digit classifier, train it on the UCI digits, and save it as ONNX: all of it with Sabir.
 
-    python examples/digits/train.py
+    python examples/digits/train.py [EPOCHS] [FOLDER]
 
-writes the model and the held-back test images that `sabir demo` shows. Needs scikit-learn, for the data.
+writes the model and the held-back test images that `sabir demo` shows, into the package unless a folder is
+given. Needs scikit-learn, for the data.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -33,17 +35,17 @@ BRIGHTEST = 16  # the data's pixels count the dark ones among the 4x4 of a scan:
 TARGET = Path(sabir.__file__).parent / "demo"
 
 
-def main() -> None:
-    """Build, train, report on the held-back images, save."""
+def main(count: int, target: Path) -> None:
+    """Build, train for `count` epochs, report on the held-back images, save."""
     images, labels, held_images, held_labels = split(np.random.default_rng(SEED))
     data = Moved(images, labels)
     model = network(np.random.default_rng(SEED))
-    rate = Cosine(RATE, EPOCHS * len(data))
+    rate = Cosine(RATE, count * len(data))
     session = sabir.TrainingSession(
         prepare(model, "cross_entropy", optimizer=Adam(rate), metrics=["accuracy"])
     )
     started = time.perf_counter()
-    epochs = session.fit(data, epochs=EPOCHS)
+    epochs = session.fit(data, epochs=count)
     right = session.run({"image": scaled(held_images)})["probabilities"].argmax(1) == held_labels
     print(f"trained on {len(images)} images in {time.perf_counter() - started:.0f} s")
     print(f"right on {epochs[-1].results['accuracy']:.2%} of the moved images of the last epoch")
@@ -52,10 +54,10 @@ def main() -> None:
         if name in model.graph.initializers:
             model.graph.initializers[name] = value
     sabir.check(model)
-    sabir.save(sabir.infer(model), TARGET / "digits.onnx")
-    np.savez_compressed(TARGET / "digits_test.npz", images=held_images, labels=held_labels)
+    sabir.save(sabir.infer(model), target / "digits.onnx")
+    np.savez_compressed(target / "digits_test.npz", images=held_images, labels=held_labels)
     for name in ("digits.onnx", "digits_test.npz"):
-        print(f"wrote {TARGET / name}, {(TARGET / name).stat().st_size} bytes")
+        print(f"wrote {target / name}, {(target / name).stat().st_size} bytes")
 
 
 def split(rng: np.random.Generator) -> tuple[Array, Array, Array, Array]:
@@ -122,4 +124,5 @@ def weights(
 
 
 if __name__ == "__main__":
-    main()
+    words = sys.argv[1:]
+    main(int(words[0]) if words else EPOCHS, Path(words[1]) if len(words) > 1 else TARGET)

@@ -99,6 +99,55 @@ def test_a_checkpoint_goes_on_as_if_nothing_had_stopped(cli, line, tmp_path):
     assert sabir.dumps(sabir.load(rest)) == sabir.dumps(sabir.load(whole))
 
 
+def test_the_log_has_a_row_of_each_epoch_that_ended(cli, fails, line, tmp_path, monkeypatch):
+    model, data = line
+    out, log, half = tmp_path / "out.onnx", tmp_path / "log.csv", tmp_path / "half.onnx"
+    epoch = sabir.training._fitting._Run.epoch
+
+    def interrupted(run, batches):
+        if run._session.position[0] == 2:
+            assert [row[0] for row in rows()] == ["epoch", "1", "2"]
+            raise KeyboardInterrupt
+        return epoch(run, batches)
+
+    def rows():
+        with log.open() as file:
+            return list(csv.reader(file))
+
+    train = ("--data", data, "-o", out, "--log", log)
+    with monkeypatch.context() as patched:
+        patched.setattr(sabir.training._fitting._Run, "epoch", interrupted)
+        assert cli("train", model, *train, *WORDS, "--checkpoint", half, "--epochs", 5).code != 0
+    before = rows()
+    assert not out.exists()
+    # the training goes on in the log too, and another one begins it anew
+    assert cli("train", half, *train, "--epochs", 4).code == 0
+    assert rows()[:3] == before
+    assert [row[0] for row in rows()] == ["epoch", "1", "2", "3", "4"]
+    message = fails("train", half, *train, "--epochs", 5, "--validate", data)
+    assert "other columns" in message
+    assert len(rows()) == 5
+    log.write_bytes(b"\xff")
+    assert "log.csv" in fails("train", half, *train, "--epochs", 5)
+    assert cli("train", model, *train, *WORDS).code == 0
+    assert [row[0] for row in rows()] == ["epoch", "1"]
+
+
+def test_early_stopping_writes_the_best_epoch(cli, line, tmp_path):
+    model, data = line
+    x = np.load(data)["x"]
+    np.savez(tmp_path / "held.npz", x=x, t=(x @ np.float32([[1], [0]])).astype(np.float32))
+    best, other = tmp_path / "best.onnx", tmp_path / "other.onnx"
+    words = ("train", model, "--data", data, *WORDS, "--rate", "0.02", "--batch", "96")
+    found = cli(*words, "-o", best, "--epochs", 90, "--patience", 2, "--validate", tmp_path / "held.npz")
+    assert found.code == 0, found.err
+    number = int(found.out.split("kept the best epoch, ")[1].split()[0])
+    assert f"epoch {number + 2}: " in found.out
+    assert f"epoch {number + 3}: " not in found.out
+    assert cli(*words, "-o", other, "--epochs", number).code == 0
+    assert sabir.dumps(sabir.load(best)) == sabir.dumps(sabir.load(other))
+
+
 def test_what_is_refused(fails, line, tmp_path, monkeypatch):
     model, data = line
     out = tmp_path / "out.onnx"

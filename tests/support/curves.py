@@ -30,11 +30,12 @@ OPTIMIZERS = {
     "momentum": {"rate": 0.05, "momentum": 0.9, "weight_decay": 0.01},
     "nesterov": {"rate": 0.02, "momentum": 0.8, "nesterov": True},
     "adagrad": {"rate": 0.05, "weight_decay": 0.001},
-    "adam": {"rate": 0.003, "weight_decay": 0.01},
+    "adam": {"rate": 0.004, "weight_decay": 0.005},
     "adamw": {"rate": 0.003},
 }
 CASES = [
-    *(("mlp", name) for name in OPTIMIZERS), ("cnn", "momentum"), ("transformer", "adamw"), ("lstm", "adam"),
+    *((model, name) for model in SHAPES for name in ("momentum", "adagrad", "adam", "adamw")),
+    ("mlp", "sgd"), ("mlp", "nesterov"),
 ]  # fmt: skip
 
 

@@ -67,7 +67,7 @@ def test_what_is_refused():
 
 
 def test_workers_of_ray_and_one_that_is_killed():
-    ray = pytest.importorskip("ray", reason="Ray, the extra that distributes, is not installed")
+    ray = pytest.importorskip("ray", reason="Ray is not installed; `make distributed` tests with it")
     one, other = session(), session()
     expected = one.fit(DATA, epochs=2, batch=16)
     ray.init(num_cpus=2, include_dashboard=False, logging_level="error", log_to_driver=False)

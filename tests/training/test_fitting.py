@@ -116,6 +116,28 @@ def test_training_stops_early():
     assert [epoch.number for epoch in seen] == [1, 2, 3, 4]
 
 
+def test_early_stopping_ends_with_the_best_epoch(tmp_path):
+    labels = np.random.default_rng(6).integers(0, 3, 50)
+    held, path = {"x": DATA["x"], "label": labels}, tmp_path / "best.onnx"
+    for epochs, options in ((40, {"patience": 3}), (12, {"patience": 30})):
+        trained = session(optimizer=Adam(0.3))
+        found = trained.fit(DATA, epochs=epochs, validate=held, checkpoint=path, **options)
+        losses = [epoch.validation["loss"] for epoch in found]
+        best = int(np.argmin(losses)) + 1
+        assert 0 < best < len(losses) == min(epochs, best + options["patience"])
+        other = session(optimizer=Adam(0.3))
+        other.fit(DATA, epochs=best)
+        assert trained.position == (best, 0)
+        assert bits(trained) == bits(other) == bits(session(path))
+        # and it goes on from there
+        trained.fit(DATA, epochs=best + 1)
+        other.fit(DATA, epochs=best + 1)
+        assert bits(trained) == bits(other)
+    last = session()
+    last.fit(DATA, epochs=6, validate=held)
+    assert last.position == (6, 0)
+
+
 def test_a_split_model_is_trained_by_both_algorithms():
     one, other = session(), session(split=True)
     one.fit(DATA, batch=25)

@@ -15,7 +15,7 @@ from sabir.cli._limits import LimitOption
 from sabir.cli._models import ModelPath, RequiredOutputPath, load_any, report_saved, report_screen, save_any
 from sabir.cli._progress import training_bar
 from sabir.cli._screen import Screen, plain, seconds_text
-from sabir.cli._training_log import plotting, write_log, write_plot
+from sabir.cli._training_log import TrainingLog, plotting, write_plot
 from sabir.serial import format_by_name
 from sabir.training import (
     LOSSES,
@@ -32,6 +32,8 @@ from sabir.training import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sabir.ir import Array, Model
     from sabir.training import Epoch, Optimizer, Schedule
 
@@ -101,7 +103,12 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
         Path | None, typer.Option("--validate", metavar="FILE", help="Data to evaluate after each epoch.")
     ] = None,
     patience: Annotated[
-        int | None, typer.Option("--patience", min=1, help="Stop after so many epochs without improvement.")
+        int | None,
+        typer.Option(
+            "--patience",
+            min=1,
+            help="Stop after so many epochs without a lower loss; the best epoch is kept.",
+        ),
     ] = None,
     trainable: Annotated[
         list[str] | None,
@@ -131,7 +138,7 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
         bool, typer.Option("--keep-training", help="Save the training model, not the one for inference.")
     ] = False,
     log: Annotated[
-        Path | None, typer.Option("--log", metavar="FILE", help="Write the results of each epoch as CSV.")
+        Path | None, typer.Option("--log", metavar="FILE", help="Write a row of CSV as each epoch ends.")
     ] = None,
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="Draw the loss as a PNG file.")
@@ -175,6 +182,9 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
         session.initialize()
     _describe(screen, session)
     found: list[Epoch] = []
+    callbacks: list[Callable[[Epoch], None]] = [found.append, lambda epoch: _report(screen, epoch)]
+    if log is not None:
+        callbacks.append(TrainingLog(log, session, validates=validate is not None).add)
     with training_bar() as progress:
         session.fit(
             arrays,
@@ -182,12 +192,12 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
             batch=batch,
             validate=None if validate is None else read_archive(validate),
             patience=patience,
-            callbacks=[found.append, lambda epoch: _report(screen, epoch)],
+            callbacks=callbacks,
             progress=progress,
             checkpoint=checkpoint,
         )
-    if log is not None:
-        write_log(log, found)
+    if found and session.position[0] < found[-1].number:
+        screen.line(f"kept the best epoch, {session.position[0]}")
     if plot is not None:
         write_plot(plot, found)
     save_any(session.checkpoint() if keep_training else session.export(), output)

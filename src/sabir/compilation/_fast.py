@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -118,8 +118,9 @@ def _entered(
             block[at] = id(array)
             at += INPUT
         results: dict[str, Any] = {}
+        read = _Memory(arrays) if buffers else None
         for name, shape, dtype, place in outputs:
-            made = None if buffers is None else _fitting(buffers.get(name), shape, dtype, arrays)
+            made = None if read is None or not buffers else _fitting(buffers.get(name), shape, dtype, read)
             results[name] = made = _EMPTY(shape, dtype) if made is None else made
             block[place] = id(made)
         done = enter(frame.address)
@@ -171,14 +172,33 @@ def fast_run(
     return FastRun(_entered(runs, [name for name, _, _ in names]), control)
 
 
+class _Memory:
+    """The memory of feeds; most arrays own theirs, and two of these share nothing."""
+
+    def __init__(self, feeds: Sequence[Any]) -> None:
+        self._arrays: list[Array] = [feed for feed in feeds if isinstance(feed, np.ndarray)]
+        self._views = [array for array in self._arrays if not _owns(array)]
+        self._numbers = set(map(id, self._arrays))
+
+    def shares(self, buffer: Array) -> bool:
+        """Return whether a buffer has memory of a feed, or may have."""
+        if id(buffer) in self._numbers:
+            return True
+        others = self._views if _owns(buffer) else self._arrays
+        return bool(others) and any(np.may_share_memory(buffer, array) for array in others)
+
+
+def _owns(array: Array) -> bool:
+    return array.base is None and array.flags.owndata
+
+
 def _fitting(
-    buffer: Array | None, shape: tuple[int, ...], dtype: np.dtype[Any], feeds: Sequence[Any]
+    buffer: Array | None, shape: tuple[int, ...], dtype: np.dtype[Any], feeds: _Memory
 ) -> Array | None:
     """Return the buffer for an output if kernels can write into it: it fits, and they read nothing there."""
     if buffer is None or buffer.shape != shape or buffer.dtype != dtype:
         return None
-    arrays = [cast("Array", feed) for feed in feeds if isinstance(feed, np.ndarray)]
-    return None if any(np.may_share_memory(buffer, array) for array in arrays) else buffer
+    return None if feeds.shares(buffer) else buffer
 
 
 def _nothing() -> None:

@@ -15,15 +15,8 @@ from sabir.compilation._inlining import is_inline, read_by
 from sabir.compilation._scores import add_scores, scores_of
 from sabir.compilation._stages import add_recurrence
 from sabir.compilation._trees import group_trees
-from sabir.compilation._views import (
-    VIEWS,
-    Copy,
-    Views,
-    is_number,
-    is_read_in_place,
-    operands_of,
-    pad_parts,
-)
+from sabir.compilation._updates import absorb, candidates, is_update, note_reader
+from sabir.compilation._views import VIEWS, Copy, Views, is_number, is_read_in_place, operands_of, pad_parts
 from sabir.loops import (
     Best,
     Contract,
@@ -71,9 +64,10 @@ class Grouping:
         self.groups: list[Group] = []
         self.of: dict[Expression, Group] = {}
         self.stored: dict[Expression, None] = {}
-        self.writers: dict[
-            Expression, list[Group]
-        ] = {}  # of a Join or a Pad: the groups that write its parts
+        self.writers: dict[Expression, list[Group]] = {}  # of a Join or a Pad: those of its parts
+        self.waited = 0  # the numbers of the groups that others wait for, as bits
+        self.readers: dict[Expression, Group] = {}  # of results: the nest that a map which reads it began
+        self.updates: dict[Group, bool] = {}  # products whose epilogue would be an optimizer
         self._visited: set[Expression] = set()
         self._copied: dict[Expression, Copy] = {}
         self.users: dict[Expression, list[object]] = {}
@@ -233,6 +227,7 @@ class Grouping:
             return
         bit = 1 << group.number
         group.after |= more
+        self.waited |= more
         for other in self.groups[group.number + 1 :]:
             if other.after & bit:
                 other.after |= group.after
@@ -243,25 +238,19 @@ class Grouping:
     def assign(self, x: Expression) -> None:
         direct, memory = self._operands(x)
         needed = [g for o in memory for g in self.need(o)]
-        candidates = sorted({self.of[o].number for o in direct if o in self.of}, reverse=True)
-        if isinstance(x, Take):
-            candidates = [g.number for g in self._readers(x)]
-        for number in candidates:
-            group = self.groups[number]
+        for group in self._readers(x) if isinstance(x, Take) else candidates(self, x, direct):
             others = [o for o in direct if self.of.get(o) is not group and o in self.of]
             if self._joins(x, group, direct) and self.allowed(
                 group, [*needed, *(self.of[o] for o in others)]
             ):
-                for o in others:
-                    needed += self.need(o)
+                absorb(self, group, [self.of[o] for o in others], _MOST_MEMBERS - 1)
+                needed += [g for o in others if self.of[o] is not group for g in self.need(o)]
                 self._join(x, group, needed)
                 return
-        for o in direct:
-            if o in self.of:
-                needed += self.need(o)
+        needed += [g for o in direct if o in self.of for g in self.need(o)]
         group = self.start(x, x.operand.shape if isinstance(x, Reduce) else x.shape)
-        if isinstance(x, Reduce):
-            group.reduced = x.axes
+        group.reduced = x.axes if isinstance(x, Reduce) else None
+        note_reader(self, x, group)
         self.depend(group, needed)
         self._wrote(x, group)
 
@@ -307,11 +296,11 @@ class Grouping:
             return group.kind == "nest" and group.reduced is None and group.space == x.shape
         inside = [o for o in direct if self.of.get(o) is group]
         if isinstance(x, Reduce):
-            fits = group.kind == "nest" and x.operand.shape == group.space
-            return fits and group.reduced in {None, x.axes} and len(set(x.axes)) > 0
+            fits = group.kind == "nest" and x.operand.shape == group.space and len(x.axes) > 0
+            return fits and group.reduced in {None, x.axes}
         if x.shape == group.space:
             if group.kind in {"product", "attention", "windows"}:
-                return all(o.shape == group.space for o in inside)
+                return all(o.shape == group.space for o in inside) and not is_update(self, group)
             return all(o.shape in {group.space, group.narrow()} for o in inside)
         return group.reduced is not None and x.shape == group.narrow()
 

@@ -193,6 +193,21 @@ class Session:
             return results
         return [results[name] for name in request.outputs or results]
 
+    def run_reusing(self, feeds: dict[str, Any], spare: Mapping[str, Array]) -> dict[str, Any]:
+        """Return what `run(feeds)` returns, where possible in arrays of `spare`, by the names of outputs.
+
+        They must not share memory, and nothing else may use it. An array that does not fit is not used.
+        Raises as `run`.
+
+        >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+        ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+        >>> sabir.Session(model).run_reusing({'x': np.float32([-1, 2])}, {})
+        {'y': array([0., 2.], dtype=float32)}
+        """
+        fast = self._run_fast
+        found = None if fast is None else fast(feeds, spare)
+        return self._run(feeds, None) if found is None else found
+
     async def run_async(
         self,
         feeds: Mapping[str, Any] | Sequence[Any],

@@ -12,7 +12,7 @@ from sabir.rewrite import remove_unread
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Sequence
 
-    from sabir.ir import Model, Type
+    from sabir.ir import Array, Model, Type
 
 
 class Part(NamedTuple):
@@ -55,6 +55,15 @@ def state_of(model: Model) -> dict[str, Value]:
                     f"the state variable {quote(key.name)} is a sparse initializer; make it a dense one"
                 )
     return found
+
+
+def initial_state(model: Model) -> dict[str, Array]:
+    """Return copies of what a model initializes its state variables with."""
+    return {
+        name: key.constant.array().copy()
+        for name, key in state_of(model).items()
+        if isinstance(key.constant, Tensor)
+    }
 
 
 def inference_part(model: Model) -> Part:
@@ -202,4 +211,12 @@ def _type(value: Value) -> Type | None:
     return data.type if isinstance(data, Tensor) and not value.is_input else value.type
 
 
-__all__ = ["Part", "inference_part", "initialization_part", "pruned", "state_of", "step_part"]
+__all__ = [
+    "Part",
+    "inference_part",
+    "initial_state",
+    "initialization_part",
+    "pruned",
+    "state_of",
+    "step_part",
+]

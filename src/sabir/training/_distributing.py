@@ -1,6 +1,5 @@
 """`distribute`: the steps of a session on several processes or machines, with Ray."""
 
-# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 from __future__ import annotations
 
 import contextlib
@@ -8,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from sabir.base import SabirError, UnsupportedError
+from sabir.distributed import connected
 from sabir.serial import dumps
 from sabir.training._session import TrainingSession
 
@@ -48,7 +48,7 @@ def distribute(session: TrainingSession, workers: int = 2) -> Generator[Training
             "a distributed model has an algorithm that sums gradients and one that applies them: "
             "prepare it with split=True"
         )
-    ray, started = _ray()
+    ray, started = connected()
     pool = _RayPool(ray, session, workers)
     try:
         with session.sharded(pool):
@@ -57,20 +57,6 @@ def distribute(session: TrainingSession, workers: int = 2) -> Generator[Training
         pool.close()
         if started:
             ray.shutdown()
-
-
-def _ray() -> tuple[Any, bool]:
-    """Return the module of Ray, initialized, and whether it was initialized here."""
-    try:
-        import ray  # ruff: ignore[import-outside-top-level]  an extra that few programs need
-    except ImportError:
-        raise UnsupportedError(
-            "distributed training needs Ray; install it with `pip install 'sabir[ray]'`"
-        ) from None
-    if ray.is_initialized():
-        return ray, False
-    ray.init(include_dashboard=False, logging_level="error", log_to_driver=False)
-    return ray, True
 
 
 class _Replica:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from sabir.training._data import Data
     from sabir.training._session import TrainingSession
+    from sabir.training._state import Store
 
 EPOCH, BATCH = "sabir.training.epoch", "sabir.training.batch"
 
@@ -87,6 +88,7 @@ def fit(session: TrainingSession, data: Data, asked: Fitting) -> list[Epoch]:
         while session.position[0] < asked.epochs and not run.is_over:
             found.append(run.epoch(batches))
             run.save()
+        run.return_to_best()
     except KeyboardInterrupt:
         run.save()
         raise
@@ -105,7 +107,8 @@ class _Run:
         self._evaluation = session.evaluating
         if asked.validate is not None and self._evaluation is None:
             raise UnsupportedError("the model has no training information without bindings, which evaluates")
-        self._best, self._waited, self.is_over = math.inf, 0, False
+        self._lowest, self._waited, self.is_over = math.inf, 0, False
+        self._best: Store | None = None
 
     def epoch(self, batches: Batches) -> Epoch:
         """Run the rest of an epoch."""
@@ -136,6 +139,12 @@ class _Run:
         if self._asked.checkpoint is not None:
             self._session.save(self._asked.checkpoint)
 
+    def return_to_best(self) -> None:
+        """Give the session the state of its best epoch, where early stopping is asked for, and save it."""
+        if self._best is not None and self._waited:
+            self._session.state.return_to(self._best)
+            self.save()
+
     def _validation(self, data: Data) -> dict[str, float]:
         means, index = _Means(), self._evaluation or 0
         outputs = self._session.scalars_of([index])
@@ -146,8 +155,11 @@ class _Run:
     def _stop_early(self, monitored: float) -> None:
         if self._asked.patience is None:
             return
-        better = monitored < self._best
-        self._best, self._waited = (monitored, 0) if better else (self._best, self._waited + 1)
+        if monitored < self._lowest:
+            self._best = self._session.state.mark()
+            self._lowest, self._waited = monitored, 0
+        else:
+            self._waited += 1
         self.is_over = self._waited >= self._asked.patience
 
 

@@ -55,9 +55,9 @@ class Moment:
 
         return self._cast(self._once("corrected", factor, beta, compute), to, "corrected", factor, beta)
 
-    def root_of_bias(self, beta: float, to: ElementType) -> Value:
-        """Return the square root of `bias(beta)`, as an element type."""
-        root = self._once("root", beta, lambda: self.b.Sqrt(self.bias(beta)))
+    def inverse_root_of_bias(self, beta: float, to: ElementType) -> Value:
+        """Return 1 by the square root of `bias(beta)`, as an element type."""
+        root = self._once("root", beta, lambda: self.b.Div(np.float64(1), self.b.Sqrt(self.bias(beta))))
         return self._cast(root, to, "root", beta)
 
     def _times(self, factor: float) -> Value:
@@ -198,7 +198,7 @@ class Adam(Optimizer):
         squares = b.Add(
             b.Mul(squares, x.number(second)), b.Mul(b.Mul(gradient, gradient), x.number(1 - second))
         )
-        root = b.Div(b.Sqrt(squares), moment.root_of_bias(second, x.element))
+        root = b.Mul(b.Sqrt(squares), moment.inverse_root_of_bias(second, x.element))
         step = b.Div(mean, b.Add(root, x.number(self.eps)))
         moved = b.Sub(start, b.Mul(step, moment.corrected_rate(x.scale, first, x.element)))
         return moved, {"mean": mean, "squares": squares}

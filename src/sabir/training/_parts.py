@@ -13,6 +13,7 @@ from sabir.runtime import Session
 from sabir.scheduling import calls_in_graph
 from sabir.training._combining import pruned
 from sabir.training._random import draw_from_keys, keys_for
+from sabir.training._spares import Spares
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,6 +44,7 @@ class RunnablePart:
         self._names = {v.name for v in part.model.graph.defined()}
         self._ready: tuple[Part, str, int] | None = None
         self._sessions: dict[tuple[str, ...], Session] = {}
+        self._spares = Spares()
 
     @property
     def updates(self) -> dict[str, str]:
@@ -79,9 +81,11 @@ class RunnablePart:
         _, keys, count = self._prepared()
         if keys in wanted and self._stream is not None:
             given[keys] = keys_for((path[0], *self._stream, *path[1:]), count)
-        results = session.run(given)
+        spares = self._spares.free()
+        results = session.run_reusing(given, spares)
         updates = {n: self._checked(n, results[o], state[n]) for n, o in self.updates.items()}
         assigned = set(self.updates.values())
+        self._spares.keep({o: results[o] for o in assigned}, spares)
         return {n: np.copy(results[n]) if n in assigned else results[n] for n in outputs}, updates
 
     def _checked(self, name: str, value: Any, present: Array) -> Array:

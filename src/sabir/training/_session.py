@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sabir.base import FeedError, UnsupportedError, suggest
 from sabir.evaluation import ModelPort, make_engine, read_request
-from sabir.ir import Tensor
 from sabir.opsets import STANDARD
 from sabir.runtime import ENGINES
 from sabir.serial import save
-from sabir.training._combining import inference_part, initialization_part, state_of, step_part
+from sabir.training._combining import (
+    inference_part,
+    initial_state,
+    initialization_part,
+    state_of,
+    step_part,
+)
 from sabir.training._fitting import BATCH, EPOCH, Epoch, Fitting, Progress, fit
 from sabir.training._parts import Options, RunnablePart
 from sabir.training._saving import SEED, STEP, number_in, strip_training, with_state
@@ -82,7 +87,7 @@ class TrainingSession:
         self.engine, self.threads = engine, threads
         self._pool: Pool | None = None
         options = Options(engine, threads, registry, limits)
-        self._initial = _initial_state(self.model)
+        self._initial = initial_state(self.model)
         step, epoch, batches = (number_in(self.model, name) or 0 for name in (STEP, EPOCH, BATCH))
         self._store = Store(dict(self._initial), step, epoch, step - batches)
         self._inference = RunnablePart(inference_part(self.model), "the main graph", options, stream=None)
@@ -155,11 +160,13 @@ class TrainingSession:
         epoch. Every algorithm that updates the state steps; `validate` is data for the last algorithm that
         updates nothing.
 
-        Training stops early where the loss, of the validation if there is one, has not fallen for `patience`
-        epochs, or a function of `callbacks`, which are called with each `Epoch`, returns true. `progress` is
-        called after each step. The session is saved to `checkpoint` after each epoch, after every
-        `checkpoint_steps` steps, and when the training is interrupted; a session of this file goes on at the
-        same batch with the same numbers, as `epochs` counts those that were made before.
+        With `patience`, training stops early where the loss, of the validation if there is one, has not
+        fallen for so many epochs, and the session ends as it was after the best epoch of this call, whether
+        it stopped early or not. Training also stops where a function of `callbacks`, which are called with
+        each `Epoch`, returns true. `progress` is called after each step. The session is saved to `checkpoint`
+        after each epoch, after every `checkpoint_steps` steps, at the end, and when the training is
+        interrupted; a session of this file goes on at the same batch with the same numbers, as `epochs`
+        counts those that were made before.
 
         Raises UnsupportedError for a model that cannot be trained or validated, FeedError for data that does
         not fit, and what `step` and `save` raise.
@@ -356,15 +363,6 @@ class TrainingSession:
             known = [n for part in parts for n in (*part.outputs, *part.updates.values())]
             hint = suggest(other, known) or f"; the outputs are {', '.join(map(repr, dict.fromkeys(known)))}"
             raise FeedError(f"there is no value {other!r}{hint}")
-
-
-def _initial_state(model: Model) -> dict[str, Array]:
-    """Return copies of what a model initializes its state variables with."""
-    return {
-        name: key.constant.array().copy()
-        for name, key in state_of(model).items()
-        if isinstance(key.constant, Tensor)
-    }
 
 
 def _start(model: Model, index: int, options: Options) -> RunnablePart | None:

@@ -65,6 +65,15 @@ class State(Mapping[str, "Array"]):
         store = self._read()
         self._write(store._replace(values={**store.values, **found}))
 
+    def mark(self) -> Store:
+        """Return everything that a step changes, as it is now, to go back to."""
+        store = self._read()
+        return store._replace(values={name: value.copy() for name, value in store.values.items()})
+
+    def return_to(self, mark: Store) -> None:
+        """Go back to where `mark` was called, with the number of the step and the place in the epochs."""
+        self._write(mark)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._read().values)
 

@@ -1,0 +1,165 @@
+"""Steps of training for four small networks: the compiled engine of Sabir beside PyTorch eager.
+
+Measured are the loss alone, the loss and its gradients, a whole step with Adam, and the memory of ten steps
+in a fresh process. PyTorch's step is that with the faster of its default and its fused Adam. PyTorch is
+optional: without it its columns and the ratios are left out. `BENCH_THREADS` is the number of threads of both
+sides.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import harness as h  # before numpy: it pins the threads
+from gradients import Network, cnn, lstm, mlp, torch, transformer
+
+import sabir
+from sabir.training import Adam, prepare
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROUNDS = 20
+RATE = 1e-3
+STEPS = 10  # in a process of its own, and before the losses are compared
+TOLERANCE = 2e-3
+NETWORKS = {"MLP": mlp, "CNN": cnn, "transformer": transformer, "LSTM": lstm}
+SABIR, PEER = "Sabir", "PyTorch"
+FUSED = "PyTorch, fused"
+
+
+def main() -> None:
+    cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    cli.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(NETWORKS)}; all without names")
+    cli.add_argument("--engine", default="compiled", choices=["compiled", "reference"])
+    given = cli.parse_args()
+    beside = "PyTorch is not installed: its columns and the ratios are left out."
+    if torch is not None:
+        beside = f"Ratios are against PyTorch {torch.__version__} eager."
+    print(f"{h.THREADS} thread(s) on both sides, engine {given.engine}, Adam. {beside}\n")
+    names = given.names or list(NETWORKS)
+    networks = {name: NETWORKS[name]() for name in names}
+    rows = [row for network in networks.values() for row in _times(network, given.engine)]
+    h.table(("network and work", SABIR, PEER, "ratio"), rows)
+    print(f"What {STEPS} steps add to the memory of a fresh process, at their end and at most.\n")
+    h.table(("network", SABIR, PEER), [_memory(n, networks[n].name, given.engine) for n in names])
+
+
+def _times(network: Network, engine: Any) -> list[tuple[str, ...]]:
+    """Measure one network; raises SystemExit where the losses of both sides differ after some steps."""
+    h.progress(network.name)
+    ours, losses = _ours(network, engine), [steps(network, SABIR, engine)]
+    theirs: dict[str, Callable[[], Any]] = {}
+    if torch is not None:
+        theirs = _theirs(network)
+        losses += [steps(network, side, engine) for side in (PEER, FUSED)]
+    if any(abs(other - losses[0]) > TOLERANCE for other in losses):
+        raise SystemExit(f"{network.name}: the losses differ after {STEPS} steps: {losses}")
+    cases = [h.Case(f"{SABIR} {name}", lambda _, w=work: w()) for name, work in ours.items()]
+    cases += [h.Case(f"{PEER} {name}", lambda _, w=work: w()) for name, work in theirs.items()]
+    taken = h.blocks(cases, ROUNDS)
+    rows: list[tuple[str, ...]] = []
+    for name in ours:
+        mine = taken[f"{SABIR} {name}"]
+        found = min((t for n, t in taken.items() if n.startswith(f"{PEER} {name}")), default=math.nan)
+        compared = (h.time_text(found), h.ratio_text(found, mine)) if theirs else ("", "")
+        rows.append((f"{network.name}: {name}", h.time_text(mine), *compared))
+    return rows
+
+
+def _ours(network: Network, engine: Any) -> dict[str, Callable[[], Any]]:
+    """Return the pieces of work of Sabir by name."""
+    feeds = dict(network.feeds)
+    gradients = sabir.differentiate(network.model, "loss", list(network.weights))
+    forward, backward = (
+        sabir.Session(m, engine=engine, threads=h.THREADS) for m in (network.model, gradients)
+    )
+    session = _session(network, engine)
+    return {
+        "forward": lambda: forward.run(feeds),
+        "forward and backward": lambda: backward.run(feeds),
+        "step": lambda: session.step(feeds, 0, outputs="loss"),
+    }
+
+
+def _session(network: Network, engine: Any) -> sabir.TrainingSession:
+    model = prepare(
+        network.model,
+        "loss",
+        optimizer=Adam(RATE),
+        trainable=list(network.weights),
+    )
+    return sabir.TrainingSession(model, engine=engine, threads=h.THREADS)
+
+
+def _theirs(network: Network) -> dict[str, Callable[[], Any]]:
+    """Return the pieces of work of PyTorch by name; there are two steps."""
+    weights, feeds = _tensors(network)
+
+    def forward() -> None:
+        with torch.no_grad():
+            network.loss(weights, *feeds)
+
+    def backward() -> None:
+        for weight in weights.values():
+            weight.grad = None
+        network.loss(weights, *feeds).backward()
+
+    plain, fused = (_peer_step(network, fused) for fused in (False, True))
+    return {"forward": forward, "forward and backward": backward, "step": plain, "step, fused": fused}
+
+
+def _tensors(network: Network) -> tuple[dict[str, Any], list[Any]]:
+    torch.set_num_threads(h.THREADS)
+    weights = {n: torch.tensor(w, requires_grad=True) for n, w in network.weights.items()}
+    return weights, [torch.tensor(x) for x in network.feeds.values()]
+
+
+def _peer_step(network: Network, fused: bool) -> Callable[[], float]:  # ruff: ignore[boolean-type-hint-positional-argument]  as PyTorch's option
+    """Return a step of PyTorch that returns the loss before it."""
+    weights, feeds = _tensors(network)
+    optimizer = torch.optim.Adam(weights.values(), lr=RATE, fused=fused)
+
+    def step() -> float:
+        optimizer.zero_grad()
+        loss = network.loss(weights, *feeds)
+        loss.backward()
+        optimizer.step()
+        return float(loss.detach())
+
+    return step
+
+
+def steps(network: Network, side: str, engine: Any) -> float:
+    """Make some steps on one side from the first weights, and return the last loss."""
+    if side == SABIR:
+        session, feeds = _session(network, engine), dict(network.feeds)
+        losses = [session.step(feeds, 0, outputs="loss")["loss"] for _ in range(STEPS)]
+    else:
+        step = _peer_step(network, side == FUSED)
+        losses = [step() for _ in range(STEPS)]
+    return float(losses[-1])
+
+
+def _memory(name: str, title: str, engine: str) -> tuple[str, ...]:
+    """Measure the memory that both sides need for some steps, each in a process of its own."""
+    folder = str(Path(__file__).parent)
+    scripts = [
+        h.Script(
+            side,
+            f"sys.path.insert(0, {folder!r})\nimport training",
+            f"training.steps(network, {side!r}, {engine!r})",
+            f"network = training.NETWORKS[{name!r}]()",
+        )
+        for side in ([SABIR] if torch is None else [SABIR, PEER])
+    ]
+    found = h.costs(scripts, rounds=1)
+    shown = [f"{found[s.name].growth:.0f} MiB, peak {found[s.name].peak:.0f} MiB" for s in scripts]
+    return (title, *shown, *[""] * (2 - len(shown)))
+
+
+if __name__ == "__main__":
+    main()
