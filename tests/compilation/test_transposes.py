@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sabir.compilation.kernels import ANY, NEXT, Access, Apply, Load, Nest, nest_text
+from sabir.compilation.kernels import ANY, NEXT, Access, Apply, Load, Nest, text_of
 from support.lowered import NAMES, kernels_only, model_of, same_bits
 
 SHAPES = [
@@ -85,6 +85,6 @@ def test_two_tensors_read_across():
 def test_what_is_read_across_is_read_by_vectors():
     steps = (Load("float", 0), Load("float", 1), Apply("float", "add", (0, 1)))
     accesses = (Access("float", (NEXT, ANY)), Access("float", (ANY, NEXT)), Access("float", (ANY, NEXT)))
-    text = nest_text(Nest(2, (False, False), 1, accesses, steps, ((2, 2),)))
+    text = text_of(Nest(2, (False, False), 1, accesses, steps, ((2, 2),)))
     assert "gather" not in text
     assert "shufflevector" in text

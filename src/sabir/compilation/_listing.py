@@ -9,9 +9,9 @@ from sabir.compilation._explaining import kind_of, spec_text
 from sabir.compilation._instance import parts_of
 from sabir.compilation._lowering import lower
 from sabir.compilation._origins import Origins
-from sabir.compilation._plan import Entry, Mismatch
+from sabir.compilation._plan import Entry, Mismatch, StoredKernel
 from sabir.compilation._program import specs_of
-from sabir.compilation._texts import text_of
+from sabir.compilation.kernels import text_of
 from sabir.compilation.native import disassemble, optimized
 from sabir.loops import Contract, Expression, Extent, Number, Stored
 from sabir.scheduling import ABSENT
@@ -239,6 +239,8 @@ def _asm(program: Listed, _: Sizes) -> Iterator[str]:
 
 def _code(program: Listed, comment: str, made: Callable[[str, Host | None], str]) -> Iterator[str]:
     for number, spec in enumerate(specs_of(program.plan), 1):
+        if isinstance(spec, StoredKernel):
+            raise TypeError("a kernel from the disk has no text")
         yield f"{comment} kernel {number}"
         yield from (f"{comment} {line}" for line in str(spec).split("\n"))
         yield from made(text_of(spec), program.target).expandtabs().rstrip("\n").split("\n")

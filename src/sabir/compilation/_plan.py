@@ -11,18 +11,7 @@ if TYPE_CHECKING:
 
     from sabir.compilation._bounds import Reach, Value
     from sabir.compilation._lowering import Evaluated
-    from sabir.compilation.kernels import (
-        Attention,
-        Cumulation,
-        Descent,
-        Nest,
-        Packing,
-        Product,
-        Recurrence,
-        Scattering,
-        Selection,
-        Sliding,
-    )
+    from sabir.compilation.kernels import Kernel
     from sabir.loops import Size, Sizes
 
 # the first entries of the table of buffers
@@ -88,10 +77,7 @@ class StoredKernel(NamedTuple):
 
 Argument: TypeAlias = "int | Size | BufferNumber | Offset | Computed"
 if TYPE_CHECKING:
-    Spec: TypeAlias = (
-        Nest | Product | Attention | Packing | Cumulation | Descent | Recurrence | Scattering | Selection
-        | Sliding | StoredKernel
-    )  # fmt: skip
+    Spec: TypeAlias = Kernel | StoredKernel
 
 
 @dataclass(slots=True, eq=False)

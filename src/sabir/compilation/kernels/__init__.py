@@ -1,11 +1,10 @@
 """Kernels: LLVM IR for loops over tensors."""
 
-from sabir.compilation.kernels._attention import Attention, attention_text
+from sabir.compilation.kernels._attention import Attention
 from sabir.compilation.kernels._body import element_bytes
-from sabir.compilation.kernels._cumulation import Cumulation, cumulation_text
-from sabir.compilation.kernels._descent import LANES, Descent, descent_text
+from sabir.compilation.kernels._cumulation import Cumulation
+from sabir.compilation.kernels._descent import LANES, Descent
 from sabir.compilation.kernels._limits import memory_test_text, multiply_test_text
-from sabir.compilation.kernels._loops import nest_text
 from sabir.compilation.kernels._nest import (
     ANY,
     NEXT,
@@ -25,29 +24,26 @@ from sabir.compilation.kernels._nest import (
     Stride,
 )
 from sabir.compilation.kernels._nest import Take as TakeStep
-from sabir.compilation.kernels._packing import Packing, packing_text
+from sabir.compilation.kernels._packing import Packing
 from sabir.compilation.kernels._passes import passes_of
-from sabir.compilation.kernels._product import product_text
 from sabir.compilation.kernels._product_spec import Product, ProductLayout
 from sabir.compilation.kernels._recurrence import (
     WALK,
     Recurrence,
     StateAccess,
     StepStage,
-    recurrence_text,
 )
-from sabir.compilation.kernels._scattering import Scattering, scattering_text
-from sabir.compilation.kernels._selection import Selection, record_bytes, selection_text
-from sabir.compilation.kernels._sliding import Sliding, sliding_text
+from sabir.compilation.kernels._scattering import Scattering
+from sabir.compilation.kernels._selection import Selection, record_bytes
+from sabir.compilation.kernels._sliding import Sliding
 from sabir.compilation.kernels._terms import GROUPS, Dot, Groups
+from sabir.compilation.kernels._texts import Kernel, text_of
 from sabir.compilation.kernels._transposes import can_transpose
 
 __all__ = [
-    "ANY", "GROUPS", "LANES", "NEXT", "SHORT", "STILL", "WALK", "Access", "Accumulated", "Apply", "Attention",
-    "Constant", "Cumulation", "Descent", "Dot", "Fold", "Groups", "Layout", "Load", "Nest", "Packing",
-    "Position", "Product", "ProductLayout", "Recurrence", "Scattering", "Selection", "SizeArgument",
-    "Sliding", "StateAccess", "Step", "StepStage", "Stride", "TakeStep", "attention_text",
-    "can_transpose", "cumulation_text", "descent_text", "element_bytes", "memory_test_text",
-    "multiply_test_text", "nest_text", "packing_text", "passes_of", "product_text", "record_bytes",
-    "recurrence_text", "scattering_text", "selection_text", "sliding_text",
+    "ANY", "GROUPS", "LANES", "NEXT", "SHORT", "STILL", "WALK", "Access", "Accumulated", "Apply",
+    "Attention", "Constant", "Cumulation", "Descent", "Dot", "Fold", "Groups", "Kernel", "Layout", "Load",
+    "Nest", "Packing", "Position", "Product", "ProductLayout", "Recurrence", "Scattering", "Selection",
+    "SizeArgument", "Sliding", "StateAccess", "Step", "StepStage", "Stride", "TakeStep", "can_transpose",
+    "element_bytes", "memory_test_text", "multiply_test_text", "passes_of", "record_bytes", "text_of",
 ]  # fmt: skip
