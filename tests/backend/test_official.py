@@ -31,7 +31,11 @@ EXCLUDED = {
 
 # the answer was computed with every step of Softmax rounded to float16; rounded once, as here, the result is
 # closer to the exact one and up to two float16 numbers away from it, of which the suite allows one
-TOLERANCES = {"test_attention_4d_causal_fp16_expanded": {"rtol": 2e-3}}
+# zeros of the inverse DFT are 2e-7 in the answer, a rounding of single precision: here they are nearer to 0
+TOLERANCES = {
+    "test_attention_4d_causal_fp16_expanded": {"rtol": 2e-3},
+    "test_dft_inverse_opset19": {"atol": 1e-6},
+}
 
 
 class Prepared(BackendRep):

@@ -41,7 +41,7 @@ REFUSED = {
         "Attention", *(filled(b, 1, 1, 2**20, 1) for _ in range(3))),
     "a recurrence of many steps": lambda b: b.op(
         "RNN", filled(b, 2**24, 1, 1), filled(b, 1, 1, 1), filled(b, 1, 1, 1), hidden_size=1, outputs=2)[1],
-    "a convolution of many items": lambda b: b.Conv(filled(b, 2**23, 1, 2, 2), filled(b, 1, 1, 2, 2)),
+    "a convolution of many items": lambda b: b.Conv(filled(b, 2**23, 1, 2, 3), filled(b, 1, 1, 1, 2)),
     "boxes that suppress nothing": lambda b: b.NonMaxSuppression(
         filled(b, 1, 2**20, 4), filled(b, 1, 1, 2**20, value=1.0), b.initializer("most", np.array(2**40)),
         b.initializer("iou", np.array([2.0], F))),

@@ -19,6 +19,12 @@ class InlineOperators:
     """The pass that replaces nodes by the bodies of their operators: of those `named`, or, for None, of all.
 
     A node stays where the body needs types that are not known.
+
+    >>> from sabir.opsets import STANDARD
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Softplus (x) }''')
+    >>> InlineOperators(STANDARD, frozenset({'Softplus'})).run(model), model.graph.value('y').node.op
+    (True, 'Add')
     """
 
     registry: Registry

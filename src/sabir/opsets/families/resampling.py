@@ -105,10 +105,11 @@ class TapTable(NamedTuple):
 
 def tap_table(axis: ResampledAxis, interpolation: Interpolation) -> TapTable:
     """Return what each new index of an axis reads; beyond the ends, these continue."""
-    if interpolation.mode == "nearest":
-        indices, weights = _nearest(axis, interpolation), None
-    else:
-        indices, weights = taps(axis, interpolation)
+    with np.errstate(all="ignore"):  # places far beyond the ends fit into no integer
+        if interpolation.mode == "nearest":
+            indices, weights = _nearest(axis, interpolation), None
+        else:
+            indices, weights = taps(axis, interpolation)
     return TapTable(np.clip(indices, 0, axis.size - 1, out=indices), weights)
 
 
