@@ -9,13 +9,14 @@ BIN     := $(VENV)/bin
 PIP     := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 # each worker of the tests has a core: threads of several matrix products would wait for one another
 ALONE   := OPENBLAS_NUM_THREADS=1
-# the releases that the tests were recorded with: a newer onnxruntime answers more calls; `make lock` moves them
-LOCKED  := $(PIP) --constraint ci.lock
+# the releases that the tests were recorded with: a newer onnxruntime answers more calls; `make lock` moves them.
+# Bytecode is written as modules are imported: compiling all of them takes half a minute, and most are never used.
+LOCKED  := $(PIP) --no-compile --constraint ci.lock
 SOURCES := $(shell find src -not -path '*/__pycache__*')
 MADE    := pyproject.toml README.md LICENSE $(SOURCES)
 
 # What runs is the installed package, as a user has it: nothing is to leak in from this tree or elsewhere.
-unexport PYTHONPATH
+unexport PYTHONPATH PYTHONDONTWRITEBYTECODE
 export PYTHONNOUSERSITE = 1
 
 .DEFAULT_GOAL := help
@@ -72,7 +73,7 @@ conversions: $(VENV)/.test $(VENV)/.package  ## every example and official case 
 	$(BIN)/python tools/conversions.py --jobs $(JOBS) $(ARGS)
 
 distributed: $(VENV)/.ray $(VENV)/.package  ## the tests of work on several processes, with Ray
-	$(ALONE) $(BIN)/python -m pytest -q tests/distributed tests/training/test_distributing.py $(ARGS)
+	$(ALONE) $(BIN)/python -m pytest -q tests/distributed $(ARGS)
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
@@ -110,7 +111,7 @@ $(VENV)/.dev: pyproject.toml ci.lock | $(VENV)/.made
 
 # Ray and what it needs are half a gigabyte, so that only one target has them
 $(VENV)/.ray: pyproject.toml ci.lock | $(VENV)/.made
-	$(LOCKED) --no-compile '.[test,ray]'
+	$(LOCKED) '.[test,ray]'
 	@touch $@ $(VENV)/.test $(VENV)/.runtime
 
 # the built wheel, not this tree

@@ -39,18 +39,14 @@ def test_without_ray_the_message_says_what_to_install(monkeypatch):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Ray's own
 @pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.usefixtures("ray")
 def test_every_row_is_computed_by_workers_of_ray():
-    ray = pytest.importorskip("ray", reason="Ray is not installed; `make distributed` tests with it")
     data = pytest.importorskip(
         "ray.data", reason="Ray Data is not installed; `make distributed` tests with it"
     )
-    ray.init(num_cpus=2, include_dashboard=False, logging_level="error", log_to_driver=False)
-    try:
-        data.DataContext.get_current().enable_progress_bars = False
-        rows = data.from_items([{"x": x, "number": i} for i, x in enumerate(X)], override_num_blocks=3)
-        found = map_batches(MODEL, rows, batch=16, workers=2, outputs="y", engine="reference").take_all()
-    finally:
-        ray.shutdown()
+    data.DataContext.get_current().enable_progress_bars = False
+    rows = data.from_items([{"x": x, "number": i} for i, x in enumerate(X)], override_num_blocks=3)
+    found = map_batches(MODEL, rows, batch=16, workers=2, outputs="y", engine="reference").take_all()
     assert sorted(row["number"] for row in found) == list(range(50))
     for row in found:
         np.testing.assert_allclose(row["y"], X[row["number"]] @ np.float32([[3], [-1]]), rtol=1e-5)

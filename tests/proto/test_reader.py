@@ -222,14 +222,9 @@ def test_the_walk_of_a_large_graph_is_fast():
         model.graph.node.add(op_type="Add", name=f"n{i}", input=[f"v{i}", f"w{i}"], output=[f"v{i + 1}"])
         model.graph.initializer.add(name=f"w{i}", raw_data=bytes(100))
     data = model.SerializeToString()
-    times = []
-    for _ in range(5):
-        start = time.perf_counter()
-        ModelProto.FromString(data)
-        alone = time.perf_counter() - start
-        read_model(data)
-        times.append(time.perf_counter() - start - 2 * alone)
-    assert min(times) < 0.2  # some 15 ms where nothing else runs
+    start = time.process_time()
+    read_model(data)
+    assert time.process_time() - start < 2  # some 15 ms; a walk that begins anew for each field takes minutes
 
 
 def test_a_model_above_two_gib_is_read_from_a_sparse_file(tmp_path):

@@ -66,23 +66,18 @@ def test_what_is_refused():
     assert trained.steps == 0
 
 
-def test_workers_of_ray_and_one_that_is_killed():
-    ray = pytest.importorskip("ray", reason="Ray is not installed; `make distributed` tests with it")
+def test_workers_of_ray_and_one_that_is_killed(ray):
     one, other = session(), session()
     expected = one.fit(DATA, epochs=2, batch=16)
-    ray.init(num_cpus=2, include_dashboard=False, logging_level="error", log_to_driver=False)
-    try:
-        killed = []
+    killed = []
 
-        def kill(at):
-            if at.batch == 2 and not killed:
-                replica = other._pool._replicas[0]
-                killed.append(ray.get(replica.process.remote()))
-                os.kill(killed[0], signal.SIGKILL)
+    def kill(at):
+        if at.batch == 2 and not killed:
+            replica = other._pool._replicas[0]
+            killed.append(ray.get(replica.process.remote()))
+            os.kill(killed[0], signal.SIGKILL)
 
-        with distribute(other, workers=2):
-            found = other.fit(DATA, epochs=2, batch=16, progress=kill)
-    finally:
-        ray.shutdown()
+    with distribute(other, workers=2):
+        found = other.fit(DATA, epochs=2, batch=16, progress=kill)
     assert killed
     assert_same_training(one, other, expected, found)
