@@ -8,7 +8,7 @@ import textwrap
 
 import pytest
 
-LONG = 60  # seconds in which each process ends, even on a slow machine
+LONG = 300  # seconds in which each process ends, even where other work has nearly all of the processor
 HEAD = """
 import atexit, os, signal, sys, threading, time
 from sabir.compilation.native import _team, Control, execute, team
