@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import sabir
+from sabir.compilation import Compiled
 from support.lowered import kernels_only
 
 RANDOM = np.random.default_rng(3)
@@ -81,3 +82,22 @@ def test_a_loop_whose_state_stays_is_a_map():
         found = kernels_only(sabir.parse(text), {"x": x, "known": known})
         np.testing.assert_array_equal(found["same"], known)
         np.testing.assert_allclose(found["y"], ((x[:, None] - known) ** 2).sum(-1), rtol=1e-5)
+
+
+def test_views_of_weights_are_their_weights():
+    """So equal products are one: a gradient transposes the weights that a layer multiplies by."""
+    b = sabir.Builder(21)
+    x = b.input("x", "float", ["N", 48])
+    weights = RANDOM.standard_normal((1, 64, 48)).astype(np.float32)
+    w = b.initializer("w", weights)
+    b.output(b.Relu(b.Gemm(x, b.Reshape(w, [64, 48]), transB=1)), "y")
+    b.output(b.Tanh(b.MatMul(x, b.Transpose(b.Squeeze(w, [0]), perm=[1, 0]))), "z")
+    compiled = Compiled(b.model())
+    feed = RANDOM.standard_normal((5, 48)).astype(np.float32)
+    found = compiled.run({"x": feed})
+    product = feed.astype(np.float64) @ weights[0].T
+    np.testing.assert_allclose(found["y"], np.maximum(product, 0), atol=1e-5)
+    np.testing.assert_allclose(found["z"], np.tanh(product), atol=1e-5)
+    (kernel,) = compiled.explain().kernels
+    assert kernel.kind == "product"
+    assert len(compiled.explain().prepared) == 1

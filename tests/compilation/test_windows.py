@@ -296,3 +296,11 @@ def test_products_of_transposed_rows():
             t = Transpose <perm = [1, 0]> (x)  a = MatMul (t, y)  b = MatMul (t, z) }}""")
         feeds = {"x": integers((k, m), 1), "y": integers((k, 19), 2), "z": integers((k, 9), 3)}
         same(model, feeds)
+
+
+def test_a_constant_that_is_repeated_to_a_size_of_the_run():
+    """It is an operand of a product, and cannot be packed before the run, as other constants are."""
+    model = sabir.parse(f"""{HEAD} g (float[N,K] x) => (y) {{
+        one = Constant <value_float = 1.0> ()  sizes = Shape (x)
+        ones = Expand (one, sizes)  t = Transpose <perm = [1, 0]> (ones)  y = MatMul (x, t) }}""")
+    same(model, {"x": integers((3, 40), 1)}, {"x": integers((20, 7), 2)})

@@ -1,6 +1,9 @@
 """Gradients at kinks, ties and zeros, where no derivative exists: those of PyTorch, written by hand."""
 
+import itertools
+
 import numpy as np
+import pytest
 
 import sabir
 from support.cases import each_of
@@ -77,19 +80,42 @@ FACTORS = [
 FACTOR_PAIRS = [(call, factors, x) for call, factors in PRODUCTS.items() for x in FACTORS]
 
 
+def derivatives(factors, x, order):
+    """All derivatives of an order of a sum of products, the n-th times n: a product is linear in each factor."""
+    found = np.zeros((4,) * order)
+    for weight, chosen in enumerate(factors, 1):
+        for by in itertools.permutations(chosen, order):
+            found[by] += weight * np.prod([x[k] for k in chosen if k not in by])
+    return found
+
+
+def sum_of_products(call, factors):
+    shape = "" if len(factors) == 1 else "[4]"
+    weights = np.arange(1.0, 1 + len(factors))
+    text = f"""<ir_version: 10, opset_import: ["" : 26]> g (double[4] x, double{shape} w) => (double z) {{
+        axis = Constant<value = int64 {{0}}>()  y = {call}  v = Mul(y, w)  z = ReduceSum<keepdims = 0>(v) }}"""
+    return sabir.parse(text), weights.reshape(weights.shape if shape else ())
+
+
 @each_of("call, factors, x", FACTOR_PAIRS)
 def test_second_derivatives_of_products_at_zeros(call, factors, x):
-    weights = np.arange(1.0, 1 + len(factors))
-    shape = "" if len(factors) == 1 else "[4]"
-    model = sabir.parse(
-        f"""<ir_version: 10, opset_import: ["" : 26]> g (double[4] x, double{shape} w) => (double z) {{
-            axis = Constant<value = int64 {{0}}>()  y = {call}  v = Mul(y, w)  z = ReduceSum<keepdims = 0>(v) }}"""
-    )
-    expected = np.zeros((4, 4))
-    for weight, chosen in zip(weights, factors, strict=True):
-        for i in chosen:
-            for j in set(chosen) - {i}:
-                expected[i, j] += weight * np.prod([x[k] for k in chosen if k not in {i, j}])
-    feeds = {"x": np.array(x, np.float64), "w": weights.reshape(np.shape(weights) if shape else ())}
+    model, weights = sum_of_products(call, factors)
+    feeds = {"x": np.array(x, np.float64), "w": weights}
     found = sabir.hessian(model, feeds, of="z", wrt="x")["x", "x"]
+    expected = derivatives(factors, x, 2)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("call", PRODUCTS)
+def test_third_derivatives_of_products_at_zeros(call):
+    """In the directions of two vectors, which are the seeds of the second and of the third gradient."""
+    factors, seeds = PRODUCTS[call], {"a": np.array([1.0, -2, 3, 5]), "b": np.array([2.0, 7, -1, 3])}
+    model, weights = sum_of_products(call, factors)
+    model = sabir.differentiate(model, "z", ["x"], names={"x": "first"})
+    model = sabir.differentiate(model, "first", ["x"], seed="a", names={"x": "second"})
+    model = sabir.differentiate(model, "second", ["x"], seed="b", names={"x": "third"})
+    session = sabir.Session(model)
+    for x in FACTORS:
+        found = session.run({"x": np.array(x, np.float64), "w": weights, **seeds}, ["third"])["third"]
+        expected = np.einsum("ijk,i,j->k", derivatives(factors, x, 3), seeds["a"], seeds["b"])
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)

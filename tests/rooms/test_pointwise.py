@@ -1,10 +1,13 @@
 """Functions of one element at a time: blocks, symbolic contents, and graphs of them."""
 
+import math
+
 import numpy as np
 import pytest
 
 from sabir.inference import Inference
 from sabir.ir import Builder, Value, parse_dim, tensor_type
+from sabir.opsets.families.error_function import erf
 from sabir.opsets.families.pointwise import pointwise
 from sabir.opsets.families.scalars import Numbers
 from sabir.opsets.onnx import prelu
@@ -57,6 +60,18 @@ def test_blocks_make_the_whole():
 
     assert got.dtype == np.float16
     np.testing.assert_array_equal(got, x.T * 2 + 1)
+
+
+def test_the_error_function_in_single_precision():
+    """Four units in the last place, near 0 and in both tails; more numbers than a block has."""
+    sizes = np.concatenate([np.geomspace(1e-38, 0.1, 8_000), np.linspace(0.1, 4.5, 12_000)])
+    x = np.concatenate([sizes, -sizes, [0, 30, 1e30, np.inf, -np.inf]]).astype(np.float32).reshape(5, -1)
+    with np.errstate(over="ignore"):  # as in a run
+        found = erf(x)
+    expected = np.array([math.erf(v) for v in x.ravel().tolist()]).reshape(x.shape)
+    assert found.dtype == np.float32
+    assert np.all(np.abs(found - expected) <= 4 * np.spacing(np.abs(expected).astype(np.float32)))
+    assert np.isnan(erf(np.float32([np.nan]))[0])
 
 
 def test_numbers_need_a_type():

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sabir.base import ACCIDENTS, SabirError
 from sabir.compilation._body_types import prepare_body
 from sabir.compilation._patterns import Guard
@@ -132,9 +134,10 @@ def _lower_call(found: Lowered, place: int) -> None:
 
 
 def _note_origin(found: Lowered, call: Any) -> None:
-    """Note what constants are computed from that are larger than the operands of their call.
+    """Note what constants are computed from that are larger than the operands of their call, or views of one.
 
-    A kernel may read the operands instead: quantized weights stay small.
+    A kernel may read the operands instead: quantized weights stay small. Views are their operands: a product
+    with transposed weights is then equal to that of another call with the weights themselves.
     """
     constants, expressions = found.prepared.constants, found.expressions
     sizes = [
@@ -142,7 +145,9 @@ def _note_origin(found: Lowered, call: Any) -> None:
         for slots in (call.inputs, call.outputs)
     ]
     read = [expressions.get(slot) for slot in call.inputs]
-    if sizes[1] <= sizes[0] and not any(isinstance(x, Stored) and x.origin is not None for x in read):
+    has_origin = any(isinstance(x, Stored) and x.origin is not None for x in read)
+    views = not has_origin and sizes[1] <= sizes[0] and _are_views(found, call)
+    if sizes[1] <= sizes[0] and not has_origin and not views:
         return
     try:
         results = _expressions(found, call)
@@ -151,7 +156,17 @@ def _note_origin(found: Lowered, call: Any) -> None:
     for slot, x in zip(call.outputs, results, strict=False):
         stored = expressions.get(slot)
         if isinstance(stored, Stored) and not isinstance(x, Stored):
-            expressions[slot] = replace(stored, origin=x)
+            expressions[slot] = x if views else replace(stored, origin=x)
+
+
+def _are_views(found: Lowered, call: Any) -> bool:
+    """Whether constants are large, and lie in the memory of the first operand of their call."""
+    constants = found.prepared.constants
+    source = constants.get(call.inputs[0]) if call.inputs else None
+    results = [constants[slot] for slot in call.outputs if slot != ABSENT]
+    return source is not None and all(
+        x.size > _MOST_KNOWN and np.may_share_memory(x, source) for x in results
+    )
 
 
 def _expressions(found: Lowered, call: Any) -> tuple[Expression, ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sabir.compilation._plan import Argument, Buffer, BufferKind, BufferNumber, Entry, Offset, count_of
 from sabir.compilation._tiles import VECTORS
 from sabir.compilation.kernels import Packing, element_bytes
+from sabir.ir import Expr
 from sabir.loops import Stored
 
 if TYPE_CHECKING:
@@ -65,8 +66,16 @@ class Panels(NamedTuple):
 
 
 def packed_panels(builder: PlanBuilder, x: Expression, b: Located, panels: Panels) -> Buffer:
-    """Return the memory of packed panels, which an entry before all that follow fills."""
-    constant = isinstance(b.base, Stored) and b.base.slot in builder.lowered.prepared.constants
+    """Return the memory of packed panels, which an entry before all that follow fills.
+
+    A constant is packed once for all runs, unless it is repeated to a size that a run decides.
+    """
+    numbers = [n for axis in (*panels.batch, *panels.depth, panels.columns) for n in axis]
+    constant = (
+        isinstance(b.base, Stored)
+        and b.base.slot in builder.lowered.prepared.constants
+        and not any(isinstance(n, Expr) for n in numbers)
+    )
     layout = f"{panels.element}/{b.offset}/{panels.batch}/{panels.depth}/{panels.columns}/{panels.width}"
     layout += f"/{panels.run}" if panels.group > 1 else ""
     found = builder.buffers.get((b.base, layout))

@@ -99,7 +99,7 @@ class OutputSizes(OperandTypes):
         """Take a version, the values of a node's attributes, and the facts of its call."""
         super().__init__(version)
         self._attributes, self._call = attributes, call
-        self._remembered: dict[tuple[Any, ...], tuple[int, int]] = {}
+        self._remembered: dict[tuple[Any, ...], tuple[int, int, int, int]] = {}
 
     def check(self, inputs: Sequence[Any], plain: float) -> None:
         """Raise LimitError for an output that would be too large; up to `plain` elements are not looked at.
@@ -121,19 +121,20 @@ class OutputSizes(OperandTypes):
             self._check(inputs)
 
     def _check(self, inputs: Sequence[Any]) -> None:
-        key = tuple([x.shape if type(x) is _ARRAY else x is None for x in inputs])
+        key = tuple([(x.shape, x.itemsize) if type(x) is _ARRAY else x is None for x in inputs])
         found = self._remembered.get(key)
         if found is None:
             if len(self._remembered) >= _MOST_REMEMBERED:
                 self._remembered.clear()
-            found = self._remembered[key] = self._largest(inputs)
-        count, width = found
-        read = temporaries = 0
-        for x in inputs:
-            if type(x) is _ARRAY:
-                read += x.size
-                temporaries += unseen_work(x)
-        check_elements(count, read, width=max(width, _WIDE), beside=temporaries)
+            found = self._remembered[key] = self._counts(inputs)
+        count, read, width, temporaries = found
+        check_elements(count, read, width=width, beside=temporaries)
+
+    def _counts(self, inputs: Sequence[Any]) -> tuple[int, int, int, int]:
+        """Return the elements of the largest output and of all inputs, the bytes of one, and those beside."""
+        count, width = self._largest(inputs)
+        arrays = [x for x in inputs if type(x) is _ARRAY]
+        return count, sum(x.size for x in arrays), max(width, _WIDE), sum(map(unseen_work, arrays))
 
     def _largest(self, inputs: Sequence[Any]) -> tuple[int, int]:
         """Return how many elements the largest output will have, and their width in bytes."""

@@ -61,9 +61,10 @@ def gradient_of_convolution(
     missing = combined(g, "Sub", covered, sizes_of(g, x))
     begin = begins(g, missing, upper=upper) if begin is None else begin
     end = combined(g, "Sub", missing, begin)
+    dy, beyond = _with_a_window(g, filters)
     return (
         _spread(g, filters, begin, end),
-        of_filters(g, padded(g, x, begin, end), g.dy, filters),
+        of_filters(g, padded(g, x, begin, combined(g, "Add", end, beyond)), dy, filters),
         None if bias is None else of_bias(g),
     )
 
@@ -82,6 +83,20 @@ def _spread(g: Gradient, filters: Filters, begin: Sizes, end: Sizes) -> Value:
     whole = g.ConvTranspose(g.dy, filters.weights, **options)
     zero = combined(g, "Mul", begin, 0)
     return padded(g, whole, combined(g, "Sub", zero, begin), combined(g, "Sub", zero, end))
+
+
+def _with_a_window(g: Gradient, filters: Filters) -> tuple[Value, Sizes]:
+    """Return the output's gradient, and zeros for a window along each axis that has none at run time.
+
+    Also returned is what these windows read beyond the others: filters may not be empty, and these
+    convolve the image.
+    """
+    windows = sizes_of(g, g.dy)
+    if isinstance(windows, tuple):
+        return g.dy, (0,) * len(windows)
+    none = (0,) * len(filters.strides)
+    added = combined(g, "Max", combined(g, "Sub", (1,) * len(none), windows), 0)
+    return padded(g, g.dy, none, added), combined(g, "Mul", added, filters.strides)
 
 
 def of_bias(g: Gradient) -> Value:

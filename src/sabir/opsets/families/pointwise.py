@@ -34,7 +34,8 @@ def pointwise(function: Callable[..., Array]) -> BehaviourFunction:
     @functools.wraps(function)  # the binder reads the attributes from its signature
     def evaluate(x: Array, /, **attributes: Any) -> Array:
         if x.size <= _BLOCK:
-            return function(widened(x), **attributes).astype(x.dtype, copy=False)
+            y = function(widened(x), **attributes)
+            return y if y.dtype == x.dtype else y.astype(x.dtype)
         row: Array = np.ascontiguousarray(x).reshape(-1)
         out: Array = np.empty(row.shape, x.dtype)
         for start in range(0, row.size, _BLOCK):

@@ -74,7 +74,8 @@ def _scaled_tanh(s: Slopes, x: Value) -> Value:
 
 def _of_tanh(s: Slopes, y: Value, factor: float = 1.0) -> Value:
     """Return the derivative of `factor * tanh` where tanh is `y`."""
-    return s.b.Mul(s.b.Sub(s.number(1), s.b.Mul(y, y)), s.number(factor))
+    slope = s.b.Sub(s.number(1), s.b.Mul(y, y))
+    return slope if factor == 1 else s.b.Mul(slope, s.number(factor))
 
 
 def _of_sigmoid(s: Slopes, x: Value) -> Value:

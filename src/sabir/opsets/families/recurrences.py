@@ -33,6 +33,8 @@ States: TypeAlias = tuple[Array, ...]  # at one time, each (batch, hidden); the 
 RecurrentStep: TypeAlias = Callable[..., States]  # (gates, *states before the step) -> states after it
 Activation: TypeAlias = Callable[[Array], Array]
 
+_MANY_STEPS = 16  # fewer products cost less than a copy of the weights
+
 
 class Layer(NamedTuple):
     """A type of layer: its numbers of gates and of states, and its default activation functions."""
@@ -206,6 +208,14 @@ def recur(
             state[number] = value
     y = y.transpose(2, 0, 1, 3) if layout else y
     return (y.astype(dtype, copy=False), *(_swapped(s, layout).astype(dtype, copy=False) for s in after))
+
+
+def for_steps(r: Array, steps: int) -> Array:
+    """Return the weights R, of which each step multiplies a state by the transposed matrix.
+
+    Where there are many steps that matrix lies row by row: BLAS need not transpose it in each of them.
+    """
+    return np.asfortranarray(r) if steps >= _MANY_STEPS else r
 
 
 def _over_time(

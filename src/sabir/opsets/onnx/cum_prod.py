@@ -32,28 +32,35 @@ v26.downgrade(cumulation.scanned("Mul", 1))
 
 @v26.gradient
 def gradient(g: Gradient, x: Value, axis: Value, /, *, reverse: int, exclusive: int) -> tuple[Value, None]:
-    """Up to the first zero, behind which all is 0; third derivatives miss what passes three zeros.
+    """The gradient by a factor behind some zeros is a multiple of these, which have slopes.
 
-    Behind the first zero a gradient is 0, and its only slope is that by the zero: it is written as a product.
+    What stands behind the first zeros is the gradient with 1 in their places. Fourth derivatives miss what
+    passes four zeros.
     """
     zero = g.Equal(x, 0)
     zeros = g.CumSum(g.CastLike(zero, x), axis, reverse=reverse)
-    first, second = (g.And(zero, g.Equal(zeros, n)) for n in (1, 2))
-    passed = g.CumSum(g.Where(first, x, 0), axis, reverse=reverse)
     rest = g.Where(zero, 1, x)
 
     def after(products: Value) -> Value:
         return g.CumSum(g.Mul(g.dy, products), axis, exclusive=exclusive, reverse=1 - reverse)
 
-    def without(left_out: Value) -> Value:
-        """The gradient of a factor that is replaced by 1."""
-        return after(g.CumProd(g.Where(left_out, 1, x), axis, exclusive=exclusive, reverse=reverse))
+    def without(count: int) -> Value:
+        """The gradient where so many zeros are replaced by 1."""
+        replaced = g.Where(g.And(zero, g.LessOrEqual(zeros, count)), 1, x)
+        return after(g.CumProd(replaced, axis, exclusive=exclusive, reverse=reverse))
 
-    of_first = without(first)
-    behind = g.Where(second, without(g.And(zero, g.LessOrEqual(zeros, 2))), 0)
-    behind = g.Mul(passed, g.Where(g.Equal(zeros, 1), g.Div(of_first, rest), behind))
-    before = g.Div(after(g.y()), rest)
-    return g.Where(g.Equal(zeros, 0), before, g.Where(first, of_first, behind)), None
+    def passed(number: int) -> Value:
+        """The zero of this number, behind it: a factor of all that follows."""
+        chosen = g.And(zero, g.Equal(zeros, number))
+        return g.CumSum(g.Where(chosen, x, 0), axis, reverse=reverse)
+
+    first = passed(1)
+    both = g.Mul(first, passed(2))
+    found = g.Where(g.And(zero, g.Equal(zeros, 3)), g.Mul(both, without(3)), 0)
+    for count, of_zero, of_other in ((2, first, both), (1, 1, first)):
+        factor = g.Where(zero, of_zero, of_other)
+        found = g.Where(g.Equal(zeros, count), g.Mul(factor, g.Div(without(count), rest)), found)
+    return g.Where(g.Equal(zeros, 0), g.Div(after(g.y()), rest), found), None
 
 
 @cum_prod.examples

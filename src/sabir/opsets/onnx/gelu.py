@@ -47,7 +47,10 @@ v20.infer(same_as_first)
 def evaluate(x: Array, /, *, approximate: str) -> Array:
     if approximate == "tanh":
         return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + _CUBIC * (x * x * x))))
-    return 0.5 * x * (1 + erf(x / math.sqrt(2)))
+    y = erf(x / math.sqrt(2))
+    y += 1
+    y *= 0.5 * x
+    return y
 
 
 @v20.lower
@@ -75,16 +78,16 @@ def body(b: Builder, x: Value, /, *, approximate: str) -> Value:
 
 @v20.gradient
 def gradient(g: Gradient, x: Value, /, *, approximate: str) -> Value:
-    square, half = g.Mul(x, x), g.Mul(x, 0.5)
+    square = g.Mul(x, x)
     if approximate == "tanh":
         scale = math.sqrt(2 / math.pi)
         step = g.Tanh(g.Mul(g.Mul(x, g.Add(g.Mul(square, _CUBIC), 1)), scale))
         slope = g.Mul(g.Add(g.Mul(square, 3 * _CUBIC), 1), scale)
-        rise = g.Mul(g.Sub(1, g.Mul(step, step)), slope)
+        rise = g.Mul(g.Mul(g.Sub(1, g.Mul(step, step)), slope), g.Mul(x, 0.5))
     else:
         step = g.Erf(g.Mul(x, math.sqrt(0.5)))
-        rise = g.Mul(g.Exp(g.Mul(square, -0.5)), math.sqrt(2 / math.pi))
-    return g.Mul(g.dy, g.Add(g.Mul(g.Add(step, 1), 0.5), g.Mul(half, rise)))
+        rise = g.Mul(g.Exp(g.Mul(square, -0.5)), g.Mul(x, math.sqrt(0.5 / math.pi)))
+    return g.Mul(g.dy, g.Add(g.Add(g.Mul(step, 0.5), 0.5), rise))
 
 
 @gelu.examples

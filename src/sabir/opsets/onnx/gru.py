@@ -120,7 +120,7 @@ def evaluate(
             gates[..., :inner] += of_r[:inner]
             reset_bias = of_r[inner:] if linear_before_reset else None
         limited = [recurrences.limited(f, clip) for f in functions[number]]
-        weights = r[number].astype(x.dtype, copy=False)
+        weights = recurrences.for_steps(r[number].astype(x.dtype, copy=False), len(x))
         if linear_before_reset:
             return gates, _late_reset(weights, limited, reset_bias)
         return gates, _early_reset(weights, limited)

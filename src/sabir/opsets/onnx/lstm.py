@@ -108,7 +108,7 @@ def evaluate(
             gates += bias.reshape(2, -1).sum(axis=0)
         of_gates, of_input, of_cell = functions[number]
         limited = recurrences.limited(of_gates, clip), recurrences.limited(of_input, clip), of_cell
-        weights = r[number].astype(x.dtype, copy=False)
+        weights = recurrences.for_steps(r[number].astype(x.dtype, copy=False), len(x))
         return gates, _step(weights, peepholes, limited, coupled=input_forget != 0)
 
     return recurrences.recur(LAYER, inputs, cell, direction=direction, **attributes)

@@ -41,16 +41,23 @@ reduction_kernels.attach(v1, v18, reduction_kernels.fold("prod"))
 def gradient(
     g: Gradient, data: Value, axes: Value | None = None, /, *, keepdims: int, noop_with_empty_axes: int
 ) -> tuple[Value, None]:
-    """The product of the others, also where some are 0; third derivatives miss what passes three zeros."""
+    """The product of the others, also where some are 0; fourth derivatives miss what passes four zeros."""
 
     def over(reduce: str, x: Value) -> Value:
         return g.op(reduce, x, axes, keepdims=1, noop_with_empty_axes=noop_with_empty_axes)
 
+    def of_others(x: Value) -> Value:
+        return g.Sub(over("ReduceSum", x), x)
+
     zero = g.Equal(data, 0)
-    rest, nothing, zeros = g.Where(zero, 1, data), g.Where(zero, data, 0), g.CastLike(zero, data)
-    others = g.Sub(over("ReduceSum", zeros), zeros)  # how many of the other factors are 0
-    passed = g.Sub(over("ReduceSum", nothing), nothing)  # the only one of these: 0, but its slope is 1
-    slope = g.Where(g.Equal(others, 0), 1, g.Where(g.Equal(others, 1), passed, 0))
+    rest, nothing = g.Where(zero, 1, data), g.Where(zero, data, 0)
+    others, one = (
+        of_others(g.CastLike(zero, data)),
+        of_others(nothing),
+    )  # how many zeros; 0, but its slope is 1
+    two = g.Mul(g.Sub(g.Mul(one, one), of_others(g.Mul(nothing, nothing))), 0.5)  # the product of two zeros
+    slope = g.Where(g.Equal(others, 1), one, g.Where(g.Equal(others, 2), two, 0))
+    slope = g.Where(g.Equal(others, 0), 1, slope)
     product = g.Div(over("ReduceProd", rest), rest)
     return g.Mul(kept(g, g.dy, axes, keepdims), g.Mul(product, slope)), None
 

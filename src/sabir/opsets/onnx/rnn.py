@@ -91,7 +91,7 @@ def evaluate(
         gates = products.matmul(x, w[number].T.astype(x.dtype, copy=False))
         if inputs.b is not None:
             gates += inputs.b[number].astype(x.dtype, copy=False).reshape(2, -1).sum(axis=0)
-        transposed = r[number].T.astype(x.dtype, copy=False)
+        transposed = recurrences.for_steps(r[number].astype(x.dtype, copy=False), len(x)).T
         function = recurrences.limited(functions[number][0], clip)
 
         def step(gates: Array, h: Array) -> tuple[Array]:
