@@ -12,6 +12,7 @@ from sabir.ir import TensorType, TrainingInfo, least_ir
 from sabir.opsets import STANDARD
 from sabir.rewrite import Rewriter, remove_unread
 from sabir.training._algorithms import Builders, algorithms
+from sabir.training._inference_mode import to_inference
 from sabir.training._initializing import initial_values
 from sabir.training._losses import LOSSES, Loss, metric
 from sabir.training._modes import TrainingMode, changes_in_training
@@ -79,9 +80,10 @@ def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     the gradients of so many steps is applied in the last of them. With `split` the first algorithm sums
     gradients in the state, `grad_` and the name of the parameter, and the second applies their mean.
 
-    Dropout and BatchNormalization are in training mode inside the algorithm, and running statistics are
-    state. The algorithm returns `loss`, the `metrics` (accuracy, mse, mae) and `rate`; the last training
-    information has no bindings, and evaluates loss and metrics of the main graph. `initialize` has rules by
+    Dropout and BatchNormalization are in training mode inside the algorithm, and in inference mode in the
+    main graph; running statistics are state. The algorithm returns `loss`, the `metrics` (accuracy, mse, mae)
+    and `rate`; the last training information has no bindings, and evaluates loss and metrics of the main
+    graph. `initialize` has rules by
     pattern, or one for all: glorot, he, normal, zeros, ones. `recompute` has patterns of node names, as
     `differentiate` takes them: the results of these nodes are computed again for the gradients, which are
     then written out, and not one operator Gradient.
@@ -118,6 +120,7 @@ def _prepare(model: Model, plan: Plan, registry: Registry) -> Model:
         model = inline(model, registry=registry)
     model.ir_version = max(model.ir_version, _OLDEST_IR)
     model.opsets[PREVIEW] = 1
+    to_inference(model, registry)
     evaluation = _evaluation(model, plan, registry)
     rewriter = Rewriter(model, registry=registry)
     b = rewriter.builder(model.graph)
