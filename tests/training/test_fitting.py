@@ -159,6 +159,9 @@ def test_what_is_refused():
         (FeedError, session(), {"x": DATA["x"]}, {}),
         (FeedError, session(), {**DATA, "q": DATA["x"]}, {}),
         (SabirError, session(), {"x": DATA["x"], "label": DATA["label"] + 7}, {}),
+        (FeedError, session(), DATA, {"validate": {"x": DATA["x"]}}),
+        (FeedError, session(), DATA, {"validate": {**DATA, "q": DATA["x"]}}),
+        (FeedError, session(), DATA, {"validate": {"x": DATA["x"], "label": DATA["label"][:7]}}),
     ]
     for error, trained, data, options in cases:
         before = bits(trained)

@@ -368,6 +368,12 @@ def test_what_is_refused():
     for error, options in cases:
         with pytest.raises(error):
             sabir.TrainingSession(prepare(model, **{"loss": "mse", **options})).step(FEEDS, 0)
+    for wrong in (
+        lambda: SGD(0.1, momentum=-0.1), lambda: AdamW(0.1, weight_decay=-3), lambda: Adam(0.1, betas=(0.9, 1.0)),
+        lambda: Adam(0.1, eps=float("nan")), lambda: Group("*", scale=-1), lambda: Group("*", weight_decay=-1),
+    ):  # fmt: skip
+        with pytest.raises(UnsupportedError, match="0 or more"):
+            wrong()
     with pytest.raises(UnsupportedError, match="strip_training"):
         prepare(prepare(model, "mse"), "mse")
     old = sabir.convert(
@@ -386,6 +392,7 @@ def test_a_model_in_training_mode_is_for_inference_in_the_main_graph():
     }"""
     x = np.random.default_rng(1).standard_normal((64, 2, 2)).astype(np.float32)
     session, _ = trained(text, "mse", feeds={"x": x, "label": np.zeros_like(x)}, optimizer=SGD(0.0))
+    assert [n.op for n in session.model.graph] == ["BatchNormalization", "Dropout"]
     batch = x.astype(np.float64).transpose(1, 0, 2).reshape(2, -1)
     mean, var = 0.9 + 0.1 * batch.mean(1), 3.6 + 0.1 * batch.var(1)
     np.testing.assert_allclose(session.state["mean"], mean, rtol=1e-5)

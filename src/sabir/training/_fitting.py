@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from sabir.base import FeedError, UnsupportedError
+from sabir.base import FeedError, UnsupportedError, quote
 from sabir.training._data import Batches
+from sabir.training._parts import check_names
 
 if TYPE_CHECKING:
     import os
@@ -107,8 +109,20 @@ class _Run:
         self._evaluation = session.evaluating
         if asked.validate is not None and self._evaluation is None:
             raise UnsupportedError("the model has no training information without bindings, which evaluates")
+        self._check_validation()
         self._lowest, self._waited, self.is_over = math.inf, 0, False
         self._best: Store | None = None
+
+    def _check_validation(self) -> None:
+        """Raise FeedError for arrays that the evaluation would refuse after a whole epoch."""
+        data = cast("Mapping[str, Any]", self._asked.validate)
+        if isinstance(data, Mapping) and self._evaluation is not None:  # pyright: ignore[reportUnnecessaryIsInstance] - it may be an iterable
+            Batches(data, self._asked.batch, None)
+            ports = self._session.inputs_of(self._evaluation)
+            check_names(data, ports)
+            missing = next((p.name for p in ports if not p.optional and p.name not in data), None)
+            if missing is not None:
+                raise FeedError(f"the data for validation has no array {quote(missing)}")
 
     def epoch(self, batches: Batches) -> Epoch:
         """Run the rest of an epoch."""

@@ -29,15 +29,26 @@ def to_inference(model: Model, registry: Registry) -> None:
     if not nodes:
         return
     rewriter = Rewriter(model, registry=registry)
-    modes = [n for n in nodes if n.op == "Dropout" and _is_on(n, rewriter)]
-    for node in modes:
+    for node in [n for n in nodes if n.op == "Dropout" and _is_on(n, rewriter)]:
+        mode = node.inputs[_MODE]
         node.inputs = node.inputs[:_MODE]
+        _remove(mode)
     layers = [n for n in nodes if n.op == "BatchNormalization"]
     for node in layers:
         if not any(v is not None and v.is_read for v in node.outputs[1:]):
             node.attributes.pop("training_mode", None)
             node.outputs = node.outputs[:1]
     _own_statistics(layers, rewriter)
+
+
+def _remove(mode: Value | None) -> None:
+    """Remove a constant that nothing reads any more."""
+    if mode is None or mode.is_read or mode.is_input or mode.home is None:
+        return
+    if mode.node is None:
+        mode.home.set_initializer(mode, None)
+    elif mode.node.op == "Constant":
+        mode.home.erase(mode.node)
 
 
 def _is_on(node: Node, rewriter: Rewriter) -> bool:
