@@ -143,12 +143,12 @@ def _entered(runs: _Runs, names: Sequence[str]) -> Run:
             block[at] = id(array)
             at += INPUT
         results: dict[str, Any] = {}
-        read = _Memory(arrays) if buffers else None
+        read: _Memory | None = None
         for name, shape, dtype, place in outputs:
             made = None if buffers is None else buffers.get(name)
-            if made is not None and read is not None:
-                is_over = commit is not None and name in in_place and made is feeds[in_place[name]]
-                made = made if is_over else _fitting(made, shape, dtype, read)
+            if made is not None and (commit is None or made is not feeds.get(in_place.get(name, ""))):
+                read = _Memory(arrays) if read is None else read
+                made = _fitting(made, shape, dtype, read)
             results[name] = made = _EMPTY(shape, dtype) if made is None else made
             block[place] = id(made)
         commits = commit is not None and bool(in_place)

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from sabir.training._combining import Part
 
 
+_SMALL = 1 << 10  # bytes that are allocated faster than they are compared with feeds
+
+
 class Options(NamedTuple):
     """The arguments of a training session that its parts need."""
 
@@ -55,6 +58,7 @@ class RunnablePart:
         self._ready: tuple[Part, str, int] | None = None
         self._sessions: dict[tuple[str, ...], _Bound] = {}
         self._spares = Spares()
+        self._assigned = frozenset(part.updates.values())
 
     @property
     def updates(self) -> dict[str, str]:
@@ -83,8 +87,8 @@ class RunnablePart:
         """Return the named outputs and the new values of the state variables that the part assigns.
 
         `path` is the seed, the step and what else random numbers depend on. With a `commit` new values may be
-        written over those of `state` that nothing else refers to. Raises EvaluationError for an update that
-        does not fit.
+        written over those of `state` that nothing else refers to; the second result is empty if that is done.
+        Raises EvaluationError for an update that does not fit.
         """
         session, wanted = self._session(outputs)
         over = {} if commit is None else self._replaceable(session, state, feeds)
@@ -95,14 +99,19 @@ class RunnablePart:
             given[keys] = keys_for((path[0], *self._stream, *path[1:]), count)
         spares = self._spares.free()
         results = session.run_reusing(given, {**spares, **over}, commit)
-        updates = self.assigned(results, state)
-        assigned, in_place = set(self.updates.values()), session.in_place
-        self._spares.keep({o: results[o] for o in assigned if o not in in_place}, spares)
+        updates = {} if commit is not None and commit.done else self.assigned(results, state)
+        assigned, in_place = self._assigned, session.in_place
+        fresh = {o: results[o] for o in assigned if o not in in_place}
+        self._spares.keep({o: x for o, x in fresh.items() if _size(x) > _SMALL}, spares)
         return {n: np.copy(results[n]) if n in assigned else results[n] for n in outputs}, updates
 
     def assigned(self, results: Mapping[str, Any], state: Mapping[str, Array]) -> dict[str, Array]:
         """Return the new values of the state variables among results; raises EvaluationError as `run`."""
-        return {n: self._checked(n, results[o], state[n]) for n, o in self.updates.items()}
+        found: dict[str, Array] = {}
+        for name, output in self.updates.items():
+            value, present = results[output], state[name]
+            found[name] = value if value is present else self._checked(name, value, present)
+        return found
 
     def _replaceable(
         self, session: Session, state: Mapping[str, Array], feeds: Mapping[str, Any]
@@ -174,6 +183,10 @@ def check_outputs(outputs: Iterable[str], parts: Sequence[RunnablePart]) -> None
         known = [n for part in parts for n in (*part.outputs, *part.updates.values())]
         hint = suggest(other, known) or f"; the outputs are {', '.join(map(repr, dict.fromkeys(known)))}"
         raise FeedError(f"there is no value {other!r}{hint}")
+
+
+def _size(value: Any) -> int:
+    return cast("Array", value).nbytes if isinstance(value, np.ndarray) else 0
 
 
 def _references(state: Mapping[str, Array], name: str) -> int:

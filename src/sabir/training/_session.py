@@ -260,8 +260,10 @@ class TrainingSession:
                 commit = self._pending = Commit(functools.partial(step.ended, part))
             found, assigned = self._run(part, request.feeds, step.values, wanted, commit)
             results |= found
-            step.assign(assigned)
-        self._commit(step.store)
+            if commit is None or not commit.done:
+                step.assign(assigned)
+        if not self._settled():
+            self._commit(step.store)
         return results
 
     def computed(self, work: Work, values: Mapping[str, Array]) -> Computed:
@@ -345,10 +347,16 @@ class TrainingSession:
     @property
     def _store(self) -> Store:
         """Everything that a step changes, also where an interrupt came right after the step was done."""
-        pending = self._pending
-        if pending is not None and pending.done and pending.prepared is not None:
-            self._commit(pending.prepared)
+        self._settled()
         return self._present
+
+    def _settled(self) -> bool:
+        """Take over what a run has committed; return whether there was something."""
+        pending = self._pending
+        if pending is None or not pending.done or pending.prepared is None:
+            return False
+        self._commit(pending.prepared)
+        return True
 
     def _commit(self, store: Store) -> None:
         self._present = store  # one assignment: an interrupt comes before or after it
