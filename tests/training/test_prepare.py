@@ -112,6 +112,8 @@ def test_a_split_model_lets_the_caller_average_gradients():
 def test_patterns_choose_what_is_trained():
     session, _ = trained(frozen=["b"], optimizer=SGD(0.1))
     assert "b" not in session.state
+    for one_pattern in ({"frozen": "b*"}, {"trainable": "w*"}):
+        assert trained(optimizer=SGD(0.1), **one_pattern)[0].state.keys() == session.state.keys()
     session, _ = trained(trainable=["b"], optimizer=SGD(0.1))
     assert "w" not in session.state
     w, b = np.array([1.0, -2]), np.array([0.5])
@@ -364,6 +366,8 @@ def test_what_is_refused():
         (UnsupportedError, {"target": "x"}), (NotFoundError, {"output": "z"}), (UnsupportedError, {"accumulate": 0}),
         (UnsupportedError, {"accumulate": 2, "split": True}), (UnsupportedError, {"clip": 0.0}), (UnsupportedError, {"initialize": "magic"}),
         (UnsupportedError, {"loss": "cross_entropy"}), (UnsupportedError, {"loss": "y"}),
+        (UnsupportedError, {"optimizer": "adam"}), (NotFoundError, {"initialize": {"q*": "zeros"}}),
+        (UnsupportedError, {"frozen": "*"}), (NotFoundError, {"trainable": "q*"}),
     ]  # fmt: skip
     for error, options in cases:
         with pytest.raises(error):

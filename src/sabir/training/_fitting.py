@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from sabir.base import FeedError, UnsupportedError, quote
+from sabir.serial import format_by_name
 from sabir.training._data import Batches
 from sabir.training._parts import check_names
 
@@ -79,6 +81,11 @@ class Fitting(NamedTuple):
 
 def fit(session: TrainingSession, data: Data, asked: Fitting) -> list[Epoch]:
     """Train a session; see `TrainingSession.fit`."""
+    for name, number in (("patience", asked.patience), ("checkpoint_steps", asked.checkpoint_steps)):
+        if number is not None and number < 1:
+            raise UnsupportedError(f"{name} is 1 or more, or None; got {number}")
+    if asked.checkpoint is not None:
+        format_by_name(Path(asked.checkpoint))
     batches = Batches(data, asked.batch, session.seed if asked.shuffle else None)
     if batches.is_iterator and asked.epochs - session.position[0] > 1:
         raise UnsupportedError(

@@ -56,15 +56,15 @@ def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     target: str = "label",
     output: str | None = None,
     optimizer: Optimizer | None = None,
-    trainable: Sequence[str] = ("*",),
-    frozen: Sequence[str] = (),
+    trainable: str | Sequence[str] = "*",
+    frozen: str | Sequence[str] = (),
     groups: Sequence[Group] = (),
     clip: float | None = None,
     accumulate: int = 1,
     split: bool = False,
-    metrics: Sequence[str] = (),
+    metrics: str | Sequence[str] = (),
     initialize: str | Mapping[str, str] | None = None,
-    recompute: Sequence[str] = (),
+    recompute: str | Sequence[str] = (),
     registry: Registry = STANDARD,
     limits: Limits | None = None,
 ) -> Model:
@@ -83,10 +83,9 @@ def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     Dropout and BatchNormalization are in training mode inside the algorithm, and in inference mode in the
     main graph; running statistics are state. The algorithm returns `loss`, the `metrics` (accuracy, mse, mae)
     and `rate`; the last training information has no bindings, and evaluates loss and metrics of the main
-    graph. `initialize` has rules by
-    pattern, or one for all: glorot, he, normal, zeros, ones. `recompute` has patterns of node names, as
-    `differentiate` takes them: the results of these nodes are computed again for the gradients, which are
-    then written out, and not one operator Gradient.
+    graph. `initialize` has rules by pattern, or one for all: glorot, he, normal, zeros, ones. `recompute` has
+    patterns of node names, as `differentiate` takes them: the results of these nodes are computed again for
+    the gradients, which are then written out, and not one operator Gradient. One pattern may be a string.
 
     A model below operator set 18 is converted to it. Raises NotFoundError for a name or a pattern that
     matches nothing, UnsupportedError, SchemaError, ConversionError or LimitError.
@@ -105,11 +104,20 @@ def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     if clip is not None and not clip > 0:
         raise UnsupportedError(f"clip is a norm above 0, or None; got {clip}")
     chosen = AdamW(1e-3) if optimizer is None else optimizer
+    if not isinstance(chosen, Optimizer):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
+        raise UnsupportedError(
+            f"an optimizer is an object such as sabir.training.AdamW(1e-3); got {chosen!r}"
+        )
     plan = Plan(
-        loss, target, output, chosen, tuple(trainable), tuple(frozen), tuple(groups), clip, accumulate, split,
-        tuple(metrics), rules, tuple(recompute),
+        loss, target, output, chosen, _names(trainable), _names(frozen), tuple(groups), clip, accumulate,
+        split, _names(metrics), rules, _names(recompute),
     )  # fmt: skip
     return run_with_limits(limits, _prepare, model, plan, registry)
+
+
+def _names(given: str | Sequence[str]) -> tuple[str, ...]:
+    """Return several names or patterns, of which there may be one."""
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def _prepare(model: Model, plan: Plan, registry: Registry) -> Model:

@@ -134,8 +134,7 @@ class TrainingSession:
 
     def scalars_of(self, algorithms: Sequence[int]) -> list[str]:
         """Return the names of the scalars that algorithms return and assign to nothing."""
-        found = [n for i in algorithms for n in self._algorithms[i].scalars]
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(n for i in algorithms for n in self._algorithms[i].scalars))
 
     def begin_epoch(self, number: int) -> None:
         """Let the epoch after `number` complete ones begin at the present step."""
@@ -248,6 +247,8 @@ class TrainingSession:
         self._require_training()
         indices = [algorithm] if isinstance(algorithm, int) else algorithm
         parts = self._algorithms if indices is None else [self._algorithm(i) for i in indices]
+        if not parts:
+            raise UnsupportedError("a step runs one algorithm or more; the list of algorithms is empty")
         request = read_request(feeds, outputs, self._ports_of(parts[0]))
         check_names(request.feeds, [p for part in parts for p in self._ports_of(part)])
         check_outputs(request.outputs or (), parts)
