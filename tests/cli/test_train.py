@@ -97,6 +97,8 @@ def test_a_checkpoint_goes_on_as_if_nothing_had_stopped(cli, line, tmp_path):
         == 0
     )
     assert sabir.dumps(sabir.load(rest)) == sabir.dumps(sabir.load(whole))
+    done = cli("train", half, "--data", data, "-o", rest, "--epochs", 2)
+    assert (done.code, "nothing to train: the model has made 2 epochs" in done.out) == (0, True)
 
 
 def test_the_log_has_a_row_of_each_epoch_that_ended(cli, fails, line, tmp_path, monkeypatch):

@@ -101,3 +101,21 @@ def test_views_of_weights_are_their_weights():
     (kernel,) = compiled.explain().kernels
     assert kernel.kind == "product"
     assert len(compiled.explain().prepared) == 1
+
+
+def test_matrices_are_packed_by_tiles_where_their_columns_lie_side_by_side():
+    for kind, tolerance in (("float", 1e-5), ("double", 1e-13)):
+        text = f"""<ir_version: 10, opset_import: ["": 13]> g ({kind}[B,M,K] a, {kind}[N,K] w) => ({kind}[B,M,N] y) {{
+            t = Transpose (w)
+            y = MatMul (a, t)
+        }}"""
+        dtype = {"float": np.float32, "double": np.float64}[kind]
+        for n, k in ((1, 40), (15, 16), (16, 15), (17, 33), (48, 64), (50, 7), (100, 47)):
+            a = RANDOM.standard_normal((2, 5, k)).astype(dtype)
+            wide = RANDOM.standard_normal((n + 2, k)).astype(dtype)
+            wide[n:] = np.nan  # what lies behind the matrix is not read
+            expected = a.astype(np.float64) @ wide[:n].T.astype(np.float64)
+            found = kernels_only(sabir.parse(text), {"a": a, "w": wide[:n]})["y"]
+            np.testing.assert_allclose(
+                found, expected, rtol=tolerance, atol=20 * tolerance, err_msg=f"{n} by {k}"
+            )

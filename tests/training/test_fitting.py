@@ -159,6 +159,12 @@ def test_what_is_refused():
         (FeedError, session(), {"x": DATA["x"]}, {}),
         (FeedError, session(), {**DATA, "q": DATA["x"]}, {}),
         (SabirError, session(), {"x": DATA["x"], "label": DATA["label"] + 7}, {}),
+        (UnsupportedError, session(), DATA, {"patience": 0}),
+        (UnsupportedError, session(), DATA, {"checkpoint_steps": -1}),
+        (UnsupportedError, session(), DATA, {"checkpoint": "half.wav"}),
+        (FeedError, session(), DATA, {"validate": {"x": DATA["x"]}}),
+        (FeedError, session(), DATA, {"validate": {**DATA, "q": DATA["x"]}}),
+        (FeedError, session(), DATA, {"validate": {"x": DATA["x"], "label": DATA["label"][:7]}}),
     ]
     for error, trained, data, options in cases:
         before = bits(trained)

@@ -112,6 +112,8 @@ def test_a_split_model_lets_the_caller_average_gradients():
 def test_patterns_choose_what_is_trained():
     session, _ = trained(frozen=["b"], optimizer=SGD(0.1))
     assert "b" not in session.state
+    for one_pattern in ({"frozen": "b*"}, {"trainable": "w*"}):
+        assert trained(optimizer=SGD(0.1), **one_pattern)[0].state.keys() == session.state.keys()
     session, _ = trained(trainable=["b"], optimizer=SGD(0.1))
     assert "w" not in session.state
     w, b = np.array([1.0, -2]), np.array([0.5])
@@ -364,13 +366,74 @@ def test_what_is_refused():
         (UnsupportedError, {"target": "x"}), (NotFoundError, {"output": "z"}), (UnsupportedError, {"accumulate": 0}),
         (UnsupportedError, {"accumulate": 2, "split": True}), (UnsupportedError, {"clip": 0.0}), (UnsupportedError, {"initialize": "magic"}),
         (UnsupportedError, {"loss": "cross_entropy"}), (UnsupportedError, {"loss": "y"}),
+        (UnsupportedError, {"optimizer": "adam"}), (NotFoundError, {"initialize": {"q*": "zeros"}}),
+        (UnsupportedError, {"frozen": "*"}), (NotFoundError, {"trainable": "q*"}),
     ]  # fmt: skip
     for error, options in cases:
         with pytest.raises(error):
             sabir.TrainingSession(prepare(model, **{"loss": "mse", **options})).step(FEEDS, 0)
+    for wrong in (
+        lambda: SGD(0.1, momentum=-0.1), lambda: AdamW(0.1, weight_decay=-3), lambda: Adam(0.1, betas=(0.9, 1.0)),
+        lambda: Adam(0.1, eps=float("nan")), lambda: Group("*", scale=-1), lambda: Group("*", weight_decay=-1),
+    ):  # fmt: skip
+        with pytest.raises(UnsupportedError, match="0 or more"):
+            wrong()
     with pytest.raises(UnsupportedError, match="strip_training"):
         prepare(prepare(model, "mse"), "mse")
     old = sabir.convert(
         sabir.parse(LINEAR.replace("21", "11").replace("ir_version: 10", "ir_version: 6")), 11
     )
     assert (prepare(old, "mse").opsets[""], prepare(old, "mse").ir_version >= 7) == (18, True)
+
+
+def test_a_model_in_training_mode_is_for_inference_in_the_main_graph():
+    text = """<ir_version: 10, opset_import: ["" : 21]>
+    g (float[N,2,2] x) => (float[N,2,2] y)
+      <float[2] s = {2, 3}, float[2] t = {0, 1}, float[2] mean = {1, 1}, float[2] var = {4, 4}, float r = {0.5}> {
+      on = Constant <value = bool {1}> ()
+      n, m1, v1 = BatchNormalization <training_mode = 1, epsilon = 0.0> (x, s, t, mean, var)
+      y = Dropout (n, r, on)
+    }"""
+    x = np.random.default_rng(1).standard_normal((64, 2, 2)).astype(np.float32)
+    session, _ = trained(text, "mse", feeds={"x": x, "label": np.zeros_like(x)}, optimizer=SGD(0.0))
+    assert [n.op for n in session.model.graph] == ["BatchNormalization", "Dropout"]
+    batch = x.astype(np.float64).transpose(1, 0, 2).reshape(2, -1)
+    mean, var = 0.9 + 0.1 * batch.mean(1), 3.6 + 0.1 * batch.var(1)
+    np.testing.assert_allclose(session.state["mean"], mean, rtol=1e-5)
+    np.testing.assert_allclose(session.state["var"], var, rtol=1e-5)
+    scale, shift = np.array([2.0, 3]), np.array([0.0, 1])
+    expected = (x - mean[:, None]) * (scale / np.sqrt(var))[:, None] + shift[:, None]
+    np.testing.assert_allclose(session.run({"x": x})["y"], expected, rtol=1e-5, atol=1e-5)
+    exported = sabir.Session(session.export(), engine="reference")
+    np.testing.assert_allclose(exported.run({"x": x})["y"], expected, rtol=1e-5, atol=1e-5)
+    # who decides the mode, or reads what training mode computes, keeps it
+    read = text.replace("n, r, on", "n, r, fed").replace("(float[N,2,2] x)", "(float[N,2,2] x, bool fed)")
+    graph = prepare(
+        sabir.parse(read.replace("(float[N,2,2] y)", "(float[N,2,2] y, float[2] m1)")), "mse"
+    ).graph
+    layer, dropout = (next(n for n in graph if n.op == op) for op in ("BatchNormalization", "Dropout"))
+    assert layer.attributes["training_mode"].value == 1
+    assert [v.name for v in dropout.inputs] == ["n", "r", "fed"]
+
+
+def test_running_statistics_belong_to_one_layer():
+    # exporters store equal tensors once, and let Identity name them
+    text = """<ir_version: 10, opset_import: ["" : 21]>
+    g (float[N,2] x) => (float[N,2] y) <float[2] one = {1, 1}, float[2] zero = {0, 0}, float[2] b = {0, 0}> {
+      var1 = Identity (one)
+      copy = Identity (zero)
+      mean1 = Identity (copy)
+      n = BatchNormalization (x, one, zero, mean1, var1)
+      m = BatchNormalization (n, one, b, zero, one)
+      y = BatchNormalization (m, one, b, zero, one)
+    }"""
+    x = np.random.default_rng(1).standard_normal((16, 2)).astype(np.float32) + 3
+    feeds = {"x": x, "label": np.ones((16, 2), np.float32)}
+    session, _ = trained(text, "mse", feeds=feeds, optimizer=SGD(0.1))
+    first, *others = (n.inputs for n in session.model.graph if n.op == "BatchNormalization")
+    assert [v.name for v in first] == ["x", "one", "zero", "mean1", "var1"]
+    assert others[0][3:] == others[1][3:]
+    assert len({*(v.name for v in first[1:]), *(v.name for v in others[0][2:])}) == 7
+    np.testing.assert_allclose(session.state["mean1"], 0.1 * x.mean(0), rtol=1e-5)
+    np.testing.assert_allclose(session.state["var1"], 0.9 + 0.1 * x.var(0), rtol=1e-5)
+    assert not np.array_equal(session.state["one"], [1, 1])  # it is trained, and no variance any more

@@ -68,6 +68,8 @@ def test_the_order_of_algorithms_is_the_callers():
             trained.step(FEEDS if algorithm == 0 else {"x": 1}, algorithm)
     assert state(one) == {"a": 1, "n": 8, "b": 3}
     assert state(other) == {"a": -2, "n": 8, "b": 6}  # y is 8 by then
+    with pytest.raises(UnsupportedError, match="one algorithm or more"):
+        one.step(FEEDS, [])
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -196,6 +196,10 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
             progress=progress,
             checkpoint=checkpoint,
         )
+    if not found:
+        screen.line(
+            f"nothing to train: the model has made {session.position[0]} epochs, and --epochs is {epochs}"
+        )
     if found and session.position[0] < found[-1].number:
         screen.line(f"kept the best epoch, {session.position[0]}")
     if plot is not None:
@@ -218,10 +222,8 @@ def _prepared(model: Model, arrays: dict[str, Array], asked: _Preparing) -> Mode
     inputs = {v.name for v in model.graph.inputs}
     others = [name for name in arrays if name not in inputs]
     if asked.loss in LOSSES and len(others) != 1:
-        listed = ", ".join(map(quote, others)) or "none"
-        raise FeedError(
-            f"one array of the data is the target, and the others are inputs; {listed} are no inputs"
-        )
+        listed = f"{', '.join(map(quote, others))} are no inputs" if others else "all are inputs"
+        raise FeedError(f"one array of the data is the target, and the others are inputs; {listed}")
     return prepare(
         model,
         asked.loss,

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from sabir.base import importing_later
+from sabir.compilation._commits import Commit
 from sabir.compilation._engine import Compiled
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ __getattr__ = importing_later(__name__, _LATER)
 __all__ = [
     "LISTINGS",
     "TARGETS",
+    "Commit",
     "Compiled",
     "CompiledPlan",
     "EvaluatedCall",

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from sabir.base import Limits
+    from sabir.compilation._commits import Commit
     from sabir.compilation._explaining import Explanation
     from sabir.compilation._inspecting import CompiledPlan
     from sabir.compilation._patterns import Pattern
@@ -77,11 +78,13 @@ class Compiled:
         newer_opsets: bool = False,
         as_loaded: bool = False,
         evaluating: Callable[[], AbstractContextManager[object]] = nullcontext,
+        updates: Mapping[str, str] | None = None,
     ) -> None:
         """Compile a model; raises what the interpreter raises, and UnsupportedError for another machine.
 
         `as_loaded` says that nobody has changed the model since it was loaded. What numpy computes is
-        computed in the context that `evaluating` returns.
+        computed in the context that `evaluating` returns. `updates` names the inputs that outputs are new
+        values of, by the names of the outputs: `run_fast` may write these over the inputs.
         """
         self._host = host()
         model = expanded(model, registry, limits)
@@ -106,7 +109,7 @@ class Compiled:
         self._team = team(threads or self._host.cores)
         self._plans = Plans(
             self._model, registry, limits, self._host, self._team, evaluating,
-            newer_opsets=newer_opsets, as_loaded=as_loaded,
+            newer_opsets=newer_opsets, as_loaded=as_loaded, updates=updates or {},
         )  # fmt: skip
         self._stops = Stops()
         self._fast: FastRun | None = None
@@ -175,19 +178,28 @@ class Compiled:
         self._remember(program, names, inputs, sizes)
         return found
 
+    @property
+    def in_place(self) -> Mapping[str, str]:
+        """The inputs that `run_fast` may write over now, by the names of the outputs."""
+        return {} if self._fast is None else self._fast.in_place
+
     def run_fast(
-        self, feeds: Mapping[str, Any], buffers: Mapping[str, Array] | None = None
+        self,
+        feeds: Mapping[str, Any],
+        buffers: Mapping[str, Array] | None = None,
+        commit: Commit[Any] | None = None,
     ) -> dict[str, Any] | None:
         """Return all outputs for feeds like those of the last run, in the least time; None for others.
 
         An output is written into the array that `buffers` has for it, if that fits and no feed shares its
-        memory, else into an array of its own.
+        memory, else into an array of its own. With a `commit` that array may be the feed that `in_place`
+        names: then all such feeds are written at the end of the run, or none of them.
         """
         fast = self._fast
         if fast is None or (self._limits is None and has_limits()):
             return None  # limits of the caller's: only the other way looks at them
         try:
-            return fast.run(feeds, buffers)
+            return fast.run(feeds, buffers, commit)
         except MemoryError:
             return None  # the other way says what there is no memory for
 

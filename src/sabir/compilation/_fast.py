@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from sabir.base import CancelledError
 from sabir.compilation._plan import ERRORS, SCRATCH, Buffer, Entry
 from sabir.compilation.native import Control, Frame, execute, team
-from sabir.compilation.native._entrance import FIRST, INPUT, OUTPUT, InputSpec, entrance, works
+from sabir.compilation.native._entrance import COUNT, FIRST, INPUT, OUTPUT, InputSpec, entrance, finish, works
 from sabir.elements import element
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
+    from sabir.compilation._commits import Commit
     from sabir.compilation._instance import PartLayout, Sizes
     from sabir.compilation._program import CompiledProgram
     from sabir.compilation.native import Team
@@ -37,15 +38,31 @@ class _Output(NamedTuple):
     place: int  # in the block of a frame
 
 
+class Run(Protocol):
+    """Takes feeds by name and returns results by name, or None where the feeds are others.
+
+    Then the long way is right. `buffers` has arrays for results. With a `commit` these may be feeds that
+    `FastRun.in_place` names; they are written at the end of the run, all of them or none.
+    """
+
+    def __call__(
+        self,
+        feeds: Mapping[str, Any],
+        buffers: Mapping[str, Array] | None = None,
+        commit: Commit[Any] | None = None,
+        /,
+    ) -> dict[str, Any] | None: ...
+
+
 class FastRun(NamedTuple):
     """The runs of one program with feeds of one list of shapes, and what cancels them.
 
-    `run` takes feeds by name and returns results by name, or None where the feeds are others: then the long
-    way is right.
+    `in_place` has the names of the inputs that results may be written over, by the names of these.
     """
 
-    run: Callable[[Mapping[str, Any], Mapping[str, Array] | None], dict[str, Any] | None]
+    run: Run
     control: Control
+    in_place: Mapping[str, str]
 
 
 class _Runs:
@@ -71,6 +88,10 @@ class _Runs:
         self._slots = [b.number for _, b in found]
         self._team = team_for(program, sizes)
         self.last = len(layout.rows)
+        given = {slot: name for name, slot, _ in names}
+        over = {name: given.get(program.plan.in_place.get(slot, 0)) for name, slot in outputs}
+        self.in_place = {result: name for result, name in over.items() if name is not None}
+        self.updating = int(np.searchsorted(layout.owners, program.plan.updating))
         self.frames: list[_Frame] = []
 
     def frame(self) -> _Frame:
@@ -79,10 +100,10 @@ class _Runs:
             self._program, self._layout, self._sizes, self._team, self._control, self._inputs, self._slots
         )
 
-    def finished(self, frame: _Frame, done: int) -> bool:
+    def finished(self, frame: _Frame, done: int, last: int) -> bool:
         """Run the rows from `done` on; return whether there was no error, and the run was not cancelled."""
         rows = self._layout.rows.ctypes.data
-        execute(self._team, rows, done, self.last, frame.table_address, self._control, _nothing)
+        execute(self._team, rows, done, last, frame.table_address, self._control, _nothing)
         return not frame.errors.value and not self._control.cancelled
 
     def failed(self, frame: _Frame) -> None:
@@ -93,14 +114,18 @@ class _Runs:
             raise CancelledError("the run was cancelled")
 
 
-def _entered(
-    runs: _Runs, names: Sequence[str]
-) -> Callable[[Mapping[str, Any], Mapping[str, Array] | None], dict[str, Any] | None]:
+def _entered(runs: _Runs, names: Sequence[str]) -> Run:
     """Return the function that runs a plan. Its variables are cells, which take the least time."""
-    count, outputs, frames, enter, last = len(names), runs.outputs, runs.frames, entrance(), runs.last
+    count, outputs, frames, enter = len(names), runs.outputs, runs.frames, entrance()
+    in_place, updating, rows = runs.in_place, runs.updating, runs.last
     only = names[0] if count == 1 else None
 
-    def run(feeds: Mapping[str, Any], buffers: Mapping[str, Array] | None = None) -> dict[str, Any] | None:
+    def run(
+        feeds: Mapping[str, Any],
+        buffers: Mapping[str, Array] | None = None,
+        commit: Commit[Any] | None = None,
+        /,
+    ) -> dict[str, Any] | None:
         if len(feeds) != count:
             return None
         try:
@@ -118,13 +143,22 @@ def _entered(
             block[at] = id(array)
             at += INPUT
         results: dict[str, Any] = {}
-        read = _Memory(arrays) if buffers else None
+        read: _Memory | None = None
         for name, shape, dtype, place in outputs:
-            made = None if read is None or not buffers else _fitting(buffers.get(name), shape, dtype, read)
+            made = None if buffers is None else buffers.get(name)
+            if made is not None and (commit is None or made is not feeds.get(in_place.get(name, ""))):
+                read = _Memory(arrays) if read is None else read
+                made = _fitting(made, shape, dtype, read)
             results[name] = made = _EMPTY(shape, dtype) if made is None else made
             block[place] = id(made)
+        commits = commit is not None and bool(in_place)
+        block[COUNT] = last = updating if commits else rows
+        if commits and commit is not None:
+            commit.prepare(results)
         done = enter(frame.address)
-        if done == last or (done >= 0 and runs.finished(frame, done)):
+        if done == last or (done >= 0 and runs.finished(frame, done, last)):
+            if commits and commit is not None:
+                finish()(frame.address, commit.address)
             frames.append(frame)  # from now on another thread may have it
             return results
         runs.failed(frame)
@@ -169,7 +203,7 @@ def fast_run(
     if len({b.number for b in plain}) < len(plain):
         return None
     runs = _Runs(program, layout, sizes, names, outputs, control)
-    return FastRun(_entered(runs, [name for name, _, _ in names]), control)
+    return FastRun(_entered(runs, [name for name, _, _ in names]), control, runs.in_place)
 
 
 class _Memory:
@@ -192,11 +226,9 @@ def _owns(array: Array) -> bool:
     return array.base is None and array.flags.owndata
 
 
-def _fitting(
-    buffer: Array | None, shape: tuple[int, ...], dtype: np.dtype[Any], feeds: _Memory
-) -> Array | None:
+def _fitting(buffer: Array, shape: tuple[int, ...], dtype: np.dtype[Any], feeds: _Memory) -> Array | None:
     """Return the buffer for an output if kernels can write into it: it fits, and they read nothing there."""
-    if buffer is None or buffer.shape != shape or buffer.dtype != dtype:
+    if buffer.shape != shape or buffer.dtype != dtype:
         return None
     return None if feeds.shares(buffer) else buffer
 

@@ -256,7 +256,7 @@ def _merges(nesting: Nesting, outer: int, inner: int) -> bool:
 def nest_of(nesting: Nesting, vector_bits: int, *, inner: int | None = None) -> Nest:
     """Return the nest of merged loops; `inner` is the axis of vectors, by default the best."""
     inner = _inner(nesting) if inner is None else inner
-    elements = [s.element for s in nesting.steps] + [p.element for p in nesting.places]
+    elements = _elements(nesting) or [p.element for p in nesting.places]
     if nesting.sizes and not nesting.reduced[inner] and is_short(nesting):
         elements = [s.element for s in nesting.steps if isinstance(s, Load)]  # what the loops of folds read
     widest = max([4, *(element_bytes(e) for e in elements)])
@@ -274,6 +274,20 @@ def nest_of(nesting: Nesting, vector_bits: int, *, inner: int | None = None) -> 
         return nest
     short = [axis for axis, size in enumerate(nesting.sizes) if isinstance(size, int) and size <= SHORT]
     return replace(nest, short=tuple(short))
+
+
+def _elements(nesting: Nesting) -> list[str]:
+    """Return the element types of what varies along an axis; the rest is computed once, before the loops."""
+    moving: list[bool] = []
+    for step in nesting.steps:
+        if isinstance(step, Load):
+            moving.append(any(s != 0 for s in nesting.places[step.access].strides))
+        elif isinstance(step, Apply):
+            moving.append(any(moving[n] for n in step.operands))
+        else:
+            moving.append(not isinstance(step, (Constant, SizeArgument)))
+    places = [p.element for p in nesting.places if any(s != 0 for s in p.strides)]
+    return [*places, *(s.element for s, moves in zip(nesting.steps, moving, strict=True) if moves)]
 
 
 def _class(stride: Size) -> Stride:

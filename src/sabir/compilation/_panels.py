@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from sabir.loops import Expression, Size
 
 
+_TILED = 4  # bytes
+
+
 class PackedOperand(NamedTuple):
     """The second operand of a product in panels: the bytes of one, and of each step along the batch axes."""
 
@@ -95,6 +98,7 @@ def _packing(builder: PlanBuilder, x: Expression, b: Located, panels: Panels, ta
     packing = Packing(
         panels.element, len(batch), panels.width, lanes_of(builder, panels.element),
         next_column=columns[1] == 1, depth_axes=len(depth), group=panels.group, run=panels.run,
+        next_row=target.kind == "arena" and _has_rows(panels),  # constants are packed once: less code
     )  # fmt: skip
     axes = [*batch, *depth, columns]
     entry = Entry([], nodes=builder.origins.labels([x]))
@@ -111,6 +115,12 @@ def _packing(builder: PlanBuilder, x: Expression, b: Located, panels: Panels, ta
         [*arguments, BufferNumber(target), Offset(target, 0), panels.item],
     ))
     return entry
+
+
+def _has_rows(panels: Panels) -> bool:
+    """Return whether elements of columns lie side by side, those of rows do not, and they have 4 bytes."""
+    rows = [stride for _, stride in panels.depth] == [1] and panels.columns[1] != 1
+    return rows and panels.group == 1 and element_bytes(panels.element) >= _TILED
 
 
 def panels_of(columns: Size, lanes: int) -> Size:

@@ -124,7 +124,9 @@ class Step:
 class Plan:
     """The entries of a plan in order, the buffers that they use, and the entries that prepare constants.
 
-    `values` are all tensors that the entries compute, those too that are never in memory.
+    `values` are all tensors that the entries compute, those too that are never in memory. The entries from
+    the number `updating` on cannot fail, and may write results over inputs: `in_place` has the slots of these
+    inputs by those of the results.
     """
 
     entries: list[Entry | Step]
@@ -132,6 +134,8 @@ class Plan:
     outputs: dict[int, Buffer]
     setup: list[Entry]
     values: list[Value] = field(default_factory=list["Value"])
+    updating: int = 0
+    in_place: dict[int, int] = field(default_factory=dict[int, int])
 
 
 def count_of(sizes: Sequence[Size]) -> Size:

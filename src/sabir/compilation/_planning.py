@@ -8,6 +8,7 @@ from sabir.compilation._bodies import bodies_on
 from sabir.compilation._building import build
 from sabir.compilation._executable import executable_of
 from sabir.compilation._foreign import ForeignProgram
+from sabir.compilation._in_place import updates_last
 from sabir.compilation._lowering import lower
 from sabir.compilation._prepare import prepare
 from sabir.compilation._program import CompiledProgram
@@ -25,13 +26,19 @@ if TYPE_CHECKING:
 
 def planned(
     model: Model, pattern: Pattern, sizes: Mapping[str, int], registry: Registry, host: Host, team: Team,
-    progress: Callable[[int, int], None], *, newer_opsets: bool,
+    progress: Callable[[int, int], None], *, newer_opsets: bool, updates: Mapping[str, str],
 ) -> CompiledProgram:  # fmt: skip
     """Return the compiled plan of a model for a pattern of shapes; `sizes` are those of the present feeds.
+
+    `updates` has the inputs that results may be written over, by the names of these.
 
     Raises what the schedule raises, and UnsupportedError for a kernel that cannot be made.
     """
     executable, prepared = _made(model, pattern, sizes, registry, host, newer_opsets=newer_opsets)
+    program = prepared.program
+    inputs, outputs = ({v.name: v.slot for v in values} for values in (program.inputs, program.outputs))
+    pairs = {outputs[new]: inputs[old] for new, old in updates.items() if new in outputs and old in inputs}
+    updates_last(executable.plan, pairs)
     return CompiledProgram(executable, team, prepared, bodies_on(host, team, prepared.constants), progress)
 
 

@@ -44,11 +44,14 @@ class Plans:
     def __init__(
         self, model: Model, registry: Registry, limits: Limits | None, host: Host, team: Team,
         evaluating: Callable[[], AbstractContextManager[object]], *, newer_opsets: bool, as_loaded: bool,
+        updates: Mapping[str, str],
     ) -> None:  # fmt: skip
         self._model, self._registry, self._limits = model, registry, limits
         self._host, self._team, self._newer_opsets = host, team, newer_opsets
-        self._evaluating = evaluating
-        self._stored = StoredPlans(model, host, newer_opsets=newer_opsets, as_loaded=as_loaded)
+        self._evaluating, self._updates = evaluating, updates
+        self._stored = StoredPlans(
+            model, host, newer_opsets=newer_opsets, as_loaded=as_loaded, updates=updates
+        )
         self._programs: dict[Pattern, tuple[CompiledProgram, ...]] = {}
         self._refused: set[Pattern] = set()
         self._lock = ProcessLock()
@@ -143,7 +146,7 @@ class Plans:
         with self._evaluating(), without_collector():  # constants are folded
             return planned(
                 self._model, pattern, sizes, self._registry, self._host, self._team, progress or _timed,
-                newer_opsets=self._newer_opsets,
+                newer_opsets=self._newer_opsets, updates=self._updates,
             )  # fmt: skip
 
 

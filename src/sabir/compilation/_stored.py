@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from sabir.ir import Array, Constant, Model
 
 KIND = "plans"
-_FORMAT = "2"  # another number for another form of stored plans
+_FORMAT = "3"  # another number for another form of stored plans
 _SMALL = 1 << 16  # bytes of a constant that are a part of the key, and from there on the identity of a file
 _MOST_HASHED = 1 << 24  # bytes of large constants that are in no file
 _MOST_KEPT = 1 << 24  # bytes of computed constants that are kept with a plan
@@ -48,8 +48,11 @@ _MOST_KEPT = 1 << 24  # bytes of computed constants that are kept with a plan
 class StoredPlans:
     """The plans on disk of one model."""
 
-    def __init__(self, model: Model, host: Host, *, newer_opsets: bool, as_loaded: bool) -> None:
-        self._model, self._about, self._as_loaded = model, f"{host!r} {newer_opsets}", as_loaded
+    def __init__(
+        self, model: Model, host: Host, *, newer_opsets: bool, as_loaded: bool, updates: Mapping[str, str]
+    ) -> None:
+        self._model, self._as_loaded = model, as_loaded
+        self._about = f"{host!r} {newer_opsets} {sorted(updates.items())}"
 
     @functools.cached_property
     def _digest(self) -> str | None:

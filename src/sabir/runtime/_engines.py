@@ -51,7 +51,10 @@ class Engine(Protocol):
 
 
 class Options(NamedTuple):
-    """The arguments of a session that its engine needs; `as_loaded` says that its model is from a file."""
+    """The arguments of a session that its engine needs; `as_loaded` says that its model is from a file.
+
+    `updates` has the inputs that outputs are new values of, by the names of the outputs.
+    """
 
     registry: Registry
     limits: Limits | None
@@ -59,6 +62,7 @@ class Options(NamedTuple):
     newer_opsets: bool
     threads: int | None = None
     as_loaded: bool = False
+    updates: Mapping[str, str] | None = None
 
 
 def _reference(model: Model, options: Options) -> Engine:
@@ -76,7 +80,7 @@ def _compiled(model: Model, options: Options) -> Engine:
     threads = options.threads
     return Compiled(
         model, options.registry, options.limits, threads=threads, newer_opsets=options.newer_opsets,
-        as_loaded=options.as_loaded,
+        as_loaded=options.as_loaded, updates=options.updates,
         evaluating=contextlib.nullcontext if threads is None else functools.partial(ThreadLimit, threads),
     )  # fmt: skip
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
 
-    from sabir.compilation import Explanation
+    from sabir.compilation import Commit, Explanation
     from sabir.evaluation import ModelPort
     from sabir.ir import Array, Model
     from sabir.runtime._engines import Engine
@@ -36,7 +36,8 @@ class Session:
     each place. With `newer_opsets` an operator set newer than any known one counts as the newest; else it is
     an UnsupportedError. `registry` has the operators, by default those of the standard. `limits` bounds what
     one run may use. Without `keep_memory` each run gives back the memory that it leaves for the next one, as
-    `release` does. `providers` is refused: it is an argument of onnxruntime.
+    `release` does. `updates` names inputs by the outputs that are new values of them, for `run_reusing`.
+    `providers` is refused: it is an argument of onnxruntime.
 
     Several threads may run a session at a time. Dropping it frees the constants at once.
 
@@ -49,7 +50,7 @@ class Session:
     [array([0., 2.], dtype=float32)]
     """
 
-    def __init__(
+    def __init__(  # ruff: ignore[too-many-arguments]  all but one are by keyword
         self,
         model: Model | str | os.PathLike[str] | bytes,
         *,
@@ -60,6 +61,7 @@ class Session:
         registry: Registry = STANDARD,
         limits: Limits | None = None,
         keep_memory: bool = True,
+        updates: Mapping[str, str] | None = None,
         providers: None = None,
     ) -> None:
         """Load and bind a model; raises FileError, WireError, SchemaError, UnsupportedError or LimitError."""
@@ -72,7 +74,7 @@ class Session:
             raise UnsupportedError(f"threads must be a number, 1 or more, or None; got {threads!r}")
         self.threads = threads
         self._model = ""
-        options = Options(registry, limits, strict, newer_opsets, threads)
+        options = Options(registry, limits, strict, newer_opsets, threads, updates=updates)
 
         def bind(loaded: Model) -> Engine:
             self._model = repr(loaded)
@@ -193,11 +195,23 @@ class Session:
             return results
         return [results[name] for name in request.outputs or results]
 
-    def run_reusing(self, feeds: dict[str, Any], spare: Mapping[str, Array]) -> dict[str, Any]:
+    @property
+    def in_place(self) -> Mapping[str, str]:
+        """The inputs whose memory `run_reusing` can give to outputs, by their names: some of `updates`.
+
+        That depends on the shapes of the last run.
+        """
+        return getattr(self._engine, "in_place", {})
+
+    def run_reusing(
+        self, feeds: dict[str, Any], spare: Mapping[str, Array], commit: Commit[Any] | None = None
+    ) -> dict[str, Any]:
         """Return what `run(feeds)` returns, where possible in arrays of `spare`, by the names of outputs.
 
-        They must not share memory, and nothing else may use it. An array that does not fit is not used.
-        Raises as `run`.
+        They must not share memory, and nothing else may use it. An array that does not fit is not used. With
+        a `commit` the array of an output may be the feed that `in_place` names. If the run uses such a feed,
+        it calls `commit.prepare` before it computes anything, and writes over all of them at its end, or over
+        none. Raises as `run`.
 
         >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
         ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
@@ -205,7 +219,7 @@ class Session:
         {'y': array([0., 2.], dtype=float32)}
         """
         fast = self._run_fast
-        found = None if fast is None else fast(feeds, spare)
+        found = None if fast is None else fast(feeds, spare, commit)
         return self._run(feeds, None) if found is None else found
 
     async def run_async(

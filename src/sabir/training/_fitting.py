@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from sabir.base import FeedError, UnsupportedError
+from sabir.base import FeedError, UnsupportedError, quote
+from sabir.serial import format_by_name
 from sabir.training._data import Batches
+from sabir.training._parts import check_names
 
 if TYPE_CHECKING:
     import os
@@ -77,6 +81,11 @@ class Fitting(NamedTuple):
 
 def fit(session: TrainingSession, data: Data, asked: Fitting) -> list[Epoch]:
     """Train a session; see `TrainingSession.fit`."""
+    for name, number in (("patience", asked.patience), ("checkpoint_steps", asked.checkpoint_steps)):
+        if number is not None and number < 1:
+            raise UnsupportedError(f"{name} is 1 or more, or None; got {number}")
+    if asked.checkpoint is not None:
+        format_by_name(Path(asked.checkpoint))
     batches = Batches(data, asked.batch, session.seed if asked.shuffle else None)
     if batches.is_iterator and asked.epochs - session.position[0] > 1:
         raise UnsupportedError(
@@ -107,8 +116,20 @@ class _Run:
         self._evaluation = session.evaluating
         if asked.validate is not None and self._evaluation is None:
             raise UnsupportedError("the model has no training information without bindings, which evaluates")
+        self._check_validation()
         self._lowest, self._waited, self.is_over = math.inf, 0, False
         self._best: Store | None = None
+
+    def _check_validation(self) -> None:
+        """Raise FeedError for arrays that the evaluation would refuse after a whole epoch."""
+        data = cast("Mapping[str, Any]", self._asked.validate)
+        if isinstance(data, Mapping) and self._evaluation is not None:  # pyright: ignore[reportUnnecessaryIsInstance] - it may be an iterable
+            Batches(data, self._asked.batch, None)
+            ports = self._session.inputs_of(self._evaluation)
+            check_names(data, ports)
+            missing = next((p.name for p in ports if not p.optional and p.name not in data), None)
+            if missing is not None:
+                raise FeedError(f"the data for validation has no array {quote(missing)}")
 
     def epoch(self, batches: Batches) -> Epoch:
         """Run the rest of an epoch."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.base import UnsupportedError, quote
+from sabir.base import NotFoundError, UnsupportedError, quote
 from sabir.ir import Node, Tensor
 from sabir.training._parameters import matches
 
@@ -28,7 +28,11 @@ def initial_values(
 
     A rule is "glorot" (uniform), "he" (normal), "normal" (deviation 0.02), "zeros" or "ones". Those with
     random numbers are for tensors of rank 2 or more: the pattern "*" leaves biases and scales as they are.
+    Raises NotFoundError for a pattern that matches none, UnsupportedError for another rule.
     """
+    for pattern in rules:
+        if not any(matches(value.name, (pattern,)) for value in parameters):
+            raise NotFoundError(f"no parameter that is trained matches the initialization {quote(pattern)}")
     found: list[tuple[Value, Value]] = []
     for value in parameters:
         rule = next((r for pattern, r in reversed([*rules.items()]) if matches(value.name, (pattern,))), None)

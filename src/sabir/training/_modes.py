@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sabir.ir import Graph, Node
     from sabir.rewrite import DetachedBuilder, Rewriter
 
-_STATISTICS = slice(3, 5)  # of the inputs of a BatchNormalization: its running mean and variance
+STATISTICS = slice(3, 5)  # of the inputs of a BatchNormalization: its running mean and variance
 
 
 class TrainingMode:
@@ -68,7 +68,7 @@ class TrainingMode:
             return False
         if node.op == "Dropout":
             return True
-        running = node.inputs[_STATISTICS]
+        running = node.inputs[STATISTICS]
         names = [v.name for v in running if v is not None and v.constant is not None]
         return len(names) > 1 and not any(matches(name, self._frozen) for name in names)
 
@@ -77,8 +77,8 @@ class TrainingMode:
 
         A second node with the same running statistics continues from those of the first.
         """
-        originals = [v for v in node.inputs[_STATISTICS] if v is not None]
-        for index, value in enumerate(originals, start=_STATISTICS.start):
+        originals = [v for v in node.inputs[STATISTICS] if v is not None]
+        for index, value in enumerate(originals, start=STATISTICS.start):
             node.inputs[index] = self.statistics.get(value, value)
         node.attributes["training_mode"] = Attribute.of("training_mode", 1)
         new = [Value(rewriter.names.fresh(f"next_{v.name}")) for v in originals]
@@ -103,4 +103,4 @@ def _reads(node: Node) -> list[Value]:
     return [*(v for v in node.inputs if v is not None), *inner]
 
 
-__all__ = ["TrainingMode", "changes_in_training"]
+__all__ = ["STATISTICS", "TrainingMode", "changes_in_training"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,13 @@ if TYPE_CHECKING:
     from sabir.ir import Array, Builder, Value
 
 PREVIEW = "ai.onnx.preview.training"
+
+
+def check_number(name: str, value: float, below: float = math.inf) -> None:
+    """Raise UnsupportedError for a number below 0, or not below a limit."""
+    if not 0 <= value < below:
+        limit = "" if below == math.inf else f" and below {below:g}"
+        raise UnsupportedError(f"{name} is a number, 0 or more{limit}; got {value}")
 
 
 class Moment:
@@ -104,6 +112,15 @@ class Optimizer(ABC):
 
     rate: float | Schedule
     weight_decay: float = field(default=0.0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Raise UnsupportedError for numbers that no step can have."""
+        check_number("weight_decay", self.weight_decay)
+        check_number("momentum", getattr(self, "momentum", 0.0))
+        check_number("eps", getattr(self, "eps", 0.0))
+        check_number("initial", getattr(self, "initial", 0.0))
+        for beta in getattr(self, "betas", ()):
+            check_number("a beta", beta, below=1)
 
     @property
     def schedule(self) -> Schedule:
@@ -261,4 +278,5 @@ _STANDARD = {"Momentum": ("momentum",), "Adagrad": ("squares",), "Adam": ("mean"
 
 __all__ = [
     "PREVIEW", "SGD", "Adagrad", "Adam", "AdamW", "Moment", "Optimizer", "Parameter", "StandardOptimizer",
+    "check_number",
 ]  # fmt: skip

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sabir.base import NotFoundError, UnsupportedError, quote
 from sabir.ir import Tensor, TensorType, canonical_domain
+from sabir.training._optimizers import check_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,6 +31,12 @@ class Group:
     pattern: str
     scale: float = 1.0
     weight_decay: float | None = None
+
+    def __post_init__(self) -> None:
+        """Raise UnsupportedError for numbers that no step can have."""
+        check_number("the scale of a group", self.scale)
+        if self.weight_decay is not None:
+            check_number("the weight_decay of a group", self.weight_decay)
 
 
 def trained(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from sabir.base import EvaluationError, quote, run_with_limits
+from sabir.base import EvaluationError, FeedError, quote, run_with_limits, suggest
 from sabir.differentiation import expand_in_graph
 from sabir.ir import TensorType
 from sabir.runtime import Session
@@ -16,12 +17,17 @@ from sabir.training._random import draw_from_keys, keys_for
 from sabir.training._spares import Spares
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from sabir.base import Limits
+    from sabir.compilation import Commit
+    from sabir.evaluation import ModelPort
     from sabir.ir import Array, Value
     from sabir.schema import Registry
     from sabir.training._combining import Part
+
+
+_SMALL = 1 << 10  # bytes that are allocated faster than they are compared with feeds
 
 
 class Options(NamedTuple):
@@ -31,6 +37,13 @@ class Options(NamedTuple):
     threads: int | None
     registry: Registry
     limits: Limits | None
+
+
+class _Bound(NamedTuple):
+    """The session that computes some outputs of a part, and the names of its inputs."""
+
+    session: Session
+    inputs: frozenset[str]
 
 
 class RunnablePart:
@@ -43,8 +56,9 @@ class RunnablePart:
         self._part, self._options, self._stream = part, options, stream
         self._names = {v.name for v in part.model.graph.defined()}
         self._ready: tuple[Part, str, int] | None = None
-        self._sessions: dict[tuple[str, ...], Session] = {}
+        self._sessions: dict[tuple[str, ...], _Bound] = {}
         self._spares = Spares()
+        self._assigned = frozenset(part.updates.values())
 
     @property
     def updates(self) -> dict[str, str]:
@@ -68,25 +82,43 @@ class RunnablePart:
         state: Mapping[str, Array],
         outputs: tuple[str, ...],
         path: tuple[int, ...] = (0, 0),
+        commit: Commit[Any] | None = None,
     ) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the named outputs and the new values of the state variables that the part assigns.
 
-        `path` is the seed, the step and what else random numbers depend on. Raises EvaluationError for
-        an update that does not fit.
+        `path` is the seed, the step and what else random numbers depend on. With a `commit` new values may be
+        written over those of `state` that nothing else refers to; the second result is empty if that is done.
+        Raises EvaluationError for an update that does not fit.
         """
-        session = self._session(outputs)
-        wanted = {port.name for port in session.inputs}
-        given = {**{n: v for n, v in state.items() if n in wanted and n not in feeds}}
+        session, wanted = self._session(outputs)
+        over = {} if commit is None else self._replaceable(session, state, feeds)
+        given = {n: state[n] for n in wanted if n in state and n not in feeds}
         given.update((n, v) for n, v in feeds.items() if n in wanted)
         _, keys, count = self._prepared()
         if keys in wanted and self._stream is not None:
             given[keys] = keys_for((path[0], *self._stream, *path[1:]), count)
         spares = self._spares.free()
-        results = session.run_reusing(given, spares)
-        updates = {n: self._checked(n, results[o], state[n]) for n, o in self.updates.items()}
-        assigned = set(self.updates.values())
-        self._spares.keep({o: results[o] for o in assigned}, spares)
+        results = session.run_reusing(given, {**spares, **over}, commit)
+        updates = {} if commit is not None and commit.done else self.assigned(results, state)
+        assigned, in_place = self._assigned, session.in_place
+        fresh = {o: results[o] for o in assigned if o not in in_place}
+        self._spares.keep({o: x for o, x in fresh.items() if _size(x) > _SMALL}, spares)
         return {n: np.copy(results[n]) if n in assigned else results[n] for n in outputs}, updates
+
+    def assigned(self, results: Mapping[str, Any], state: Mapping[str, Array]) -> dict[str, Array]:
+        """Return the new values of the state variables among results; raises EvaluationError as `run`."""
+        found: dict[str, Array] = {}
+        for name, output in self.updates.items():
+            value, present = results[output], state[name]
+            found[name] = value if value is present else self._checked(name, value, present)
+        return found
+
+    def _replaceable(
+        self, session: Session, state: Mapping[str, Array], feeds: Mapping[str, Any]
+    ) -> dict[str, Array]:
+        """Return the values that nothing but `state` refers to, by the outputs that may be written there."""
+        names = {o: n for o, n in session.in_place.items() if n not in feeds}
+        return {o: state[n] for o, n in names.items() if _references(state, n) == _ALONE and _owns(state[n])}
 
     def _checked(self, name: str, value: Any, present: Array) -> Array:
         """Return a new value of a state variable; raises EvaluationError for another type or shape."""
@@ -101,19 +133,21 @@ class RunnablePart:
             f"{present.dtype}{list(present.shape)}; the state is as before"
         )
 
-    def _session(self, outputs: tuple[str, ...]) -> Session:
+    def _session(self, outputs: tuple[str, ...]) -> _Bound:
         found = self._sessions.get(outputs)
         if found is None:
             part, _, _ = self._prepared()
             options = self._options
-            model = pruned(part, outputs)
-            found = self._sessions[outputs] = Session(
-                model,
+            session = Session(
+                pruned(part, outputs),
                 engine=options.engine,
                 threads=options.threads,
                 registry=options.registry,
                 limits=options.limits,
+                updates={new: name for name, new in part.updates.items()},
             )
+            inputs = frozenset(port.name for port in session.inputs)
+            found = self._sessions[outputs] = _Bound(session, inputs)
         return found
 
     def _prepared(self) -> tuple[Part, str, int]:
@@ -133,4 +167,37 @@ class RunnablePart:
         return part._replace(model=model, fed=fed), keys, count
 
 
-__all__ = ["Options", "RunnablePart"]
+def check_names(feeds: Mapping[Any, Any], inputs: Iterable[ModelPort]) -> None:
+    """Raise FeedError for a feed that is none of some inputs."""
+    known = dict.fromkeys(port.name for port in inputs)
+    other = next((n for n in feeds if n not in known), None)
+    if other is not None:
+        hint = suggest(str(other), known) or f"; the inputs are {', '.join(map(repr, known)) or 'none'}"
+        raise FeedError(f"the model has no input {other!r}{hint}")
+
+
+def check_outputs(outputs: Iterable[str], parts: Sequence[RunnablePart]) -> None:
+    """Raise FeedError for an output that no part has."""
+    other = next((n for n in outputs if not any(part.has(n) for part in parts)), None)
+    if other is not None:
+        known = [n for part in parts for n in (*part.outputs, *part.updates.values())]
+        hint = suggest(other, known) or f"; the outputs are {', '.join(map(repr, dict.fromkeys(known)))}"
+        raise FeedError(f"there is no value {other!r}{hint}")
+
+
+def _size(value: Any) -> int:
+    return cast("Array", value).nbytes if isinstance(value, np.ndarray) else 0
+
+
+def _references(state: Mapping[str, Array], name: str) -> int:
+    return sys.getrefcount(state[name])
+
+
+_ALONE = _references({"": np.empty(0)}, "")
+
+
+def _owns(array: Array) -> bool:
+    return array.base is None and array.flags.writeable and array.flags.owndata
+
+
+__all__ = ["Options", "RunnablePart", "check_names", "check_outputs"]

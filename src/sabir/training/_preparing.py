@@ -12,6 +12,7 @@ from sabir.ir import TensorType, TrainingInfo, least_ir
 from sabir.opsets import STANDARD
 from sabir.rewrite import Rewriter, remove_unread
 from sabir.training._algorithms import Builders, algorithms
+from sabir.training._inference_mode import to_inference
 from sabir.training._initializing import initial_values
 from sabir.training._losses import LOSSES, Loss, metric
 from sabir.training._modes import TrainingMode, changes_in_training
@@ -55,15 +56,15 @@ def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     target: str = "label",
     output: str | None = None,
     optimizer: Optimizer | None = None,
-    trainable: Sequence[str] = ("*",),
-    frozen: Sequence[str] = (),
+    trainable: str | Sequence[str] = "*",
+    frozen: str | Sequence[str] = (),
     groups: Sequence[Group] = (),
     clip: float | None = None,
     accumulate: int = 1,
     split: bool = False,
-    metrics: Sequence[str] = (),
+    metrics: str | Sequence[str] = (),
     initialize: str | Mapping[str, str] | None = None,
-    recompute: Sequence[str] = (),
+    recompute: str | Sequence[str] = (),
     registry: Registry = STANDARD,
     limits: Limits | None = None,
 ) -> Model:
@@ -79,12 +80,12 @@ def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     the gradients of so many steps is applied in the last of them. With `split` the first algorithm sums
     gradients in the state, `grad_` and the name of the parameter, and the second applies their mean.
 
-    Dropout and BatchNormalization are in training mode inside the algorithm, and running statistics are
-    state. The algorithm returns `loss`, the `metrics` (accuracy, mse, mae) and `rate`; the last training
-    information has no bindings, and evaluates loss and metrics of the main graph. `initialize` has rules by
-    pattern, or one for all: glorot, he, normal, zeros, ones. `recompute` has patterns of node names, as
-    `differentiate` takes them: the results of these nodes are computed again for the gradients, which are
-    then written out, and not one operator Gradient.
+    Dropout and BatchNormalization are in training mode inside the algorithm, and in inference mode in the
+    main graph; running statistics are state. The algorithm returns `loss`, the `metrics` (accuracy, mse, mae)
+    and `rate`; the last training information has no bindings, and evaluates loss and metrics of the main
+    graph. `initialize` has rules by pattern, or one for all: glorot, he, normal, zeros, ones. `recompute` has
+    patterns of node names, as `differentiate` takes them: the results of these nodes are computed again for
+    the gradients, which are then written out, and not one operator Gradient. One pattern may be a string.
 
     A model below operator set 18 is converted to it. Raises NotFoundError for a name or a pattern that
     matches nothing, UnsupportedError, SchemaError, ConversionError or LimitError.
@@ -103,11 +104,20 @@ def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     if clip is not None and not clip > 0:
         raise UnsupportedError(f"clip is a norm above 0, or None; got {clip}")
     chosen = AdamW(1e-3) if optimizer is None else optimizer
+    if not isinstance(chosen, Optimizer):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
+        raise UnsupportedError(
+            f"an optimizer is an object such as sabir.training.AdamW(1e-3); got {chosen!r}"
+        )
     plan = Plan(
-        loss, target, output, chosen, tuple(trainable), tuple(frozen), tuple(groups), clip, accumulate, split,
-        tuple(metrics), rules, tuple(recompute),
+        loss, target, output, chosen, _names(trainable), _names(frozen), tuple(groups), clip, accumulate,
+        split, _names(metrics), rules, _names(recompute),
     )  # fmt: skip
     return run_with_limits(limits, _prepare, model, plan, registry)
+
+
+def _names(given: str | Sequence[str]) -> tuple[str, ...]:
+    """Return several names or patterns, of which there may be one."""
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def _prepare(model: Model, plan: Plan, registry: Registry) -> Model:
@@ -118,6 +128,7 @@ def _prepare(model: Model, plan: Plan, registry: Registry) -> Model:
         model = inline(model, registry=registry)
     model.ir_version = max(model.ir_version, _OLDEST_IR)
     model.opsets[PREVIEW] = 1
+    to_inference(model, registry)
     evaluation = _evaluation(model, plan, registry)
     rewriter = Rewriter(model, registry=registry)
     b = rewriter.builder(model.graph)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from typing import TYPE_CHECKING, Any, Literal
 
-from sabir.base import FeedError, UnsupportedError, suggest
+from sabir.base import UnsupportedError
+from sabir.compilation import Commit
 from sabir.evaluation import ModelPort, make_engine, read_request
 from sabir.opsets import STANDARD
 from sabir.runtime import ENGINES
@@ -18,10 +20,10 @@ from sabir.training._combining import (
     step_part,
 )
 from sabir.training._fitting import BATCH, EPOCH, Epoch, Fitting, Progress, fit
-from sabir.training._parts import Options, RunnablePart
+from sabir.training._parts import Options, RunnablePart, check_names, check_outputs
 from sabir.training._saving import SEED, STEP, number_in, strip_training, with_state
 from sabir.training._sharding import run_sharded
-from sabir.training._state import State, Store
+from sabir.training._state import State, StepState, Store
 from sabir.training._validating import require_valid
 
 if TYPE_CHECKING:
@@ -89,7 +91,8 @@ class TrainingSession:
         options = Options(engine, threads, registry, limits)
         self._initial = initial_state(self.model)
         step, epoch, batches = (number_in(self.model, name) or 0 for name in (STEP, EPOCH, BATCH))
-        self._store = Store(dict(self._initial), step, epoch, step - batches)
+        self._present = Store(dict(self._initial), step, epoch, step - batches)
+        self._pending: Commit[Store] | None = None
         self._inference = RunnablePart(inference_part(self.model), "the main graph", options, stream=None)
         self._starts = [_start(self.model, i, options) for i in range(len(self.model.training))]
         self._algorithms = [_algorithm(self.model, i, options) for i in range(len(self.model.training))]
@@ -131,8 +134,7 @@ class TrainingSession:
 
     def scalars_of(self, algorithms: Sequence[int]) -> list[str]:
         """Return the names of the scalars that algorithms return and assign to nothing."""
-        found = [n for i in algorithms for n in self._algorithms[i].scalars]
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(n for i in algorithms for n in self._algorithms[i].scalars))
 
     def begin_epoch(self, number: int) -> None:
         """Let the epoch after `number` complete ones begin at the present step."""
@@ -245,19 +247,24 @@ class TrainingSession:
         self._require_training()
         indices = [algorithm] if isinstance(algorithm, int) else algorithm
         parts = self._algorithms if indices is None else [self._algorithm(i) for i in indices]
+        if not parts:
+            raise UnsupportedError("a step runs one algorithm or more; the list of algorithms is empty")
         request = read_request(feeds, outputs, self._ports_of(parts[0]))
-        self._check_names(request.feeds, [p for part in parts for p in self._ports_of(part)])
-        self._check_outputs(request.outputs or (), parts)
-        store, results = self._store, dict[str, Any]()
-        values, updates = store.values, dict[str, Any]()
-        for part in parts:
+        check_names(request.feeds, [p for part in parts for p in self._ports_of(part)])
+        check_outputs(request.outputs or (), parts)
+        results = dict[str, Any]()
+        step = StepState(self._store, 1 if any(part.updates for part in parts) else 0, in_epoch=in_epoch)
+        for number, part in enumerate(parts, 1):
             wanted = part.outputs if request.outputs is None else tuple(filter(part.has, request.outputs))
-            found, assigned = self._run(part, request.feeds, values, wanted)
+            commit = None
+            if number == len(parts) and not self._is_shared(part):
+                commit = self._pending = Commit(functools.partial(step.ended, part))
+            found, assigned = self._run(part, request.feeds, step.values, wanted, commit)
             results |= found
-            updates |= assigned
-            values = {**values, **assigned}
-        steps = 1 if any(part.updates for part in parts) else 0
-        self._commit(store.after(updates, steps=steps, in_epoch=in_epoch))
+            if commit is None or not commit.done:
+                step.assign(assigned)
+        if not self._settled():
+            self._commit(step.store)
         return results
 
     def computed(self, work: Work, values: Mapping[str, Array]) -> Computed:
@@ -282,8 +289,8 @@ class TrainingSession:
         """
         part = self._inference
         request = read_request(feeds, outputs, self.inputs)
-        self._check_names(request.feeds, self.inputs)
-        self._check_outputs(request.outputs or (), [part])
+        check_names(request.feeds, self.inputs)
+        check_outputs(request.outputs or (), [part])
         wanted = part.outputs if request.outputs is None else request.outputs
         return part.run(request.feeds, self._store.values, wanted)[0]
 
@@ -319,13 +326,18 @@ class TrainingSession:
         feeds: Mapping[str, Any],
         values: Mapping[str, Array],
         wanted: tuple[str, ...],
+        commit: Commit[Store] | None,
     ) -> Computed:
         """Run one algorithm here, or on the replicas."""
-        index, path = self._algorithms.index(part), (self.seed, self.steps)
-        if self._pool is None or index != self.updating[0]:
-            return part.run(feeds, values, wanted, path)
+        path = self.seed, self.steps
+        if self._pool is None or not self._is_shared(part):
+            return part.run(feeds, values, wanted, path, commit)
         known = {n: v for n, v in feeds.items() if any(p.name == n for p in self._ports_of(part))}
-        return run_sharded(self._pool, index, known, values, wanted, path)
+        return run_sharded(self._pool, self._algorithms.index(part), known, values, wanted, path)
+
+    def _is_shared(self, part: RunnablePart) -> bool:
+        """Return whether the replicas run an algorithm."""
+        return self._pool is not None and self._algorithms.index(part) == self.updating[0]
 
     def _ports_of(self, part: RunnablePart) -> tuple[ModelPort, ...]:
         found = self._ports.get(part)
@@ -333,8 +345,23 @@ class TrainingSession:
             found = self._ports[part] = _ports(part.inputs, self.model)
         return found
 
+    @property
+    def _store(self) -> Store:
+        """Everything that a step changes, also where an interrupt came right after the step was done."""
+        self._settled()
+        return self._present
+
+    def _settled(self) -> bool:
+        """Take over what a run has committed; return whether there was something."""
+        pending = self._pending
+        if pending is None or not pending.done or pending.prepared is None:
+            return False
+        self._commit(pending.prepared)
+        return True
+
     def _commit(self, store: Store) -> None:
-        self._store = store  # one assignment: an interrupt comes before or after it
+        self._present = store  # one assignment: an interrupt comes before or after it
+        self._pending = None
 
     def _require_training(self) -> None:
         if not self.model.training:
@@ -347,22 +374,6 @@ class TrainingSession:
             count = len(self._algorithms)
             raise UnsupportedError(f"there is no algorithm {index}; the model has {count}, numbered from 0")
         return self._algorithms[index]
-
-    @staticmethod
-    def _check_names(feeds: Mapping[Any, Any], inputs: Iterable[ModelPort]) -> None:
-        known = dict.fromkeys(port.name for port in inputs)
-        other = next((n for n in feeds if n not in known), None)
-        if other is not None:
-            hint = suggest(str(other), known) or f"; the inputs are {', '.join(map(repr, known)) or 'none'}"
-            raise FeedError(f"the model has no input {other!r}{hint}")
-
-    @staticmethod
-    def _check_outputs(outputs: Iterable[str], parts: Sequence[RunnablePart]) -> None:
-        other = next((n for n in outputs if not any(part.has(n) for part in parts)), None)
-        if other is not None:
-            known = [n for part in parts for n in (*part.outputs, *part.updates.values())]
-            hint = suggest(other, known) or f"; the outputs are {', '.join(map(repr, dict.fromkeys(known)))}"
-            raise FeedError(f"there is no value {other!r}{hint}")
 
 
 def _start(model: Model, index: int, options: Options) -> RunnablePart | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from sabir.ir import Array
+    from sabir.training._parts import RunnablePart
 
 
 class Store(NamedTuple):
@@ -34,6 +36,32 @@ class Store(NamedTuple):
             step=self.step + steps,
             epoch_began=self.epoch_began + (0 if in_epoch else steps),
         )
+
+
+class StepState:
+    """A step in the making: the state as each algorithm sees it, and the store after all of them."""
+
+    def __init__(self, store: Store, steps: int, *, in_epoch: bool) -> None:
+        self._store, self._steps, self._in_epoch = store, steps, in_epoch
+        self._updates: dict[str, Array] = {}
+        self.values: Mapping[str, Array] = store.values
+
+    def assign(self, updates: dict[str, Array]) -> None:
+        """Let the next algorithm see what one assigned."""
+        self._updates |= updates
+        self.values = ChainMap(self._updates, self._store.values)
+
+    def ended(self, part: RunnablePart, results: Mapping[str, Any]) -> Store:
+        """Return the store after the last algorithm, of its results; raises EvaluationError."""
+        return self._after({**self._updates, **part.assigned(results, self.values)})
+
+    @property
+    def store(self) -> Store:
+        """The store with everything that is assigned."""
+        return self._after(self._updates)
+
+    def _after(self, updates: Mapping[str, Array]) -> Store:
+        return self._store.after(updates, steps=self._steps, in_epoch=self._in_epoch)
 
 
 class State(Mapping[str, "Array"]):
@@ -72,7 +100,7 @@ class State(Mapping[str, "Array"]):
 
     def return_to(self, mark: Store) -> None:
         """Go back to where `mark` was called, with the number of the step and the place in the epochs."""
-        self._write(mark)
+        self._write(mark._replace(values={name: value.copy() for name, value in mark.values.items()}))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._read().values)
@@ -113,4 +141,4 @@ def _converts(given: np.dtype[Any], to: np.dtype[Any]) -> bool:
     return np.can_cast(given, to, "same_kind") or (to.kind == "V" and given.kind in "biuf")
 
 
-__all__ = ["State", "Store"]
+__all__ = ["State", "StepState", "Store"]

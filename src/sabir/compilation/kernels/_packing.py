@@ -10,6 +10,7 @@ from sabir.compilation.kernels._body import element_bytes, kind_of, pointer_at
 from sabir.compilation.kernels._casts import cast
 from sabir.compilation.kernels._emitter import INDEX, Emitter, Kind, Register, Variable
 from sabir.compilation.kernels._jobs import digits, lanes_before, product_of
+from sabir.compilation.kernels._transposes import transposed
 
 if TYPE_CHECKING:
     from sabir.compilation.kernels._terms import Groups
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 class Packing:
     """The copy of matrices `[batch..., k..., n]` into panels; with `next_column` columns lie side by side.
 
+    With `next_row` the elements of a column do, and square tiles of them are transposed in registers.
     `depth_axes` are the axes of `k`. Integers of 8 bits become groups of neighbours along the last `run` of
     these as one, filled up with zeros, after the sums of the columns; uint8 becomes int8, 128 less.
     """
@@ -31,9 +33,10 @@ class Packing:
     depth_axes: int = 1
     group: Groups = 1
     run: int = 1
+    next_row: bool = False
 
     def __str__(self) -> str:
-        order = "rows" if self.next_column else "columns"
+        order = "rows" if self.next_column else "tiles" if self.next_row else "columns"
         depth = f" depth {self.depth_axes}" if self.depth_axes > 1 else ""
         depth += f" groups of {self.group} along {self.run}" if self.group > 1 else ""
         panels = f"width {self.width} lanes {self.lanes} batch {self.batch}{depth}"
@@ -46,7 +49,9 @@ def packing_text(packing: Packing) -> str:
     Arguments: the sizes of the batch axes, of `k`, `n`; source buffer and offset, its strides in bytes along
     the batch axes, `k` and `n`; target buffer and offset, the bytes of a batch item of the target.
     """
-    return (_PackingEmission(packing) if packing.group == 1 else _GroupEmission(packing)).text()
+    if packing.group > 1:
+        return _GroupEmission(packing).text()
+    return (_TileEmission if packing.next_row else _PackingEmission)(packing).text()
 
 
 class _PackingEmission:
@@ -124,6 +129,32 @@ class _PackingEmission:
         steps = Register(f"<{', '.join(f'i64 {n}' for n in range(lanes))}>", INDEX._replace(lanes=lanes))
         offsets = e.binary("mul", e.splat(self.across, lanes), steps)
         return e.gather(e.value(Kind("ptr", lanes), f"getelementptr i8, {start}, {offsets}"), kind, mask)
+
+
+class _TileEmission(_PackingEmission):
+    """Packs columns whose elements lie side by side: each line of the cache is read once."""
+
+    def _panel(self, matrix: Register, column: Register, to: Register) -> None:
+        e, lanes, size = self.e, self.packing.lanes, self.element_bytes
+        (depth,) = self.depths
+        line = self.packing.width * size
+        whole = e.mul(e.binary("udiv", depth, e.index(lanes)), lanes)
+        with e.loop(e.index(0), e.index(self.packing.width), lanes) as v:
+            first, target = e.add(column, v), e.offset(to, e.mul(v, size))
+            inside = e.compare("icmp sle", e.add(first, lanes), self.columns)
+            tiled = e.select(inside, whole, e.index(0))
+            corner = e.offset(matrix, e.mul(first, self.across))
+            with e.loop(e.index(0), tiled, lanes) as k:
+                start = e.offset(corner, e.mul(k, size))
+                rows = [
+                    e.load(e.offset(start, e.mul(self.across, n)), kind_of(self.packing.element, lanes))
+                    for n in range(lanes)
+                ]
+                for n, x in enumerate(transposed(e, rows)):
+                    e.store(x, e.offset(target, e.mul(e.add(k, n), line)), align=lanes * size)
+            with e.loop(tiled, depth) as k:
+                x = self._vector(e.offset(matrix, e.mul(k, self.down[0])), first)
+                e.store(x, e.offset(target, e.mul(k, line)), align=lanes * size)
 
 
 class _GroupEmission(_PackingEmission):

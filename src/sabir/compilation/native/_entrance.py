@@ -4,6 +4,8 @@ Python passes the ids of the arrays. The entrance compares each input with what 
 numpy array, its dtype object, its shape, row by row) and returns -1 if one differs. After the run it returns
 the row that is next, or -2 if the run counted an error or was cancelled. It reads the fields of
 numpy's array object, whose places belong to numpy's ABI; `works` tests them once.
+
+A run may stop before its last rows, which another function then runs: to the end, whatever happens.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
     from sabir.compilation.native._team import Control, Team
 
-_RUN, _TEAM, _ROWS, _COUNT, BUFFERS, _CONTROL, INPUTS, _OUTPUTS, TYPE, HEADER, _, FIRST = range(12)
+_RUN, _TEAM, _ROWS, COUNT, BUFFERS, _CONTROL, INPUTS, _OUTPUTS, TYPE, HEADER, _END, FIRST = range(12)
 INPUT, OUTPUT = (
     5,
     2,
@@ -149,6 +151,35 @@ differs:
 }
 """
 
+# runs the rows that the entrance left; `end` has the number of all rows, and a word that is never set
+_LAST_TEXT = """
+define void @kernel(ptr %frame, ptr %word) {
+entry:
+  %function = load ptr, ptr %frame
+  %team_at = getelementptr i64, ptr %frame, i64 1
+  %team = load ptr, ptr %team_at
+  %rows_at = getelementptr i64, ptr %frame, i64 2
+  %rows = load ptr, ptr %rows_at
+  %first_at = getelementptr i64, ptr %frame, i64 3
+  %first = load i64, ptr %first_at
+  %buffers_at = getelementptr i64, ptr %frame, i64 4
+  %buffers = load ptr, ptr %buffers_at
+  %end_at = getelementptr i64, ptr %frame, i64 10
+  %end = load ptr, ptr %end_at
+  %last = load i64, ptr %end
+  %never = getelementptr i64, ptr %end, i64 1
+  br label %slice
+slice:
+  %row = phi i64 [ %first, %entry ], [ %next, %slice ]
+  %next = call i64 %function(ptr %team, ptr %rows, i64 %row, i64 %last, ptr %buffers, ptr %never)
+  %on = icmp slt i64 %next, %last
+  br i1 %on, label %slice, label %done
+done:
+  store atomic i64 1, ptr %word release, align 8
+  ret void
+}
+"""
+
 
 @functools.cache
 def entrance() -> Any:
@@ -157,9 +188,15 @@ def entrance() -> Any:
 
 
 @functools.cache
+def finish() -> Any:
+    """Return the function that runs the last rows of a frame, and then sets the word at an address."""
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(_code().addresses[1])
+
+
+@functools.cache
 def _code() -> Library:
     """Return the code of the entrance, which stays in memory for the life of the process."""
-    return Library.load([_TEXT])
+    return Library.load([_TEXT, _LAST_TEXT])
 
 
 @functools.cache
@@ -209,9 +246,10 @@ class Frame:
         inputs: Sequence[InputSpec], outputs: Sequence[int], keep: object,
     ) -> None:  # fmt: skip
         run, memory = team.entry()
+        end = (ctypes.c_int64 * 2)(len(rows), 0)
         block = [
             run, memory, rows.ctypes.data, len(rows), buffers.ctypes.data, control.address,
-            len(inputs), len(outputs), id(np.ndarray), header(), 0,
+            len(inputs), len(outputs), id(np.ndarray), header(), ctypes.addressof(end),
         ]  # fmt: skip
         shapes = [(ctypes.c_int64 * len(i.shape))(*i.shape) for i in inputs]
         for spec, sizes in zip(inputs, shapes, strict=True):
@@ -223,4 +261,4 @@ class Frame:
         self.block = array("q", block)  # whose items are set faster than those of ctypes
         self.address = self.block.buffer_info()[0]
         self.team, self.team_memory = team, memory
-        self._keep = keep, rows, buffers, control, shapes, [i.dtype for i in inputs]
+        self._keep = keep, rows, buffers, control, shapes, end, [i.dtype for i in inputs]

@@ -1,0 +1,44 @@
+"""The end of a run that writes results over feeds."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+T = TypeVar("T")
+
+
+class Commit(Generic[T]):
+    """Lets a run write results over feeds, and says whether it has done so.
+
+    `prepare` is called with all results, before anything is computed: it may raise to refuse them, and what
+    it returns is `prepared`. Native code sets `done` right after the last result is written, so an exception
+    that comes then, such as KeyboardInterrupt, loses nothing.
+
+    >>> commit = Commit(len)
+    >>> commit.done
+    False
+    """
+
+    __slots__ = ("_prepare", "_word", "address", "prepared")
+
+    def __init__(self, prepare: Callable[[Mapping[str, Any]], T]) -> None:
+        self._prepare = prepare
+        self.prepared: T | None = None
+        self._word = ctypes.c_int64(0)
+        self.address = ctypes.addressof(self._word)
+
+    def prepare(self, results: Mapping[str, Any]) -> None:
+        """Note the arrays of all results; raises what the function raises that the constructor took."""
+        self.prepared = self._prepare(results)
+
+    @property
+    def done(self) -> bool:
+        """Whether the results are written."""
+        return self._word.value != 0
+
+
+__all__ = ["Commit"]
