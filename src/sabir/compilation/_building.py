@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sabir.compilation._attention import add_attention
 from sabir.compilation._bounds import Reach
 from sabir.compilation._grouping import Grouping
-from sabir.compilation._groups import in_order
+from sabir.compilation._groups import in_order, last_of
 from sabir.compilation._layouts import channels_last
 from sabir.compilation._matrices import add_product
 from sabir.compilation._nesting import Nesting, Place, beside_one, merged, nest_of, nesting_of
@@ -73,7 +73,7 @@ class PlanBuilder:
 
     def run(self) -> Plan:
         """Return the plan of all groups, in their order."""
-        for group in in_order(self.grouping.groups):
+        for group in last_of(in_order(self.grouping.groups), self._gives_no_tensor):
             if group.kind == "evaluate":
                 self._evaluate(group)
             elif group.kind == "product":
@@ -230,6 +230,13 @@ class PlanBuilder:
         entry.reaches[target] = reach._replace(extents=extents)
 
     # ------------------------------------------------------------ evaluated calls
+
+    def _gives_no_tensor(self, group: Group) -> bool:
+        """Return whether a group is a call that is evaluated, and no kernel can read its results: texts."""
+        if group.step is None:
+            return False
+        call = self.lowered.prepared.program.calls[group.step.place]
+        return not any(slot in self.lowered.expressions for slot in call.outputs)
 
     def _evaluate(self, group: Group) -> None:
         step = group.step

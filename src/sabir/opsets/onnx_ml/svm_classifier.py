@@ -8,7 +8,7 @@ import numpy as np
 
 from sabir import loops
 from sabir.base import EvaluationError, InferenceError
-from sabir.ir import Dim, TensorType
+from sabir.ir import Builder, Dim, TensorType, Value
 from sabir.loops import Expression, NotLowered
 from sabir.opsets.families import classifier_kernels, classifiers, support_kernels, supports
 from sabir.opsets.families.classifier_kernels import known_size
@@ -153,6 +153,11 @@ def lower(
         return chosen, classifier_kernels.transformed(loops.join(pair, 1), post_transform)
     chosen = classifier_kernels.best(labels, support_kernels.votes(decisions, classes))
     return chosen, classifier_kernels.transformed(decisions, post_transform)
+
+
+@v1.parts
+def parts(b: Builder, x: Value, /, **attributes: Any) -> tuple[Value, Value]:
+    return classifiers.labelled(b, "SVMClassifier", x, attributes, "classlabels_ints")
 
 
 @svm_classifier.examples
