@@ -32,7 +32,7 @@ from sabir.compilation._singles import single_of
 from sabir.compilation._sliding import add_windows
 from sabir.compilation._trees import add_trees
 from sabir.compilation.kernels import ANY, Nest, element_bytes, passes_of
-from sabir.loops import Best, Expression, Size, Sizes, Stored
+from sabir.loops import Best, Couple, Expression, Size, Sizes, Stored
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -212,17 +212,18 @@ class PlanBuilder:
     def _single(self, group: Group) -> None:
         nesting = merged(nesting_of(group, self.grouping))
         single = single_of(group.members[0], nesting, self.host.vector_bits)
-        entry = Entry([], single.scratch, flops=count_of(nesting.sizes))
+        labels = self.origins.labels(group.members)
+        entry = Entry([], single.scratch, labels, count_of(nesting.sizes))
         arguments = self.arguments(single.spec.nest, nesting, entry, single.scratch)
         entry.choices.append((None, 0, single.spec, [*arguments, *single.more]))
-        if isinstance(group.members[0], Best):
+        if isinstance(group.members[0], (Best, Couple)):
             self._selected(entry, nesting, single.more)
         self.note_writes(entry, nesting)
         self.entries.append(entry)
 
     @staticmethod
     def _selected(entry: Entry, nesting: Nesting, count: Sizes) -> None:
-        """Note that a selection stores fewer numbers along its axis than it reads."""
+        """Note that a kernel stores another number of elements along its axis than it reads."""
         ((target, _),) = nesting.stores
         reach, along = entry.reaches[target], nesting.reduced.index(True)
         extents = [*reach.extents]

@@ -21,6 +21,7 @@ from sabir.loops import (
     Best,
     Contract,
     Count,
+    Couple,
     Cumulate,
     Descend,
     Expression,
@@ -172,7 +173,7 @@ class Grouping:
                     self._slide(x)
                 case Join() | Pad():
                     self._parts(x)
-                case Cumulate() | Best():
+                case Cumulate() | Best() | Couple():
                     self._single(x, [x.operand], x.axis)
                 case Scatter():
                     self._scatter(x)

@@ -33,6 +33,7 @@ from sabir.loops import (
     Best,
     Contract,
     Count,
+    Couple,
     Cumulate,
     Expression,
     Extent,
@@ -110,7 +111,7 @@ class NestBuilder:
         match x:
             case Map():
                 return self._step(Apply(x.element, x.op, tuple(self.operand(o) for o in x.operands)))
-            case Copy() | Cumulate() | Best():
+            case Copy() | Cumulate() | Best() | Couple():
                 return self.operand(x.operand)
             case Reduce():
                 return self._step(Fold(x.element, x.op, self.operand(x.operand), x.last))

@@ -14,6 +14,7 @@ from sabir.loops._expressions import (
     NIBBLES,
     Best,
     Count,
+    Couple,
     Cumulate,
     Expand,
     Expression,
@@ -190,6 +191,11 @@ def best(x: Expression, axis: int, count: Size, *, largest: bool) -> Expression:
     if x.shape[axis] == 1 and count in {0, 1}:
         return expand(number("int64", 0), shape)
     return Best("int64", shape, x, axis, largest)
+
+
+def couple(x: Expression, classes: int, iterations: int, tolerance: float) -> Expression:
+    """Return the probabilities of 2 classes or more that agree with those of pairs: see `Couple`."""
+    return Couple(x.element, (x.shape[0], classes), x, iterations, tolerance)
 
 
 def mean(x: Expression, axes: Iterable[int]) -> Expression:
