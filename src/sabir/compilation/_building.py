@@ -27,6 +27,7 @@ from sabir.compilation._plan import (
 )
 from sabir.compilation._reaches import reaches_of, values_of
 from sabir.compilation._recurrences import add_recurrences
+from sabir.compilation._repeats import repeated
 from sabir.compilation._sharing import shared_products
 from sabir.compilation._singles import single_of
 from sabir.compilation._sliding import add_windows
@@ -48,7 +49,7 @@ _WORD = 64  # bytes to which parts of scratch memory are rounded
 
 def build(lowered: Lowered, outputs: Sequence[int], host: Host) -> Plan:
     """Return the plan that computes the values in the slots `outputs`."""
-    lowered.expressions = channels_last(shared_products(lowered.expressions))
+    lowered.expressions = repeated(channels_last(shared_products(lowered.expressions)))
     grouping = Grouping(lowered)
     grouping.run(outputs)
     builder = PlanBuilder(lowered, grouping, host)
@@ -126,7 +127,10 @@ class PlanBuilder:
 
     def _computed(self, x: Expression) -> Buffer:
         slot = self._outputs.get(x)
-        found = self.new_buffer("arena" if slot is None else "output", x.element, x.shape, slot or 0)
+        if slot is None:
+            found = self.new_buffer("arena", x.element, x.shape)
+        else:
+            found = self.new_buffer("output", x.element, self.grouping.shapes[slot], slot)
         located = self.grouping.views.locate(x)
         found.strides = located.strides if x in self.grouping.views.order else None
         return found

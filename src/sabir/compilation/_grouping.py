@@ -75,6 +75,7 @@ class Grouping:
         self.recurrences: dict[StepBody, Group] = {}
         self._filled: dict[int, tuple[Group, ...]] = {}  # by slot: what an evaluated call computes
         self.outputs: dict[int, Expression] = {}
+        self.shapes: dict[int, Sizes] = {}  # of the outputs
         self.operands: dict[Expression, tuple[Expression, Expression]] = {}  # of products, as they are read
         self.takers: dict[Expression, Group] = {}  # by tensor: the last group that takes of it
         self.more: dict[Expression, dict[Expression, Expression]] = {}  # their parameters, as they are read
@@ -125,11 +126,14 @@ class Grouping:
         return x
 
     def _output(self, slot: int) -> Expression:
-        """Return the expression that fills the memory of an output; a view or an input is copied."""
+        """Return what fills the memory of an output, in its shape or another; views and inputs are copied."""
         x = self.lowered.expressions[slot]
+        shape = x.shape
+        while isinstance(x, Reshape):
+            x = x.operand
         if isinstance(x, (*VIEWS, Stored, Number, Extent, Count)) or x in self.outputs.values():
             x = Copy(x.element, x.shape, x)
-        self.outputs[slot] = x
+        self.outputs[slot], self.shapes[slot] = x, shape
         return x
 
     def _evaluated(self, step: Evaluated, place: int, found: Sequence[Expression]) -> None:

@@ -11,6 +11,7 @@ from sabir.compilation._plan import count_of
 from sabir.compilation._views import Copy, Located, broadcast_strides
 from sabir.compilation.kernels import (
     ANY,
+    MOST_REPEATS,
     NEXT,
     SHORT,
     STILL,
@@ -256,6 +257,9 @@ def _merges(nesting: Nesting, outer: int, inner: int) -> bool:
 
 def nest_of(nesting: Nesting, vector_bits: int, *, inner: int | None = None) -> Nest:
     """Return the nest of merged loops; `inner` is the axis of vectors, by default the best."""
+    repeats = _repeats(nesting) if inner is None else None
+    if repeats is not None:
+        inner = repeats[0]
     inner = _inner(nesting) if inner is None else inner
     elements = [s.element for s in nesting.steps] + [p.element for p in nesting.places]
     if nesting.sizes and not nesting.reduced[inner] and is_short(nesting):
@@ -271,10 +275,33 @@ def nest_of(nesting: Nesting, vector_bits: int, *, inner: int | None = None) -> 
         sizes=len(nesting.arguments),
         lanes=vector_bits // 8 // widest,
     )
+    if repeats is not None:
+        return replace(nest, repeats=repeats[1:])
     if not can_transpose(nest):
         return nest
     short = [axis for axis, size in enumerate(nesting.sizes) if isinstance(size, int) and size <= SHORT]
     return replace(nest, short=tuple(short))
+
+
+def _repeats(nesting: Nesting) -> tuple[int, int, int] | None:
+    """Return the axis of vectors, the one along which each value is stored again, and how often; or None."""
+    stored = {number for number, _ in nesting.stores}
+    if any(nesting.reduced) or any(isinstance(s, (TakeStep, Position, Accumulated)) for s in nesting.steps):
+        return None
+    if any(p.element == "bool" for p in nesting.places):
+        return None
+    for axis, times in enumerate(nesting.sizes):
+        if not isinstance(times, int) or not 1 < times <= MOST_REPEATS:
+            continue
+        if any(p.strides[axis] != (number in stored) for number, p in enumerate(nesting.places)):
+            continue
+        for inner in range(len(nesting.sizes)):
+            if inner != axis and all(
+                p.strides[inner] == times if number in stored else p.strides[inner] in {0, 1}
+                for number, p in enumerate(nesting.places)
+            ):
+                return inner, axis, times
+    return None
 
 
 def _class(stride: Size) -> Stride:

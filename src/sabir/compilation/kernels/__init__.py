@@ -8,6 +8,7 @@ from sabir.compilation.kernels._descent import LANES, Descent
 from sabir.compilation.kernels._limits import memory_test_text, multiply_test_text
 from sabir.compilation.kernels._nest import (
     ANY,
+    MOST_REPEATS,
     NEXT,
     SHORT,
     STILL,
@@ -42,8 +43,8 @@ from sabir.compilation.kernels._texts import Kernel, text_of
 from sabir.compilation.kernels._transposes import can_transpose
 
 __all__ = [
-    "ANY", "GROUPS", "LANES", "NEXT", "SHORT", "STILL", "WALK", "Access", "Accumulated", "Apply",
-    "Attention", "Constant", "Coupling", "Cumulation", "Descent", "Dot", "Fold", "Groups", "Kernel",
+    "ANY", "GROUPS", "LANES", "MOST_REPEATS", "NEXT", "SHORT", "STILL", "WALK", "Access", "Accumulated",
+    "Apply", "Attention", "Constant", "Coupling", "Cumulation", "Descent", "Dot", "Fold", "Groups", "Kernel",
     "Layout", "Load", "Nest", "Packing", "Position", "Product", "ProductLayout", "Recurrence", "Scattering",
     "Selection", "SizeArgument", "Sliding", "StateAccess", "Step", "StepStage", "Stride", "TakeStep",
     "can_transpose", "coupled_vectors", "element_bytes", "memory_test_text", "multiply_test_text",

@@ -13,6 +13,7 @@ STILL: Literal[0] = 0
 NEXT: Literal[1] = 1
 ANY: Literal[2] = 2
 SHORT = 4
+MOST_REPEATS = 8  # of each value side by side: the code of a kernel grows with them
 
 
 class Access(NamedTuple):
@@ -148,11 +149,13 @@ class Nest:
     sizes: int = 0  # how many size arguments steps read
     lanes: int = field(default=16)
     short: tuple[int, ...] = ()  # axes with at most SHORT elements, where the loops differ for these
+    repeats: tuple[int, ...] = ()  # an axis along which each value is stored so many times side by side
 
     def __str__(self) -> str:
         marks = "".join("r" if r else "k" for r in self.reduced)
         short = f" short {self.short}" if self.short else ""
-        lines = [f"nest {marks} inner {self.inner} lanes {self.lanes}{short}"]
+        repeats = f" repeats {self.repeats}" if self.repeats else ""
+        lines = [f"nest {marks} inner {self.inner} lanes {self.lanes}{short}{repeats}"]
         lines += [f"  a{i}: {a}" for i, a in enumerate(self.accesses)]
         lines += [f"  %{i} = {s}" for i, s in enumerate(self.steps)]
         lines += [f"  store %{value} to a{access}" for access, value in self.stores]
