@@ -175,7 +175,8 @@ class NestBuilder:
         index = self._index(x)
         size = element_bytes(x.element)
         self.found.takes.append((x.operand.shape[x.axis], located.strides[x.axis] * size))
-        return self._step(TakeStep(x.element, self._place(Place(located, x.element, strides)), index))
+        near = located.strides[x.axis] == 1 and x.indices.element == "int32"
+        return self._step(TakeStep(x.element, self._place(Place(located, x.element, strides)), index, near))
 
     def _scatter(self, x: Scatter) -> int:
         """Return the new value of the element that an index names; a Take reads the old one."""
@@ -316,7 +317,7 @@ def _inner(nesting: Nesting) -> int:
     if not count:
         return 0
     if not any(nesting.reduced):
-        return max(range(count), key=lambda axis: (_advances(nesting, axis), axis))
+        return max(range(count), key=lambda axis: (_advances(nesting, axis) - _gathers(nesting, axis), axis))
     kept = [a for a in range(count) if not nesting.reduced[a]]
     if kept and is_short(nesting):
         return max(kept, key=lambda a: (_advances(nesting, a), _extent(nesting.sizes[a]), a))
@@ -329,6 +330,12 @@ def _inner(nesting: Nesting) -> int:
     return max(
         along, beside, key=lambda axis: (_advances(nesting, axis), -_jumps(nesting, axis), axis == along)
     )
+
+
+def _gathers(nesting: Nesting, axis: int) -> int:
+    """Return how many elements each lane of its own would be taken for along an axis; they count twice."""
+    places = [nesting.steps[s.place] for s in nesting.steps if isinstance(s, TakeStep)]
+    return 2 * sum(isinstance(p, Load) and nesting.places[p.access].strides[axis] != 0 for p in places)
 
 
 def _jumps(nesting: Nesting, axis: int) -> int:

@@ -47,9 +47,10 @@ class Take:
     element: str
     access: int
     place: int  # the step that computes the index
+    near: bool = False  # elements lie side by side along that axis, and the index has 32 bits
 
     def __str__(self) -> str:
-        return f"take a{self.access} at %{self.place}"
+        return f"take a{self.access}{' near' if self.near else ''} at %{self.place}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
