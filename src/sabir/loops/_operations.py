@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _UNARY = """
     neg abs sign not bitwise_not isnan isinf_pos isinf_neg floor ceil round trunc exp exp2 expm1 log log2
     log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sigmoid
-    softplus cast nearest order
+    softplus cast bits nearest order
 """
 _BINARY = """
     add sub mul div min max mod fmod pow eq ne lt le gt ge and or xor bitwise_and bitwise_or bitwise_xor
@@ -115,6 +115,12 @@ def cast(x: Expression, element: str) -> Expression:
     """Return the elements as another type, as the operator Cast converts them."""
     check_element(element)
     return x if x.element == element else Map(element, x.shape, "cast", (x,))
+
+
+def bits(x: Expression, element: str) -> Expression:
+    """Return the bits of the elements as another type of the same width."""
+    check_element(element)
+    return x if x.element == element else Map(element, x.shape, "bits", (x,))
 
 
 def order(x: Expression) -> Expression:

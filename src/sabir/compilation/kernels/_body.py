@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.compilation.kernels._casts import SCALARS, cast
+from sabir.compilation.kernels._casts import SCALARS, cast, same_bits
 from sabir.compilation.kernels._emitter import INDEX, POINTER, Kind, Register
 from sabir.compilation.kernels._functions import FUNCTIONS
 from sabir.compilation.kernels._nest import (
@@ -251,6 +251,8 @@ class Body:
         source = self.nest.steps[step.operands[-1]].element
         if step.op == "cast":
             return cast(e, same[0], source, step.element)
+        if step.op == "bits":
+            return same_bits(e, same[0], step.element)
         del point
         return function_of(step.op, source)(e, same)
 

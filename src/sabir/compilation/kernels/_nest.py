@@ -112,7 +112,7 @@ class Apply:
     operands: tuple[int, ...]
 
     def __str__(self) -> str:
-        return f"{self.op}{f' {self.element}' if self.op == 'cast' else ''} " + ", ".join(
+        return f"{self.op}{f' {self.element}' if self.op in {'cast', 'bits'} else ''} " + ", ".join(
             f"%{o}" for o in self.operands
         )
 
