@@ -333,9 +333,12 @@ def _inner(nesting: Nesting) -> int:
 
 
 def _gathers(nesting: Nesting, axis: int) -> int:
-    """Return how many elements each lane of its own would be taken for along an axis; they count twice."""
+    """Return how many places of elements that are taken each lane would touch alone along an axis, twice."""
     places = [nesting.steps[s.place] for s in nesting.steps if isinstance(s, TakeStep)]
-    return 2 * sum(isinstance(p, Load) and nesting.places[p.access].strides[axis] != 0 for p in places)
+    if not places:
+        return 0
+    own = sum(isinstance(p, Load) and nesting.places[p.access].strides[axis] != 0 for p in places)
+    return 2 * (own + _jumps(nesting, axis))
 
 
 def _jumps(nesting: Nesting, axis: int) -> int:
