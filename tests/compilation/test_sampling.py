@@ -154,3 +154,24 @@ def test_steps_that_do_not_fit_into_a_cache_are_an_error_of_the_interpreter(firs
     np.testing.assert_array_equal(y[0, :, 0], [0, 0, 1, 1])
     with pytest.raises(EvaluationError, match="do not fit into a cache of 4"):
         session.run(None, feeds | {"first": np.array([first])})
+
+
+def test_elements_side_by_side_at_indices_of_32_bits():
+    """Negative ones count from the end; one that is outside is the error of the interpreter."""
+    x = RANDOM.standard_normal((3, 50)).astype(np.float32)
+    for kind, table in (
+        ("float", x),
+        ("bool", x > 0),
+        ("int8", (x * 50).astype(np.int8)),
+        ("double", x.astype(np.float64)),
+    ):
+        text = f"""<ir_version: 10, opset_import: ["": 21]> g ({kind}[3,50] x, int32[K] i) => ({kind}[3,K] y) {{
+            y = Gather <axis = 1> (x, i) }}"""
+        for count in (1, 16, 37):
+            indices = RANDOM.integers(-50, 50, count).astype(np.int32)
+            y = kernels_only(sabir.parse(text), {"x": table, "i": indices})["y"]
+            np.testing.assert_array_equal(y, table[:, indices], err_msg=f"{kind} {count}")
+        for wrong in (50, -51, 2**31 - 1, -(2**31)):
+            bad = {"x": table, "i": np.int32([*range(20), wrong])}
+            with pytest.raises(EvaluationError, match=str(wrong)):
+                Compiled(sabir.parse(text)).run(bad)

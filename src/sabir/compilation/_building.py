@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sabir.compilation._attention import add_attention
 from sabir.compilation._bounds import Reach
 from sabir.compilation._grouping import Grouping
-from sabir.compilation._groups import in_order
+from sabir.compilation._groups import in_order, last_of
 from sabir.compilation._layouts import channels_last
 from sabir.compilation._matrices import add_product
 from sabir.compilation._nesting import Nesting, Place, beside_one, merged, nest_of, nesting_of
@@ -27,12 +27,13 @@ from sabir.compilation._plan import (
 )
 from sabir.compilation._reaches import reaches_of, values_of
 from sabir.compilation._recurrences import add_recurrences
+from sabir.compilation._repeats import repeated
 from sabir.compilation._sharing import shared_products
 from sabir.compilation._singles import single_of
 from sabir.compilation._sliding import add_windows
 from sabir.compilation._trees import add_trees
 from sabir.compilation.kernels import ANY, Nest, element_bytes, passes_of
-from sabir.loops import Best, Expression, Size, Sizes, Stored
+from sabir.loops import Best, Couple, Expression, Size, Sizes, Stored
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +49,7 @@ _WORD = 64  # bytes to which parts of scratch memory are rounded
 
 def build(lowered: Lowered, outputs: Sequence[int], host: Host) -> Plan:
     """Return the plan that computes the values in the slots `outputs`."""
-    lowered.expressions = channels_last(shared_products(lowered.expressions))
+    lowered.expressions = repeated(channels_last(shared_products(lowered.expressions)))
     grouping = Grouping(lowered)
     grouping.run(outputs)
     builder = PlanBuilder(lowered, grouping, host)
@@ -73,7 +74,7 @@ class PlanBuilder:
 
     def run(self) -> Plan:
         """Return the plan of all groups, in their order."""
-        for group in in_order(self.grouping.groups):
+        for group in last_of(in_order(self.grouping.groups), self._gives_no_tensor):
             if group.kind == "evaluate":
                 self._evaluate(group)
             elif group.kind == "product":
@@ -126,7 +127,10 @@ class PlanBuilder:
 
     def _computed(self, x: Expression) -> Buffer:
         slot = self._outputs.get(x)
-        found = self.new_buffer("arena" if slot is None else "output", x.element, x.shape, slot or 0)
+        if slot is None:
+            found = self.new_buffer("arena", x.element, x.shape)
+        else:
+            found = self.new_buffer("output", x.element, self.grouping.shapes[slot], slot)
         located = self.grouping.views.locate(x)
         found.strides = located.strides if x in self.grouping.views.order else None
         return found
@@ -212,17 +216,18 @@ class PlanBuilder:
     def _single(self, group: Group) -> None:
         nesting = merged(nesting_of(group, self.grouping))
         single = single_of(group.members[0], nesting, self.host.vector_bits)
-        entry = Entry([], single.scratch, flops=count_of(nesting.sizes))
+        labels = self.origins.labels(group.members)
+        entry = Entry([], single.scratch, labels, count_of(nesting.sizes))
         arguments = self.arguments(single.spec.nest, nesting, entry, single.scratch)
         entry.choices.append((None, 0, single.spec, [*arguments, *single.more]))
-        if isinstance(group.members[0], Best):
+        if isinstance(group.members[0], (Best, Couple)):
             self._selected(entry, nesting, single.more)
         self.note_writes(entry, nesting)
         self.entries.append(entry)
 
     @staticmethod
     def _selected(entry: Entry, nesting: Nesting, count: Sizes) -> None:
-        """Note that a selection stores fewer numbers along its axis than it reads."""
+        """Note that a kernel stores another number of elements along its axis than it reads."""
         ((target, _),) = nesting.stores
         reach, along = entry.reaches[target], nesting.reduced.index(True)
         extents = [*reach.extents]
@@ -230,6 +235,13 @@ class PlanBuilder:
         entry.reaches[target] = reach._replace(extents=extents)
 
     # ------------------------------------------------------------ evaluated calls
+
+    def _gives_no_tensor(self, group: Group) -> bool:
+        """Return whether a group is a call that is evaluated, and no kernel can read its results: texts."""
+        if group.step is None:
+            return False
+        call = self.lowered.prepared.program.calls[group.step.place]
+        return not any(slot in self.lowered.expressions for slot in call.outputs)
 
     def _evaluate(self, group: Group) -> None:
         step = group.step

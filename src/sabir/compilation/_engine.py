@@ -223,7 +223,7 @@ class Compiled:
         sizes: Mapping[str, int],
     ) -> None:
         """Let later runs with feeds of the same shapes be fast."""
-        if not program.is_native or (self._limits is not None and self._limits.seconds is not None):
+        if self._limits is not None and self._limits.seconds is not None:
             return
         kept = [x is None and d is not None for x, d in zip(inputs, self._defaults, strict=True)]
         fed_ports = [p for p, default in zip(self._front.inputs, kept, strict=True) if not default]
@@ -241,7 +241,8 @@ class Compiled:
         if fast is None or fast.control is not control:
             known = Sizes(sizes)
             outputs = list(zip(names, program.executable.results, strict=True))
-            fast = fast_run(program, program.layout(0, known), known, fed, outputs, control)
+            layout = program.layout(0, known) if len(program.parts) == 1 else None
+            fast = fast_run(program, layout, known, fed, outputs, control, self._limits)
             if fast is None:
                 return
             if len(runs) >= _MOST_SHAPES:

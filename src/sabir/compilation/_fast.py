@@ -1,4 +1,6 @@
-"""Fast runs: a plan of kernels alone, for one list of shapes, entered with hardly any Python.
+"""Fast runs: a plan of kernels, for one list of shapes, entered with hardly any Python.
+
+At its end may be evaluated calls whose results are no tensors of numbers: its tail.
 
 The first run of some shapes goes the long way, which reads and compares feeds and makes every check that
 depends on shapes alone. Later runs with arrays of the same types and shapes only take addresses.
@@ -14,6 +16,7 @@ import numpy as np
 
 from sabir.base import CancelledError
 from sabir.compilation._plan import ERRORS, SCRATCH, Buffer, Entry
+from sabir.compilation._tail import Tail, has_tail
 from sabir.compilation.native import Control, Frame, execute, team
 from sabir.compilation.native._entrance import COUNT, FIRST, INPUT, OUTPUT, InputSpec, entrance, finish, works
 from sabir.elements import element
@@ -21,6 +24,7 @@ from sabir.elements import element
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from sabir.base import Limits
     from sabir.compilation._commits import Commit
     from sabir.compilation._instance import PartLayout, Sizes
     from sabir.compilation._program import CompiledProgram
@@ -72,7 +76,7 @@ class _Runs:
         self, program: CompiledProgram, layout: PartLayout, sizes: Sizes,
         names: Sequence[tuple[str, int, Array]], outputs: Sequence[tuple[str, int]], control: Control,
     ) -> None:  # fmt: skip
-        """Take the fed inputs (name, slot, feed), the outputs (name, slot), and what cancels the runs."""
+        """Take the fed inputs (name, slot, feed), what kernels make (name, slot), what cancels the runs."""
         self._program, self._layout, self._sizes, self._control = program, layout, sizes, control
         by_slot = {b.slot: b for b in program.plan.buffers if b.kind == "input"}
         self._inputs = [
@@ -86,6 +90,7 @@ class _Runs:
             for (name, b), place in zip(found, places, strict=False)
         ]
         self._slots = [b.number for _, b in found]
+        self.tail: Tail | None = None
         self._team = team_for(program, sizes)
         self.last = len(layout.rows)
         given = {slot: name for name, slot, _ in names}
@@ -96,9 +101,11 @@ class _Runs:
 
     def frame(self) -> _Frame:
         """Return new memory for a run."""
-        return _Frame(
+        made = _Frame(
             self._program, self._layout, self._sizes, self._team, self._control, self._inputs, self._slots
         )
+        made.slots = [] if self.tail is None else self.tail.slots(made.arena)
+        return made
 
     def finished(self, frame: _Frame, done: int, last: int) -> bool:
         """Run the rows from `done` on; return whether there was no error, and the run was not cancelled."""
@@ -118,7 +125,7 @@ def _entered(runs: _Runs, names: Sequence[str]) -> Run:
     """Return the function that runs a plan. Its variables are cells, which take the least time."""
     count, outputs, frames, enter = len(names), runs.outputs, runs.frames, entrance()
     in_place, updating, rows = runs.in_place, runs.updating, runs.last
-    only = names[0] if count == 1 else None
+    only, tail = names[0] if count == 1 else None, runs.tail
 
     def run(
         feeds: Mapping[str, Any],
@@ -159,8 +166,9 @@ def _entered(runs: _Runs, names: Sequence[str]) -> Run:
         if done == last or (done >= 0 and runs.finished(frame, done, last)):
             if commits and commit is not None:
                 finish()(frame.address, commit.address)
+            found = results if tail is None else tail.finish(frame.slots, arrays, results)
             frames.append(frame)  # from now on another thread may have it
-            return results
+            return found
         runs.failed(frame)
         return None
 
@@ -170,7 +178,7 @@ def _entered(runs: _Runs, names: Sequence[str]) -> Run:
 class _Frame(Frame):
     """The memory of one run: its arena, its table of buffers, its counter of errors."""
 
-    __slots__ = ("errors", "table_address")
+    __slots__ = ("arena", "errors", "slots", "table_address")
 
     def __init__(
         self, program: CompiledProgram, layout: PartLayout, sizes: Sizes, threads: Any, control: Control,
@@ -188,21 +196,33 @@ class _Frame(Frame):
             table[buffer.number] = array.ctypes.data
         super().__init__(threads, layout.rows, table, control, inputs, outputs, (arena, scratch, known))
         self.table_address = table.ctypes.data
+        self.arena = arena
+        self.slots: list[Any] = []  # of what is evaluated at the end
 
 
 def fast_run(
     program: CompiledProgram, layout: PartLayout | None, sizes: Sizes,
     names: Sequence[tuple[str, int, Array]], outputs: Sequence[tuple[str, int]], control: Control,
+    limits: Limits | None = None,
 ) -> FastRun | None:  # fmt: skip
-    """Return the fast runs for the shapes of a run that went the long way; None where there are none."""
-    if layout is None or not program.is_native or not works():
+    """Return the fast runs for the shapes of a run that went the long way; None where there are none.
+
+    What a run evaluates at its end it evaluates under `limits`.
+    """
+    if layout is None or not works() or not (program.is_native or has_tail(program)):
         return None
-    plain: list[Buffer] = [program.plan.outputs[slot] for _, slot in outputs if slot in program.plan.outputs]
-    if len(plain) < len(outputs) or any(b.strides is not None for b in plain):
+    made = {slot for call in program.calls.values() for slot in call.outputs}
+    native = [(name, slot) for name, slot in outputs if slot not in made]
+    plain: list[Buffer] = [program.plan.outputs[slot] for _, slot in native if slot in program.plan.outputs]
+    if len(plain) < len(native) or any(b.strides is not None for b in plain):
         return None
     if len({b.number for b in plain}) < len(plain):
         return None
-    runs = _Runs(program, layout, sizes, names, outputs, control)
+    runs = _Runs(program, layout, sizes, names, native, control)
+    if not program.is_native:
+        runs.tail = tail = Tail(program, layout, sizes, [slot for _, slot, _ in names], outputs, limits)
+        if not tail.is_whole or any(x.dtype.hasobject for _, _, x in names):  # texts must be read first
+            return None
     return FastRun(_entered(runs, [name for name, _, _ in names]), control, runs.in_place)
 
 

@@ -2,8 +2,7 @@
 
 Expressions are visited from operands to results. A map joins the group of an operand that runs over the same
 shape; a fold joins the maps that feed it, and what reads its result along the same rows joins too: so Softmax
-and LayerNormalization, however a model writes them, become one kernel. The maps after a product become its
-epilogue. An expression is stored where another group reads it, or a view.
+and LayerNormalization, however a model writes them, become one kernel. Maps after a product are its epilogue.
 """
 
 from __future__ import annotations
@@ -16,11 +15,21 @@ from sabir.compilation._scores import add_scores, scores_of
 from sabir.compilation._stages import add_recurrence
 from sabir.compilation._trees import group_trees
 from sabir.compilation._updates import absorb, candidates, is_update, note_reader
-from sabir.compilation._views import VIEWS, Copy, Views, is_number, is_read_in_place, operands_of, pad_parts
+from sabir.compilation._views import (
+    VIEWS,
+    Copy,
+    Views,
+    is_number,
+    is_read_in_place,
+    is_reshape,
+    operands_of,
+    parts_of,
+)
 from sabir.loops import (
     Best,
     Contract,
     Count,
+    Couple,
     Cumulate,
     Descend,
     Expression,
@@ -45,7 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from sabir.compilation._lowering import Evaluated, Lowered
-    from sabir.loops import Size, Sizes
+    from sabir.loops import Sizes
 
 _MOST_MEMBERS = 48  # of one group: its code must stay small
 
@@ -74,6 +83,7 @@ class Grouping:
         self.recurrences: dict[StepBody, Group] = {}
         self._filled: dict[int, tuple[Group, ...]] = {}  # by slot: what an evaluated call computes
         self.outputs: dict[int, Expression] = {}
+        self.shapes: dict[int, Sizes] = {}  # of the outputs
         self.operands: dict[Expression, tuple[Expression, Expression]] = {}  # of products, as they are read
         self.takers: dict[Expression, Group] = {}  # by tensor: the last group that takes of it
         self.more: dict[Expression, dict[Expression, Expression]] = {}  # their parameters, as they are read
@@ -124,11 +134,14 @@ class Grouping:
         return x
 
     def _output(self, slot: int) -> Expression:
-        """Return the expression that fills the memory of an output; a view or an input is copied."""
+        """Return what fills the memory of an output, in its shape or another; views and inputs are copied."""
         x = self.lowered.expressions[slot]
+        shape = x.shape
+        while is_reshape(x):
+            x = x.operand
         if isinstance(x, (*VIEWS, Stored, Number, Extent, Count)) or x in self.outputs.values():
             x = Copy(x.element, x.shape, x)
-        self.outputs[slot] = x
+        self.outputs[slot], self.shapes[slot] = x, shape
         return x
 
     def _evaluated(self, step: Evaluated, place: int, found: Sequence[Expression]) -> None:
@@ -172,7 +185,7 @@ class Grouping:
                     self._slide(x)
                 case Join() | Pad():
                     self._parts(x)
-                case Cumulate() | Best():
+                case Cumulate() | Best() | Couple():
                     self._single(x, [x.operand], x.axis)
                 case Scatter():
                     self._scatter(x)
@@ -375,21 +388,13 @@ class Grouping:
 
     def _slide(self, x: Slide) -> None:
         """Let one kernel combine the elements of windows."""
-        operand, *weights = map(self.in_memory, operands_of(x))
+        operand, *weights = read = [*map(self.in_memory, operands_of(x))]
         self.operands[x] = operand, weights[0] if weights else operand
-        needed = [g for o in (operand, *weights) for g in self.need(o)]
-        self.depend(self.start(x, x.shape, "windows"), needed)
+        self.depend(self.start(x, x.shape, "windows"), [g for o in read for g in self.need(o)])
 
     def _parts(self, x: Join | Pad) -> None:
         """Let the groups of the parts write them where they belong."""
         self.writers[x] = []
         self.stored[x] = None
-        if isinstance(x, Pad):
-            for copy in pad_parts(x):
-                self.assign(copy)
-            return
-        start: Size = 0
-        for part in x.parts:
-            starts = tuple(start if axis == x.axis else 0 for axis in range(x.rank))
-            self.assign(Copy(x.element, part.shape, part, x, starts))
-            start += part.shape[x.axis]
+        for copy in parts_of(x):
+            self.assign(copy)

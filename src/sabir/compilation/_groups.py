@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from sabir.loops import Expression
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from sabir.compilation._lowering import Evaluated
     from sabir.loops import Sizes, StepBody
@@ -63,3 +63,16 @@ def in_order(groups: Sequence[Group]) -> list[Group]:
             raise AssertionError("the groups wait for each other")
         waiting = later
     return found
+
+
+def last_of(groups: Sequence[Group], leaves_native: Callable[[Group], bool]) -> list[Group]:
+    """Return ordered groups with those at the end that leave native code and that no kernel needs."""
+    last: list[Group] = []
+    needed = 0
+    for group in reversed(groups):
+        if leaves_native(group) and not needed >> group.number & 1:
+            last.append(group)
+        else:
+            needed |= group.after
+    moved = {group.number for group in last}
+    return [*(g for g in groups if g.number not in moved), *reversed(last)]

@@ -14,6 +14,7 @@ from sabir.compilation._views import VIEWS, Copy, Views, is_number, operands_of
 from sabir.loops import (
     Best,
     Contract,
+    Couple,
     Cumulate,
     Descend,
     Expand,
@@ -221,7 +222,7 @@ def rebuilt(x: Expression, operands: list[Expression]) -> Expression:
             return replace(x, operand=operands[0], indices=operands[1], updates=operands[2])
         case Slide():
             return replace(x, operand=operands[0], weights=operands[1] if x.weights else None)
-        case Reduce() | Cumulate() | Best() | Descend() | Pad():
+        case Reduce() | Cumulate() | Best() | Couple() | Descend() | Pad():
             return replace(x, operand=operands[0])
         case Permute() | Reshape() | Expand() | Slice() | Windows():
             return replace(x, operand=operands[0])

@@ -11,6 +11,7 @@ from sabir.compilation._plan import count_of
 from sabir.compilation._views import Copy, Located, broadcast_strides
 from sabir.compilation.kernels import (
     ANY,
+    MOST_REPEATS,
     NEXT,
     SHORT,
     STILL,
@@ -33,6 +34,7 @@ from sabir.loops import (
     Best,
     Contract,
     Count,
+    Couple,
     Cumulate,
     Expression,
     Extent,
@@ -110,7 +112,7 @@ class NestBuilder:
         match x:
             case Map():
                 return self._step(Apply(x.element, x.op, tuple(self.operand(o) for o in x.operands)))
-            case Copy() | Cumulate() | Best():
+            case Copy() | Cumulate() | Best() | Couple():
                 return self.operand(x.operand)
             case Reduce():
                 return self._step(Fold(x.element, x.op, self.operand(x.operand), x.last))
@@ -173,7 +175,8 @@ class NestBuilder:
         index = self._index(x)
         size = element_bytes(x.element)
         self.found.takes.append((x.operand.shape[x.axis], located.strides[x.axis] * size))
-        return self._step(TakeStep(x.element, self._place(Place(located, x.element, strides)), index))
+        near = located.strides[x.axis] == 1 and x.indices.element == "int32"
+        return self._step(TakeStep(x.element, self._place(Place(located, x.element, strides)), index, near))
 
     def _scatter(self, x: Scatter) -> int:
         """Return the new value of the element that an index names; a Take reads the old one."""
@@ -255,6 +258,9 @@ def _merges(nesting: Nesting, outer: int, inner: int) -> bool:
 
 def nest_of(nesting: Nesting, vector_bits: int, *, inner: int | None = None) -> Nest:
     """Return the nest of merged loops; `inner` is the axis of vectors, by default the best."""
+    repeats = _repeats(nesting) if inner is None else None
+    if repeats is not None:
+        inner = repeats[0]
     inner = _inner(nesting) if inner is None else inner
     elements = _elements(nesting) or [p.element for p in nesting.places]
     if nesting.sizes and not nesting.reduced[inner] and is_short(nesting):
@@ -270,6 +276,8 @@ def nest_of(nesting: Nesting, vector_bits: int, *, inner: int | None = None) -> 
         sizes=len(nesting.arguments),
         lanes=vector_bits // 8 // widest,
     )
+    if repeats is not None:
+        return replace(nest, repeats=repeats[1:])
     if not can_transpose(nest):
         return nest
     short = [axis for axis, size in enumerate(nesting.sizes) if isinstance(size, int) and size <= SHORT]
@@ -290,6 +298,27 @@ def _elements(nesting: Nesting) -> list[str]:
     return [*places, *(s.element for s, moves in zip(nesting.steps, moving, strict=True) if moves)]
 
 
+def _repeats(nesting: Nesting) -> tuple[int, int, int] | None:
+    """Return the axis of vectors, the one along which each value is stored again, and how often; or None."""
+    stored = {number for number, _ in nesting.stores}
+    if any(nesting.reduced) or any(isinstance(s, (TakeStep, Position, Accumulated)) for s in nesting.steps):
+        return None
+    if any(p.element == "bool" for p in nesting.places):
+        return None
+    for axis, times in enumerate(nesting.sizes):
+        if not isinstance(times, int) or not 1 < times <= MOST_REPEATS:
+            continue
+        if any(p.strides[axis] != (number in stored) for number, p in enumerate(nesting.places)):
+            continue
+        for inner in range(len(nesting.sizes)):
+            if inner != axis and all(
+                p.strides[inner] == times if number in stored else p.strides[inner] in {0, 1}
+                for number, p in enumerate(nesting.places)
+            ):
+                return inner, axis, times
+    return None
+
+
 def _class(stride: Size) -> Stride:
     if stride == 0:
         return STILL
@@ -302,7 +331,7 @@ def _inner(nesting: Nesting) -> int:
     if not count:
         return 0
     if not any(nesting.reduced):
-        return max(range(count), key=lambda axis: (_advances(nesting, axis), axis))
+        return max(range(count), key=lambda axis: (_advances(nesting, axis) - _gathers(nesting, axis), axis))
     kept = [a for a in range(count) if not nesting.reduced[a]]
     if kept and is_short(nesting):
         return max(kept, key=lambda a: (_advances(nesting, a), _extent(nesting.sizes[a]), a))
@@ -315,6 +344,15 @@ def _inner(nesting: Nesting) -> int:
     return max(
         along, beside, key=lambda axis: (_advances(nesting, axis), -_jumps(nesting, axis), axis == along)
     )
+
+
+def _gathers(nesting: Nesting, axis: int) -> int:
+    """Return how many places of elements that are taken each lane would touch alone along an axis, twice."""
+    places = [nesting.steps[s.place] for s in nesting.steps if isinstance(s, TakeStep)]
+    if not places:
+        return 0
+    own = sum(isinstance(p, Load) and nesting.places[p.access].strides[axis] != 0 for p in places)
+    return 2 * (own + _jumps(nesting, axis))
 
 
 def _jumps(nesting: Nesting, axis: int) -> int:

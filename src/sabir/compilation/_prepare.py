@@ -72,8 +72,7 @@ def prepare(
 
     inline = [InlineFunctions(registry, convert=convert)] if copy.functions else []
     run_passes(copy, inline)
-    written = InlineOperators(registry, _without_kernels(copy, registry))
-    run_passes(copy, [*([written] if written.named else []), Simplify(registry=registry)])
+    run_passes(copy, [*_replacements(copy, registry), Simplify(registry=registry)])
     graph = copy.graph
     _apply_pattern(graph, pattern)
     typing = _Typing(copy, registry, sizes)
@@ -93,16 +92,23 @@ def prepare(
                     frozenset(typing.unknown))  # fmt: skip
 
 
-def _without_kernels(model: Model, registry: Registry) -> frozenset[str]:
-    """Return the operators of a model that are lowered by their bodies alone."""
-    found: set[str] = set()
+def _replacements(model: Model, registry: Registry) -> list[InlineOperators]:
+    """Return the passes that replace operators that are lowered by their bodies alone, or in parts."""
+    bodies: set[str] = set()
+    parts: set[str] = set()
     for node in (node for graph in model.graphs() for node in graph):
         version = registry.find_version(node.domain, node.op, model.opset(canonical_domain(node.domain)))
-        if version is None or version.find("lower") is not None or version.why_absent("lower"):
+        if version is None:
             continue
-        if version.find("body") is not None:
-            found.add(node.op)
-    return frozenset(found)
+        if version.find("parts") is not None:
+            parts.add(node.op)
+        if version.find("lower") is None and not version.why_absent("lower") and version.find("body"):
+            bodies.add(node.op)
+    found = [
+        InlineOperators(registry, frozenset(parts), behaviour="parts"),
+        InlineOperators(registry, frozenset(bodies)),
+    ]
+    return [each for each in found if each.named]
 
 
 def _apply_pattern(graph: Graph, pattern: Pattern) -> None:

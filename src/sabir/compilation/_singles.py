@@ -6,9 +6,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation._nesting import nest_of
-from sabir.compilation.kernels import Cumulation, Scattering, Selection, element_bytes, record_bytes
+from sabir.compilation.kernels import (
+    Coupling,
+    Cumulation,
+    Scattering,
+    Selection,
+    coupled_vectors,
+    element_bytes,
+    record_bytes,
+)
 from sabir.ir import is_nonnegative, sub
-from sabir.loops import Best, Cumulate, Scatter
+from sabir.loops import Best, Couple, Cumulate, Scatter
 
 if TYPE_CHECKING:
     from sabir.compilation._nesting import Nesting
@@ -18,7 +26,7 @@ if TYPE_CHECKING:
 class Single(NamedTuple):
     """A kernel, the arguments after those of its nest, and how many bytes each thread needs."""
 
-    spec: Cumulation | Scattering | Selection
+    spec: Coupling | Cumulation | Scattering | Selection
     more: tuple[Size, ...] = ()
     scratch: Size = 0
 
@@ -32,6 +40,8 @@ def single_of(x: Expression, nesting: Nesting, vector_bits: int) -> Single:
             return _scattering(x, nesting, vector_bits)
         case Best():
             return _selection(x, nesting, vector_bits)
+        case Couple():
+            return _coupling(x, nesting, vector_bits)
         case _:
             raise TypeError(f"{type(x).__name__} has no kernel of its own")
 
@@ -48,3 +58,12 @@ def _selection(x: Best, nesting: Nesting, vector_bits: int) -> Single:
     nest = nest_of(nesting, vector_bits, inner=nesting.reduced.index(True))
     nest = replace(nest, lanes=vector_bits // 8 // max(4, element_bytes(element)))
     return Single(Selection(nest, x.largest), (count,), count * record_bytes(element))
+
+
+def _coupling(x: Couple, nesting: Nesting, vector_bits: int) -> Single:
+    classes = x.shape[x.axis]
+    if not isinstance(classes, int):
+        raise TypeError("the number of classes is known")
+    inner = nesting.reduced.index(False) if False in nesting.reduced else 0  # each lane is a row
+    spec = Coupling(nest_of(nesting, vector_bits, inner=inner), x.iterations, x.tolerance)
+    return Single(spec, (classes,), coupled_vectors(classes) * vector_bits // 8)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from sabir import loops
 from sabir.ir import Expr
@@ -56,6 +56,14 @@ def is_number(x: Expression) -> bool:
     while isinstance(x, VIEWS):
         x = x.operand
     return isinstance(x, (Number, Extent))
+
+
+def is_reshape(x: Expression) -> TypeGuard[Reshape | Permute]:
+    """Return whether a view has the elements of its operand in their order, in another shape."""
+    if isinstance(x, Permute):
+        moved = [axis for axis in x.axes if x.operand.shape[axis] != 1]
+        return moved == sorted(moved)
+    return isinstance(x, Reshape)
 
 
 def operands_of(x: Expression) -> tuple[Expression, ...]:
@@ -146,7 +154,20 @@ class Views:
         return Located(copy, 0, row_major(x.shape))
 
 
-def pad_parts(x: Pad) -> list[Copy]:
+def parts_of(x: Join | Pad) -> list[Copy]:
+    """Return the copies that fill a tensor that is made of parts."""
+    if isinstance(x, Pad):
+        return _pad_parts(x)
+    found: list[Copy] = []
+    start: Size = 0
+    for part in x.parts:
+        starts = tuple(start if axis == x.axis else 0 for axis in range(x.rank))
+        found.append(Copy(x.element, part.shape, part, x, starts))
+        start += part.shape[x.axis]
+    return found
+
+
+def _pad_parts(x: Pad) -> list[Copy]:
     """Return the copies that fill a padded tensor: the operand, and what is before and after it."""
     inside, found = list(x.operand.shape), [Copy(x.element, x.operand.shape, x.operand, x, x.before)]
     number = Number(x.element, (), x.number)

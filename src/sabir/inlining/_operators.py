@@ -11,14 +11,15 @@ from sabir.schema import Unconvertible, Version
 
 if TYPE_CHECKING:
     from sabir.ir import Model, Node
-    from sabir.schema import Registry
+    from sabir.schema import Behaviour, Registry
 
 
 @dataclass(frozen=True, slots=True)
 class InlineOperators:
     """The pass that replaces nodes by the bodies of their operators: of those `named`, or, for None, of all.
 
-    A node stays where the body needs types that are not known.
+    A node stays where the body needs types that are not known. With another `behaviour` that builds a graph,
+    nodes are replaced by that one.
 
     >>> from sabir.opsets import STANDARD
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
@@ -30,6 +31,7 @@ class InlineOperators:
     registry: Registry
     named: frozenset[str] | None
     name: str = "inline operators"
+    behaviour: Behaviour = "body"
 
     def run(self, model: Model) -> bool:
         """Replace the nodes, those of bodies too, until none is left that can be; return whether any was."""
@@ -40,16 +42,16 @@ class InlineOperators:
             if version is None:
                 return None
             try:
-                return rewriter.expand(node, version, "body")
+                return rewriter.expand(node, version, self.behaviour)
             except Unconvertible:
                 return None
 
         return apply_rules(model, replaced)
 
     def _version(self, node: Node, model: Model) -> Version | None:
-        """Return the version that a node calls, where it is to be replaced and has a body."""
+        """Return the version that a node calls, where it is to be replaced and has what replaces it."""
         if self.named is not None and node.op not in self.named:
             return None
         opset = model.opset(canonical_domain(node.domain))
         version = self.registry.find_version(node.domain, node.op, opset)
-        return version if version is not None and version.find("body") is not None else None
+        return version if version is not None and version.find(self.behaviour) is not None else None

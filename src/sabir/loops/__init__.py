@@ -12,6 +12,7 @@ from sabir.loops._expressions import (
     Bound,
     Contract,
     Count,
+    Couple,
     Cumulate,
     Descend,
     Expand,
@@ -35,20 +36,22 @@ from sabir.loops._expressions import (
     Stored,
     Take,
     Windows,
-    operands_of,
 )
 from sabir.loops._integers import BYTES, contract_integers, convolve_integers, slide_integers, uniform
+from sabir.loops._operands import operands_of
 from sabir.loops._operations import (
     ARITY,
     NotLowered,
     Widened,
     apply,
     best,
+    bits,
     broadcast,
     cast,
     check_computed,
     check_element,
     count,
+    couple,
     cumulate,
     cut,
     expand,
@@ -76,14 +79,14 @@ from sabir.loops._recurrences import Recurred, Steps
 from sabir.loops._windows import slide, windows
 
 __all__ = [
-    "ARITY", "BYTES", "ELEMENTS", "FLOATS", "HALVES", "INTEGERS", "NIBBLES", "Assumptions", "Best",
-    "Bound", "Contract", "Count", "Cumulate", "Descend", "Expand", "Expression", "Extent", "Join",
+    "ARITY", "BYTES", "ELEMENTS", "FLOATS", "HALVES", "INTEGERS", "NIBBLES", "Assumptions", "Best", "Bound",
+    "Contract", "Count", "Couple", "Cumulate", "Descend", "Expand", "Expression", "Extent", "Join",
     "LoweredSubgraph", "Lowering", "Map", "NotLowered", "Number", "Pad", "Permute", "Recur", "Recurred",
     "Reduce", "Reshape", "Scatter", "Size", "Sizes", "Slice", "Slide", "State", "StepBody", "Steps",
-    "Stored", "Take", "Widened", "Windows", "apply", "assuming", "best", "broadcast", "cast",
+    "Stored", "Take", "Widened", "Windows", "apply", "assuming", "best", "bits", "broadcast", "cast",
     "check_computed", "check_element", "contract", "contract_integers", "convolve", "convolve_integers",
-    "count", "cumulate", "cut", "equal", "expand", "join", "known_sizes", "mean", "narrow", "nearest",
-    "number", "operands_of", "order", "pad", "permute", "reduce", "reshape", "same_shape", "scatter",
-    "shape_of", "sized", "slide", "slide_integers", "squeeze", "take", "tensor", "uniform", "where",
-    "windows",
+    "count", "couple", "cumulate", "cut", "equal", "expand", "join", "known_sizes", "mean", "narrow",
+    "nearest", "number", "operands_of", "order", "pad", "permute", "reduce", "reshape", "same_shape",
+    "scatter", "shape_of", "sized", "slide", "slide_integers", "squeeze", "take", "tensor", "uniform",
+    "where", "windows",
 ]  # fmt: skip

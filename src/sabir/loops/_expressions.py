@@ -135,6 +135,23 @@ class Best(Expression):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Couple(Expression):
+    """The probabilities of classes that agree most with those of pairs, after Wu, Lin and Weng: `[N, C]`.
+
+    `[N, 2 * P]` has for each pair that of its first class, then for each that of its second one.
+    """
+
+    operand: Expression = field(default_factory=lambda: Number("double", ()))
+    iterations: int = 0
+    tolerance: float = 0
+
+    @property
+    def axis(self) -> int:
+        """The axis of pairs and of classes."""
+        return 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Contract(Expression):
     """Sums of products: `[..., rows..., depth...]` by `[..., depth..., N]`; the leading axes broadcast.
 
@@ -356,27 +373,3 @@ class Descend(Expression):
     bits: int = 0
     widest: int = 0
     steps: int = 0
-
-
-def operands_of(x: Expression) -> tuple[Expression, ...]:
-    """Return what an expression is computed from."""
-    match x:
-        case Map() | Recur():
-            return x.operands
-        case Join():
-            return x.parts
-        case Contract():
-            return tuple(o for o in (x.a, x.b, x.zero, x.scale, x.less) if o is not None)
-        case Take():
-            return (x.operand, x.indices)
-        case Scatter():
-            return (x.operand, x.indices, x.updates)
-        case Slide():
-            return (x.operand,) if x.weights is None else (x.operand, x.weights)
-        case Descend():
-            tables = (x.nodes, x.roots, x.weights, x.first, x.targets)
-            return (x.operand, *(table for table in tables if table is not None))
-        case Reduce() | Cumulate() | Best() | Pad() | Permute() | Reshape() | Expand() | Slice() | Windows():
-            return (x.operand,)
-        case _:
-            return ()

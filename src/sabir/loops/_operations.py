@@ -14,6 +14,7 @@ from sabir.loops._expressions import (
     NIBBLES,
     Best,
     Count,
+    Couple,
     Cumulate,
     Expand,
     Expression,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 _UNARY = """
     neg abs sign not bitwise_not isnan isinf_pos isinf_neg floor ceil round trunc exp exp2 expm1 log log2
     log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sigmoid
-    softplus cast nearest order
+    softplus cast bits nearest order
 """
 _BINARY = """
     add sub mul div min max mod fmod pow eq ne lt le gt ge and or xor bitwise_and bitwise_or bitwise_xor
@@ -114,6 +115,12 @@ def cast(x: Expression, element: str) -> Expression:
     """Return the elements as another type, as the operator Cast converts them."""
     check_element(element)
     return x if x.element == element else Map(element, x.shape, "cast", (x,))
+
+
+def bits(x: Expression, element: str) -> Expression:
+    """Return the bits of the elements as another type of the same width."""
+    check_element(element)
+    return x if x.element == element else Map(element, x.shape, "bits", (x,))
 
 
 def order(x: Expression) -> Expression:
@@ -190,6 +197,11 @@ def best(x: Expression, axis: int, count: Size, *, largest: bool) -> Expression:
     if x.shape[axis] == 1 and count in {0, 1}:
         return expand(number("int64", 0), shape)
     return Best("int64", shape, x, axis, largest)
+
+
+def couple(x: Expression, classes: int, iterations: int, tolerance: float) -> Expression:
+    """Return the probabilities of 2 classes or more that agree with those of pairs: see `Couple`."""
+    return Couple(x.element, (x.shape[0], classes), x, iterations, tolerance)
 
 
 def mean(x: Expression, axes: Iterable[int]) -> Expression:

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from sabir.schema._operator import Operator
     from sabir.schema._values import Values
 
-Behaviour = Literal["infer", "evaluate", "upgrade", "downgrade", "gradient", "body", "lower", "in_graph"]
+Behaviour = Literal[
+    "infer", "evaluate", "upgrade", "downgrade", "gradient", "body", "lower", "parts", "in_graph"
+]
 BEHAVIOURS: tuple[Behaviour, ...] = get_args(Behaviour)
 # an adapter crosses one boundary; every other behaviour applies until a later version replaces it
 ADAPTERS: frozenset[Behaviour] = frozenset({"upgrade", "downgrade"})
@@ -182,6 +184,10 @@ class Version:
     def lower(self, function: F) -> F:
         """Attach the kernel that computes the operator."""
         return self._attach("lower", function)
+
+    def parts(self, function: F) -> F:
+        """Attach a graph for calls that have no kernel as a whole: kernels compute all but a part of it."""
+        return self._attach("parts", function)
 
     def in_graph(self, function: F) -> F:
         """Attach what replaces a call by reading the graph around it: see `opsets.typing.Surroundings`."""

@@ -2,11 +2,13 @@
 
 from sabir.compilation.kernels._attention import Attention
 from sabir.compilation.kernels._body import element_bytes
+from sabir.compilation.kernels._coupling import Coupling, coupled_vectors
 from sabir.compilation.kernels._cumulation import Cumulation
 from sabir.compilation.kernels._descent import LANES, Descent
 from sabir.compilation.kernels._limits import memory_test_text, multiply_test_text
 from sabir.compilation.kernels._nest import (
     ANY,
+    MOST_REPEATS,
     NEXT,
     SHORT,
     STILL,
@@ -41,9 +43,10 @@ from sabir.compilation.kernels._texts import Kernel, text_of
 from sabir.compilation.kernels._transposes import can_transpose
 
 __all__ = [
-    "ANY", "GROUPS", "LANES", "NEXT", "SHORT", "STILL", "WALK", "Access", "Accumulated", "Apply",
-    "Attention", "Constant", "Cumulation", "Descent", "Dot", "Fold", "Groups", "Kernel", "Layout", "Load",
-    "Nest", "Packing", "Position", "Product", "ProductLayout", "Recurrence", "Scattering", "Selection",
-    "SizeArgument", "Sliding", "StateAccess", "Step", "StepStage", "Stride", "TakeStep", "can_transpose",
-    "element_bytes", "memory_test_text", "multiply_test_text", "passes_of", "record_bytes", "text_of",
+    "ANY", "GROUPS", "LANES", "MOST_REPEATS", "NEXT", "SHORT", "STILL", "WALK", "Access", "Accumulated",
+    "Apply", "Attention", "Constant", "Coupling", "Cumulation", "Descent", "Dot", "Fold", "Groups", "Kernel",
+    "Layout", "Load", "Nest", "Packing", "Position", "Product", "ProductLayout", "Recurrence", "Scattering",
+    "Selection", "SizeArgument", "Sliding", "StateAccess", "Step", "StepStage", "Stride", "TakeStep",
+    "can_transpose", "coupled_vectors", "element_bytes", "memory_test_text", "multiply_test_text",
+    "passes_of", "record_bytes", "text_of",
 ]  # fmt: skip

@@ -30,6 +30,14 @@ def cast(e: Emitter, x: Register, source: str, target: str) -> Register:
     return _cast(Lanes(e, x), source, target).register
 
 
+def same_bits(e: Emitter, x: Register, target: str) -> Register:
+    """Emit the bits of elements as another type of the same width; a truth value is a byte."""
+    if x.kind.scalar == "i1":
+        x = e.convert("zext", x, "i8")
+    scalar = SCALARS[target]
+    return x if x.kind.scalar == scalar else e.convert("bitcast", x, scalar)
+
+
 def _cast(x: Lanes, source: str, target: str) -> Lanes:
     scalar = SCALARS[target]
     if source == target:

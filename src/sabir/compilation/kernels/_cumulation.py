@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from sabir.compilation.kernels._body import Body, Point, element_bytes, function_of, kind_of
 from sabir.compilation.kernels._emitter import Emitter
-from sabir.compilation.kernels._jobs import at, decoded, product_of, strips
-from sabir.compilation.kernels._loops import along
+from sabir.compilation.kernels._jobs import along, at, decoded, product_of, strips
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence

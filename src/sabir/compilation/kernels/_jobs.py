@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+from sabir.compilation.kernels._body import Point
 from sabir.compilation.kernels._emitter import INDEX, Register
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from sabir.compilation.kernels._body import Body
     from sabir.compilation.kernels._emitter import Emitter
@@ -103,3 +104,18 @@ def lanes_before(e: Emitter, place: Register, end: Register, lanes: int) -> Regi
 def at(indices: Sequence[Register], axis: int, place: Register) -> list[Register]:
     """Return indices with another one along an axis."""
     return [*indices[:axis], place, *indices[axis + 1 :]]
+
+
+def along(body: Body, around: Point, start: Register, stop: Register, each: Callable[[Point], None]) -> None:
+    """Loop along the inner axis in vectors, then once under a mask for the rest."""
+    e, lanes, inner = body.e, body.nest.lanes, body.nest.inner
+    whole = e.add(start, e.binary("and", e.binary("sub", stop, start), e.index(-lanes)))
+    with e.loop(start, whole, lanes) as place:
+        each(at_lanes(around, inner, place, lanes, None))
+    with e.when(e.compare("icmp slt", whole, stop)):
+        each(at_lanes(around, inner, whole, lanes, mask_of(body, whole, stop)))
+
+
+def at_lanes(around: Point, axis: int, place: Register, lanes: int, mask: Register | None) -> Point:
+    """Return a place along an axis, in some lanes."""
+    return Point(at(around.indices, axis, place), lanes, mask, outer=around)

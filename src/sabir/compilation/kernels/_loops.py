@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from sabir.compilation.kernels._body import Body, Point, element_bytes, from_memory, memory_kind
 from sabir.compilation.kernels._emitter import INDEX, Emitter, Register
 from sabir.compilation.kernels._folds import Accumulator
-from sabir.compilation.kernels._jobs import at, jobs, mask_of, product_of
+from sabir.compilation.kernels._jobs import along, at, at_lanes, jobs, mask_of, product_of
 from sabir.compilation.kernels._nest import Apply, Fold, Take
 from sabir.compilation.kernels._passes import Passes, passes_of
+from sabir.compilation.kernels._repeats import repeating
 from sabir.compilation.kernels._transposes import axis_of_reads, transposing
 
 if TYPE_CHECKING:
@@ -31,7 +32,9 @@ def nest_text(nest: Nest) -> str:
     e = Emitter()
     body = Body(e, nest)
     across = axis_of_reads(nest)
-    if across is not None:
+    if nest.repeats:
+        repeating(body)
+    elif across is not None:
         transposing(body, across)
     elif not any(isinstance(step, Fold) for step in nest.steps):
         _pointwise(body)
@@ -115,20 +118,6 @@ def _waits(body: Body, number: int) -> bool:
     return isinstance(step, Apply) and any(_waits(body, o) for o in step.operands)
 
 
-def along(body: Body, around: Point, start: Register, stop: Register, each: Callable[[Point], None]) -> None:
-    """Loop along the inner axis in vectors, then once under a mask for the rest."""
-    e, lanes, inner = body.e, body.nest.lanes, body.nest.inner
-    whole = e.add(start, e.binary("and", e.binary("sub", stop, start), e.index(-lanes)))
-    with e.loop(start, whole, lanes) as place:
-        each(_at(around, inner, place, lanes, None))
-    with e.when(e.compare("icmp slt", whole, stop)):
-        each(_at(around, inner, whole, lanes, mask_of(body, whole, stop)))
-
-
-def _at(around: Point, axis: int, place: Register, lanes: int, mask: Register | None) -> Point:
-    return Point(at(around.indices, axis, place), lanes, mask, outer=around)
-
-
 # ---------------------------------------------------------------- folds along the inner axis
 
 
@@ -195,12 +184,12 @@ def _vectors(body: Body, row: Point, each: Callable[[Point, int], None], copies:
         start = e.binary("mul", e.binary("udiv", size, e.index(step)), e.index(step))
         with e.loop(e.index(0), start, step) as place:
             for copy in range(copies):
-                each(_at(row, inner, e.add(place, lanes * copy), lanes, None), copy)
+                each(at_lanes(row, inner, e.add(place, lanes * copy), lanes, None), copy)
     whole = e.binary("and", size, e.index(-lanes))
     with e.loop(start, whole, lanes) as place:
-        each(_at(row, inner, place, lanes, None), 0)
+        each(at_lanes(row, inner, place, lanes, None), 0)
     with e.when(e.compare("icmp slt", whole, size)):
-        each(_at(row, inner, whole, lanes, mask_of(body, whole, size)), 0)
+        each(at_lanes(row, inner, whole, lanes, mask_of(body, whole, size)), 0)
 
 
 class Scratch:

@@ -13,6 +13,7 @@ STILL: Literal[0] = 0
 NEXT: Literal[1] = 1
 ANY: Literal[2] = 2
 SHORT = 4
+MOST_REPEATS = 8  # of each value side by side: the code of a kernel grows with them
 
 
 class Access(NamedTuple):
@@ -46,9 +47,10 @@ class Take:
     element: str
     access: int
     place: int  # the step that computes the index
+    near: bool = False  # elements lie side by side along that axis, and the index has 32 bits
 
     def __str__(self) -> str:
-        return f"take a{self.access} at %{self.place}"
+        return f"take a{self.access}{' near' if self.near else ''} at %{self.place}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +112,7 @@ class Apply:
     operands: tuple[int, ...]
 
     def __str__(self) -> str:
-        return f"{self.op}{f' {self.element}' if self.op == 'cast' else ''} " + ", ".join(
+        return f"{self.op}{f' {self.element}' if self.op in {'cast', 'bits'} else ''} " + ", ".join(
             f"%{o}" for o in self.operands
         )
 
@@ -148,11 +150,13 @@ class Nest:
     sizes: int = 0  # how many size arguments steps read
     lanes: int = field(default=16)
     short: tuple[int, ...] = ()  # axes with at most SHORT elements, where the loops differ for these
+    repeats: tuple[int, ...] = ()  # an axis along which each value is stored so many times side by side
 
     def __str__(self) -> str:
         marks = "".join("r" if r else "k" for r in self.reduced)
         short = f" short {self.short}" if self.short else ""
-        lines = [f"nest {marks} inner {self.inner} lanes {self.lanes}{short}"]
+        repeats = f" repeats {self.repeats}" if self.repeats else ""
+        lines = [f"nest {marks} inner {self.inner} lanes {self.lanes}{short}{repeats}"]
         lines += [f"  a{i}: {a}" for i, a in enumerate(self.accesses)]
         lines += [f"  %{i} = {s}" for i, s in enumerate(self.steps)]
         lines += [f"  store %{value} to a{access}" for access, value in self.stores]

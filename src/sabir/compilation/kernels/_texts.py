@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sabir.compilation.kernels._attention import Attention, attention_text
+from sabir.compilation.kernels._coupling import Coupling, coupling_text
 from sabir.compilation.kernels._cumulation import Cumulation, cumulation_text
 from sabir.compilation.kernels._descent import Descent, descent_text
 from sabir.compilation.kernels._loops import nest_text
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 Kernel: TypeAlias = (
-    Nest | Product | Attention | Packing | Cumulation | Descent | Recurrence | Scattering | Selection
-    | Sliding
+    Nest | Product | Attention | Packing | Coupling | Cumulation | Descent | Recurrence | Scattering
+    | Selection | Sliding
 )  # fmt: skip
 
 _TEXTS: dict[type, Callable[[Any], str]] = {
@@ -30,6 +31,7 @@ _TEXTS: dict[type, Callable[[Any], str]] = {
     Product: product_text,
     Attention: attention_text,
     Packing: packing_text,
+    Coupling: coupling_text,
     Cumulation: cumulation_text,
     Descent: descent_text,
     Recurrence: recurrence_text,

@@ -12,12 +12,12 @@ from sabir.ir import TensorType
 from sabir.opsets.families.normal_quantile import normal_quantile
 from sabir.opsets.families.sizes import allotted
 from sabir.schema import STRING as STRINGS
-from sabir.schema import Attribute, Constraint, Input, Output, one_of, tensors
+from sabir.schema import Attribute, Constraint, Input, Output, Unconvertible, one_of, tensors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from sabir.ir import Dim
+    from sabir.ir import Builder, Dim, Value
     from sabir.opsets.typing import Array
 
 FLOAT, INT64, STRING = element("float"), element("int64"), element("string")
@@ -161,6 +161,25 @@ def label_array(attributes: Mapping[str, Any]) -> Array:
     if not labels:
         raise ValueError("the class labels are missing: set them as strings or as integers")
     return np.array(labels, object if attributes["classlabels_strings"] else np.int64)
+
+
+def labelled(
+    b: Builder, op: str, x: Value, attributes: Mapping[str, Any], integers: str
+) -> tuple[Value, Value]:
+    """Return the outputs of a classifier with texts as labels: of one that numbers them, and a table.
+
+    `integers` is the name of its attribute for labels that are integers. Raises Unconvertible where the
+    labels are no texts.
+    """
+    texts = attributes["classlabels_strings"]
+    if not texts:
+        raise Unconvertible("the labels are no texts")
+    is_single = len(texts) == 1  # where no class is chosen, the label is 0 or ""
+    given = {name: value for name, value in attributes.items() if value is not None}
+    given |= {"classlabels_strings": None, integers: [1] if is_single else [*range(len(texts))]}
+    places, scores = b.op(op, x, outputs=2, domain="ai.onnx.ml", **given)
+    table = b.initializer("labels", np.array(["", *texts] if is_single else texts, object))
+    return b.Gather(table, places), scores
 
 
 def best(labels: Array, scores: Array) -> Array:

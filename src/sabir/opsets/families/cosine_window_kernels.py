@@ -19,7 +19,7 @@ def sampled(
     size: Expression, terms: Sequence[float], number: int, call: Lowering, *, periodic: bool
 ) -> Expression:
     """Return a window as `cosine_windows.sample` does it."""
-    kernels.sizes_of(size, "`size`")
+    kernels.check_sizing(size, "`size`")
     (count,), target = call.shape(), element(number)
     turns = loops.sized("double", count if periodic else count - 1)
     angles = loops.cast(loops.count((count,), 0), "double")

@@ -40,7 +40,7 @@ def deformed(
         parts = loops.reshape(mask, (batch, offset_group, math.prod(kernel), *mask.shape[2:]))
         weights = loops.apply("mul", weights, loops.permute(parts, _turned(rank)))
     numbers = images.numbers(pixels, _image(batch, offset_group, rank))
-    columns = _by_channels(images.read(numbers, weights), x.shape[1])
+    columns = _by_channels(images.read(numbers, pixels.inside, weights), x.shape[1])
     filters = loops.reshape(w, (*w.shape[:2], math.prod(kernel)))
     return channels_first(filtered(columns, filters, group, filters_of(w, group)))
 

@@ -95,6 +95,12 @@ def sizes_of(operand: Expression | None, name: str) -> tuple[Size, ...]:
     return known
 
 
+def check_sizing(operand: Expression, name: str) -> None:
+    """Raise NotLowered where a run computes an operand whose contents decide the shape of the result."""
+    if loops.known_sizes(operand) is None:
+        raise NotLowered(f"the shape of the result depends on the contents of {name}, which a run computes")
+
+
 def integers_of(operand: Expression | None, name: str) -> tuple[int, ...]:
     """Return the contents of an operand as numbers; raises NotLowered where they are not known."""
     found = tuple(n for n in sizes_of(operand, name) if isinstance(n, int))

@@ -39,8 +39,8 @@ def aligned(
     numbers = loops.cast(images.numbers(found, item), "int64")
     past = loops.sized("int64", images.pixels + 1)  # an error of the run
     numbers = loops.where(loops.apply("and", *valid), numbers, past)
-    shape = (taps * taps, count, *bins)
-    y = images.read(loops.reshape(numbers, shape), loops.reshape(found.weights, shape), op)
+    read = _spread(found._replace(places=numbers), (taps * taps, count, *bins))
+    y = images.read(*read, op)
     return loops.apply("div", y, ratio * ratio) if op == "sum" else y
 
 

@@ -109,7 +109,8 @@ def _read(x: Expression, found: Pixels, shape: Sizes, weights: Expression | None
         each = loops.apply("max", loops.sized("int64", product(shape[1:])), 1)
         image = loops.apply("div", loops.count((1, found.places.shape[1]), 1), each)
     numbers = images.numbers(found, image)
-    numbers = loops.reshape(numbers, (numbers.shape[0], *shape))
+    spread = (numbers.shape[0], *shape)
+    numbers, inside = loops.reshape(numbers, spread), loops.reshape(found.inside, spread)
     if weights is None:
-        return images.read(numbers, None)
-    return images.read(numbers, loops.reshape(loops.cast(weights, x.element), numbers.shape))
+        return images.read(numbers, inside, None)
+    return images.read(numbers, inside, loops.reshape(loops.cast(weights, x.element), spread))

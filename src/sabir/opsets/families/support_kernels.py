@@ -8,7 +8,7 @@ import numpy as np
 
 from sabir import loops
 from sabir.loops import NotLowered
-from sabir.opsets.families import classifier_kernels, supports
+from sabir.opsets.families import classifier_kernels, kernels, supports
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,6 +47,21 @@ def votes(decisions: Expression, classes: int) -> Expression:
         others[j] += 1
     first = loops.cast(loops.apply("gt", decisions, 0), "double")
     return loops.apply("add", classifier_kernels.products(first, won.T.copy()), loops.tensor(others))
+
+
+def probabilities(decisions: Expression, a: Array, b: Array, classes: int) -> Expression:
+    """Return class probabilities (N, classes), as `supports.probabilities`.
+
+    Raises NotLowered for a single class, and for very many.
+    """
+    if not 1 < classes <= _MOST:
+        raise NotLowered(f"there are pairs of {classes} classes")
+    slope, shift = (loops.tensor(x.astype(np.float64)) for x in (a, b))
+    power = loops.apply("exp", loops.apply("add", loops.apply("mul", decisions, slope), shift))
+    first = loops.apply("div", loops.number("double", 1), loops.apply("add", power, 1))
+    first = kernels.limited(first, supports.LEAST, 1 - supports.LEAST)
+    both = loops.join([first, loops.apply("sub", loops.number("double", 1), first)], 1)
+    return loops.couple(both, classes, supports.ITERATIONS, supports.TOLERANCE)
 
 
 _MOST = 256  # classes

@@ -27,9 +27,9 @@ KERNEL_ATTRIBUTES = (
     ),
 )
 _BLOCK = 1 << 18  # kernel values at a time
-_ITERATIONS, _TOLERANCE = 100, 0.005  # of the iteration for the probabilities
+ITERATIONS, TOLERANCE = 100, 0.005  # of the iteration for the probabilities
 _COPIES = 4  # of a matrix for each row, during the iteration
-_LEAST = 1e-7  # the minimum probability of one class of a pair
+LEAST = 1e-7  # the minimum probability of one class of a pair
 
 
 def kernel(x: Array, vectors: Array, kind: str, parameters: Sequence[float] | None) -> Array:
@@ -95,7 +95,7 @@ def probabilities(decisions: Array, a: Array, b: Array, classes: int) -> Array:
     So the result is that with which such models are trained and compared, and not the exact minimum.
     """
     of_pair = 1 / (1 + np.exp(decisions * a + b))
-    of_pair = np.clip(of_pair, _LEAST, 1 - _LEAST)
+    of_pair = np.clip(of_pair, LEAST, 1 - LEAST)
     allotted((_COPIES, len(decisions), classes, classes), np.dtype(np.float64))
     r = np.zeros((len(decisions), classes, classes), np.float64)
     for column, (i, j) in enumerate(pairs(classes)):
@@ -105,10 +105,10 @@ def probabilities(decisions: Array, a: Array, b: Array, classes: int) -> Array:
     q[:, own, own] = np.einsum("nji,nji->ni", r, r)
     p = np.full((len(r), classes), 1 / max(1, classes))
     open_rows = np.arange(len(r))
-    for _ in range(_ITERATIONS):
+    for _ in range(ITERATIONS):
         rest = np.einsum("nij,nj->ni", q[open_rows], p[open_rows])
         total = np.einsum("ni,ni->n", p[open_rows], rest)
-        far = np.max(np.abs(rest - total[:, None]), axis=1, initial=0) >= _TOLERANCE / classes
+        far = np.max(np.abs(rest - total[:, None]), axis=1, initial=0) >= TOLERANCE / classes
         open_rows = open_rows[far]
         if not len(open_rows):
             break

@@ -1,11 +1,12 @@
 """Sums of a few elements times weights, which lie at places of their own for each result.
 
-The pixels of images are rows of channels, with one more row, of zeros, for what is outside. Where there are
-few channels they are columns instead, so that neighbouring results are computed side by side.
+The pixels of images are rows of channels. Where there are few channels they are columns instead, so that
+neighbouring results are computed side by side.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir import loops
@@ -76,11 +77,14 @@ def combined(found: Sequence[Pixels], sizes: Sizes) -> Pixels:
 
 
 class Images(NamedTuple):
-    """The pixels of images (N, C, ...) as rows of channels or as columns; the last one has zeros."""
+    """The pixels of images (N, C, ...) as rows of channels or, where these are few, as columns.
+
+    `pixels` counts those of all images, `each` those of one. `axis` is that of pixels.
+    """
 
     flat: Expression
-    pixels: Size  # of all images
-    each: Size  # of one image
+    pixels: Size
+    each: Size
     axis: int
 
     @classmethod
@@ -90,23 +94,53 @@ class Images(NamedTuple):
         count = x.shape[0] * each
         if isinstance(channels, int) and channels < _FEW:
             turned = loops.permute(x, (1, 0, *range(2, x.rank)))
-            flat = loops.pad(loops.reshape(turned, (channels, count)), (0, 0), (0, 1), 0)
-            return cls(flat, count, each, 1)
+            return cls(loops.reshape(turned, (channels, count)), count, each, 1)
         flat = loops.reshape(channels_last(x), (count, channels))
-        return cls(loops.pad(flat, (0, 0), (1, 0), 0), count, each, 0)
+        if x.shape[0] == 1:  # then that is a view, whose channels may be far apart: one row more is a copy
+            flat = loops.pad(flat, (0, 0), (1, 0), 0)
+        return cls(flat, count, each, 0)
 
     def numbers(self, found: Pixels, image: Expression | None) -> Expression:
-        """Return the numbers of pixels among those of all images; `image` is None where there is one."""
+        """Return the numbers of pixels, 0 for those outside; `image` is None where there is one."""
         number = found.places
         if image is not None:
             number = loops.apply("add", number, loops.apply("mul", image, loops.sized("int64", self.each)))
-        number = loops.where(found.inside, number, loops.sized("int64", self.pixels))
+        number = loops.where(found.inside, number, 0)
         small = isinstance(self.pixels, int) and self.pixels < _LARGEST
         return loops.cast(number, "int32") if small else number
 
-    def read(self, numbers: Expression, weights: Expression | None, op: str = "sum") -> Expression:
-        """Return the pixels [taps, N, ...] at numbers times weights, summed, as (N, C, ...)."""
-        y = weighted(self.flat, self.axis, numbers, weights, op)
+    def read(
+        self, numbers: Expression, inside: Expression, weights: Expression | None, op: str = "sum"
+    ) -> Expression:
+        """Return the pixels [taps, N, ...] at numbers times weights, summed, as (N, C, ...).
+
+        Pixels that are not inside count as 0.
+        """
+        flat, count = self.flat, numbers.shape[0]
+        if self.pixels == 0:
+            flat = loops.pad(flat, (0, 0), (0, 1) if self.axis else (1, 0), 0)
+        if isinstance(count, int) and 0 < count <= _MOST:
+            each = [[None if x is None else _tap(x, n) for x in (inside, weights)] for n in range(count)]
+            terms = [self._terms(flat, _tap(numbers, n), *own) for n, own in enumerate(each)]
+            y = functools.reduce(functools.partial(loops.apply, _COMBINE[op]), terms)
+        else:
+            last = (*range(1, numbers.rank), 0)
+            own = [None if x is None else loops.permute(x, last) for x in (inside, weights)]
+            terms = self._terms(flat, loops.permute(numbers, last), *own)
+            taps = self.axis + numbers.rank - 1
+            y = loops.squeeze(loops.reduce(op, terms, [taps]), [taps])
         if self.axis == 0:
             return channels_first(y)
         return loops.permute(y, (1, 0, *range(2, y.rank)))
+
+    def _terms(
+        self, flat: Expression, numbers: Expression, inside: Expression | None, weights: Expression | None
+    ) -> Expression:
+        """Return the pixels at numbers times weights, with the axis of channels first or last."""
+        found = loops.take(flat, numbers, self.axis)
+        beside = (*numbers.shape, 1) if self.axis == 0 else numbers.shape
+        if inside is not None:
+            found = loops.where(loops.reshape(inside, beside), found, 0)
+        if weights is None:
+            return found
+        return loops.apply("mul", found, loops.reshape(loops.cast(weights, found.element), beside))

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
 from sabir.elements import ElementType, element
 from sabir.ir import TensorType
+from sabir.loops import Expression, NotLowered
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -48,7 +50,6 @@ v26 = bit_cast.first(
     ],
 )
 
-v26.absent("lower", "kernels convert numbers, and do not read their bits as another type")
 v26.absent("downgrade", "no older operator keeps the bits of a number under another type")
 
 
@@ -66,6 +67,18 @@ def evaluate(x: Array, /, *, to: int) -> Array:
     target = element(to)
     _check_width(element(x.dtype), target)
     return x.view(target.dtype)
+
+
+@v26.lower
+def lower(x: Expression, /, *, to: int) -> Expression:
+    target = element(to)
+    _check_width(element(x.element), target)
+    if target.name == "bool" and x.element != "bool":
+        raise NotLowered("bytes other than 0 and 1 are no truth values of kernels")
+    for kind in (target, element(x.element)):
+        if kind.is_packed:
+            raise NotLowered(f"kernels do not compute with {kind} yet")
+    return loops.bits(x, target.name)
 
 
 def _check_width(source: ElementType, target: ElementType) -> None:

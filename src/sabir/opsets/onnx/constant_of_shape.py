@@ -64,7 +64,7 @@ def evaluate(sizes: Array, /, *, value: Tensor | None) -> Array:
 
 @v9.lower
 def lower(sizes: Expression, /, *, value: Tensor | None, call: Lowering) -> Expression:
-    kernels.sizes_of(sizes, "`input`")
+    kernels.check_sizing(sizes, "`input`")
     loops.check_element("float" if value is None else value.element.name)
     one = (
         loops.number("float", 0) if value is None else loops.number(value.element.name, value.array().item())

@@ -111,7 +111,7 @@ def lower(
 ) -> Expression:
     """Count in int64 or double, as `evaluate` does; the limit is in the inferred size."""
     for name, x in (("start", start), ("limit", limit), ("delta", delta)):
-        kernels.sizes_of(x, f"`{name}`")
+        kernels.check_sizing(x, f"`{name}`")
     wide = "double" if start.is_float else "int64"
     first, step = (loops.cast(loops.reshape(x, ()), wide) for x in (start, delta))
     places = loops.cast(loops.count(call.shape(), 0), wide)

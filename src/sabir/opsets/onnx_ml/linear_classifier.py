@@ -7,7 +7,7 @@ import numpy as np
 
 from sabir import loops
 from sabir.base import InferenceError
-from sabir.ir import Dim, TensorType
+from sabir.ir import Builder, Dim, TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families import classifier_kernels, classifiers
 from sabir.opsets.families.classifiers import TWO
@@ -96,6 +96,11 @@ def lower(
     else:
         chosen = classifier_kernels.best(labels, scores)
     return chosen, classifier_kernels.transformed(scores, post_transform)
+
+
+@v1.parts
+def parts(b: Builder, x: Value, /, **attributes: Any) -> tuple[Value, Value]:
+    return classifiers.labelled(b, "LinearClassifier", x, attributes, "classlabels_ints")
 
 
 @linear_classifier.examples

@@ -8,7 +8,7 @@ import numpy as np
 
 from sabir import loops
 from sabir.base import EvaluationError, InferenceError
-from sabir.ir import Dim, TensorType
+from sabir.ir import Builder, Dim, TensorType, Value
 from sabir.loops import Expression, NotLowered
 from sabir.opsets.families import classifier_kernels, classifiers, support_kernels, supports
 from sabir.opsets.families.classifier_kernels import known_size
@@ -79,11 +79,8 @@ def evaluate(
         return _linear(x, weights, labels, (rho or [0.0])[0], post_transform)
     decisions = _decisions(x, counts, classes, others | {"rho": rho})
     chosen = labels[np.argmax(supports.votes(decisions, classes), axis=1)]
-    if prob_a := others["prob_a"]:
-        _check_length(others, "prob_a", math.comb(classes, 2))
-        _check_length(others, "prob_b", len(prob_a))
-        a, b = np.array(prob_a, np.float32), np.array(others["prob_b"], np.float32)
-        scores = supports.probabilities(decisions, a, b, classes)
+    if others["prob_a"]:
+        scores = supports.probabilities(decisions, *_pair_attributes(others, classes), classes)
     elif classes == TWO:
         scores = classifiers.scores_of_two(decisions[:, 0], post_transform, complement=False)
     else:
@@ -114,6 +111,15 @@ def _weights(counts: Sequence[int], classes: int, attributes: Mapping[str, Any])
     return supports.pairwise_weights(coefficients, counts)
 
 
+def _pair_attributes(attributes: Mapping[str, Any], classes: int) -> tuple[Array, Array]:
+    """Return A and B of the probability of each pair; raises ValueError for another number of them."""
+    names = ("prob_a", "prob_b")
+    for name in names:
+        _check_length(attributes, name, math.comb(classes, 2))
+    a, b = (np.array(attributes[name], np.float32) for name in names)
+    return a, b
+
+
 def _check_length(attributes: Mapping[str, Any], name: str, needed: int) -> None:
     count = len(attributes[name] or ())
     if count != needed:
@@ -137,8 +143,6 @@ def lower(
         scores = classifier_kernels.products(rows, weights)
         scores = loops.apply("add", scores, float(np.float32((rho or [0.0])[0])))
         return classifier_kernels.best(labels, scores), classifier_kernels.transformed(scores, post_transform)
-    if others["prob_a"]:
-        raise NotLowered("the probabilities of pairs are coupled by an iteration")
     weights = _weights(counts, classes, others | {"rho": rho})
     vectors = classifier_kernels.matrix(others["support_vectors"] or (), rows.shape[1], "double")
     if len(vectors) != sum(counts):
@@ -146,6 +150,10 @@ def lower(
     kernel = support_kernels.kernel(rows, vectors, others["kernel_type"], others["kernel_params"])
     decisions = classifier_kernels.products(kernel, weights.T)
     decisions = classifier_kernels.shifted(decisions, np.array(rho, np.float32))
+    if others["prob_a"]:
+        chosen = classifier_kernels.best(labels, support_kernels.votes(decisions, classes))
+        scores = support_kernels.probabilities(decisions, *_pair_attributes(others, classes), classes)
+        return chosen, classifier_kernels.transformed(scores, post_transform)
     if classes == TWO:
         won = loops.apply("gt", decisions, 0)
         chosen = classifier_kernels.second_of_two(labels[::-1], won)
@@ -153,6 +161,11 @@ def lower(
         return chosen, classifier_kernels.transformed(loops.join(pair, 1), post_transform)
     chosen = classifier_kernels.best(labels, support_kernels.votes(decisions, classes))
     return chosen, classifier_kernels.transformed(decisions, post_transform)
+
+
+@v1.parts
+def parts(b: Builder, x: Value, /, **attributes: Any) -> tuple[Value, Value]:
+    return classifiers.labelled(b, "SVMClassifier", x, attributes, "classlabels_ints")
 
 
 @svm_classifier.examples

@@ -94,6 +94,11 @@ def lower(x: Expression, /, *, post_transform: str, **attributes: Any) -> tuple[
     return classifier_kernels.best(labels, scores), classifier_kernels.transformed(scores, post_transform)
 
 
+@v1.parts
+def parts(b: Builder, x: Value, /, **attributes: Any) -> tuple[Value, Value]:
+    return classifiers.labelled(b, "TreeEnsembleClassifier", x, attributes, "classlabels_int64s")
+
+
 def _forest(width: Dim, labels: int, attributes: dict[str, Any]) -> tuple[trees.Forest, Array, bool]:
     """Return the forest, the base values, and whether one score serves two classes.
 

@@ -1,0 +1,64 @@
+"""Elements that are taken several times each, as when an image grows by a whole factor: views instead.
+
+A vector of indices along the last axis costs more than the elements that it moves.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sabir.compilation._layouts import postorder, rebuilt
+from sabir.compilation._views import operands_of
+from sabir.compilation.kernels import MOST_REPEATS
+from sabir.loops import Expand, Expression, Reshape, Stored, Take
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sabir.loops import Size
+
+
+def repeated(expressions: Mapping[int, Expression]) -> dict[int, Expression]:
+    """Return the expressions of slots, in which elements that are repeated along the last axis are views."""
+    found = list(postorder(expressions.values()))
+    if not any(isinstance(x, Take) and _times(x) for x in found):
+        return dict(expressions)
+    new: dict[Expression, Expression] = {}
+    for x in found:
+        operands = [new[o] for o in operands_of(x)]
+        same = all(o is old for o, old in zip(operands, operands_of(x), strict=True))
+        new[x] = _view(x, new) or (x if same else rebuilt(x, operands))
+    return {slot: new[x] for slot, x in expressions.items()}
+
+
+def _view(x: Expression, new: Mapping[Expression, Expression]) -> Expression | None:
+    """Return the view that repeats elements along some axes, None unless the last one is among them."""
+    times: dict[int, int] = {}
+    base = x
+    while isinstance(base, Take) and base.axis not in times and (count := _times(base)):
+        times[base.axis] = count
+        base = base.operand
+    if x.rank - 1 not in times:
+        return None
+    apart: list[Size] = []
+    wide: list[Size] = []
+    for axis, size in enumerate(base.shape):
+        apart += [size, 1] if axis in times else [size]
+        wide += [size, times[axis]] if axis in times else [size]
+    view = Expand(x.element, tuple(wide), Reshape(x.element, tuple(apart), new[base]))
+    return Reshape(x.element, x.shape, view)
+
+
+def _times(x: Take) -> int:
+    """Return how many times each element of the axis is taken, in order; 0 if that is not so."""
+    size, indices = x.operand.shape[x.axis], x.indices
+    if not isinstance(indices, Stored) or indices.array is None or indices.rank != 1:
+        return 0
+    if not isinstance(size, int) or size == 0 or x.element == "bool":
+        return 0
+    times = len(indices.array) // size
+    if not 1 < times <= MOST_REPEATS or len(indices.array) != times * size:
+        return 0
+    return times if np.array_equal(indices.array, np.arange(size).repeat(times)) else 0
