@@ -160,6 +160,10 @@ TEXTS = {
         w = MaxPool <kernel_shape = [2, 2], strides = [2, 2], ceil_mode = 1> (u)
         z = Constant <value_ints = [0]> ()  l = Unsqueeze (b, z)
         x = AveragePool <kernel_shape = [3], pads = [2, 1]> (l)  t = Relu (u)  y = Flatten (t) }""",
+    "windows by tiles": """g (float[m,k] a, float[k,n] b) => (x, y) {
+        o = Constant <value_ints = [0, 1]> ()  c = Unsqueeze (a, o)  s = Constant <value_ints = [2, 33, 1, 1]> ()
+        d = Expand (c, s)  f = Constant <value_ints = [50, 33, 3, 3]> ()  g = ConstantOfShape (f)
+        x = Conv <pads = [1, 1, 1, 1]> (d, g)  y = MatMul (a, b) }""",
     "images": """g (float[m,k] a, float[k,n] b) => (x, y, z) {
         o = Constant <value_ints = [0, 1]> ()  c = Unsqueeze (a, o)  s = Constant <value_ints = [2, 5, 1, 1]> ()
         d = Expand (c, s)  f = Constant <value_ints = [5, 18, 3, 2]> ()  w = ConstantOfShape (f)

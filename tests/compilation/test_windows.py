@@ -215,7 +215,7 @@ def test_an_image_has_the_same_bits_in_any_batch_on_any_number_of_threads():
     b = sabir.Builder(opsets={"": 21})
     x = b.input("x", "float", ["N", 7, "H", 9])
     y = b.Conv(x, rng.random((512, 7, 3, 3), np.float32), pads=[1, 1, 1, 1])
-    y = b.Conv(y, rng.random((37, 512, 3, 3), np.float32), pads=[1, 1, 1, 1])  # in blocks of its taps
+    y = b.Conv(y, rng.random((37, 512, 3, 4), np.float32), pads=[1, 1, 1, 2])  # in blocks of its taps
     b.output(b.Conv(y, rng.random((37, 1, 3, 3), np.float32), group=37), "y")
     model, image = b.model(), rng.random((5, 7, 6, 9), np.float32)
 

@@ -16,13 +16,14 @@ from sabir.compilation.kernels._recurrence import Recurrence, recurrence_text
 from sabir.compilation.kernels._scattering import Scattering, scattering_text
 from sabir.compilation.kernels._selection import Selection, selection_text
 from sabir.compilation.kernels._sliding import Sliding, sliding_text
+from sabir.compilation.kernels._winograd import Winograd, winograd_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 Kernel: TypeAlias = (
     Nest | Product | Attention | Packing | Cumulation | Descent | Recurrence | Scattering | Selection
-    | Sliding
+    | Sliding | Winograd
 )  # fmt: skip
 
 _TEXTS: dict[type, Callable[[Any], str]] = {
@@ -36,6 +37,7 @@ _TEXTS: dict[type, Callable[[Any], str]] = {
     Scattering: scattering_text,
     Selection: selection_text,
     Sliding: sliding_text,
+    Winograd: winograd_text,
 }
 
 
