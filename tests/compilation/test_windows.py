@@ -186,6 +186,22 @@ def test_a_network_stays_in_one_order():
     )
 
 
+def test_few_filters_side_by_side_with_their_taps():
+    cases: list[tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
+        ("2,8,9,11", (2, 8, 9, 11), (3, 8, 3, 3), {"pads": [1, 1, 1, 1]}),
+        ("N,9,H,W", (2, 9, 10, 14), (1, 9, 5, 4), {"dilations": [1, 3], "strides": [2, 1], "pads": [0, 4, 1, 5]}),
+        ("1,16,30", (1, 16, 30), (4, 16, 4), {}),
+        ("1,8,3,5,6", (1, 8, 3, 5, 6), (5, 8, 2, 2, 3), {"pads": [0, 1, 1, 0, 1, 1]}),
+    ]  # fmt: skip
+    for declared, shape, weights, attributes in cases:
+        model = conv(declared, weights, after="Relu", **attributes)
+        compiled = same(model, {"x": integers(shape, 3)})
+        (product,) = [k for k in compiled.explain().kernels if k.kind == "product"]
+        assert "Relu" not in str(product.nodes), (
+            "the taps along the last axis are added by a kernel behind it"
+        )
+
+
 def test_groups_of_channels_are_split_and_shuffled():
     model = sabir.parse(f"""{HEAD}
         g (float[1,4,6,6] x, float[8,4,3,3] w, float[8,2,1,1] v) => (y) {{

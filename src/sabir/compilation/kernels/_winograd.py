@@ -5,7 +5,7 @@ transform these, and the filters, once; then 16 products by place give what 36 w
 sums and differences of them. A job transforms its tiles into scratch memory, and then computes one panel of
 filters after another: the 16 matrix products, and the results with the maps behind them.
 
-`b` lies in panels: `[panel][16][channels][width]`. Each result depends on its own tile alone, and each product
+`b` lies in panels: `[panel][16][channels][width]`. A result depends on its own tile alone, and each product
 sums up the channels in order: a tile has the same bits whatever job, batch or thread computes it.
 """
 
