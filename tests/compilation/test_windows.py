@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -184,6 +185,27 @@ def test_a_network_stays_in_one_order():
         feeds | {"x": integers((1, 3, 8, 4), 8)},
         tolerance=1e-4,
     )
+
+
+@pytest.mark.parametrize("element", ["float", "double"])
+def test_groups_of_few_channels_are_mixed_in_vectors(element: str):
+    cases: list[tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
+        ("2,20,9,11", (2, 20, 9, 11), (20, 4, 3, 3), {"group": 5, "pads": [1, 1, 1, 1]}),
+        ("N,24,H,W", (2, 24, 10, 14), (24, 8, 5, 3), {"group": 3, "dilations": [1, 3], "strides": [2, 1]}),
+        ("1,38,30", (1, 38, 30), (38, 2, 4), {"group": 19, "strides": [3]}),
+        ("1,8,3,5,6", (1, 8, 3, 5, 6), (8, 4, 2, 2, 3), {"group": 2, "pads": [0, 1, 1, 0, 1, 1]}),
+        ("1,12,7,7", (1, 12, 7, 7), (12, 3, 3, 3), {"group": 4}),  # not as many as a part of a vector
+        ("1,8,7,7", (1, 8, 7, 7), (16, 2, 3, 3), {"group": 4}),  # more filters than channels
+    ]
+    for bits in (host().vector_bits, 128):  # there a group may be wider than a vector
+        for declared, shape, weights, attributes in cases:
+            model = conv(declared, weights, element=element, after="Relu", **attributes)
+            compiled = Compiled(model, threads=2)
+            compiled._host = replace(compiled._host, vector_bits=bits)
+            feeds = {"x": integers(shape, 3, {"float": "float32", "double": "float64"}[element])}
+            np.testing.assert_array_equal(compiled.run(feeds)["y"], Runner(model).run(feeds)["y"])
+            mixes = any("channels places" in kernel.spec for kernel in compiled.explain().kernels)
+            assert mixes == (weights[0] == shape[1] and weights[1] in {2, 4, 8})
 
 
 def test_few_filters_side_by_side_with_their_taps():

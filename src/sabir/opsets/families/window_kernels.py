@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _MOST_TAPS = 4096  # of a window that a kernel combines
 _LANES = 16  # of the widest vectors, which filters side by side fill
+_MIXED = (2, 4, 8)  # channels of a group of which a vector has several, and as many filters
 _LEAST_CHANNELS = 8  # of an image: with fewer, sums of results cost what they save
 
 
@@ -57,6 +58,10 @@ def filtered(
     taps = w.rank - 2
     if group > 1 and w.shape[1] == 1 and each == 1 and _are_few(w.shape[2:]):
         return loops.slide("sum", found, taps, loops.squeeze(w, [1]))
+    if group > 1 and product is loops.convolve and w.shape[1] == each and _are_few(w.shape[2:]):
+        mixed = next((loops.slide_mixed(found, taps, w, n) for n in _MIXED if n == each), None)
+        if mixed is not None:
+            return mixed
     if group > 1:
         return _in_groups(found, w, group, each, product)
     *rows, channel = range(found.rank - taps)
