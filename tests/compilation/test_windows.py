@@ -188,7 +188,7 @@ def test_a_network_stays_in_one_order():
 
 
 @pytest.mark.parametrize("element", ["float", "double"])
-def test_groups_of_few_channels_are_mixed_in_vectors(element: str):
+def test_groups_of_few_channels_are_mixed_in_vectors(element: str, monkeypatch: pytest.MonkeyPatch):
     cases: list[tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
         ("2,20,9,11", (2, 20, 9, 11), (20, 4, 3, 3), {"group": 5, "pads": [1, 1, 1, 1]}),
         ("N,24,H,W", (2, 24, 10, 14), (24, 8, 5, 3), {"group": 3, "dilations": [1, 3], "strides": [2, 1]}),
@@ -197,15 +197,18 @@ def test_groups_of_few_channels_are_mixed_in_vectors(element: str):
         ("1,12,7,7", (1, 12, 7, 7), (12, 3, 3, 3), {"group": 4}),  # not as many as a part of a vector
         ("1,8,7,7", (1, 8, 7, 7), (16, 2, 3, 3), {"group": 4}),  # more filters than channels
     ]
-    for bits in (host().vector_bits, 128):  # there a group may be wider than a vector
+    machine = host()
+    for bits in (machine.vector_bits, 128):  # there a group may be wider than a vector
+        described = replace(machine, vector_bits=bits)
+        monkeypatch.setattr("sabir.compilation._engine.host", itertools.repeat(described).__next__)
         for declared, shape, weights, attributes in cases:
             model = conv(declared, weights, element=element, after="Relu", **attributes)
             compiled = Compiled(model, threads=2)
-            compiled._host = replace(compiled._host, vector_bits=bits)
             feeds = {"x": integers(shape, 3, {"float": "float32", "double": "float64"}[element])}
             np.testing.assert_array_equal(compiled.run(feeds)["y"], Runner(model).run(feeds)["y"])
-            mixes = any("channels places" in kernel.spec for kernel in compiled.explain().kernels)
-            assert mixes == (weights[0] == shape[1] and weights[1] in {2, 4, 8})
+            specs = [k.spec for k in compiled.explain().kernels if "channels places" in k.spec]
+            assert bool(specs) == (weights[0] == shape[1] and weights[1] in {2, 4, 8})
+            assert all(f"lanes {bits // (32 if element == 'float' else 64)}" in spec for spec in specs)
 
 
 def test_few_filters_side_by_side_with_their_taps():

@@ -191,9 +191,9 @@ class Slide(Expression):
     operand: Expression = field(default_factory=lambda: Number("float", ()))
     weights: Expression | None = None
     taps: int = 0
-    mixed: int = 1
     zero: int = 0
     less: int = 0
+    mixed: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -62,4 +62,4 @@ def slide_mixed(x: Expression, taps: int, weights: Expression, mixed: int) -> Ex
     channels, _, *kernel = weights.shape
     if not all(map(equal, (channels, *kernel), x.shape[x.rank - taps - 1 :])):
         return None
-    return Slide(x.element, x.shape[: x.rank - taps], "sum", x, weights, taps, mixed)
+    return Slide(x.element, x.shape[: x.rank - taps], "sum", x, weights, taps, mixed=mixed)
