@@ -160,6 +160,14 @@ TEXTS = {
         w = MaxPool <kernel_shape = [2, 2], strides = [2, 2], ceil_mode = 1> (u)
         z = Constant <value_ints = [0]> ()  l = Unsqueeze (b, z)
         x = AveragePool <kernel_shape = [3], pads = [2, 1]> (l)  t = Relu (u)  y = Flatten (t) }""",
+    "windows by tiles": """g (float[m,k] a, float[k,n] b) => (w, x, y, z) {
+        o = Constant <value_ints = [0, 1]> ()  c = Unsqueeze (a, o)  s = Constant <value_ints = [2, 33, 1, 1]> ()
+        d = Expand (c, s)  f = Constant <value_ints = [50, 33, 3, 3]> ()  g = ConstantOfShape (f)
+        x = Conv <pads = [1, 1, 1, 1]> (d, g)  y = MatMul (a, b)
+        h = Constant <value_ints = [2, 33, 3, 3]> ()  i = ConstantOfShape (h)
+        z = Conv <pads = [1, 1, 1, 1]> (d, i)  l = Constant <value_ints = [1, 20, 1, 1]> ()
+        p = Expand (c, l)  q = Constant <value_ints = [20, 4, 2, 3]> ()  r = ConstantOfShape (q)
+        w = Conv <group = 5, pads = [1, 1, 0, 1]> (p, r) }""",
     "images": """g (float[m,k] a, float[k,n] b) => (x, y, z) {
         o = Constant <value_ints = [0, 1]> ()  c = Unsqueeze (a, o)  s = Constant <value_ints = [2, 5, 1, 1]> ()
         d = Expand (c, s)  f = Constant <value_ints = [5, 18, 3, 2]> ()  w = ConstantOfShape (f)

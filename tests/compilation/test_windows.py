@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -186,6 +187,46 @@ def test_a_network_stays_in_one_order():
     )
 
 
+@pytest.mark.parametrize("element", ["float", "double"])
+def test_groups_of_few_channels_are_mixed_in_vectors(element: str, monkeypatch: pytest.MonkeyPatch):
+    cases: list[tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
+        ("2,20,9,11", (2, 20, 9, 11), (20, 4, 3, 3), {"group": 5, "pads": [1, 1, 1, 1]}),
+        ("N,24,H,W", (2, 24, 10, 14), (24, 8, 5, 3), {"group": 3, "dilations": [1, 3], "strides": [2, 1]}),
+        ("1,38,30", (1, 38, 30), (38, 2, 4), {"group": 19, "strides": [3]}),
+        ("1,8,3,5,6", (1, 8, 3, 5, 6), (8, 4, 2, 2, 3), {"group": 2, "pads": [0, 1, 1, 0, 1, 1]}),
+        ("1,12,7,7", (1, 12, 7, 7), (12, 3, 3, 3), {"group": 4}),  # not as many as a part of a vector
+        ("1,8,7,7", (1, 8, 7, 7), (16, 2, 3, 3), {"group": 4}),  # more filters than channels
+    ]
+    machine = host()
+    for bits in (machine.vector_bits, 128):  # there a group may be wider than a vector
+        described = replace(machine, vector_bits=bits)
+        monkeypatch.setattr("sabir.compilation._engine.host", itertools.repeat(described).__next__)
+        for declared, shape, weights, attributes in cases:
+            model = conv(declared, weights, element=element, after="Relu", **attributes)
+            compiled = Compiled(model, threads=2)
+            feeds = {"x": integers(shape, 3, {"float": "float32", "double": "float64"}[element])}
+            np.testing.assert_array_equal(compiled.run(feeds)["y"], Runner(model).run(feeds)["y"])
+            specs = [k.spec for k in compiled.explain().kernels if "channels places" in k.spec]
+            assert bool(specs) == (weights[0] == shape[1] and weights[1] in {2, 4, 8})
+            assert all(f"lanes {bits // (32 if element == 'float' else 64)}" in spec for spec in specs)
+
+
+def test_few_filters_side_by_side_with_their_taps():
+    cases: list[tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
+        ("2,8,9,11", (2, 8, 9, 11), (3, 8, 3, 3), {"pads": [1, 1, 1, 1]}),
+        ("N,9,H,W", (2, 9, 10, 14), (1, 9, 5, 4), {"dilations": [1, 3], "strides": [2, 1], "pads": [0, 4, 1, 5]}),
+        ("1,16,30", (1, 16, 30), (4, 16, 4), {}),
+        ("1,8,3,5,6", (1, 8, 3, 5, 6), (5, 8, 2, 2, 3), {"pads": [0, 1, 1, 0, 1, 1]}),
+    ]  # fmt: skip
+    for declared, shape, weights, attributes in cases:
+        model = conv(declared, weights, after="Relu", **attributes)
+        compiled = same(model, {"x": integers(shape, 3)})
+        (product,) = [k for k in compiled.explain().kernels if k.kind == "product"]
+        assert "Relu" not in str(product.nodes), (
+            "the taps along the last axis are added by a kernel behind it"
+        )
+
+
 def test_groups_of_channels_are_split_and_shuffled():
     model = sabir.parse(f"""{HEAD}
         g (float[1,4,6,6] x, float[8,4,3,3] w, float[8,2,1,1] v) => (y) {{
@@ -215,7 +256,7 @@ def test_an_image_has_the_same_bits_in_any_batch_on_any_number_of_threads():
     b = sabir.Builder(opsets={"": 21})
     x = b.input("x", "float", ["N", 7, "H", 9])
     y = b.Conv(x, rng.random((512, 7, 3, 3), np.float32), pads=[1, 1, 1, 1])
-    y = b.Conv(y, rng.random((37, 512, 3, 3), np.float32), pads=[1, 1, 1, 1])  # in blocks of its taps
+    y = b.Conv(y, rng.random((37, 512, 3, 4), np.float32), pads=[1, 1, 1, 2])  # in blocks of its taps
     b.output(b.Conv(y, rng.random((37, 1, 3, 3), np.float32), group=37), "y")
     model, image = b.model(), rng.random((5, 7, 6, 9), np.float32)
 

@@ -16,6 +16,11 @@ def rows_of_a_job(rows: int, columns: int, batch: int, *, tile_rows: int, width:
     return max(tile_rows, up(up(rows, chunks), tile_rows) * tile_rows)
 
 
+def tiles_of_a_job(tiles: int, *, most: int, cores: int) -> int:
+    """Return how many tiles of results one job computes: equal parts for all cores, no more than fit."""
+    return max(1, up(tiles, up(up(tiles, most), cores) * cores)) if tiles else 1
+
+
 def rows_of_trees(features: int, widest: int, *, lanes: int, block: int) -> int:
     """Return how many rows one job leads down trees: whole lanes, whose features are a block at most.
 

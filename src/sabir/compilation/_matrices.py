@@ -36,6 +36,7 @@ from sabir.compilation._tiles import (
     tiles,
     window_tiles,
 )
+from sabir.compilation._winograd import add_winograd, is_winograd
 from sabir.compilation.kernels import Product, element_bytes
 from sabir.loops import Contract, Expression, Size
 
@@ -65,6 +66,9 @@ def add_product(builder: PlanBuilder, group: Group) -> None:
     b, a = nesting.places.pop(), nesting.places.pop()
     nest = nest_of(nesting, builder.host.vector_bits, inner=len(nesting.sizes) - 1)
     nest = replace(nest, lanes=lanes_of(builder, contract.element))  # whatever the epilogue computes with
+    if is_winograd(builder, contract, nesting, a, b):
+        add_winograd(builder, group, nest, nesting, (a, b))
+        return
     rows = count_of(nesting.sizes[-row_axes - 1 : -1])
     choices = _tiles(builder, contract, rows)
     depth, run = _depth(contract, a.located)

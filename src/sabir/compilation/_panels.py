@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation._plan import Argument, Buffer, BufferKind, BufferNumber, Entry, Offset, count_of
 from sabir.compilation._tiles import VECTORS
-from sabir.compilation.kernels import Packing, element_bytes
+from sabir.compilation.kernels import PLACES, Packing, element_bytes
 from sabir.ir import Expr
 from sabir.loops import Stored
 
@@ -41,7 +41,8 @@ def lanes_of(builder: PlanBuilder, element: str) -> int:
 class Panels(NamedTuple):
     """A matrix `[batch..., k..., n]` in panels of a width: the size and the stride of each of its axes.
 
-    Groups of neighbours are along the last `run` axes of `k`.
+    Groups of neighbours are along the last `run` axes of `k`. With `winograd`, the axes of `k` are those of
+    3x3 filters and their channels, and each has the matrices of Winograd's algorithm.
     """
 
     element: str
@@ -51,6 +52,7 @@ class Panels(NamedTuple):
     width: int
     group: Groups = 1
     run: int = 1
+    winograd: bool = False
 
     @property
     def panel(self) -> Size:
@@ -60,6 +62,8 @@ class Panels(NamedTuple):
             count = count_of([n for n, _ in self.depth[outer:]])
             groups = count_of([n for n, _ in self.depth[:outer]]) * ((count + (self.group - 1)) // self.group)
             return groups * (self.width * self.group) + 4 * self.width
+        if self.winograd:
+            return self.depth[-1][0] * (PLACES * self.width * element_bytes(self.element))
         return count_of([n for n, _ in self.depth]) * (self.width * element_bytes(self.element))
 
     @property
@@ -68,19 +72,22 @@ class Panels(NamedTuple):
         return self.panel * ((self.columns[0] + (self.width - 1)) // self.width)
 
 
+def is_constant(builder: PlanBuilder, located: Located) -> bool:
+    """Return whether an operand is packed once for all runs."""
+    base = located.base
+    return isinstance(base, Stored) and base.slot in builder.lowered.prepared.constants
+
+
 def packed_panels(builder: PlanBuilder, x: Expression, b: Located, panels: Panels) -> Buffer:
     """Return the memory of packed panels, which an entry before all that follow fills.
 
     A constant is packed once for all runs, unless it is repeated to a size that a run decides.
     """
     numbers = [n for axis in (*panels.batch, *panels.depth, panels.columns) for n in axis]
-    constant = (
-        isinstance(b.base, Stored)
-        and b.base.slot in builder.lowered.prepared.constants
-        and not any(isinstance(n, Expr) for n in numbers)
-    )
+    constant = is_constant(builder, b) and not any(isinstance(n, Expr) for n in numbers)
     layout = f"{panels.element}/{b.offset}/{panels.batch}/{panels.depth}/{panels.columns}/{panels.width}"
     layout += f"/{panels.run}" if panels.group > 1 else ""
+    layout += "/winograd" if panels.winograd else ""
     found = builder.buffers.get((b.base, layout))
     if found is None:
         kind: BufferKind = "packed" if constant else "arena"
@@ -99,6 +106,7 @@ def _packing(builder: PlanBuilder, x: Expression, b: Located, panels: Panels, ta
         panels.element, len(batch), panels.width, lanes_of(builder, panels.element),
         next_column=columns[1] == 1, depth_axes=len(depth), group=panels.group, run=panels.run,
         next_row=target.kind == "arena" and _has_rows(panels),  # constants are packed once: less code
+        winograd=panels.winograd,
     )  # fmt: skip
     axes = [*batch, *depth, columns]
     entry = Entry([], nodes=builder.origins.labels([x]))

@@ -16,7 +16,7 @@ from sabir.base import UnsupportedError
 from sabir.compilation._explaining import kind_of
 from sabir.compilation._plan import BufferNumber, Entry, Mismatch
 from sabir.compilation._running import PlanRun
-from sabir.compilation.kernels import STILL, Layout, Nest, Product, Sliding, TakeStep, element_bytes
+from sabir.compilation.kernels import STILL, Layout, Nest, Product, Sliding, TakeStep, Winograd, element_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -191,7 +191,7 @@ def _traffic(entry: Entry, sizes: Sizes) -> int:
     """
     _, _, spec, arguments = entry.choices[-1]
     parts: dict[Buffer, int] = {}
-    nest = spec.nest if isinstance(spec, (Product, Sliding)) else spec
+    nest = spec.nest if isinstance(spec, (Product, Sliding, Winograd)) else spec
     if isinstance(nest, Nest):
         for buffer, count in _accesses(nest, arguments, sizes):
             parts[buffer] = parts.get(buffer, 0) + count

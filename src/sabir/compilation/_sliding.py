@@ -49,14 +49,14 @@ def add_windows(builder: PlanBuilder, group: Group) -> None:
     arguments += [] if panels is None else _weight_arguments(builder, slide, panels, entry)
     taps = tuple(n for n in sizes[windows:] if isinstance(n, int))
     outer = [n for axis, n in enumerate(nesting.sizes) if axis != nest.inner]
-    sliding = Sliding(nest, slide.element, slide.op, taps, panels is not None, _places(outer))
+    sliding = Sliding(nest, slide.element, slide.op, taps, panels is not None, _places(outer), slide.mixed)
     if panels is not None and panels.group > 1:
         most = max(1, _MOST_PRODUCTS // (-(-prod(taps[:-1]) // panels.group) * taps[-1]))
         step = _step(nesting.places[-1].strides[:-1], located.strides[-1])
         sliding = replace(sliding, places=min(sliding.places, most), dot=_dot(builder, slide), step=step)
     entry.choices.append((None, 0, sliding, arguments))
     builder.note_writes(entry, nesting)
-    entry.flops = count_of(nesting.sizes) * (prod(taps) * (1 if panels is None else 2))
+    entry.flops = count_of(nesting.sizes) * (prod(taps) * (1 if panels is None else 2 * slide.mixed))
     builder.entries.append(entry)
 
 
@@ -75,7 +75,7 @@ def _weights(builder: PlanBuilder, slide: Slide) -> Expression:
 
 
 def _panels(builder: PlanBuilder, slide: Slide, lanes: int) -> Panels:
-    """Return how the weights (channels, taps...) lie: in panels as wide as a vector."""
+    """Return how the weights (channels, those of a group, taps...) lie: in panels as wide as a vector."""
     x = _weights(builder, slide)
     strides = builder.grouping.views.locate(x).strides
     channels, *taps = zip(x.shape, strides, strict=True)

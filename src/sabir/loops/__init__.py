@@ -76,17 +76,17 @@ from sabir.loops._operations import (
 )
 from sabir.loops._products import contract, convolve
 from sabir.loops._recurrences import Recurred, Steps
-from sabir.loops._windows import slide, windows
+from sabir.loops._windows import slide, slide_mixed, windows
 
 __all__ = [
     "ARITY", "BYTES", "ELEMENTS", "FLOATS", "HALVES", "INTEGERS", "NIBBLES", "Assumptions", "Best", "Bound",
     "Contract", "Count", "Couple", "Cumulate", "Descend", "Expand", "Expression", "Extent", "Join",
     "LoweredSubgraph", "Lowering", "Map", "NotLowered", "Number", "Pad", "Permute", "Recur", "Recurred",
-    "Reduce", "Reshape", "Scatter", "Size", "Sizes", "Slice", "Slide", "State", "StepBody", "Steps",
-    "Stored", "Take", "Widened", "Windows", "apply", "assuming", "best", "bits", "broadcast", "cast",
-    "check_computed", "check_element", "contract", "contract_integers", "convolve", "convolve_integers",
-    "count", "couple", "cumulate", "cut", "equal", "expand", "join", "known_sizes", "mean", "narrow",
-    "nearest", "number", "operands_of", "order", "pad", "permute", "reduce", "reshape", "same_shape",
-    "scatter", "shape_of", "sized", "slide", "slide_integers", "squeeze", "take", "tensor", "uniform",
-    "where", "windows",
+    "Reduce", "Reshape", "Scatter", "Size", "Sizes", "Slice", "Slide", "State", "StepBody", "Steps", "Stored",
+    "Take", "Widened", "Windows", "apply", "assuming", "best", "bits", "broadcast", "cast", "check_computed",
+    "check_element", "contract", "contract_integers", "convolve", "convolve_integers", "count", "couple",
+    "cumulate", "cut", "equal", "expand", "join", "known_sizes", "mean", "narrow", "nearest", "number",
+    "operands_of", "order", "pad", "permute", "reduce", "reshape", "same_shape", "scatter", "shape_of",
+    "sized", "slide", "slide_integers", "slide_mixed", "squeeze", "take", "tensor", "uniform", "where",
+    "windows",
 ]  # fmt: skip

@@ -199,7 +199,9 @@ class Slide(Expression):
 
     `op` is `sum`, `max` or `min`. With `weights`, whose axes are the last ones of the operand, it is the sum
     of products. Those of integers of 8 bits are summed as int32, the operand less `zero`, the weights, of
-    which uint8 counts as 128 less, less `less`.
+    which uint8 counts as 128 less, less `less`. With `mixed`, the axis before the windows has groups of so
+    many elements, and each result sums up all of its group: the weights have an axis for these before those
+    of the windows.
     """
 
     op: str = ""
@@ -208,6 +210,7 @@ class Slide(Expression):
     taps: int = 0
     zero: int = 0
     less: int = 0
+    mixed: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sabir.loops._assumptions import equal
 from sabir.loops._expressions import FLOATS, Expression, Slide, Windows
 from sabir.loops._operations import NotLowered, check_computed, check_element
-from sabir.loops._quantized import slide_quantized
+from sabir.loops._quantized import quantized_of, slide_quantized
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,3 +47,19 @@ def slide(op: str, x: Expression, taps: int, weights: Expression | None = None) 
         if not all(map(equal, weights.shape, x.shape[x.rank - weights.rank :])):
             raise NotLowered("whether the weights fit the windows is open")
     return Slide(x.element, x.shape[: x.rank - taps], op, x, weights, taps)
+
+
+def slide_mixed(x: Expression, taps: int, weights: Expression, mixed: int) -> Expression | None:
+    """Return the sums of windows of groups of channels, `[..., C, taps...]` times `[C, mixed, taps...]`.
+
+    Each result sums up the `mixed` channels of its group. None where integers of 8 bits represent both
+    operands, or where their sizes may differ.
+    """
+    if x.element not in FLOATS or weights.element != x.element:
+        return None
+    if quantized_of(x) is not None and quantized_of(weights) is not None:
+        return None
+    channels, _, *kernel = weights.shape
+    if not all(map(equal, (channels, *kernel), x.shape[x.rank - taps - 1 :])):
+        return None
+    return Slide(x.element, x.shape[: x.rank - taps], "sum", x, weights, taps, mixed=mixed)

@@ -41,12 +41,13 @@ from sabir.compilation.kernels._sliding import Sliding
 from sabir.compilation.kernels._terms import GROUPS, Dot, Groups
 from sabir.compilation.kernels._texts import Kernel, text_of
 from sabir.compilation.kernels._transposes import can_transpose
+from sabir.compilation.kernels._winograd import GAP, PLACES, Winograd
 
 __all__ = [
-    "ANY", "GROUPS", "LANES", "MOST_REPEATS", "NEXT", "SHORT", "STILL", "WALK", "Access", "Accumulated",
-    "Apply", "Attention", "Constant", "Coupling", "Cumulation", "Descent", "Dot", "Fold", "Groups", "Kernel",
-    "Layout", "Load", "Nest", "Packing", "Position", "Product", "ProductLayout", "Recurrence", "Scattering",
-    "Selection", "SizeArgument", "Sliding", "StateAccess", "Step", "StepStage", "Stride", "TakeStep",
-    "can_transpose", "coupled_vectors", "element_bytes", "memory_test_text", "multiply_test_text",
-    "passes_of", "record_bytes", "text_of",
+    "ANY", "GAP", "GROUPS", "LANES", "MOST_REPEATS", "NEXT", "PLACES", "SHORT", "STILL", "WALK", "Access",
+    "Accumulated", "Apply", "Attention", "Constant", "Coupling", "Cumulation", "Descent", "Dot", "Fold",
+    "Groups", "Kernel", "Layout", "Load", "Nest", "Packing", "Position", "Product", "ProductLayout",
+    "Recurrence", "Scattering", "Selection", "SizeArgument", "Sliding", "StateAccess", "Step", "StepStage",
+    "Stride", "TakeStep", "Winograd", "can_transpose", "coupled_vectors", "element_bytes", "memory_test_text",
+    "multiply_test_text", "passes_of", "record_bytes", "text_of",
 ]  # fmt: skip

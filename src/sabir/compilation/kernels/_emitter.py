@@ -193,6 +193,11 @@ class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that k
             return lane
         return self.value(x.kind, f"insertelement {x}, {lane}, {place}")
 
+    def shuffle(self, x: Register, lanes: Sequence[int]) -> Register:
+        """Emit other lanes of a vector, as many as it has."""
+        places = ", ".join(f"i32 {lane}" for lane in lanes)
+        return self.value(x.kind, f"shufflevector {x}, {x.kind} poison, <{len(lanes)} x i32> <{places}>")
+
     def any(self, condition: Register) -> Register:
         """Emit whether a condition is true in any lane."""
         if condition.kind.lanes == 1:

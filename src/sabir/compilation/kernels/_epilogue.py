@@ -26,14 +26,37 @@ class Job(NamedTuple):
     column: Register
 
 
+class Results:
+    """Emits the maps behind one vector of sums, and stores them; in a `whole` one no vector has a rest."""
+
+    def __init__(self, body: Body, columns: Register, *, whole: bool) -> None:
+        self.e, self.body, self.columns, self.whole = body.e, body, columns, whole
+        self.fixed = Point([])
+
+    def begin(self) -> None:
+        """Emit what is the same for all vectors to come."""
+        self.fixed = self.body.fixed()
+
+    def store(self, indices: list[Register], column: Register, x: Register) -> None:
+        """Emit the results of the columns from one on, of the row with some indices."""
+        e, nest, lanes = self.e, self.body.nest, self.body.nest.lanes
+        mask = None if self.whole else lanes_before(e, column, self.columns, lanes)
+        point = Point([*indices, column], lanes, mask, outer=self.fixed)
+        for number, step in enumerate(nest.steps):
+            if isinstance(step, Accumulated):
+                point.values[number] = x
+        for access, number in nest.stores:
+            self.body.write(access, self.body.value(number, point), point)
+
+
 class Epilogue:
     """Emits what follows the sums of a tile; `columns` is how many there are."""
 
     def __init__(self, body: Body, product: Product, columns: Register) -> None:
-        self.e, self.body, self.product, self.columns = body.e, body, product, columns
+        self.e, self.product = body.e, product
+        self.results = Results(body, columns, whole=product.whole)
         self.vectors = product.panels * product.vectors
         self.vector = kind_of(product.element, product.nest.lanes)
-        self.fixed = Point([])
 
     def emit(
         self, job: Job, row: Register, sums: list[list[Variable]], places: Sequence[list[Register]]
@@ -42,7 +65,7 @@ class Epilogue:
         e, product = self.e, self.product
         lanes = product.nest.lanes
         # here and not before the loops, where they would take the registers of sums
-        self.fixed = self.body.fixed()
+        self.results.begin()
         if sum(isinstance(s, Apply) for s in product.nest.steps) > _UNROLLED:
             self._looped(job, row, sums, places)
             return
@@ -52,7 +75,7 @@ class Epilogue:
                 place = places[m] if product.row_axes > 1 else [here]
                 for v in range(self.vectors):
                     column = e.add(job.column, v * lanes)
-                    self._store([*job.batch, *place], column, e.get(sums[m][v]))
+                    self.results.store([*job.batch, *place], column, e.get(sums[m][v]))
 
     def _looped(
         self, job: Job, row: Register, sums: list[list[Variable]], places: Sequence[list[Register]]
@@ -74,14 +97,4 @@ class Epilogue:
             line = e.offset(tile, e.mul(m, count * size))
             for v in range(count):  # side by side: the steps of one vector wait for each other
                 x = e.load(e.offset(line, e.index(v * size)), self.vector, align=size)
-                self._store([*job.batch, *here], e.add(job.column, v * lanes), x)
-
-    def _store(self, indices: list[Register], column: Register, x: Register) -> None:
-        e, nest, lanes = self.e, self.product.nest, self.product.nest.lanes
-        mask = None if self.product.whole else lanes_before(e, column, self.columns, lanes)
-        point = Point([*indices, column], lanes, mask, outer=self.fixed)
-        for number, step in enumerate(nest.steps):
-            if isinstance(step, Accumulated):
-                point.values[number] = x
-        for access, number in nest.stores:
-            self.body.write(access, self.body.value(number, point), point)
+                self.results.store([*job.batch, *here], e.add(job.column, v * lanes), x)

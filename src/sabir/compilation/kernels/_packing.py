@@ -13,6 +13,8 @@ from sabir.compilation.kernels._jobs import digits, lanes_before, product_of
 from sabir.compilation.kernels._transposes import transposed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sabir.compilation.kernels._terms import Groups
 
 
@@ -22,7 +24,8 @@ class Packing:
 
     With `next_row` the elements of a column do, and square tiles of them are transposed in registers.
     `depth_axes` are the axes of `k`. Integers of 8 bits become groups of neighbours along the last `run` of
-    these as one, filled up with zeros, after the sums of the columns; uint8 becomes int8, 128 less.
+    these as one, filled up with zeros, after the sums of the columns; uint8 becomes int8, 128 less. With
+    `winograd`, filters of 3x3 places become 16 matrices, one after another in a panel.
     """
 
     element: str
@@ -34,13 +37,15 @@ class Packing:
     group: Groups = 1
     run: int = 1
     next_row: bool = False
+    winograd: bool = False
 
     def __str__(self) -> str:
         order = "rows" if self.next_column else "tiles" if self.next_row else "columns"
         depth = f" depth {self.depth_axes}" if self.depth_axes > 1 else ""
         depth += f" groups of {self.group} along {self.run}" if self.group > 1 else ""
         panels = f"width {self.width} lanes {self.lanes} batch {self.batch}{depth}"
-        return f"pack {self.element} {panels} from {order}"
+        kind = "pack winograd" if self.winograd else "pack"
+        return f"{kind} {self.element} {panels} from {order}"
 
 
 def packing_text(packing: Packing) -> str:
@@ -49,6 +54,8 @@ def packing_text(packing: Packing) -> str:
     Arguments: the sizes of the batch axes, of `k`, `n`; source buffer and offset, its strides in bytes along
     the batch axes, `k` and `n`; target buffer and offset, the bytes of a batch item of the target.
     """
+    if packing.winograd:
+        return _FilterEmission(packing).text()
     if packing.group > 1:
         return _GroupEmission(packing).text()
     return (_TileEmission if packing.next_row else _PackingEmission)(packing).text()
@@ -212,3 +219,35 @@ class _GroupEmission(_PackingEmission):
             part = e.binary("shl", e.convert("zext", x, wide.scalar), e.constant(wide, 8 * j))
             found = e.binary("or", found, part)
         return found
+
+
+class _FilterEmission(_PackingEmission):
+    """Transforms filters (3, 3, k, n) for Winograd's algorithm."""
+
+    def _panel(self, matrix: Register, column: Register, to: Register) -> None:
+        e, packing = self.e, self.packing
+        down, across, step = self.down
+        line = packing.width * self.element_bytes
+        place_bytes = e.mul(self.depths[2], line)
+        with e.loop(e.index(0), self.depths[2]) as k:
+            row, target = e.offset(matrix, e.mul(k, step)), e.offset(to, e.mul(k, line))
+            for v in range(0, packing.width, packing.lanes):
+                columns = [
+                    self._spread([
+                        self._vector(e.offset(row, e.add(e.mul(down, y), e.mul(across, x))), e.add(column, v))
+                        for y in range(3)
+                    ])
+                    for x in range(3)
+                ]
+                places = [x for taps in zip(*columns, strict=True) for x in self._spread(taps)]
+                for number, x in enumerate(places):
+                    here = e.add(e.mul(place_bytes, number), e.index(v * self.element_bytes))
+                    e.store(x, e.offset(target, here))
+
+    def _spread(self, taps: Sequence[Register]) -> list[Register]:
+        """Return the four numbers that three taps give."""
+        e, (first, middle, last) = self.e, taps
+        half = e.constant(first.kind, 0.5)
+        ends = e.binary("fadd", first, last)
+        more, less = e.binary("fadd", ends, middle), e.binary("fsub", ends, middle)
+        return [first, e.binary("fmul", more, half), e.binary("fmul", less, half), last]

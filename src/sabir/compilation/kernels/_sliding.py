@@ -45,12 +45,14 @@ class Sliding:
     taps: tuple[int, ...]
     weighted: bool
     places: int
+    mixed: int = 1
     dot: Dot | None = None
     step: int = 0
 
     def __str__(self) -> str:
         shape = "x".join(map(str, self.taps))
         weighted = " weighted" if self.weighted else ""
+        weighted += f" of {self.mixed} channels" if self.mixed > 1 else ""
         weighted += f" by {self.dot} step {self.step}" if self.dot else ""
         return f"windows {self.op} {self.element} {shape}{weighted} places {self.places}\n{self.nest}"
 
@@ -148,16 +150,33 @@ class _Emission:
         bases = [body.address(self.input, point) for point in points]
         weights = None
         if self.weights is not None:
-            weights = e.offset(self.weights, e.mul(channel, math.prod(sliding.taps) * size))
+            weights = e.offset(self.weights, e.mul(channel, sliding.mixed * math.prod(sliding.taps) * size))
         with self._taps() as steps:
             for tap, moved in steps:
-                w = None
+                columns: Sequence[Register | None] = [None]
                 if weights is not None:
-                    w = e.load(e.offset(weights, e.mul(tap, lanes * size)), kind, align=lanes * size)
+                    numbers = [e.add(tap, i * math.prod(sliding.taps)) for i in range(sliding.mixed)]
+                    places = [e.offset(weights, e.mul(n, lanes * size)) for n in numbers]
+                    columns = [e.load(place, kind, align=lanes * size) for place in places]
                 for point, base, total in zip(points, bases, sums, strict=True):
-                    x = e.splat(body.read(self.input, point, e.offset(base, moved)), lanes)
-                    e.assign(total, self._with(e.get(total), x, w))
+                    read = self._read(point, e.offset(base, moved), channel)
+                    for x, w in zip(read, columns, strict=True):
+                        e.assign(total, self._with(e.get(total), x, w))
         return sums
+
+    def _read(self, point: Point, base: Register, channel: Register) -> list[Register]:
+        """Return what the channels of a vector sum up at one element of a window: each of their groups."""
+        e, lanes, mixed = self.e, self.body.nest.lanes, self.sliding.mixed
+        if mixed > lanes:
+            size = element_bytes(self.sliding.element)
+            before = e.mul(e.binary("and", channel, e.index(mixed - 1)), -size)
+            first = e.offset(base, before)
+            kind = kind_of(self.sliding.element)
+            return [e.splat(e.load(e.offset(first, e.index(i * size)), kind), lanes) for i in range(mixed)]
+        x = e.splat(self.body.read(self.input, point, base), lanes)
+        if mixed == 1:
+            return [x]
+        return [e.shuffle(x, [lane // mixed * mixed + i for lane in range(lanes)]) for i in range(mixed)]
 
     def _of_bytes(self, points: Sequence[Point], channel: Register) -> list[Variable]:
         """Emit the sums of products of integers of some windows."""

@@ -17,13 +17,14 @@ from sabir.compilation.kernels._recurrence import Recurrence, recurrence_text
 from sabir.compilation.kernels._scattering import Scattering, scattering_text
 from sabir.compilation.kernels._selection import Selection, selection_text
 from sabir.compilation.kernels._sliding import Sliding, sliding_text
+from sabir.compilation.kernels._winograd import Winograd, winograd_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 Kernel: TypeAlias = (
     Nest | Product | Attention | Packing | Coupling | Cumulation | Descent | Recurrence | Scattering
-    | Selection | Sliding
+    | Selection | Sliding | Winograd
 )  # fmt: skip
 
 _TEXTS: dict[type, Callable[[Any], str]] = {
@@ -38,6 +39,7 @@ _TEXTS: dict[type, Callable[[Any], str]] = {
     Scattering: scattering_text,
     Selection: selection_text,
     Sliding: sliding_text,
+    Winograd: winograd_text,
 }
 
 

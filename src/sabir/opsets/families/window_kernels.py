@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from sabir import loops
 from sabir.ir import add, dim_max, exact_quotient, floor_div, mul, product, sub
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     Product: TypeAlias = Callable[[Expression, Expression, int, int], Expression]
 
 _MOST_TAPS = 4096  # of a window that a kernel combines
+_LANES = 16  # of the widest vectors, which filters side by side fill
+_MIXED = (2, 4, 8)  # channels of a group of which a vector has several, and as many filters
+_LEAST_CHANNELS = 8  # of an image: with fewer, sums of results cost what they save
 
 
 def convolved(
@@ -54,14 +58,54 @@ def filtered(
     taps = w.rank - 2
     if group > 1 and w.shape[1] == 1 and each == 1 and _are_few(w.shape[2:]):
         return loops.slide("sum", found, taps, loops.squeeze(w, [1]))
+    if group > 1 and product is loops.convolve and w.shape[1] == each and _are_few(w.shape[2:]):
+        mixed = next((loops.slide_mixed(found, taps, w, n) for n in _MIXED if n == each), None)
+        if mixed is not None:
+            return mixed
     if group > 1:
         return _in_groups(found, w, group, each, product)
     *rows, channel = range(found.rank - taps)
+    if _wants_rows(found, w, product):
+        return _by_rows(found, w, each)
     if isinstance(found, loops.Windows) and found.is_large:  # in the order in which images lie in memory
         b = loops.permute(w, [*range(1, w.rank), 0])
         return product(found, b, len(rows), 1 + taps)
     a = loops.permute(found, [*rows, *range(channel + 1, found.rank), channel])
     return _products(a, loops.permute(w, [*range(2, w.rank), 1, 0]), taps, len(rows), product)
+
+
+def _wants_rows(found: Expression, w: Expression, product: Product) -> TypeGuard[loops.Windows]:
+    """Whether so few filters read windows beside each other that a vector has room for several taps of each.
+
+    Then the taps along the last axis may be filters of their own, whose results are added afterwards.
+    """
+    if not isinstance(found, loops.Windows) or found.is_large or product is not loops.convolve:
+        return False
+    filters, channels, taps = w.shape[0], w.shape[1], w.shape[-1]
+    if not isinstance(filters, int) or not isinstance(channels, int) or not isinstance(taps, int):
+        return False
+    if found.strides[-1] != 1 or channels < _LEAST_CHANNELS or found.element not in loops.FLOATS:
+        return False
+    return 2 * math.ceil(filters * taps / _LANES) <= taps * math.ceil(filters / _LANES) and taps > 1
+
+
+def _by_rows(found: loops.Windows, w: Expression, filters: Size) -> Expression:
+    """Return the sums over taps along the last axis of the products by the taps along the others."""
+    x, axis, taps = found.operand, found.axes[-1], w.shape[-1]
+    outer = found.shape[x.rank : -1]
+    rows: Expression = x
+    if outer:
+        counts = [found.shape[n] for n in found.axes[:-1]]
+        rows = loops.windows(x, found.axes[:-1], outer, counts, found.strides[:-1], found.dilations[:-1])
+    split = loops.permute(w, [w.rank - 1, *range(w.rank - 1)])
+    every = filtered(rows, loops.reshape(split, (filters * taps, *split.shape[2:])), 1, filters * taps)
+    shape = (*found.shape[: x.rank - 1], filters)
+    parts: list[Expression] = []
+    for tap in range(taps if isinstance(taps, int) else 0):
+        starts: list[Size] = [0] * len(shape)
+        starts[axis], starts[-1] = tap * found.dilations[-1], tap * filters
+        parts.append(loops.cut(every, starts, shape, (1,) * len(shape)))
+    return functools.reduce(functools.partial(loops.apply, "add"), parts)
 
 
 def _are_few(kernel: Sequence[Size]) -> bool:

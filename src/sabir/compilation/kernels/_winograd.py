@@ -1,0 +1,229 @@
+"""Convolutions of 3x3 windows with fewer multiplications: Winograd's algorithm F(2x2, 3x3).
+
+Four results beside each other, a tile, come from 4x4 elements of each channel. Sums and differences
+transform these, and the filters, once; then 16 products by place give what 36 would, and the results are
+sums and differences of them. A job transforms its tiles into scratch memory, and then computes one panel of
+filters after another: the 16 matrix products, and the results with the maps behind them.
+
+`b` lies in panels: `[panel][16][channels][width]`. A result depends on its own tile alone, and each product
+sums up the channels in order: a tile has the same bits whatever job, batch or thread computes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sabir.compilation.kernels._body import Body, element_bytes, kind_of
+from sabir.compilation.kernels._emitter import Emitter, Register
+from sabir.compilation.kernels._epilogue import Results
+from sabir.compilation.kernels._jobs import digits, lanes_before, product_of
+from sabir.compilation.kernels._terms import Floats
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+    from sabir.compilation.kernels._nest import Nest
+
+SIDE = 4  # elements of a tile along an axis; half as many results
+PLACES = SIDE * SIDE
+GAP = 64  # bytes between transformed tiles, so that those of a tile of rows lie in other sets of the cache
+
+
+@dataclass(frozen=True, slots=True)
+class Winograd:
+    """A convolution whose nest has the axes of a batch, if there is one, height, width, and columns.
+
+    `rows` tiles by a panel of `vectors` vectors are multiplied at a time; in a `whole` one the columns fill
+    all panels. Arguments after those of the nest: `a` and `b`, buffer and offset each; the strides of the
+    axes of rows of `a` in bytes; the bytes of a panel, the channels, and the tiles of a job. Scratch memory
+    has 16 transformed numbers of each channel of each tile, then `rows` more tiles than a job by a panel.
+    """
+
+    nest: Nest
+    element: str
+    rows: int
+    vectors: int
+    whole: bool = False
+
+    @property
+    def row_axes(self) -> int:
+        """The number of axes of rows."""
+        return self.nest.axes - 1
+
+    def __str__(self) -> str:
+        tile = f"tile {self.rows}x{self.vectors}{' whole' if self.whole else ''}"
+        return f"winograd {self.element} {tile} rows {self.row_axes}\n{self.nest}"
+
+
+def winograd_text(spec: Winograd) -> str:
+    """Return the LLVM module of a convolution by Winograd's algorithm."""
+    return _Emission(spec).text()
+
+
+class _Emission:
+    def __init__(self, spec: Winograd) -> None:
+        self.spec, self.e = spec, Emitter()
+        self.body = Body(self.e, spec.nest)
+        e, place = self.e, self.body.layout.count
+        self.a, self.b = self.body.pointer(place), self.body.pointer(place + 2)
+        place += 4
+        self.strides = [e.argument(place + n) for n in range(spec.row_axes)]
+        place += spec.row_axes
+        self.panel_bytes, self.channels, self.job_tiles = (e.argument(place + n) for n in range(3))
+        *batch, self.height, self.width = self.body.sizes[:-1]
+        self.columns = self.body.sizes[-1]
+        self.counts = [*batch, *(self._up(size, 2) for size in (self.height, self.width))]
+        self.lanes, self.size = spec.nest.lanes, element_bytes(spec.element)
+        self.vector = kind_of(spec.element, self.lanes)
+        self.panel = spec.vectors * self.lanes
+        self.terms = Floats(e, spec.element, "", self.lanes)
+        self.results = Results(self.body, self.columns, whole=spec.whole)
+        self.line = e.add(e.mul(self._up(self.channels, self.lanes), self.lanes * self.size), GAP)
+        self.place_bytes = e.mul(self.line, self.job_tiles)
+        self.transformed = self.body.own_scratch()
+        self.products = e.offset(self.transformed, e.mul(self.place_bytes, PLACES))
+        self.found = e.stack(4 * self.panel * self.size)
+
+    def _up(self, count: Register, step: int) -> Register:
+        return self.e.binary("udiv", self.e.add(count, step - 1), self.e.index(step))
+
+    def text(self) -> str:
+        """Return the module: every job computes some tiles."""
+        e = self.e
+        count = product_of(e, self.counts)
+        jobs = e.binary("udiv", e.add(e.add(count, self.job_tiles), -1), self.job_tiles)
+        low, high = e.share(jobs)
+        with e.loop(low, high) as job:
+            first = e.mul(job, self.job_tiles)
+            number = e.least(self.job_tiles, e.binary("sub", count, first))
+            with e.loop(e.index(0), number) as tile:
+                self._transform(digits(e, e.add(first, tile), self.counts), tile)
+            panels = self._up(self.columns, self.panel)
+            with e.loop(e.index(0), panels) as panel:
+                self._multiply(e.offset(self.b, e.mul(panel, self.panel_bytes)), number)
+                self.results.begin()
+                with e.loop(e.index(0), number) as tile:
+                    self._combine(digits(e, e.add(first, tile), self.counts), tile, e.mul(panel, self.panel))
+        return e.text()
+
+    # ------------------------------------------------------------ the transformed tiles
+
+    def _transform(self, place: Sequence[Register], tile: Register) -> None:
+        """Emit the transformed numbers of all channels of a tile."""
+        e, corner = self.e, self.a
+        *batch, i, j = place
+        for index, stride in zip(batch, self.strides, strict=False):
+            corner = e.offset(corner, e.mul(index, stride))
+        down = self._along(i, self.height, self.strides[-2])
+        across = self._along(j, self.width, self.strides[-1])
+        points = [[e.offset(e.offset(corner, y), x) for x in across] for y in down]
+        to = e.offset(self.transformed, e.mul(tile, self.line))
+        whole = e.binary("and", self.channels, e.index(-self.lanes))
+        with e.loop(e.index(0), whole, self.lanes) as channel:
+            self._transform_vector(points, to, channel, None)
+        with e.when(e.compare("icmp slt", whole, self.channels)):
+            self._transform_vector(points, to, whole, lanes_before(e, whole, self.channels, self.lanes))
+
+    def _along(self, index: Register, size: Register, stride: Register) -> list[Register]:
+        """Return the offsets of the elements of a tile; where the last is outside, no result needs it."""
+        e, first, last = self.e, self.e.mul(index, 2), self.e.add(size, 1)
+        return [e.mul(e.least(e.add(first, n), last), stride) for n in range(SIDE)]
+
+    def _transform_vector(
+        self, points: Sequence[Sequence[Register]], to: Register, channel: Register, mask: Register | None
+    ) -> None:
+        e = self.e
+        here = e.mul(channel, self.size)
+        rows = [[e.load(e.offset(point, here), self.vector, mask) for point in row] for row in points]
+        columns = [self._differences(column) for column in zip(*rows, strict=True)]
+        to = e.offset(to, here)
+        for y, row in enumerate(zip(*columns, strict=True)):
+            for x, value in enumerate(self._differences(row)):
+                e.store(value, e.offset(to, e.mul(self.place_bytes, y * SIDE + x)))
+
+    def _differences(self, d: Sequence[Register]) -> list[Register]:
+        e = self.e
+        return [
+            e.binary("fsub", d[0], d[2]), e.binary("fadd", d[1], d[2]),
+            e.binary("fsub", d[2], d[1]), e.binary("fsub", d[1], d[3]),
+        ]  # fmt: skip
+
+    # ------------------------------------------------------------ the products
+
+    def _multiply(self, panel: Register, number: Register) -> None:
+        """Emit the 16 matrix products of all tiles of a job by a panel; the next one comes meanwhile."""
+        e, rows = self.e, self.spec.rows
+        bytes_ = e.mul(self.channels, self.panel * self.size)
+        lines = e.binary("udiv", e.index(self.panel * self.size), self._up(number, rows))
+        with e.loop(e.index(0), e.index(PLACES)) as place:
+            matrix = e.offset(panel, e.mul(place, bytes_))
+            tiles = e.offset(self.transformed, e.mul(place, self.place_bytes))
+            to = e.offset(self.products, e.mul(place, self.panel * self.size))
+            with e.loop(e.index(0), number, rows) as row:
+                done = e.mul(e.mul(e.binary("udiv", row, e.index(rows)), lines), self.channels)
+                ahead = e.offset(e.offset(matrix, bytes_), done)
+                lasts = [e.least(e.add(row, m), e.add(number, -1)) for m in range(rows)]
+                sums = self._sums([e.offset(tiles, e.mul(n, self.line)) for n in lasts], matrix, ahead, lines)
+                self._keep(sums, e.offset(to, e.mul(row, PLACES * self.panel * self.size)))
+
+    def _sums(
+        self, rows: Sequence[Register], matrix: Register, ahead: Register, lines: Register
+    ) -> list[list[Register]]:
+        """Emit the sums over all channels; each of their steps asks for a part of what comes next."""
+        e, step = self.e, self.lanes * self.size
+        zero = e.constant(self.vector, 0)
+        sums = [[e.variable(zero) for _ in range(self.spec.vectors)] for _ in rows]
+        with e.loop(e.index(0), self.channels) as k:
+            line = e.offset(matrix, e.mul(k, self.panel * self.size))
+            columns = [self.terms.column(e.offset(line, e.index(v * step))) for v in range(self.spec.vectors)]
+            e.prefetch(e.offset(ahead, e.mul(k, lines)))
+            for row, slots in zip(rows, sums, strict=True):
+                x = self.terms.factor(e.offset(row, e.mul(k, self.size)))
+                for slot, y in zip(slots, columns, strict=True):
+                    e.assign(slot, self.terms.add(x, y, e.get(slot)))
+        return [[e.get(slot) for slot in slots] for slots in sums]
+
+    def _keep(self, sums: Sequence[Sequence[Register]], to: Register) -> None:
+        e, step = self.e, self.lanes * self.size
+        for m, row in enumerate(sums):
+            for v, x in enumerate(row):
+                e.store(x, e.offset(to, e.index((m * PLACES * self.spec.vectors + v) * step)))
+
+    # ------------------------------------------------------------ the results
+
+    def _combine(self, place: Sequence[Register], tile: Register, column: Register) -> None:
+        """Emit the results of a tile from its products, and what follows them."""
+        e, step = self.e, self.lanes * self.size
+        source = e.offset(self.products, e.mul(tile, PLACES * self.panel * self.size))
+        for v in range(self.spec.vectors):
+            products = [self._product(source, n, v) for n in range(PLACES)]
+            rows = [self._folded(products[n::SIDE]) for n in range(SIDE)]  # of each column of places
+            for y, row in enumerate(zip(*rows, strict=True)):
+                for x, value in enumerate(self._folded(row)):
+                    to = e.index(((y * 2 + x) * self.spec.vectors + v) * step)
+                    e.store(value, e.offset(self.found, to))
+        *batch, i, j = place
+        with self._inside(i, self.height) as (y, down), self._inside(j, self.width) as (x, across):
+            line = e.offset(self.found, e.mul(e.add(e.mul(y, 2), x), self.panel * self.size))
+            for v in range(self.spec.vectors):
+                value = e.load(e.offset(line, e.index(v * step)), self.vector)
+                self.results.store([*batch, down, across], e.add(column, v * self.lanes), value)
+
+    def _product(self, source: Register, place: int, v: int) -> Register:
+        number = (place * self.spec.vectors + v) * self.lanes * self.size
+        return self.e.load(self.e.offset(source, self.e.index(number)), self.vector)
+
+    def _folded(self, m: Sequence[Register]) -> list[Register]:
+        """Return two sums of four products."""
+        e = self.e
+        first = e.binary("fadd", e.binary("fadd", m[0], m[1]), m[2])
+        return [first, e.binary("fsub", e.binary("fsub", m[1], m[2]), m[3])]
+
+    @contextlib.contextmanager
+    def _inside(self, tile: Register, size: Register) -> Generator[tuple[Register, Register]]:
+        """Emit a loop over the two results of a tile along an axis, of which the last one may be outside."""
+        e, first = self.e, self.e.mul(tile, 2)
+        with e.loop(e.index(0), e.least(e.index(2), e.binary("sub", size, first))) as n:
+            yield n, e.add(first, n)

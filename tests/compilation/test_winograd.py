@@ -1,0 +1,116 @@
+"""Convolutions by Winograd's algorithm: which ones, their values, and their bits."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import sabir
+from sabir.compilation import Compiled
+
+# of small integers, and of their halves and quarters, all sums are exact in any order
+
+
+def integers(shape: tuple[int, ...], seed: int) -> np.ndarray:
+    """Small integers."""
+    return np.random.default_rng(seed).integers(-4, 5, shape).astype(np.float32)
+
+
+def convolved(x: np.ndarray, w: np.ndarray, pads: list[int]) -> np.ndarray:
+    """The convolution of (N, C, H, W) with (M, C, 3, 3), in float64."""
+    top, left, bottom, right = pads
+    padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (top, bottom), (left, right)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
+    return np.einsum("nchwij,mcij->nmhw", windows, w.astype(np.float64), optimize=True)
+
+
+def conv(shape: list[Any], w: np.ndarray, **attributes: Any) -> sabir.Model:
+    """A model of a Conv with constant filters."""
+    b = sabir.Builder(opsets={"": 21})
+    b.output(b.Conv(b.input("x", "float", shape), w, **attributes), "y")
+    return b.model()
+
+
+def kinds(compiled: Compiled) -> set[str]:
+    return {kernel.kind for kernel in compiled.explain().kernels}
+
+
+def test_images_of_even_and_odd_sizes_with_any_number_of_channels():
+    for shape, filters, pads in (
+        ((1, 32, 12, 12), 32, [1, 1, 1, 1]),
+        ((2, 33, 13, 16), 50, [1, 1, 1, 1]),
+        ((1, 64, 14, 15), 96, [0, 0, 0, 0]),
+        ((3, 47, 15, 13), 33, [2, 0, 1, 3]),
+    ):
+        x, w = integers(shape, 1), integers((filters, shape[1], 3, 3), 2)
+        compiled = Compiled(conv(list(shape), w, pads=pads), threads=2)
+        np.testing.assert_array_equal(compiled.run({"x": x})["y"], convolved(x, w, pads))
+        assert "winograd" in kinds(compiled)
+
+
+def test_one_plan_serves_images_of_all_sizes_with_the_same_bits_in_any_batch_on_any_number_of_threads():
+    rng = np.random.default_rng(0)
+    w = rng.standard_normal((72, 40, 3, 3), np.float32)
+    model = conv(["N", 40, "H", "W"], w, pads=[1, 1, 1, 1])
+    one, two = (Compiled(model, threads=n) for n in (1, 2))
+    for size in ((4, 40, 17, 22), (5, 40, 2, 3), (0, 40, 6, 6), (3, 40, 30, 31)):
+        x = rng.standard_normal(size, np.float32)
+        y = one.run({"x": x})["y"]
+        expected = convolved(x, w, [1, 1, 1, 1])
+        np.testing.assert_allclose(y, expected, rtol=0, atol=1e-6 * np.abs(expected).max(initial=1))
+        np.testing.assert_array_equal(two.run({"x": x})["y"], y)
+        for n in range(len(x)):
+            np.testing.assert_array_equal(two.run({"x": x[n : n + 1]})["y"], y[n : n + 1])
+    assert "winograd" in kinds(one)
+
+
+def test_what_follows_is_computed_with_the_results():
+    x, w, v, bias = (
+        integers(shape, n) for n, shape in enumerate(((2, 32, 13, 13), (32, 32, 3, 3), (32, 32, 3, 3), (32,)))
+    )
+    b = sabir.Builder(opsets={"": 21})
+    image = b.input("x", "float", [2, 32, 13, 13])
+    first = b.Relu(b.Conv(image, w, bias, pads=[1, 1, 1, 1]))
+    total = b.Add(b.Conv(first, v, pads=[1, 1, 1, 1]), image)
+    b.output(b.Relu(total), "y")
+    b.output(b.Gelu(b.Erf(b.Tanh(b.Mish(total)))), "z")
+    model = b.model()
+    compiled = Compiled(model, threads=2)
+    got = compiled.run({"x": x})
+    inner = np.maximum(convolved(x, w, [1] * 4) + bias[:, None, None], 0)
+    s = convolved(inner, v, [1] * 4) + x
+    np.testing.assert_array_equal(got["y"], np.maximum(s, 0))
+    erf = np.vectorize(math.erf)
+    z = erf(np.tanh(s * np.tanh(np.logaddexp(0, s))))
+    np.testing.assert_allclose(got["z"], z * (1 + erf(z / np.sqrt(2))) / 2, rtol=1e-5, atol=1e-5)
+    assert sum(kernel.kind == "winograd" for kernel in compiled.explain().kernels) == 2
+
+
+def test_other_convolutions_are_products():
+    w = integers((64, 64, 3, 3), 1)
+    for shape, filters, attributes in (
+        ([1, 64, 24, 24], w, {"strides": [2, 2]}),
+        ([1, 64, 24, 24], w, {"dilations": [2, 2]}),
+        ([1, 64, 24, 24], w[:, :, :, :2], {}),
+        ([1, 128, 24, 24], w, {"group": 2}),
+        ([1, 16, 24, 24], w[:, :16], {}),
+        ([1, 64, 24, 24], w[:16], {}),
+        ([1, 64, 11, 11], w, {}),
+    ):
+        compiled = Compiled(conv(shape, filters, **attributes))
+        x = integers(tuple(shape), 2)
+        assert compiled.run({"x": x})["y"].any()
+        assert "winograd" not in kinds(compiled), attributes
+
+
+def test_filters_that_are_computed_in_a_run_are_read_as_they_are():
+    b = sabir.Builder(opsets={"": 21})
+    x, w = b.input("x", "float", [1, 32, 20, 20]), b.input("w", "float", [32, 32, 3, 3])
+    b.output(b.Conv(x, w), "y")
+    compiled = Compiled(b.model())
+    feeds = {"x": integers((1, 32, 20, 20), 1), "w": integers((32, 32, 3, 3), 2)}
+    expected = convolved(feeds["x"], feeds["w"], [0] * 4)
+    np.testing.assert_array_equal(compiled.run(feeds)["y"], expected)
+    assert "winograd" not in kinds(compiled)
