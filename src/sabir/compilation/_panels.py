@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sabir.compilation._plan import Argument, Buffer, BufferKind, BufferNumber, Entry, Offset, count_of
 from sabir.compilation._tiles import VECTORS
 from sabir.compilation.kernels import Packing, element_bytes
-from sabir.loops import Stored
+from sabir.loops import NIBBLES, Stored
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +66,9 @@ class Panels(NamedTuple):
 
 def packed_panels(builder: PlanBuilder, x: Expression, b: Located, panels: Panels) -> Buffer:
     """Return the memory of packed panels, which an entry before all that follow fills."""
-    constant = isinstance(b.base, Stored) and b.base.slot in builder.lowered.prepared.constants
+    constant = isinstance(b.base, Stored) and (
+        b.base.array is not None or b.base.slot in builder.lowered.prepared.constants
+    )
     layout = f"{panels.element}/{b.offset}/{panels.batch}/{panels.depth}/{panels.columns}/{panels.width}"
     layout += f"/{panels.run}" if panels.group > 1 else ""
     found = builder.buffers.get((b.base, layout))
@@ -86,6 +88,7 @@ def _packing(builder: PlanBuilder, x: Expression, b: Located, panels: Panels, ta
     packing = Packing(
         panels.element, len(batch), panels.width, lanes_of(builder, panels.element),
         next_column=columns[1] == 1, depth_axes=len(depth), group=panels.group, run=panels.run,
+        turned=columns[1] != 1 and depth[-1][1] == 1 and panels.group == 1 and panels.element not in NIBBLES,
     )  # fmt: skip
     axes = [*batch, *depth, columns]
     entry = Entry([], nodes=builder.origins.labels([x]))

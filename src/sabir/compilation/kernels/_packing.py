@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from sabir.compilation.kernels._body import element_bytes, kind_of, pointer_at
 from sabir.compilation.kernels._casts import cast
-from sabir.compilation.kernels._emitter import INDEX, Emitter, Kind, Register, Variable
+from sabir.compilation.kernels._emitter import BOOL, INDEX, Emitter, Kind, Register, Variable
 from sabir.compilation.kernels._jobs import digits, lanes_before, product_of
+from sabir.compilation.kernels._transposes import transposed
 
 if TYPE_CHECKING:
     from sabir.compilation.kernels._terms import Groups
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 class Packing:
     """The copy of matrices `[batch..., k..., n]` into panels; with `next_column` columns lie side by side.
 
+    With `turned` the elements along the last axis of `k` do, and are transposed in registers.
     `depth_axes` are the axes of `k`. Integers of 8 bits become groups of neighbours along the last `run` of
     these as one, filled up with zeros, after the sums of the columns; uint8 becomes int8, 128 less.
     """
@@ -31,9 +33,10 @@ class Packing:
     depth_axes: int = 1
     group: Groups = 1
     run: int = 1
+    turned: bool = False
 
     def __str__(self) -> str:
-        order = "rows" if self.next_column else "columns"
+        order = "rows" if self.next_column else "turned columns" if self.turned else "columns"
         depth = f" depth {self.depth_axes}" if self.depth_axes > 1 else ""
         depth += f" groups of {self.group} along {self.run}" if self.group > 1 else ""
         panels = f"width {self.width} lanes {self.lanes} batch {self.batch}{depth}"
@@ -46,6 +49,8 @@ def packing_text(packing: Packing) -> str:
     Arguments: the sizes of the batch axes, of `k`, `n`; source buffer and offset, its strides in bytes along
     the batch axes, `k` and `n`; target buffer and offset, the bytes of a batch item of the target.
     """
+    if packing.turned:
+        return _TurnedEmission(packing).text()
     return (_PackingEmission(packing) if packing.group == 1 else _GroupEmission(packing)).text()
 
 
@@ -124,6 +129,54 @@ class _PackingEmission:
         steps = Register(f"<{', '.join(f'i64 {n}' for n in range(lanes))}>", INDEX._replace(lanes=lanes))
         offsets = e.binary("mul", e.splat(self.across, lanes), steps)
         return e.gather(e.value(Kind("ptr", lanes), f"getelementptr i8, {start}, {offsets}"), kind, mask)
+
+
+class _TurnedEmission(_PackingEmission):
+    """Packs columns whose elements lie side by side, in square tiles."""
+
+    def _panel(self, matrix: Register, column: Register, to: Register) -> None:
+        e, packing, lanes = self.e, self.packing, self.packing.lanes
+        *outer, count = self.depths
+        with contextlib.ExitStack() as loops:
+            row, k = matrix, e.index(0)
+            for size, stride in zip(outer, self.down, strict=False):
+                place = loops.enter_context(e.loop(e.index(0), size))
+                row, k = e.offset(row, e.mul(place, stride)), e.add(e.mul(k, size), place)
+            lines = e.offset(to, e.mul(e.mul(k, count), packing.width * self.element_bytes))
+            place = loops.enter_context(e.loop(e.index(0), count, lanes))
+            v = loops.enter_context(e.loop(e.index(0), e.index(packing.width), lanes))
+            line = e.offset(lines, e.mul(e.add(e.mul(place, packing.width), v), self.element_bytes))
+            first = e.add(column, v)
+            whole = e.binary(
+                "and",
+                e.compare("icmp sle", e.add(place, lanes), count),
+                e.compare("icmp sle", e.add(first, lanes), self.columns),
+            )
+            with e.when(whole):
+                self._tile(row, first, place, line, None)
+            with e.when(e.binary("xor", whole, e.constant(BOOL, 1))):
+                self._tile(row, first, place, line, count)
+
+    def _tile(
+        self, row: Register, column: Register, k: Register, line: Register, count: Register | None
+    ) -> None:
+        """Emit a square tile; `count` is the end of `k` where not all of the tile is inside the matrix."""
+        e, lanes = self.e, self.packing.lanes
+        rows: list[Register] = []
+        for n in range(lanes):
+            own, mask = e.add(column, n), None
+            if count is not None:
+                inside = e.compare("icmp slt", own, self.columns)
+                mask = lanes_before(e, k, e.select(inside, count, e.index(0)), lanes)
+            start = e.offset(e.offset(row, e.mul(own, self.across)), e.mul(k, self.element_bytes))
+            rows.append(e.load(start, kind_of(self.packing.element, lanes), mask))
+        for n, x in enumerate(transposed(e, rows)):
+            to = e.offset(line, e.index(n * self.packing.width * self.element_bytes))
+            if count is None:
+                e.store(self._turned(x), to, align=lanes * self.element_bytes)
+                continue
+            with e.when(e.compare("icmp slt", e.add(k, n), count)):
+                e.store(self._turned(x), to, align=lanes * self.element_bytes)
 
 
 class _GroupEmission(_PackingEmission):

@@ -147,7 +147,7 @@ class _Tile:
         tiles: dict[int, list[Register]] = {}
         for number, step in enumerate(nest.steps):
             if isinstance(step, Load) and _is_read_across(nest, step):
-                tiles[number] = transposed(body, self._rows(step))
+                tiles[number] = transposed(e, self._rows(step))
         mask = None if self.stop is None else mask_of(body, self.corner[nest.inner], self.stop, deep)
         for n in range(self.shape.wide):
             row = e.add(self.corner[self.across], n)
@@ -180,69 +180,69 @@ class _Tile:
             self.body.write(access, self.body.wide(number, point), point)
 
 
-def transposed(body: Body, rows: Sequence[Register]) -> list[Register]:
+def transposed(e: Emitter, rows: Sequence[Register]) -> list[Register]:
     """Emit the columns of a tile: as many rows as lanes, or `SHORT` of one of both."""
     deep, wide = len(rows), rows[0].kind.lanes
     if wide < deep:
-        joined = [_joined(body, rows[n::wide]) for n in range(wide)]
-        return _zipped_parts(body, joined, wide)[0]
+        joined = [_joined(e, rows[n::wide]) for n in range(wide)]
+        return _zipped_parts(e, joined, wide)[0]
     if deep < wide:
-        (columns,) = _zipped_parts(body, rows, deep)
-        return [_part(body, columns[n % deep], n // deep * deep, deep) for n in range(wide)]
-    return _square(body, rows)
+        (columns,) = _zipped_parts(e, rows, deep)
+        return [_part(e, columns[n % deep], n // deep * deep, deep) for n in range(wide)]
+    return _square(e, rows)
 
 
-def _joined(body: Body, rows: Sequence[Register]) -> Register:
+def _joined(e: Emitter, rows: Sequence[Register]) -> Register:
     """Emit one vector of several, one after the other."""
     while len(rows) > 1:
         kind = rows[0].kind
         wide = kind._replace(lanes=2 * kind.lanes)
         places = ", ".join(f"i32 {n}" for n in range(wide.lanes))
         rows = [
-            body.e.value(wide, f"shufflevector {x}, {y}, <{wide.lanes} x i32> <{places}>")
+            e.value(wide, f"shufflevector {x}, {y}, <{wide.lanes} x i32> <{places}>")
             for x, y in zip(rows[::2], rows[1::2], strict=True)
         ]
     return rows[0]
 
 
-def _part(body: Body, x: Register, first: int, count: int) -> Register:
+def _part(e: Emitter, x: Register, first: int, count: int) -> Register:
     places = ", ".join(f"i32 {first + n}" for n in range(count))
     kind = x.kind._replace(lanes=count)
-    return body.e.value(kind, f"shufflevector {x}, {x.kind} poison, <{count} x i32> <{places}>")
+    return e.value(kind, f"shufflevector {x}, {x.kind} poison, <{count} x i32> <{places}>")
 
 
-def _zipped_parts(body: Body, rows: Sequence[Register], part: int) -> list[list[Register]]:
+def _zipped_parts(e: Emitter, rows: Sequence[Register], part: int) -> list[list[Register]]:
     """Transpose parts of as many rows as a part has elements; return the columns of each group of rows."""
     groups = [[row] for row in rows]
     unit = 1
     while unit < part:
-        groups = [_zipped(body, a, b, unit, part) for a, b in zip(groups[::2], groups[1::2], strict=True)]
+        groups = [_zipped(e, a, b, unit, part) for a, b in zip(groups[::2], groups[1::2], strict=True)]
         unit *= 2
     return groups
 
 
-def _square(body: Body, rows: Sequence[Register]) -> list[Register]:
+def _square(e: Emitter, rows: Sequence[Register]) -> list[Register]:
     """Emit the columns of a square tile of as many rows as lanes.
 
     First, parts of 16 bytes are transposed by interleaving pairs of rows, then these parts change places.
     """
     lanes, kind = len(rows), rows[0].kind
     part = min(lanes, _LANE // (kind.bits // 8))
-    groups = _zipped_parts(body, rows, part)
+    groups = _zipped_parts(e, rows, part)
     # groups[g][c] has, in part p, column c of part p for the rows of the group g
     found: list[Register | None] = [None] * lanes
     for column in range(part):
         blocks = {0: [group[column] for group in groups]}
         bit = 1
         while bit < len(groups):
-            blocks = _unzipped(body, blocks, bit, part)
+            blocks = _unzipped(e, blocks, bit, part)
             bit *= 2
         for place, (x,) in blocks.items():
             found[place * part + column] = x
     return [x for x in found if x is not None]
 
 
-def _zipped(body: Body, a: Sequence[Register], b: Sequence[Register], unit: int, part: int) -> list[Register]:
+def _zipped(e: Emitter, a: Sequence[Register], b: Sequence[Register], unit: int, part: int) -> list[Register]:
     """Interleave units of two registers in each part: those of its lower half, then of its upper."""
     found: list[Register] = []
     lanes, half = a[0].kind.lanes, part // 2
@@ -255,12 +255,12 @@ def _zipped(body: Body, a: Sequence[Register], b: Sequence[Register], unit: int,
                 for source in (0, 1)
                 for k in range(unit)
             ]
-            found.append(_shuffled(body, x, y, order))
+            found.append(_shuffled(e, x, y, order))
     return found
 
 
 def _unzipped(
-    body: Body, blocks: dict[int, list[Register]], bit: int, part: int
+    e: Emitter, blocks: dict[int, list[Register]], bit: int, part: int
 ) -> dict[int, list[Register]]:
     """Take every second part of two registers: the even ones, then the odd ones."""
     found: dict[int, list[Register]] = {}
@@ -269,10 +269,10 @@ def _unzipped(
             count = 2 * registers[0].kind.lanes // part
             order = [p * part + k for p in range(odd, count, 2) for k in range(part)]
             pairs = zip(registers[::2], registers[1::2], strict=True)
-            found[place + odd * bit] = [_shuffled(body, x, y, order) for x, y in pairs]
+            found[place + odd * bit] = [_shuffled(e, x, y, order) for x, y in pairs]
     return found
 
 
-def _shuffled(body: Body, x: Register, y: Register, order: Sequence[int]) -> Register:
+def _shuffled(e: Emitter, x: Register, y: Register, order: Sequence[int]) -> Register:
     places = ", ".join(f"i32 {n}" for n in order)
-    return body.e.value(x.kind, f"shufflevector {x}, {y}, <{len(order)} x i32> <{places}>")
+    return e.value(x.kind, f"shufflevector {x}, {y}, <{len(order)} x i32> <{places}>")
