@@ -11,7 +11,7 @@ RANDOM = np.random.default_rng(5)
 
 def test_columns_that_lie_side_by_side_are_transposed():
     """Sizes around those of a tile, alone and in a batch; sums of small integers are exact."""
-    sizes = (1, 2, 15, 16, 17, 33, 64, 70)
+    sizes = (2, 15, 16, 17, 33, 64, 70)
     for kind in ("float", "double"):
         text = f"""<ir_version: 10, opset_import: ["" : 21]>
         g ({kind}[B,M,K] a, {kind}[B,N,K] b) => ({kind}[B,M,N] y) {{

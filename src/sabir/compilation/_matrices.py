@@ -110,7 +110,7 @@ def _tiles(builder: PlanBuilder, contract: Contract, rows: Size) -> list[tuple[i
     """Return the tiles for numbers of rows up to a limit; all have panels of one width."""
     known, columns = rows if isinstance(rows, int) else None, contract.shape[-1]
     lanes, registers = lanes_of(builder, contract.element), registers_of(builder.host, contract)
-    few = isinstance(columns, int) and columns <= _FEW_VECTORS * lanes and contract.b.rank == 2  # ruff: ignore[magic-value-comparison]  a matrix
+    few = isinstance(columns, int) and columns <= _FEW_VECTORS * lanes
     if not isinstance(columns, int) or contract.scale is not None or (contract.rows == 1 and not few):
         return tiles(known, registers)
     if contract.depth == 1 and is_usual(columns, lanes):
