@@ -9,6 +9,7 @@ from sabir.compilation._attention import add_attention
 from sabir.compilation._bounds import Reach
 from sabir.compilation._grouping import Grouping
 from sabir.compilation._groups import in_order, last_of
+from sabir.compilation._heads import shared_heads
 from sabir.compilation._layouts import channels_last
 from sabir.compilation._matrices import add_product
 from sabir.compilation._nesting import Nesting, Place, beside_one, merged, nest_of, nesting_of
@@ -49,7 +50,7 @@ _WORD = 64  # bytes to which parts of scratch memory are rounded
 
 def build(lowered: Lowered, outputs: Sequence[int], host: Host) -> Plan:
     """Return the plan that computes the values in the slots `outputs`."""
-    lowered.expressions = repeated(channels_last(shared_products(lowered.expressions)))
+    lowered.expressions = repeated(channels_last(shared_heads(shared_products(lowered.expressions))))
     grouping = Grouping(lowered)
     grouping.run(outputs)
     builder = PlanBuilder(lowered, grouping, host)

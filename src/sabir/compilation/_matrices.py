@@ -49,7 +49,10 @@ if TYPE_CHECKING:
     from sabir.compilation.kernels import Nest
     from sabir.loops import Sizes
 
-_FEW_VECTORS = 2  # of columns: panels of the usual width would be half empty
+_REST = 0.02  # of the columns, which panels of the usual width may leave empty
+_REST_OF_MATRICES = (
+    0.1  # where rows have one axis: many of these are read from memory, and wide panels pay less
+)
 
 # ---------------------------------------------------------------- products
 
@@ -114,10 +117,9 @@ def _tiles(builder: PlanBuilder, contract: Contract, rows: Size) -> list[tuple[i
     """Return the tiles for numbers of rows up to a limit; all have panels of one width."""
     known, columns = rows if isinstance(rows, int) else None, contract.shape[-1]
     lanes, registers = lanes_of(builder, contract.element), registers_of(builder.host, contract)
-    few = isinstance(columns, int) and columns <= _FEW_VECTORS * lanes and contract.b.rank == 2  # ruff: ignore[magic-value-comparison]  a matrix
-    if not isinstance(columns, int) or contract.scale is not None or (contract.rows == 1 and not few):
+    if not isinstance(columns, int) or contract.scale is not None:
         return tiles(known, registers)
-    if contract.depth == 1 and is_usual(columns, lanes):
+    if contract.depth == 1 and is_usual(columns, lanes, _REST if contract.rows > 1 else _REST_OF_MATRICES):
         return tiles(known, registers)
     return window_tiles(known, columns, lanes, registers)
 

@@ -75,7 +75,9 @@ class Panels(NamedTuple):
 def is_constant(builder: PlanBuilder, located: Located) -> bool:
     """Return whether an operand is packed once for all runs."""
     base = located.base
-    return isinstance(base, Stored) and base.slot in builder.lowered.prepared.constants
+    if not isinstance(base, Stored):
+        return False
+    return base.array is not None or base.slot in builder.lowered.prepared.constants
 
 
 def packed_panels(builder: PlanBuilder, x: Expression, b: Located, panels: Panels) -> Buffer:
@@ -127,7 +129,7 @@ def _packing(builder: PlanBuilder, x: Expression, b: Located, panels: Panels, ta
 
 def _has_rows(panels: Panels) -> bool:
     """Return whether elements of columns lie side by side, those of rows do not, and they have 4 bytes."""
-    rows = [stride for _, stride in panels.depth] == [1] and panels.columns[1] != 1
+    rows = panels.depth[-1][1] == 1 and panels.columns[1] != 1
     return rows and panels.group == 1 and element_bytes(panels.element) >= _TILED
 
 

@@ -54,10 +54,10 @@ def tiles(rows: int | None, registers: int) -> list[tuple[int | None, Tile]]:
     return [(1, tile_for(1, registers)), (FEW, tile_for(FEW, registers)), (None, tile_for(128, registers))]
 
 
-def is_usual(columns: int, lanes: int) -> bool:
-    """Return whether panels of the usual width hold columns almost without a rest."""
+def is_usual(columns: int, lanes: int, rest: float) -> bool:
+    """Return whether panels of the usual width hold columns with a small rest, a part of their number."""
     width = VECTORS * lanes
-    return up(columns, width) * width * 50 <= columns * 51
+    return up(columns, width) * width <= columns * (1 + rest)
 
 
 def window_tiles(rows: int | None, columns: int, lanes: int, registers: int) -> list[tuple[int | None, Tile]]:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from sabir.ir import Array
 
+_OWNERS = (np.ndarray, list, dict)  # what has memory, or contains what has
+
 
 def owned(results: Iterable[Any], feeds: Iterable[Any]) -> list[Any]:
     """Return the results, copied where they may share memory; a view of a constant is read-only."""
@@ -33,7 +35,10 @@ def _owned(value: Any, roots: set[int]) -> Any:
     if isinstance(value, list):
         return [_owned(item, roots) for item in cast("list[Any]", value)]
     if isinstance(value, dict):
-        return {key: _owned(item, roots) for key, item in cast("dict[Any, Any]", value).items()}
+        entries = cast("dict[Any, Any]", value)
+        if not isinstance(next(iter(entries.values()), None), _OWNERS):  # all are of one type
+            return entries.copy()
+        return {key: _owned(item, roots) for key, item in entries.items()}
     return value
 
 

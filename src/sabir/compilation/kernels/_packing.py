@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class Packing:
     """The copy of matrices `[batch..., k..., n]` into panels; with `next_column` columns lie side by side.
 
-    With `next_row` the elements of a column do, and square tiles of them are transposed in registers.
+    With `next_row` the elements of a column do, along the last axis of `k`, and square tiles of them are
+    transposed in registers.
     `depth_axes` are the axes of `k`. Integers of 8 bits become groups of neighbours along the last `run` of
     these as one, filled up with zeros, after the sums of the columns; uint8 becomes int8, 128 less. With
     `winograd`, filters of 3x3 places become 16 matrices, one after another in a panel.
@@ -142,26 +143,34 @@ class _TileEmission(_PackingEmission):
     """Packs columns whose elements lie side by side: each line of the cache is read once."""
 
     def _panel(self, matrix: Register, column: Register, to: Register) -> None:
+        e, width = self.e, self.packing.width
+        *outer, depth = self.depths
+        with contextlib.ExitStack() as loops:
+            row, lines = matrix, e.index(0)
+            for size, stride in zip(outer, self.down, strict=False):
+                place = loops.enter_context(e.loop(e.index(0), size))
+                row, lines = e.offset(row, e.mul(place, stride)), e.add(e.mul(lines, size), place)
+            target = e.offset(to, e.mul(e.mul(lines, depth), width * self.element_bytes))
+            v = loops.enter_context(e.loop(e.index(0), e.index(width), self.packing.lanes))
+            self._strip(row, e.add(column, v), e.offset(target, e.mul(v, self.element_bytes)))
+
+    def _strip(self, row: Register, first: Register, target: Register) -> None:
+        """Emit a vector of columns: tiles, then the rest of the rows one by one."""
         e, lanes, size = self.e, self.packing.lanes, self.element_bytes
-        (depth,) = self.depths
-        line = self.packing.width * size
+        depth, line = self.depths[-1], self.packing.width * size
+        kind = kind_of(self.packing.element, lanes)
+        inside = e.compare("icmp sle", e.add(first, lanes), self.columns)
         whole = e.mul(e.binary("udiv", depth, e.index(lanes)), lanes)
-        with e.loop(e.index(0), e.index(self.packing.width), lanes) as v:
-            first, target = e.add(column, v), e.offset(to, e.mul(v, size))
-            inside = e.compare("icmp sle", e.add(first, lanes), self.columns)
-            tiled = e.select(inside, whole, e.index(0))
-            corner = e.offset(matrix, e.mul(first, self.across))
-            with e.loop(e.index(0), tiled, lanes) as k:
-                start = e.offset(corner, e.mul(k, size))
-                rows = [
-                    e.load(e.offset(start, e.mul(self.across, n)), kind_of(self.packing.element, lanes))
-                    for n in range(lanes)
-                ]
-                for n, x in enumerate(transposed(e, rows)):
-                    e.store(x, e.offset(target, e.mul(e.add(k, n), line)), align=lanes * size)
-            with e.loop(tiled, depth) as k:
-                x = self._vector(e.offset(matrix, e.mul(k, self.down[0])), first)
-                e.store(x, e.offset(target, e.mul(k, line)), align=lanes * size)
+        tiled = e.select(inside, whole, e.index(0))
+        corner = e.offset(row, e.mul(first, self.across))
+        with e.loop(e.index(0), tiled, lanes) as k:
+            start = e.offset(corner, e.mul(k, size))
+            rows = [e.load(e.offset(start, e.mul(self.across, n)), kind) for n in range(lanes)]
+            for n, x in enumerate(transposed(e, rows)):
+                e.store(x, e.offset(target, e.mul(e.add(k, n), line)), align=lanes * size)
+        with e.loop(tiled, depth) as k:
+            x = self._vector(e.offset(row, e.mul(k, size)), first)
+            e.store(x, e.offset(target, e.mul(k, line)), align=lanes * size)
 
 
 class _GroupEmission(_PackingEmission):

@@ -47,7 +47,8 @@ def evaluate(x: Array, /, *, classlabels_int64s: Ints, classlabels_strings: Stri
     labels = classlabels_strings or classlabels_int64s or ()
     if x.ndim not in {1, 2} or x.shape[-1] != len(labels):
         raise ValueError(f"shape {list(x.shape)} does not have one column for each of {len(labels)} labels")
-    return [dict(zip(labels, row, strict=True)) for row in (x if x.ndim > 1 else x[None])]
+    columns = map(list, np.atleast_2d(x).T)  # a view of each row would take longer than its map
+    return [dict(zip(labels, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 @zip_map.examples
