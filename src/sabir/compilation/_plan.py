@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from sabir.base import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

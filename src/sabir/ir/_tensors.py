@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import pickle  # ruff: ignore[suspicious-pickle-import]  for its buffers; nothing is unpickled here
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -19,6 +19,7 @@ from sabir.base import (
     UnsupportedError,
     WireError,
     check_constant,
+    dataclass,
     hinted,
     hints,
     quote,

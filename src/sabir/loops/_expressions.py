@@ -8,9 +8,10 @@ symbolic.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
+from sabir.base import dataclass
 from sabir.ir import Expr, Known
 
 if TYPE_CHECKING:

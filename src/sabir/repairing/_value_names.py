@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from sabir.base import dataclass
 from sabir.repairing._attributes import graphs_in_defaults
 from sabir.repairing._declaring import repair
 from sabir.repairing._identifiers import Identifiers, plain_name, renamed

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from sabir.base import SchemaError, quote
+from sabir.base import SchemaError, dataclass, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 Status = Literal["stable", "experimental"]
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class Constraint:
     """A named set of types that several ports share; in one call they all have the same type.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from sabir.base import dataclass
 from sabir.opsets.families.scalars import Numbers
 
 if TYPE_CHECKING:
