@@ -74,17 +74,20 @@ def packed_panels(builder: PlanBuilder, x: Expression, b: Located, panels: Panel
         kind: BufferKind = "packed" if constant else "arena"
         size = panels.item * count_of([n for n, _ in panels.batch])
         found = builder.buffers[b.base, layout] = builder.new_buffer(kind, panels.element, (), size=size)
-        entry = _packing(builder, x, b, panels, found)
+        entry = _packing(builder, x, b, panels, found, for_all=constant and panels.group == 1)
         (builder.setup if constant else builder.entries).append(entry)
     return found
 
 
-def _packing(builder: PlanBuilder, x: Expression, b: Located, panels: Panels, target: Buffer) -> Entry:
-    """Return the entry that packs an operand."""
+def _packing(
+    builder: PlanBuilder, x: Expression, b: Located, panels: Panels, target: Buffer, *, for_all: bool
+) -> Entry:
+    """Return the entry that packs an operand; `for_all` takes the kernel of all widths."""
     size = element_bytes(panels.element)
-    batch, depth, columns = panels.batch, panels.depth, panels.columns
+    batch, columns = panels.batch, panels.columns
+    depth = _merged(panels.depth) if for_all else panels.depth
     packing = Packing(
-        panels.element, len(batch), panels.width, lanes_of(builder, panels.element),
+        panels.element, len(batch), 0 if for_all else panels.width, lanes_of(builder, panels.element),
         next_column=columns[1] == 1, depth_axes=len(depth), group=panels.group, run=panels.run,
     )  # fmt: skip
     axes = [*batch, *depth, columns]
@@ -99,9 +102,27 @@ def _packing(builder: PlanBuilder, x: Expression, b: Located, panels: Panels, ta
         None,
         0,
         packing,
-        [*arguments, BufferNumber(target), Offset(target, 0), panels.item],
+        [
+            *arguments,
+            BufferNumber(target),
+            Offset(target, 0),
+            panels.item,
+            *([panels.width] if for_all else []),
+        ],
     ))
     return entry
+
+
+def _merged(axes: Sequence[tuple[Size, Size]]) -> list[tuple[Size, Size]]:
+    """Return axes of which those that lie without gaps are one, in the same order of elements."""
+    found = list(axes[:1])
+    for size, stride in axes[1:]:
+        count, outer = found[-1]
+        if outer == stride * size:
+            found[-1] = count * size, stride
+        else:
+            found.append((size, stride))
+    return found
 
 
 def panels_of(columns: Size, lanes: int) -> Size:
