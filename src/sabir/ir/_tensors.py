@@ -33,7 +33,7 @@ from sabir.elements import (
     pack,
     packed_size,
     unpack,
-)
+)  # fmt: skip
 from sabir.files import untruncated
 from sabir.ir._contents import same_contents
 from sabir.ir._types import TensorType, unknown_element
