@@ -1,7 +1,6 @@
 """The foundation of every layer: errors, findings with locations, limits."""
 
 from sabir.base._collector import without_collector
-from sabir.base._dataclasses import dataclass
 from sabir.base._errors import (
     ACCIDENTS,
     AttributeValueError,
@@ -88,7 +87,6 @@ __all__ = [
     "check_nodes",
     "check_time",
     "counted",
-    "dataclass",
     "has_limits",
     "hinted",
     "hints",

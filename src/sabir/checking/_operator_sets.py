@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from sabir.base import Location, SchemaError, dataclass
+from sabir.base import Location, SchemaError
 from sabir.checking._set_changes import SetChanges, set_changes
 from sabir.ir import Model, OperatorSet, canonical_domain
 from sabir.serial import load_operator_set

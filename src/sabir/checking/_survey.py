@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from sabir.base import Location, SchemaError, Step, check_depth, dataclass
+from sabir.base import Location, SchemaError, Step, check_depth
 from sabir.checking._messages import Data, TensorMessage, tensor_message
 from sabir.checking._reads import Read, early_reads
 from sabir.ir import (

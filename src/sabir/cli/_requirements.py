@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from sabir.base import counted, dataclass
+from sabir.base import counted
 from sabir.cli._completion import consumer_names
 from sabir.cli._facts import operator_name
 from sabir.cli._screen import plain

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sabir.base import Location, dataclass, legible
+from sabir.base import Location, legible
 from sabir.comparison._policy import POLICY
 
 if TYPE_CHECKING:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sabir.base import Limits, Location, dataclass, run_with_limits, without_collector
+from sabir.base import Limits, Location, run_with_limits, without_collector
 from sabir.comparison._changes import Change
 from sabir.comparison._comparison import Comparison, Declared
 from sabir.comparison._graphs import GraphComparer

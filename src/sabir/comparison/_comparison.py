@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.base import counted, dataclass
+from sabir.base import counted
 from sabir.comparison._policy import BUMPS, POLICY
 from sabir.comparison._versions import is_enough, least_version, version_text
 

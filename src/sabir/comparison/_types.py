@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from sabir.base import check_depth, dataclass, quote
+from sabir.base import check_depth, quote
 from sabir.comparison._elements import is_wider
 from sabir.ir import MapType, OpaqueType, OptionalType, SequenceType, SparseTensorType, TensorType
 

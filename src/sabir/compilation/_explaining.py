@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import starmap
 from typing import TYPE_CHECKING
 
-from sabir.base import counted, dataclass
+from sabir.base import counted
 from sabir.compilation._plan import Entry
 from sabir.compilation.kernels import Packing
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from sabir.base import dataclass
 from sabir.loops import Expression
 
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from sabir.base import ACCIDENTS, SabirError, dataclass
+from sabir.base import ACCIDENTS, SabirError
 from sabir.compilation._body_types import prepare_body
 from sabir.compilation._patterns import Guard
 from sabir.elements import FLOAT, element

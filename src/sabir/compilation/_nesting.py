@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.base import dataclass
 from sabir.compilation._inlining import is_inline
 from sabir.compilation._plan import count_of
 from sabir.compilation._views import Copy, Located, broadcast_strides

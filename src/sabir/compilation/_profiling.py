@@ -6,12 +6,13 @@ import itertools
 import math
 import statistics
 import time
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabir.base import UnsupportedError, dataclass
+from sabir.base import UnsupportedError
 from sabir.compilation._explaining import kind_of
 from sabir.compilation._plan import BufferNumber, Entry, Mismatch
 from sabir.compilation._running import PlanRun

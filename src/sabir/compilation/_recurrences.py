@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import starmap
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.base import dataclass
 from sabir.compilation._bounds import Value
 from sabir.compilation._groups import Group
 from sabir.compilation._nesting import NestBuilder, Nesting, Place, merged, nest_of

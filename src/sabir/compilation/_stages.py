@@ -6,10 +6,9 @@ stage leaves for later ones is in memory.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sabir.base import dataclass
 from sabir.compilation._views import Copy, operands_of, row_major
 from sabir.loops import Bound, Contract, Expression, Extent, Join, Number, State
 

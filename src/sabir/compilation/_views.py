@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir import loops
-from sabir.base import dataclass
 from sabir.ir import Expr
 from sabir.loops import (
     Contract,

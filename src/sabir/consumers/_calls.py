@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sabir.base import Location, SchemaError, dataclass
+from sabir.base import Location, SchemaError
 from sabir.ir import Function, Node, Place, bound_opsets, canonical_domain, places
 from sabir.schema import Callees, Scope, Version, function_label
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from sabir.base import UnsupportedError, dataclass, quote, suggest
+from sabir.base import UnsupportedError, quote, suggest
 from sabir.ir import NEWEST_IR, bound_opsets, release, releases, require_released
 
 if TYPE_CHECKING:

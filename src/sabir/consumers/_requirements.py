@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import starmap
 from typing import TYPE_CHECKING
 
-from sabir.base import SchemaError, dataclass
+from sabir.base import SchemaError
 from sabir.consumers._calls import importers_of
 from sabir.consumers._consumer import find_consumer
 from sabir.consumers._format import format_of

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sabir.base import dataclass
 from sabir.ir import Attribute
 from sabir.schema import Binding, Unconvertible, check_ports, is_derived, kept_attributes
 

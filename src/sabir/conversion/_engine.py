@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sabir.base import ConversionError, Limits, Location, Refusal, counted, dataclass, run_with_limits
+from sabir.base import ConversionError, Limits, Location, Refusal, counted, run_with_limits
 from sabir.conversion._converter import Converter, Refused
 from sabir.conversion._documented import outdated_calls
 from sabir.conversion._initializers import list_initializers, must_list_initializers

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from sabir.base import (
-    ACCIDENTS,
-    Budget,
-    CancelledError,
-    EvaluationError,
-    LimitError,
-    SabirError,
-    check_time,
-    dataclass,
-)
+from sabir.base import ACCIDENTS, Budget, CancelledError, EvaluationError, LimitError, SabirError, check_time
 from sabir.evaluation._declared import Dimensions
 from sabir.evaluation._sizes import LITTLE, bytes_of, unseen_work
 from sabir.evaluation._types import shown_type

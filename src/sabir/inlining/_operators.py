@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sabir.base import dataclass
 from sabir.ir import canonical_domain
 from sabir.rewrite import Rewriter, apply_rules
 from sabir.schema import Unconvertible, Version

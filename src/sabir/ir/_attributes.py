@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, MutableMapping, ValuesView
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 
-from sabir.base import UnsupportedError, dataclass, hints, legible, quote
+from sabir.base import UnsupportedError, hints, legible, quote
 from sabir.ir._tensors import ArrayTensor, SparseTensor, Tensor
 from sabir.ir._types import MapType, OpaqueType, OptionalType, SequenceType, SparseTensorType, TensorType
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sabir.base import dataclass, hinted, hints, legible, quote
+from sabir.base import hinted, hints, legible, quote
 from sabir.ir._clone import clone_function, clone_model, clone_training
 from sabir.ir._finding import named
 from sabir.ir._graph import Graph

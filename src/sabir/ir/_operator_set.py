@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
-from sabir.base import counted, dataclass, hinted, hints, legible
+from sabir.base import counted, hinted, hints, legible
 from sabir.ir._clone import clone_function
 from sabir.ir._finding import named
 from sabir.ir._imports import canonical_domain

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from sabir.base import UnsupportedError, dataclass, quote, suggest
+from sabir.base import UnsupportedError, quote, suggest
 from sabir.ir._imports import bound_opsets, canonical_domain
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import pickle  # ruff: ignore[suspicious-pickle-import]  for its buffers; nothing is unpickled here
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -19,7 +19,6 @@ from sabir.base import (
     UnsupportedError,
     WireError,
     check_constant,
-    dataclass,
     hinted,
     hints,
     quote,
@@ -33,7 +32,7 @@ from sabir.elements import (
     pack,
     packed_size,
     unpack,
-)  # fmt: skip
+)
 from sabir.files import untruncated
 from sabir.ir._contents import same_contents
 from sabir.ir._types import TensorType, unknown_element

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from sabir.base import dataclass, hinted, hints, legible
+from sabir.base import hinted, hints, legible
 from sabir.elements import ElementType, element
 from sabir.ir._dims import Dim, Expr, known_equal, product, symbol
 

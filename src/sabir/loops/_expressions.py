@@ -8,10 +8,9 @@ symbolic.
 from __future__ import annotations
 
 import math
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from sabir.base import dataclass
 from sabir.ir import Expr, Known
 
 if TYPE_CHECKING:

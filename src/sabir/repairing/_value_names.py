@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sabir.base import dataclass
 from sabir.repairing._attributes import graphs_in_defaults
 from sabir.repairing._declaring import repair
 from sabir.repairing._identifiers import Identifiers, plain_name, renamed

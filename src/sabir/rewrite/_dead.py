@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
-from sabir.base import SchemaError, dataclass
+from sabir.base import SchemaError
 from sabir.ir import Function, Graph, Node
 from sabir.opsets import STANDARD
 from sabir.rewrite._point import enclosing

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
-from sabir.base import ConversionError, UnsupportedError, check_time, dataclass
+from sabir.base import ConversionError, UnsupportedError, check_time
 from sabir.inference import Inference
 from sabir.ir import (
     FreshNames,

@@ -5,9 +5,8 @@ So later edits of the model do not reach a schedule, and dropping the schedule f
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
-
-from sabir.base import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,11 +5,11 @@ All that follows from the model alone is decided here, once for every engine.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sabir.base import SchemaError, UnsupportedError, check_depth, dataclass, quote
+from sabir.base import SchemaError, UnsupportedError, check_depth, quote
 from sabir.ir import Function, Value
 from sabir.scheduling._plan import make_plan
 from sabir.scheduling._program import (

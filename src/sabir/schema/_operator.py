@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sabir.base import SchemaError, dataclass
+from sabir.base import SchemaError
 from sabir.schema._ports import check_names, check_variadic
 from sabir.schema._version import Version
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from sabir.base import SchemaError, dataclass, quote
+from sabir.base import SchemaError, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 Status = Literal["stable", "experimental"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Constraint:
     """A named set of types that several ports share; in one call they all have the same type.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from sabir.base import SchemaError, UnsupportedError, counted, dataclass, legible, quote, suggest
+from sabir.base import SchemaError, UnsupportedError, counted, legible, quote, suggest
 from sabir.ir import (
     Attribute,
     Function,

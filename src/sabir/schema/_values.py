@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from sabir.base import dataclass, quote, suggest
+from sabir.base import quote, suggest
 from sabir.elements import ELEMENTS, element, find_element
 
 if TYPE_CHECKING:

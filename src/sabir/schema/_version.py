@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
-from sabir.base import SchemaError, dataclass
+from sabir.base import SchemaError
 from sabir.schema._adapters import same_call
 from sabir.schema._binding import Binding, Signature
 from sabir.schema._ports import AnyPort, Attribute, Constraint, Input, Output, Status

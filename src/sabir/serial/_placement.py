@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, TypeAlias
 
-from sabir.base import ExternalDataError, UnsupportedError, WireError, dataclass, quote
+from sabir.base import ExternalDataError, UnsupportedError, WireError, quote
 from sabir.elements import STRING, find_element, packed_size
 from sabir.files import is_device_name, parts_of
 from sabir.ir import ExternalTensor, WireTensor, all_tensors

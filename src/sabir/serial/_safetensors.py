@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from sabir.base import ExternalDataError, UnsupportedError, dataclass, quote
+from sabir.base import ExternalDataError, UnsupportedError, quote
 from sabir.elements import (
     BFLOAT16,
     BOOL,

@@ -9,9 +9,10 @@ order.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from sabir.base import SchemaError, dataclass, quote
+from sabir.base import SchemaError, quote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from sabir.base import UnsupportedError, dataclass, quote
+from sabir.base import UnsupportedError, quote
 from sabir.elements import FLOAT, INT64
 from sabir.ir import TensorType
 

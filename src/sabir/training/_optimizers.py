@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabir.base import UnsupportedError, dataclass
+from sabir.base import UnsupportedError
 from sabir.elements import FLOAT, element
 from sabir.ir import TensorType
 from sabir.training._schedules import Constant, Schedule

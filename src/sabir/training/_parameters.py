@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from sabir.base import NotFoundError, UnsupportedError, dataclass, quote
+from sabir.base import NotFoundError, UnsupportedError, quote
 from sabir.ir import Tensor, TensorType, canonical_domain
 
 if TYPE_CHECKING:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.base import UnsupportedError, dataclass
+from sabir.base import UnsupportedError
 from sabir.elements import DOUBLE
 
 if TYPE_CHECKING:

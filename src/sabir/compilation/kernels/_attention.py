@@ -7,9 +7,9 @@ all scores is ever in memory. Every sum runs in the order of its index, as in a 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sabir.base import dataclass
 from sabir.compilation.kernels._body import Body, Point, element_bytes, kind_of
 from sabir.compilation.kernels._emitter import Emitter, Kind, Register
 from sabir.compilation.kernels._jobs import lanes_before

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.base import dataclass
 from sabir.compilation.kernels._casts import SCALARS, cast
 from sabir.compilation.kernels._emitter import INDEX, POINTER, Kind, Register
 from sabir.compilation.kernels._functions import FUNCTIONS

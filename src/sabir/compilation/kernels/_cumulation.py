@@ -8,9 +8,9 @@ latency of the function.
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sabir.base import dataclass
 from sabir.compilation.kernels._body import Body, Point, element_bytes, function_of, kind_of
 from sabir.compilation.kernels._emitter import Emitter
 from sabir.compilation.kernels._jobs import at, decoded, product_of, strips

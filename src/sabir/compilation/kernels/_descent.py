@@ -8,9 +8,9 @@ lanes descend together.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sabir.base import dataclass
 from sabir.compilation.kernels._body import element_bytes, function_of, kind_of, pointer_at
 from sabir.compilation.kernels._emitter import BOOL, INDEX, Emitter, Kind, Register
 

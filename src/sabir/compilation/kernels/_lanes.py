@@ -7,9 +7,9 @@ An operand that is a number is a constant in every lane.
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.base import dataclass
 from sabir.compilation.kernels._emitter import Kind
 
 if TYPE_CHECKING:

@@ -5,10 +5,8 @@ So equal nests share one kernel, whatever the sizes, strides and addresses are: 
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
-
-from sabir.base import dataclass
 
 Stride: TypeAlias = Literal[0, 1, 2]  # 0: does not move; 1: the next element; 2: an argument, in bytes
 STILL: Literal[0] = 0

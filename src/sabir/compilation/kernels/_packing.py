@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sabir.base import dataclass
 from sabir.compilation.kernels._body import element_bytes, kind_of, pointer_at
 from sabir.compilation.kernels._casts import cast
 from sabir.compilation.kernels._emitter import INDEX, Emitter, Kind, Register, Variable

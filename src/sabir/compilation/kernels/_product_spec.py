@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sabir.base import dataclass
 from sabir.compilation.kernels._terms import GROUPS, Dot, Groups
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ writes the first of them; the first step reads the initial state.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.base import dataclass
 from sabir.compilation.kernels._body import Body, Point, element_bytes, kind_of
 from sabir.compilation.kernels._emitter import Emitter, Kind, Register
 from sabir.compilation.kernels._jobs import lanes_before

@@ -6,9 +6,9 @@ never write to one element, and of several updates of one element the order is t
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sabir.base import dataclass
 from sabir.compilation.kernels._body import Body, Point
 from sabir.compilation.kernels._emitter import BOOL, Emitter
 from sabir.compilation.kernels._jobs import at, jobs, strips

@@ -7,9 +7,9 @@ that are no better are passed over, so that few elements of a long row touch the
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sabir.base import dataclass
 from sabir.compilation.kernels._body import Body, Point, element_bytes
 from sabir.compilation.kernels._casts import cast
 from sabir.compilation.kernels._elementary import order

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sabir.base import dataclass
 from sabir.compilation.kernels._body import Body, Point, element_bytes, function_of, kind_of
 from sabir.compilation.kernels._byte_windows import ByteWindows, Panel
 from sabir.compilation.kernels._emitter import Emitter, Register, Variable

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sabir.base import UnsupportedError, dataclass, quote
+from sabir.base import UnsupportedError, quote
 from sabir.compilation.native._arm import FEATURES, arm_features
 from sabir.compilation.native._cores import usable_cores
 from sabir.compilation.native._facts import facts

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sabir.base import dataclass
 from sabir.opsets.families.size_vectors import combined, padded, sizes_of
 
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
-from sabir.base import dataclass
 from sabir.opsets.families.sampling_gradients import (
     SampledAxis,
     corners,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sabir.base import dataclass
 from sabir.opsets.families.axis_products import along, identity_of
 from sabir.opsets.families.move_gradients import moved_back
 from sabir.opsets.families.size_vectors import as_value, combined, padded, sizes_of

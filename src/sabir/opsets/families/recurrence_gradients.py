@@ -7,9 +7,9 @@ the gradients of the gates; those of the weights and of X are one product each a
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
-from sabir.base import dataclass
 from sabir.ir import TensorType
 from sabir.opsets.families.move_gradients import zeros_of
 from sabir.opsets.families.recurrence_shapes import RecurrentInputs, directions_of

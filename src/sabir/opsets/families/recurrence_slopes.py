@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sabir.base import dataclass
 from sabir.opsets.families.scalars import Numbers
 
 if TYPE_CHECKING:

@@ -11,12 +11,13 @@ onnxruntime's LSTM and GRU refuse 0, its RNN takes it literally. A clip below 0,
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from sabir.base import InferenceError, dataclass
+from sabir.base import InferenceError
 from sabir.opsets.families.recurrence_shapes import RecurrentInputs, directions_of, sizes
 from sabir.opsets.families.sizes import allotted, spend_operations
 from sabir.opsets.typing import Array

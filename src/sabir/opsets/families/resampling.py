@@ -7,12 +7,13 @@ weighted sum over the old indices around. The weights of an axis do not depend o
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sabir.base import check_elements, dataclass, spend_work
+from sabir.base import check_elements, spend_work
 from sabir.ir import floor_div, mul
 from sabir.opsets.families.sizes import allotted, spend_operations
 

@@ -6,9 +6,9 @@ The weights along an axis are the resized identity matrix, for every interpolati
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sabir.base import dataclass
 from sabir.ir import TensorType, known_equal
 from sabir.opsets.families.axis_products import along, identity_of
 from sabir.opsets.families.resampling import CROP

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.base import dataclass
 from sabir.elements import INT64
 from sabir.opsets.families.move_gradients import as_numbers, zeros_of
 from sabir.opsets.families.scalars import Numbers, element_of

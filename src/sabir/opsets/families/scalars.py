@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.base import dataclass
 from sabir.ir import TensorType
 from sabir.opsets.families.calls import has_attribute
 from sabir.schema import Unconvertible

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import starmap
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sabir.base import InferenceError, check_elements, dataclass
+from sabir.base import InferenceError, check_elements
 from sabir.ir import add, ceil_div, dim_min, floor_div, mul, sub
 from sabir.schema import Attribute, at_least, one_of
 
