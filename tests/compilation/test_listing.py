@@ -86,7 +86,7 @@ def test_schedule():
     product = listed(PRODUCT, "schedule", (3, 4))
     assert product.startswith("""\
 once pack: MatMul with output 'h'
-  pack float width 8 lanes 8 batch 0 from rows
+  pack float width any lanes 8 batch 0 from rows
 """)
     assert (
         """\

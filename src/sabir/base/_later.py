@@ -6,6 +6,8 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
+from sabir.base._collector import without_collector
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -16,7 +18,8 @@ def importing_later(package: str, names: Mapping[str, str]) -> Callable[[str], A
     def find(name: str) -> Any:
         if name not in names:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        found = getattr(importlib.import_module(f"{package}.{names[name]}"), name)
+        with without_collector():  # what modules define stays
+            found = getattr(importlib.import_module(f"{package}.{names[name]}"), name)
         setattr(sys.modules[package], name, found)
         return found
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from sabir.compilation._axes import nest_of
 from sabir.compilation._matrices import contract_of, packed_operand, with_operands
-from sabir.compilation._nesting import NestBuilder, Nesting, Place, nest_of, nesting_of
+from sabir.compilation._nesting import NestBuilder, Nesting, Place, nesting_of
 from sabir.compilation._panels import lanes_of, panels_of
 from sabir.compilation._plan import Argument, Entry, count_of
 from sabir.compilation._tiles import VECTORS, tile_for

@@ -6,13 +6,14 @@ import math
 from typing import TYPE_CHECKING
 
 from sabir.compilation._attention import add_attention
+from sabir.compilation._axes import beside_one, merged, nest_of
 from sabir.compilation._bounds import Reach
 from sabir.compilation._grouping import Grouping
 from sabir.compilation._groups import in_order, last_of
 from sabir.compilation._heads import shared_heads
 from sabir.compilation._layouts import channels_last
 from sabir.compilation._matrices import add_product
-from sabir.compilation._nesting import Nesting, Place, beside_one, merged, nest_of, nesting_of
+from sabir.compilation._nesting import Nesting, Place, nesting_of
 from sabir.compilation._origins import Origins
 from sabir.compilation._plan import (
     FIRST,

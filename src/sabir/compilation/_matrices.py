@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from sabir.compilation._axes import merged, nest_of
 from sabir.compilation._formats import (
     apart,
     group_of,
@@ -19,7 +20,7 @@ from sabir.compilation._formats import (
     zero_arguments,
 )
 from sabir.compilation._jobs import rows_of_a_job
-from sabir.compilation._nesting import Nesting, Place, merged, nest_of, nesting_of
+from sabir.compilation._nesting import Nesting, Place, nesting_of
 from sabir.compilation._panels import PackedOperand, Panels, lanes_of, packed_panels
 from sabir.compilation._plan import (
     Argument,

@@ -101,11 +101,13 @@ def packed_panels(builder: PlanBuilder, x: Expression, b: Located, panels: Panel
 
 
 def _packing(builder: PlanBuilder, x: Expression, b: Located, panels: Panels, target: Buffer) -> Entry:
-    """Return the entry that packs an operand."""
+    """Return the entry that packs an operand; constants share a kernel that reads the width."""
     size = element_bytes(panels.element)
-    batch, depth, columns = panels.batch, panels.depth, panels.columns
+    any_width = target.kind == "packed" and panels.group == 1 and not panels.winograd
+    batch, columns = panels.batch, panels.columns
+    depth = _merged(panels.depth) if any_width else panels.depth
     packing = Packing(
-        panels.element, len(batch), panels.width, lanes_of(builder, panels.element),
+        panels.element, len(batch), 0 if any_width else panels.width, lanes_of(builder, panels.element),
         next_column=columns[1] == 1, depth_axes=len(depth), group=panels.group, run=panels.run,
         next_row=target.kind == "arena" and _has_rows(panels),  # constants are packed once: less code
         winograd=panels.winograd,
@@ -118,12 +120,10 @@ def _packing(builder: PlanBuilder, x: Expression, b: Located, panels: Panels, ta
     arguments += [stride * size for _, stride in axes]
     entry.reaches.append(builder.reach(b, panels.element, axes))
     builder.use(target, entry)
-    entry.choices.append((
-        None,
-        0,
-        packing,
-        [*arguments, BufferNumber(target), Offset(target, 0), panels.item],
-    ))
+    arguments += [BufferNumber(target), Offset(target, 0), panels.item]
+    if any_width:
+        arguments.append(panels.width)
+    entry.choices.append((None, 0, packing, arguments))
     return entry
 
 
@@ -131,6 +131,18 @@ def _has_rows(panels: Panels) -> bool:
     """Return whether elements of columns lie side by side, those of rows do not, and they have 4 bytes."""
     rows = panels.depth[-1][1] == 1 and panels.columns[1] != 1
     return rows and panels.group == 1 and element_bytes(panels.element) >= _TILED
+
+
+def _merged(axes: Sequence[tuple[Size, Size]]) -> list[tuple[Size, Size]]:
+    """Return axes of which those that lie without gaps are one, in the same order of elements."""
+    found = list(axes[:1])
+    for size, stride in axes[1:]:
+        count, outer = found[-1]
+        if outer == stride * size:
+            found[-1] = count * size, stride
+        else:
+            found.append((size, stride))
+    return found
 
 
 def panels_of(columns: Size, lanes: int) -> Size:

@@ -21,6 +21,7 @@ from sabir.compilation._locks import ProcessLock
 from sabir.compilation._plan import Mismatch
 from sabir.compilation._program import CompiledProgram
 from sabir.compilation._stored import StoredPlans
+from sabir.compilation.native import load_ahead
 from sabir.evaluation import warn
 from sabir.opsets import STANDARD
 
@@ -141,9 +142,11 @@ class Plans:
     def _new_plan(
         self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None = None
     ) -> CompiledProgram:
-        from sabir.compilation._planning import planned  # ruff: ignore[import-outside-top-level]  slow to load
-
+        load_ahead()
         with self._evaluating(), without_collector():  # constants are folded
+            # ruff: ignore[import-outside-top-level]  slow to load
+            from sabir.compilation._planning import planned
+
             return planned(
                 self._model, pattern, sizes, self._registry, self._host, self._team, progress or _timed,
                 newer_opsets=self._newer_opsets, updates=self._updates,

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from itertools import starmap
 from typing import TYPE_CHECKING, NamedTuple
 
+from sabir.compilation._axes import merged, nest_of
 from sabir.compilation._bounds import Value
 from sabir.compilation._groups import Group
-from sabir.compilation._nesting import NestBuilder, Nesting, Place, merged, nest_of
+from sabir.compilation._nesting import NestBuilder, Nesting, Place
 from sabir.compilation._panels import Panels, lanes_of, packed_panels
 from sabir.compilation._plan import Argument, Buffer, BufferNumber, Entry, Offset, Turns, count_of
 from sabir.compilation._stages import Stage, leaves_of, sources_of, stages_of

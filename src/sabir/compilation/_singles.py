@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.compilation._nesting import nest_of
+from sabir.compilation._axes import nest_of
 from sabir.compilation.kernels import (
     Coupling,
     Cumulation,

@@ -6,8 +6,9 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
+from sabir.compilation._axes import merged, nest_of
 from sabir.compilation._formats import dot_of, pairs_of
-from sabir.compilation._nesting import Place, merged, nest_of, nesting_of
+from sabir.compilation._nesting import Place, nesting_of
 from sabir.compilation._panels import Panels, lanes_of, packed_panels
 from sabir.compilation._plan import BufferNumber, Entry, Offset, count_of
 from sabir.compilation.kernels import GROUPS, Sliding, element_bytes

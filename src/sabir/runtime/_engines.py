@@ -92,11 +92,11 @@ ENGINES: dict[str, Callable[[Model, Options], Engine]] = {"compiled": _compiled,
 def _fastest() -> str:
     """Return what "auto" means here: the compiled engine, or the reference where code cannot be compiled."""
     # ruff: ignore[import-outside-top-level]  as above
-    from sabir.compilation.native import host, team
+    from sabir.compilation.native import host, require_loading
 
     try:
         host()
-        team(1)  # loads code, which a system may forbid
+        require_loading()
     except UnsupportedError:
         return "reference"
     return "compiled"

@@ -134,15 +134,21 @@ class Body:
         """Return how many bytes an access moves along an axis, where that is an argument."""
         return self._strides[access, axis]
 
+    def step(self, number: int, axis: int) -> Register:
+        """Return how many bytes an access moves along an axis."""
+        access = self.nest.accesses[number]
+        if access.strides[axis] == STILL:
+            return self.e.index(0)
+        if access.strides[axis] == NEXT:
+            return self.e.index(element_bytes(access.element))
+        return self._strides[number, axis]
+
     def address(self, number: int, point: Point) -> Register:
         """Emit the address of an access; the outer axes come first, so that their part leaves inner loops."""
-        e, access, found = self.e, self.nest.accesses[number], self._bases[number]
-        size = element_bytes(access.element)
-        for axis, stride in enumerate(access.strides):
-            if stride == STILL:
-                continue
-            step = e.index(size) if stride == NEXT else self._strides[number, axis]
-            found = e.offset(found, e.mul(point.indices[axis], step))
+        e, found = self.e, self._bases[number]
+        for axis, stride in enumerate(self.nest.accesses[number].strides):
+            if stride != STILL:
+                found = e.offset(found, e.mul(point.indices[axis], self.step(number, axis)))
         return found
 
     def read(self, number: int, point: Point, base: Register | None = None) -> Register:

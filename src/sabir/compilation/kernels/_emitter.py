@@ -204,6 +204,10 @@ class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that k
             return condition
         return self.intrinsic("vector.reduce.or", condition, kind=BOOL)
 
+    def opaque(self, x: Register) -> Register:
+        """Emit the same value, of which LLVM no longer knows how loops change it."""
+        return self.value(x.kind, f"freeze {x}")
+
     # ------------------------------------------------------------ indices
 
     def add(self, a: Register, b: Register | int) -> Register:

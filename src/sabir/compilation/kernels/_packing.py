@@ -23,10 +23,11 @@ class Packing:
     """The copy of matrices `[batch..., k..., n]` into panels; with `next_column` columns lie side by side.
 
     With `next_row` the elements of a column do, along the last axis of `k`, and square tiles of them are
-    transposed in registers.
-    `depth_axes` are the axes of `k`. Integers of 8 bits become groups of neighbours along the last `run` of
-    these as one, filled up with zeros, after the sums of the columns; uint8 becomes int8, 128 less. With
-    `winograd`, filters of 3x3 places become 16 matrices, one after another in a panel.
+    transposed in registers. `depth_axes` are the axes of `k`. Where `width` is 0, it is an argument: so one
+    kernel packs the constants of many products, and a first run waits for fewer kernels. Integers of 8 bits
+    become groups of neighbours along the last `run` of these as one, filled up with zeros, after the sums of
+    the columns; uint8 becomes int8, 128 less. With `winograd`, filters of 3x3 places become 16 matrices, one
+    after another in a panel.
     """
 
     element: str
@@ -44,7 +45,7 @@ class Packing:
         order = "rows" if self.next_column else "tiles" if self.next_row else "columns"
         depth = f" depth {self.depth_axes}" if self.depth_axes > 1 else ""
         depth += f" groups of {self.group} along {self.run}" if self.group > 1 else ""
-        panels = f"width {self.width} lanes {self.lanes} batch {self.batch}{depth}"
+        panels = f"width {self.width or 'any'} lanes {self.lanes} batch {self.batch}{depth}"
         kind = "pack winograd" if self.winograd else "pack"
         return f"{kind} {self.element} {panels} from {order}"
 
@@ -53,7 +54,8 @@ def packing_text(packing: Packing) -> str:
     """Return the LLVM module of a packing kernel.
 
     Arguments: the sizes of the batch axes, of `k`, `n`; source buffer and offset, its strides in bytes along
-    the batch axes, `k` and `n`; target buffer and offset, the bytes of a batch item of the target.
+    the batch axes, `k` and `n`; target buffer and offset, the bytes of a batch item of the target; the width,
+    where the packing has none.
     """
     if packing.winograd:
         return _FilterEmission(packing).text()
@@ -76,12 +78,13 @@ class _PackingEmission:
         self.across = e.argument(place + count + depth)
         self.target = pointer_at(e, place + count + depth + 1)
         self.item = e.argument(place + count + depth + 3)
+        self.width = e.index(packing.width) if packing.width else e.argument(place + count + depth + 4)
         self.element_bytes = element_bytes(packing.element)
 
     def text(self) -> str:
         """Return the module: every job packs one panel."""
-        e, width = self.e, self.packing.width
-        panels = e.binary("udiv", e.add(self.columns, width - 1), e.index(width))
+        e, width = self.e, self.width
+        panels = e.binary("udiv", e.add(self.columns, e.add(width, -1)), width)
         jobs = panels
         for count in self.sizes:
             jobs = e.mul(jobs, count)
@@ -109,14 +112,18 @@ class _PackingEmission:
                 place = loops.enter_context(e.loop(e.index(0), size))
                 row = e.offset(row, e.mul(place, stride))
                 k = e.add(e.mul(k, size), place) if number else place
-            line = e.offset(to, e.mul(k, packing.width * self.element_bytes))
-            for v in range(0, packing.width, packing.lanes):
-                x = self._turned(self._vector(row, e.add(column, v)))
-                e.store(
-                    x,
-                    e.offset(line, e.index(v * self.element_bytes)),
-                    align=self.packing.lanes * self.element_bytes,
-                )
+            line = e.offset(to, e.mul(k, e.mul(self.width, self.element_bytes)))
+            if packing.width:
+                for v in range(0, packing.width, packing.lanes):
+                    self._copy(row, e.add(column, v), e.offset(line, e.index(v * self.element_bytes)))
+                return
+            with e.loop(e.index(0), self.width, packing.lanes) as v:
+                self._copy(row, e.add(column, v), e.offset(line, e.mul(v, self.element_bytes)))
+
+    def _copy(self, row: Register, column: Register, to: Register) -> None:
+        """Emit the copy of as many columns as a vector has."""
+        align = self.packing.lanes * self.element_bytes
+        self.e.store(self._turned(self._vector(row, column)), to, align=align)
 
     def _turned(self, x: Register) -> Register:
         """Return uint8 as int8, 128 less, and integers of 4 bits as int8; others stay."""

@@ -149,35 +149,51 @@ class _Tile:
             if isinstance(step, Load) and _is_read_across(nest, step):
                 tiles[number] = transposed(e, self._rows(step))
         mask = None if self.stop is None else mask_of(body, self.corner[nest.inner], self.stop, deep)
+        targets = [self._first(access) for access, _ in nest.stores]
         for n in range(self.shape.wide):
             row = e.add(self.corner[self.across], n)
             values = {number: rows[n] for number, rows in tiles.items()}
             point = Point(at(self.corner, self.across, row), deep, mask, values)
             if self.last is None:
-                self._store(point)
-                continue
-            with e.when(e.compare("icmp slt", row, self.last)):
-                self._store(point)
+                self._store(point, targets)
+            else:
+                with e.when(e.compare("icmp slt", row, self.last)):
+                    self._store(point, targets)
+            targets = [
+                e.offset(target, body.step(access, self.across))
+                for target, (access, _) in zip(targets, nest.stores, strict=True)
+            ]
+
+    def _first(self, access: int) -> Register:
+        """Return the address of the corner, from which the rows follow one after the other.
+
+        LLVM takes as long for the addresses of many rows as for the rest of the kernel, if it may look for
+        ways to keep each of them in a register.
+        """
+        return self.e.opaque(self.body.address(access, Point(self.corner)))
 
     def _rows(self, step: Load) -> list[Register]:
         """Emit the loads of a tile along the axis of reads; rows past the end repeat the last."""
         body, e, inner, wide = self.body, self.e, self.body.nest.inner, self.shape.wide
         mask = None if self.last is None else mask_of(body, self.corner[self.across], self.last, wide)
         rows: list[Register] = []
-        base, stride = body.address(step.access, Point(self.corner)), body.stride(step.access, inner)
+        base, stride = self._first(step.access), body.stride(step.access, inner)
         most = None if self.stop is None else e.add(e.binary("sub", self.stop, self.corner[inner]), -1)
+        address = base
         for n in range(self.shape.deep):
-            index = e.index(n) if most is None else e.least(e.index(n), most)
-            address = e.offset(base, e.binary("mul", index, stride))
+            if most is not None:
+                address = e.offset(base, e.mul(e.least(e.index(n), most), stride))
+            elif n:
+                address = e.offset(address, stride)
             rows.append(e.load(address, memory_kind(step.element, wide), mask))
         return rows
 
-    def _store(self, point: Point) -> None:
+    def _store(self, point: Point, targets: Sequence[Register]) -> None:
         for number in point.values:
             element = self.body.nest.steps[number].element
             point.values[number] = from_memory(self.e, point.values[number], element)
-        for access, number in self.body.nest.stores:
-            self.body.write(access, self.body.wide(number, point), point)
+        for (access, number), target in zip(self.body.nest.stores, targets, strict=True):
+            self.body.write(access, self.body.wide(number, point), point, target)
 
 
 def transposed(e: Emitter, rows: Sequence[Register]) -> list[Register]:

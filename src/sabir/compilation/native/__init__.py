@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 from sabir.base import importing_later
 
 if TYPE_CHECKING:
+    from sabir.compilation.native._ahead import load_ahead
     from sabir.compilation.native._cache import Cache, cache
     from sabir.compilation.native._compile import disassemble, optimized
     from sabir.compilation.native._cores import usable_cores
     from sabir.compilation.native._entrance import Frame
     from sabir.compilation.native._entries import Entry
-    from sabir.compilation.native._objects import Library, Source
+    from sabir.compilation.native._objects import Library, Source, require_loading
     from sabir.compilation.native._placing import Image
     from sabir.compilation.native._target import TARGETS, Host, host, target_named
     from sabir.compilation.native._team import Control, Team, execute, team
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 _LATER = {
     "Cache": "_cache", "cache": "_cache", "Entry": "_entries", "Frame": "_entrance", "Host": "_target",
     "Image": "_placing", "host": "_target", "target_named": "_target", "TARGETS": "_target",
-    "Library": "_objects", "Source": "_objects",
+    "Library": "_objects", "Source": "_objects", "require_loading": "_objects",
+    "load_ahead": "_ahead",
     "disassemble": "_compile", "optimized": "_compile",
     "Control": "_team", "Team": "_team", "execute": "_team", "team": "_team",
     "usable_cores": "_cores",
@@ -35,5 +37,6 @@ __getattr__ = importing_later(__name__, _LATER)
 
 __all__ = [
     "TARGETS", "Cache", "Control", "Entry", "Frame", "Host", "Image", "Library", "Source", "Team",
-    "cache", "disassemble", "execute", "host", "optimized", "target_named", "team", "usable_cores",
+    "cache", "disassemble", "execute", "host", "load_ahead", "optimized", "require_loading", "target_named",
+    "team", "usable_cores",
 ]  # fmt: skip

@@ -1,5 +1,7 @@
 """Machine code of several kernels at once: one thread writes and optimizes texts, others generate code.
 
+The longest text that waits is taken first, so that no thread ends long after the others.
+
 The wrapper of LLVM has a lock around each call. Generating code takes most of the time, on a module in a
 context of its own with a target machine of its own: LLVM lets threads do that at the same time. So this one
 function is called without the lock.
@@ -11,7 +13,7 @@ import contextlib
 import ctypes
 import functools
 import threading
-from queue import Empty, SimpleQueue
+from queue import Empty, PriorityQueue, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabir.compilation.native._compile import checked, kernel_module
@@ -54,7 +56,7 @@ class _Work:
     """Kernels that threads generate code for."""
 
     def __init__(self, helpers: int) -> None:
-        self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
+        self._tasks: PriorityQueue[_Task] = PriorityQueue()
         self._results: SimpleQueue[_Result] = SimpleQueue()
         self._modules: dict[str, contextlib.ExitStack] = {}  # of the kernels whose objects are not taken yet
         self._threads: list[threading.Thread] = []
@@ -69,7 +71,7 @@ class _Work:
         with contextlib.ExitStack() as stack:
             module = stack.enter_context(kernel_module(text, symbol, host()))
             self._modules[symbol] = stack.pop_all()
-        self._tasks.put(_Task(symbol, module))
+        self._tasks.put(_Task(-len(text), symbol, module))
 
     def taken(self, most: int) -> Iterator[tuple[str, bytes]]:
         """Yield the objects that are there; where more than `most` are not, help until they are."""
@@ -88,7 +90,7 @@ class _Work:
                 while True:
                     self._tasks.get_nowait()
             for _ in self._threads:
-                self._tasks.put(None)
+                self._tasks.put(_END)
             for thread in self._threads:
                 thread.join()
         except KeyboardInterrupt:
@@ -98,13 +100,19 @@ class _Work:
             self._modules.popitem()[1].close()
 
     def _work(self) -> None:
-        while (task := self._tasks.get()) is not None:
+        while (task := self._tasks.get()) is not _END:
             self._results.put(_result_of(task))
 
 
 class _Task(NamedTuple):
+    """The module of a kernel, and its place among those that wait: less is earlier."""
+
+    place: int
     symbol: str
     module: Any
+
+
+_END = _Task(0, "", None)
 
 
 class _Result(NamedTuple):
@@ -120,9 +128,7 @@ class _Result(NamedTuple):
         return checked(self.image)
 
 
-def _result_of(task: _Task | None) -> _Result:
-    if task is None:
-        raise TypeError("there is no task")
+def _result_of(task: _Task) -> _Result:
     try:
         return _Result(task.symbol, _emitted(task.module))
     except Exception as error:  # ruff: ignore[blind-except]  it is raised where the result is taken

@@ -36,7 +36,8 @@ class Source(NamedTuple):
     text: Callable[[], str]
 
 
-_FORMAT = "1"  # another number for another way to make objects from texts
+_NOTHING = b"\xc3"  # the instruction of x86-64 that returns
+_FORMAT = "2"  # another number for another way to make objects from texts
 _FROM_NAME = "name: "  # no text of a module begins so
 
 
@@ -137,6 +138,15 @@ class Library:
             missing = {key: by_key[key] for key in found}
             codes |= _link(dict(_compiled(missing)), target)
         return cls([codes[key] for key in keys], keys, len(missing))
+
+
+def require_loading() -> None:
+    """Raise UnsupportedError where the system does not let a process execute code that it has made."""
+    made = placed([Image(_NOTHING, 0)]) if can_place() else None
+    if made is None:
+        Library.load(["define void @kernel() { ret void }"])
+    else:
+        made[0].free()
 
 
 class _LinkError(UnsupportedError):

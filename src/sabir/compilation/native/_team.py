@@ -38,7 +38,6 @@ class _Driver(NamedTuple):
     run: Any
     work: Any
     end: Any
-    services: Services
     library: Library  # keeps the functions in memory
     run_address: int
 
@@ -51,7 +50,7 @@ def _driver() -> _Driver:
     run = ctypes.CFUNCTYPE(ctypes.c_int64, word, word, word, word, word, word)
     one = ctypes.CFUNCTYPE(None, word)
     enter, work, end = library.addresses
-    return _Driver(run(enter), one(work), one(end), services(), library, enter)
+    return _Driver(run(enter), one(work), one(end), library, enter)
 
 
 class Control:
@@ -86,7 +85,6 @@ class _Crew:
         self._threads = threads
         self._services = given
         self._blocks: list[Block] = []  # all: a run of another thread may still use an older one
-        self.enter = _driver().run
         self._renew()
 
     def _renew(self) -> None:
@@ -99,6 +97,7 @@ class _Crew:
 
     def start(self) -> None:
         """Start the workers. Runs go alone until they are there; if the system refuses some, without them."""
+        _driver()  # before the lock: it may wait for LLVM
         with _lock:
             if self.started or sys.is_finalizing():
                 return
@@ -135,7 +134,8 @@ def _work(_block: Block, address: int) -> None:
 
 
 def _finish(_block: Block, address: int) -> None:
-    _driver().end(address)
+    if _driver.cache_info().currsize:  # else no worker has entered it
+        _driver().end(address)
 
 
 class Team:
@@ -161,7 +161,7 @@ class Team:
         crew = self._crew
         if not crew.started:
             crew.start()
-        return crew.enter(crew.address, plan_address, first, last, buffers_address, control.address)
+        return _driver().run(crew.address, plan_address, first, last, buffers_address, control.address)
 
     def entry(self) -> tuple[int, int]:
         """Start the team; return the addresses of the driver's function `run` and of the team's memory.
@@ -186,6 +186,11 @@ class Team:
         self._crew = _single()
 
 
+def load_driver() -> None:
+    """Load the driver, so that the first run does not wait for it; raises what `Library.load` raises."""
+    _driver()
+
+
 def team(threads: int) -> Team:
     """Return a team of so many threads, of which the caller of a run is one.
 
@@ -194,8 +199,7 @@ def team(threads: int) -> Team:
     >>> team(1).threads
     1
     """
-    single = _single()  # before the lock: it may wait for LLVM, and `release` must not wait for anything
-    return Team(threads, single if threads <= 1 else _crew(threads))
+    return Team(threads, _single() if threads <= 1 else _crew(threads))
 
 
 def execute(
@@ -225,14 +229,14 @@ _crews: weakref.WeakValueDictionary[int, _Crew] = weakref.WeakValueDictionary()
 @functools.cache
 def _single() -> _Crew:
     """Return the crew without workers."""
-    return _Crew(1, _driver().services)
+    return _Crew(1, services())
 
 
 def _crew(threads: int) -> _Crew:
     with _lock:
         crew = _crews.get(threads)
         if crew is None:
-            crew = _crews[threads] = _Crew(threads, _driver().services)
+            crew = _crews[threads] = _Crew(threads, services())
         return crew
 
 
