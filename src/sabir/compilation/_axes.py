@@ -79,7 +79,7 @@ def nest_of(nesting: Nesting, vector_bits: int, *, inner: int | None = None) -> 
         inner = repeats[0]
     inner = _inner(nesting) if inner is None else inner
     elements = _elements(nesting) or [p.element for p in nesting.places]
-    if nesting.sizes and not nesting.reduced[inner] and is_short(nesting):
+    if nesting.sizes and not nesting.reduced[inner] and _is_short(nesting):
         elements = [s.element for s in nesting.steps if isinstance(s, Load)]  # what the loops of folds read
     widest = max([4, *(element_bytes(e) for e in elements)])
     nest = Nest(
@@ -149,7 +149,7 @@ def _inner(nesting: Nesting) -> int:
     if not any(nesting.reduced):
         return max(range(count), key=lambda axis: (_advances(nesting, axis) - _gathers(nesting, axis), axis))
     kept = [a for a in range(count) if not nesting.reduced[a]]
-    if kept and is_short(nesting):
+    if kept and _is_short(nesting):
         return max(kept, key=lambda a: (_advances(nesting, a), _extent(nesting.sizes[a]), a))
     candidates = [
         max((a for a in range(count) if nesting.reduced[a] == folded), default=-1) for folded in (True, False)
@@ -176,7 +176,7 @@ def _jumps(nesting: Nesting, axis: int) -> int:
     return sum(p.strides[axis] not in {0, 1} for p in nesting.places)
 
 
-def is_short(nesting: Nesting) -> bool:
+def _is_short(nesting: Nesting) -> bool:
     """Return whether a fold is too short for vectors along it: they lie across many folds instead."""
     folded = [size for size, reduced in zip(nesting.sizes, nesting.reduced, strict=True) if reduced]
     folds = sum(isinstance(s, Fold) for s in nesting.steps)
@@ -186,7 +186,7 @@ def is_short(nesting: Nesting) -> bool:
 
 def beside_one(nesting: Nesting) -> Nesting:
     """Return short folds of which there is one as those of many, so that it has their bits."""
-    if not is_short(nesting) or not all(nesting.reduced):
+    if not _is_short(nesting) or not all(nesting.reduced):
         return nesting
     places = [p._replace(strides=(1, *p.strides)) for p in nesting.places]  # only the first lane is there
     steps = [replace(s, axis=s.axis + 1) if isinstance(s, Position) else s for s in nesting.steps]
