@@ -114,3 +114,22 @@ def test_filters_that_are_computed_in_a_run_are_read_as_they_are():
     expected = convolved(feeds["x"], feeds["w"], [0] * 4)
     np.testing.assert_array_equal(compiled.run(feeds)["y"], expected)
     assert "winograd" not in kinds(compiled)
+
+
+def test_infinities_and_nan_stay_in_the_results_that_depend_on_them():
+    """Feeds of other values take the kernels again."""
+    w = integers((32, 32, 3, 3), 2)
+    compiled = Compiled(conv([1, 32, 12, 13], w, pads=[1, 1, 1, 1]))
+    for special in (np.inf, -np.inf, np.nan):
+        for place in ((0, 0), (5, 6), (11, 12)):
+            x = integers((1, 32, 12, 13), 1)
+            expected = convolved(x, w, [1] * 4)
+            x[0, 3, *place] = special
+            rows, columns = (slice(max(n - 1, 0), n + 2) for n in place)
+            found = compiled.run({"x": x})["y"]
+            assert not np.isfinite(found[..., rows, columns]).all()
+            found[..., rows, columns] = expected[..., rows, columns] = 0
+            np.testing.assert_array_equal(found, expected)
+        x = integers((1, 32, 12, 13), 3)
+        np.testing.assert_array_equal(compiled.run({"x": x})["y"], convolved(x, w, [1] * 4))
+    assert "winograd" in kinds(compiled)

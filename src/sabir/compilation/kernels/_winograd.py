@@ -5,6 +5,9 @@ transform these, and the filters, once; then 16 products by place give what 36 w
 sums and differences of them. A job transforms its tiles into scratch memory, and then computes one panel of
 filters after another: the 16 matrix products, and the results with the maps behind them.
 
+An infinity or NaN would make NaN of results of its tile that do not depend on it. So a NaN counts as an error
+of the run, which the interpreter repeats.
+
 `b` lies in panels: `[panel][16][channels][width]`. A result depends on its own tile alone, and each product
 sums up the channels in order: a tile has the same bits whatever job, batch or thread computes it.
 """
@@ -197,6 +200,7 @@ class _Emission:
         """Emit the results of a tile from its products, and what follows them."""
         e, step = self.e, self.lanes * self.size
         source = e.offset(self.products, e.mul(tile, PLACES * self.panel * self.size))
+        total = e.constant(self.vector, 0)
         for v in range(self.spec.vectors):
             products = [self._product(source, n, v) for n in range(PLACES)]
             rows = [self._folded(products[n::SIDE]) for n in range(SIDE)]  # of each column of places
@@ -204,6 +208,8 @@ class _Emission:
                 for x, value in enumerate(self._folded(row)):
                     to = e.index(((y * 2 + x) * self.spec.vectors + v) * step)
                     e.store(value, e.offset(self.found, to))
+                    total = e.binary("fadd", total, value)
+        self.body.fail_where(e.any(e.compare("fcmp uno", total, total)))
         *batch, i, j = place
         with self._inside(i, self.height) as (y, down), self._inside(j, self.width) as (x, across):
             line = e.offset(self.found, e.mul(e.add(e.mul(y, 2), x), self.panel * self.size))
