@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     from sabir.compilation.kernels._nest import Nest, Step
 
 _MOST_NEAR = (1 << 31) - 1  # elements that an index of 32 bits counts
-ERRORS = (
-    0  # the buffer with the counter of errors: indices outside of an axis, NaN by an algorithm
-)
+ERRORS = 0  # the buffer with the counter of errors: indices outside of an axis, NaN by an algorithm
 
 
 def kind_of(element: str, lanes: int = 1) -> Kind:
