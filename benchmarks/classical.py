@@ -8,8 +8,6 @@ onnxmltools are installed.
 
 from __future__ import annotations
 
-import statistics
-import time
 import warnings
 from importlib import import_module
 from itertools import starmap
@@ -35,12 +33,10 @@ from sklearn.tree import DecisionTreeClassifier
 import sabir
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 FEATURES, ROWS = 20, 10_000
 OPSETS = {"": 18, "ai.onnx.ml": 3}
-ROUNDS = 7
-BLOCK = 0.02  # seconds of runs in turn
 
 
 def main() -> None:
@@ -59,24 +55,13 @@ def _row(name: str, data: bytes) -> tuple[str, ...]:
     found = [name]
     for count in (1, ROWS):
         feeds = {peer.get_inputs()[0].name: x[:count]}
-        ours, theirs = _times(lambda f=feeds: session.run(f), lambda f=feeds: peer.run(None, f))
+        ours, theirs = h.short_blocks([
+            h.Case("compiled", lambda _, f=feeds: session.run(f)),
+            h.Case("onnxruntime", lambda _, f=feeds: peer.run(None, f)),
+        ]).values()
         found += [h.time_text(ours), h.time_text(theirs), h.ratio_text(theirs, ours)]
     scores, expected = [*session.run({peer.get_inputs()[0].name: x}).values()][-1], peer.run(None, feeds)[-1]
     return (*found, f"{np.max(np.abs(scores - expected)):.1e}")
-
-
-def _times(*runs: Callable[[], Any]) -> list[float]:
-    """Return the median seconds of each function, which run in turns, some milliseconds each."""
-    taken: list[list[float]] = [[] for _ in runs]
-    for _ in range(ROUNDS):
-        for run, times in zip(runs, taken, strict=True):
-            run()
-            count, started = 0, time.perf_counter()
-            while (spent := time.perf_counter() - started) < BLOCK or not count:
-                run()
-                count += 1
-            times.append(spent / count)
-    return [statistics.median(times) for times in taken]
 
 
 # ---------------------------------------------------------------- models
@@ -104,6 +89,11 @@ def _models() -> Iterator[tuple[str, bytes]]:
         "scaler and support vectors": make_pipeline(StandardScaler(), SVC()).fit(x[:1000], y[:1000]),
         "network of 32 and 16": MLPClassifier((32, 16), max_iter=20).fit(x, y),
     }
+    texts = np.array(["low", "middle", "high"])[y3]
+    trained["forest, classes with names"] = RandomForestClassifier(30, random_state=0).fit(x3, texts)
+    trained["support vectors, probabilities"] = SVC(
+        probability=True  # pyright: ignore[reportArgumentType] - it knows the type of the default alone
+    ).fit(x3[:1000], texts[:1000])
     for name, model in trained.items():
         options = {id(model): {"zipmap": False}} if hasattr(model, "classes_") else None
         found: Any = to_onnx(model, x[:1], options=options, target_opset=OPSETS)

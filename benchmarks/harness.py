@@ -95,6 +95,26 @@ def blocks(cases: Sequence[Case], rounds: int = 15, size: int = 5) -> dict[str, 
     return {name: statistics.median(times) for name, times in taken.items()}
 
 
+def short_blocks(cases: Sequence[Case], rounds: int = 7, seconds: float = 0.02) -> dict[str, float]:
+    """Return the median seconds of runs of microseconds, which fill blocks of so many seconds, in turns.
+
+    There is a pause before each block, as in `blocks`. What a block takes is divided by its number of runs.
+    """
+    taken: dict[str, list[float]] = {case.name: [] for case in cases}
+    for _ in range(rounds):
+        for case in cases:
+            time.sleep(PAUSE)
+            given, count = case.setup(), 0
+            for _ in range(2):
+                case.work(given)
+            started = time.perf_counter()
+            while (spent := time.perf_counter() - started) < seconds or not count:
+                case.work(given)
+                count += 1
+            taken[case.name].append(spent / count)
+    return {name: statistics.median(times) for name, times in taken.items()}
+
+
 def costs(scripts: Sequence[Script], path: Path | str = "", rounds: int = 5) -> dict[str, Cost]:
     """Return the median cost of each script, each run in a fresh process, interleaved.
 

@@ -1,6 +1,6 @@
-"""The nine light models of the onnx package: `sabir.evaluate` against its reference evaluator.
+"""The nine light models of the onnx package: evaluated beside its evaluator, run beside onnxruntime.
 
-Sessions are shown beside onnxruntime for information. Every output is held against the recorded one.
+Every output is compared with the recorded one. `BENCH_THREADS` is the number of threads of all sides.
 """
 # ruff: file-ignore[banned-api]  onnx is the peer
 
@@ -48,16 +48,17 @@ def _row(path: Path) -> Sequence[str]:
     found = next(iter(session.run(feeds).values()))
     # a new evaluator each time on both sides: this is the price of one evaluation of a loaded model
     proto = onnx.load(path)
-    times = h.medians(
+    ours, reference = h.medians(
         [
-            h.Case(f"{name}, sabir.evaluate", lambda _: sabir.evaluate(model, feeds)),
-            h.Case(f"{name}, ReferenceEvaluator", lambda _: ReferenceEvaluator(proto).run(None, feeds)),
-            h.Case(f"{name}, sabir.Session", lambda _: session.run(feeds)),
-            h.Case(f"{name}, onnxruntime", lambda _: peer.run(None, feeds)),
+            h.Case("sabir.evaluate", lambda _: sabir.evaluate(model, feeds)),
+            h.Case("ReferenceEvaluator", lambda _: ReferenceEvaluator(proto).run(None, feeds)),
         ],
         ROUNDS,
-    )
-    ours, reference, ran, theirs = times.values()
+    ).values()
+    ran, theirs = h.blocks([
+        h.Case("sabir.Session", lambda _: session.run(feeds)),
+        h.Case("onnxruntime", lambda _: peer.run(None, feeds)),
+    ]).values()
     agrees = "yes" if np.allclose(found, expected, RTOL, ATOL) else "NO"
     return (name, h.time_text(ours), h.time_text(reference), h.ratio_text(reference, ours),
             h.time_text(ran), h.time_text(theirs), h.ratio_text(theirs, ran), agrees)  # fmt: skip

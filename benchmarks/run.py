@@ -25,11 +25,14 @@ TITLES = {
     "operators": "Operators",
     "convert": "Conversion between operator sets",
     "classical": "Classical models",
+    "small": "Small models, and two processes",
     "zoo": "Real architectures",
+    "variants": "Integers, halves, and one token",
     "gradients": "Gradients",
     "training": "Training",
 }
-WITH_ZOO = {"convert", "zoo"}  # scripts that take a folder of models
+WITH_ZOO = {"convert", "small", "zoo", "variants"}  # scripts that take a folder of models
+NEEDS_ZOO = {"zoo", "variants"}
 HEAD = """# Benchmark results
 
 Written by `make bench`, which runs the scripts of this folder and replaces the sections it ran. Every
@@ -48,11 +51,11 @@ def main() -> None:
     if unknown:
         cli.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(TITLES)}")
     wanted = [name for name in TITLES if name in (given.names or TITLES)]
-    if "zoo" in wanted and not given.zoo:
-        if "zoo" in given.names:
-            cli.error("zoo needs --zoo FOLDER, a folder of .onnx files")
-        print("NOT RUN: zoo, which needs a folder of models: make bench ZOO=FOLDER", file=sys.stderr)
-        wanted.remove("zoo")
+    for name in NEEDS_ZOO & set(wanted) if not given.zoo else ():
+        if name in given.names:
+            cli.error(f"{name} needs --zoo FOLDER, a folder of .onnx files")
+        print(f"NOT RUN: {name}, which needs a folder of models: make bench ZOO=FOLDER", file=sys.stderr)
+        wanted.remove(name)
     for place, name in enumerate(wanted, start=1):
         step = f"[{place}/{len(wanted)}]"
         print(f"{step} {TITLES[name]} ({name}.py)", file=sys.stderr, flush=True)

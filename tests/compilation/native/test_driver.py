@@ -3,7 +3,7 @@
 import llvmlite.binding as llvm
 import pytest
 
-from sabir.compilation.native._block import ALIGNMENT, SIZE, SLOTS, new_block
+from sabir.compilation.native._block import ALIGNMENT, LINE, SLOTS, new_block
 from sabir.compilation.native._driver import driver_texts
 from sabir.compilation.native._system import services
 
@@ -24,15 +24,18 @@ def test_each_text_is_a_module_with_one_public_function(machine, clock):
 
 def test_a_block():
     given = services()
-    block = new_block(given)
+    block = new_block(given, 3)
     assert block.ctypes.data % ALIGNMENT == 0
-    assert block.shape == (SIZE,)
+    assert block.shape == (SLOTS["claims"] + 3 * LINE,)
     assert len(set(SLOTS.values())) == len(SLOTS)
-    assert max(SLOTS.values()) < SIZE
+    assert max(SLOTS.values()) == SLOTS["claims"]
     assert block[SLOTS["syscall"]] == given.syscall
     assert block[SLOTS["slice"]] * 50 == given.second  # 20 ms
     # what threads write lies on lines of its own
-    lines = [SLOTS[name] * 8 // ALIGNMENT for name in ("clock", "gate", "arrived", "busy", "present", "plan")]
+    lines = [
+        SLOTS[name] * 8 // ALIGNMENT
+        for name in ("clock", "gate", "arrived", "busy", "present", "plan", "next")
+    ]
     assert len(set(lines)) == len(lines)
 
 

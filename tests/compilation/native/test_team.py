@@ -77,6 +77,23 @@ def test_every_thread_does_every_row_once(way):
     assert plan.memory[0].reshape(-1, 2).tolist() == [[3, 3]] * 300
 
 
+def test_a_run_does_the_shares_of_workers_that_are_late(monkeypatch):
+    work, begin = _team._work, threading.Event()
+    monkeypatch.setattr(_team, "_work", lambda *args: begin.wait() and work(*args))
+    late, plan = own_team(3), counting(300)
+    try:
+        assert finish(late, plan) == 300
+        assert plan.memory[0].reshape(-1, 2).tolist() == [[3, 3]] * 300
+        assert present(late) == 0
+    finally:
+        begin.set()
+    for _ in range(20):  # the workers come while runs go on
+        plan = mixing(50)
+        finish(late, plan)
+        assert is_mixed(plan)
+    wait_until(lambda: present(late) == 2)
+
+
 def test_thousands_of_short_runs():
     with_two = complete(own_team(2))
     plan = counting(2)

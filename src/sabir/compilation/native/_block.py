@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 Block: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
-_LINE = 16  # numbers in two cache lines: processors fetch them in pairs
+LINE = 16  # numbers in two cache lines: processors fetch them in pairs
 
 SLOTS = {
     # constant while the team lives
@@ -28,21 +28,24 @@ SLOTS = {
     "patience": 10,  # how long it polls and gives its turn to others, before it sleeps
     "workers": 11,  # how many threads work for the callers; 0 until they are started
     # each on lines of its own, for they are written at different times
-    "gate": _LINE,
-    "arrived": 2 * _LINE,
-    "busy": 3 * _LINE,
-    "present": 4 * _LINE,
+    "gate": LINE,
+    "arrived": 2 * LINE,
+    "busy": 3 * LINE,
+    "present": 4 * LINE,
     # the run
-    "plan": 5 * _LINE,
-    "first": 5 * _LINE + 1,
-    "last": 5 * _LINE + 2,
-    "buffers": 5 * _LINE + 3,
-    "control": 5 * _LINE + 4,
-    "deadline": 5 * _LINE + 5,
+    "plan": 5 * LINE,
+    "first": 5 * LINE + 1,
+    "last": 5 * LINE + 2,
+    "buffers": 5 * LINE + 3,
+    "control": 5 * LINE + 4,
+    "deadline": 5 * LINE + 5,
+    "opened": 5 * LINE + 6,  # the gate of its first row
+    "next": 6 * LINE,  # the row after the last one that is done
+    # of each share, on lines of its own: the gate of the row in which it was claimed last
+    "claims": 7 * LINE,
 }
-SIZE = 6 * _LINE
-"""How many numbers of 64 bits a block has; its address is a multiple of `ALIGNMENT` bytes."""
-ALIGNMENT = 8 * _LINE
+ALIGNMENT = 8 * LINE
+"""The address of a block is a multiple of so many bytes."""
 CLOSED = 1
 """The gate of a new team."""
 
@@ -57,11 +60,12 @@ def addressed(text: str) -> str:
     return text
 
 
-def new_block(given: Services) -> Block:
-    """Return the memory of a team without workers, whose threads use some services of the system."""
-    memory = np.zeros(SIZE + ALIGNMENT // 8, np.int64)
+def new_block(given: Services, threads: int) -> Block:
+    """Return the memory of a team of so many threads, which use some services of the system."""
+    size = SLOTS["claims"] + threads * LINE
+    memory = np.zeros(size + ALIGNMENT // 8, np.int64)
     skipped = -int(memory.ctypes.data) % ALIGNMENT // 8
-    block = memory[skipped : skipped + SIZE]
+    block = memory[skipped : skipped + size]
     for name in ("syscall", "futex", "turn", "nap", "longest_nap", "clock", "fine", "coarse"):
         block[SLOTS[name]] = getattr(given, name)
     for name, part in (("slice", _SLICE), ("spin", _SPIN), ("patience", _PATIENCE)):

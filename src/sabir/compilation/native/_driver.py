@@ -9,18 +9,24 @@ team ends; threads that have nothing to do wait for a change. Its bits:
 - 4: the team ended: its workers leave;
 - from 8 on a number that each change increases.
 
-The threads meet after each row. The last one that arrives decides whether the run goes on, and its decision
-is the new value of the gate: so all threads stop after the same row. A thread cannot miss that the run goes
-on, as the next row needs it too. It can miss that the run ended, if the next one starts at once: then the
-number of the gate has increased by two. The facts of a run are written while the team is idle, and each
-worker reads them before it arrives for the first time.
+A row has as many shares as the team has threads, and a thread claims its own share first: the number of the
+gate, which is that of the row, becomes the number of the claim. A thread that is done claims shares of
+others that have not begun. So nobody waits for a thread that sleeps, or that the system has not let run
+since the row began, and a run needs no worker to be there. What a share computes does not depend on who
+computes it.
+
+Whoever finishes the last share of a row decides whether the run goes on. The decision is the new value of
+the gate: so all threads stop after the same row. A thread may miss rows, and whole runs: the shares of a row
+that is over are claimed, by numbers that are not below the one that the thread has seen. It reads the facts
+of a run, such as the address of the plan, only after it has claimed a share: they are written while the team
+is idle, before the gate opens.
 
 The driver has no undefined symbols: the block has the addresses of the system's functions that it calls.
 """
 
 from __future__ import annotations
 
-from sabir.compilation.native._block import CLOSED, addressed
+from sabir.compilation.native._block import CLOSED, LINE, addressed
 from sabir.compilation.native._gate import clock_text, opening_text, waiting_text
 
 
@@ -58,62 +64,89 @@ yes:
 }
 """
 
-# runs rows as one of several threads; returns the row that is next, and the gate that it saw after the run:
-# of the idle team, or of the next run
+# runs shares of rows until the run is over; returns the gate of the idle team. A gate that is open is the
+# number of its row; `thread` is the share that this thread claims first
 _TOGETHER = """
-define internal { i64, i32 } @together(ptr %team, i64 %thread, i32 %opened) {
+define internal i32 @together(ptr %team, i64 %thread, i32 %gate) {
 entry:
-  %plan_at = $plan$
-  %plan = load ptr, ptr %plan_at
-  %first_at = $first$
-  %first = load i64, ptr %first_at
-  %last_at = $last$
-  %last = load i64, ptr %last_at
-  %buffers_at = $buffers$
-  %buffers = load ptr, ptr %buffers_at
-  %control_at = $control$
-  %control = load ptr, ptr %control_at
-  %deadline_at = $deadline$
-  %deadline = load i64, ptr %deadline_at
   %workers_at = $workers$
   %workers = load atomic i64, ptr %workers_at monotonic, align 8
   %threads = add i64 %workers, 1
   %arrived = $arrived$
   br label %row
 row:
-  %place = phi i64 [ %first, %entry ], [ %next, %met ]
-  %gate = phi i32 [ %opened, %entry ], [ %now, %met ]
+  %number = phi i32 [ %gate, %entry ], [ %met, %wait ], [ %new, %decide ]
+  %flags = and i32 %number, 5
+  %open = icmp eq i32 %flags, 0
+  br i1 %open, label %shares, label %done
+shares:
+  %i = phi i64 [ 0, %row ], [ %i1, %other ]
+  %left = icmp ult i64 %i, %threads
+  br i1 %left, label %look, label %wait
+look:
+  %further = add i64 %thread, %i
+  %wraps = icmp uge i64 %further, %threads
+  %back = select i1 %wraps, i64 %threads, i64 0
+  %share = sub i64 %further, %back
+  %line = mul i64 %share, $LINE
+  %claims = $claims$
+  %claim = getelementptr i64, ptr %claims, i64 %line
+  %claimed = load atomic i32, ptr %claim monotonic, align 8
+  %ahead = sub i32 %number, %claimed
+  %free = icmp sgt i32 %ahead, 0
+  br i1 %free, label %take, label %other
+take:
+  %swapped = cmpxchg ptr %claim, i32 %claimed, i32 %number acq_rel monotonic, align 8
+  %taken = extractvalue { i32, i1 } %swapped, 1
+  br i1 %taken, label %do, label %other
+do:
+  %opened_at = $opened$
+  %opened = load i32, ptr %opened_at
+  %first_at = $first$
+  %first = load i64, ptr %first_at
+  %plan_at = $plan$
+  %plan = load ptr, ptr %plan_at
+  %buffers_at = $buffers$
+  %buffers = load ptr, ptr %buffers_at
+  %distance = sub i32 %number, %opened
+  %rows = lshr i32 %distance, 3
+  %rows64 = zext i32 %rows to i64
+  %place = add i64 %first, %rows64
   %kernel_at = getelementptr [2 x ptr], ptr %plan, i64 %place
   %args_at = getelementptr ptr, ptr %kernel_at, i64 1
   %kernel = load ptr, ptr %kernel_at
   %args = load ptr, ptr %args_at
-  call void %kernel(ptr %args, ptr %buffers, i64 %thread, i64 %threads)
-  %next = add i64 %place, 1
+  call void %kernel(ptr %args, ptr %buffers, i64 %share, i64 %threads)
   %before = atomicrmw add ptr %arrived, i64 1 acq_rel, align 8
   %is_last = icmp eq i64 %before, %workers
-  br i1 %is_last, label %decide, label %wait
+  br i1 %is_last, label %decide, label %other
+other:
+  %i1 = add i64 %i, 1
+  br label %shares
 decide:
   store atomic i64 0, ptr %arrived monotonic, align 8
+  %next = add i64 %place, 1
+  %last_at = $last$
+  %last = load i64, ptr %last_at
+  %control_at = $control$
+  %control = load ptr, ptr %control_at
+  %deadline_at = $deadline$
+  %deadline = load i64, ptr %deadline_at
+  %next_at = $next$
+  store i64 %next, ptr %next_at
   %stop = call i1 @stops(ptr %team, ptr %control, i64 %deadline, i64 %next, i64 %last)
   %idle = zext i1 %stop to i32
-  %number = add i32 %gate, 8
-  %new = or i32 %number, %idle
+  %following = add i32 %number, 8
+  %new = or i32 %following, %idle
   call void @open(ptr %team, i32 %new)
-  br label %met
+  br label %row
 wait:
-  %seen = call i32 @wait(ptr %team, i32 %gate)
-  br label %met
-met:
-  %now = phi i32 [ %new, %decide ], [ %seen, %wait ]
-  %following = add i32 %gate, 8
-  %on = icmp eq i32 %now, %following
-  br i1 %on, label %row, label %done
+  %met = call i32 @wait(ptr %team, i32 %number)
+  br label %row
 done:
-  %half = insertvalue { i64, i32 } poison, i64 %next, 0
-  %both = insertvalue { i64, i32 } %half, i32 %now, 1
-  ret { i64, i32 } %both
+  ret i32 %number
 }
-"""
+""".replace("$LINE", str(LINE))
 
 _ALONE = """
 define internal i64 @alone(
@@ -156,16 +189,11 @@ begin:
   %workers_at = $workers$
   %workers = load atomic i64, ptr %workers_at monotonic, align 8
   %has_workers = icmp ne i64 %workers, 0
-  br i1 %has_workers, label %count, label %single
+  br i1 %has_workers, label %claim, label %single
 single:
   %place = call i64 @alone(
     ptr %team, ptr %plan, i64 %first, i64 %last, ptr %buffers, ptr %control, i64 %deadline)
   ret i64 %place
-count:
-  %present_at = $present$
-  %present = load atomic i64, ptr %present_at acquire, align 8
-  %complete = icmp eq i64 %present, %workers
-  br i1 %complete, label %claim, label %single
 claim:
   %busy_at = $busy$
   %swapped = cmpxchg ptr %busy_at, i64 0, i64 1 acquire monotonic, align 8
@@ -188,9 +216,12 @@ lead:
   %closed = load atomic i32, ptr %gate monotonic, align 4
   %number = and i32 %closed, -8
   %opened = add i32 %number, 8
+  %opened_at = $opened$
+  store i32 %opened, ptr %opened_at
   call void @open(ptr %team, i32 %opened)
-  %both = call { i64, i32 } @together(ptr %team, i64 0, i32 %opened)
-  %next = extractvalue { i64, i32 } %both, 0
+  %idle = call i32 @together(ptr %team, i64 0, i32 %opened)
+  %next_at = $next$
+  %next = load i64, ptr %next_at
   store atomic i64 0, ptr %busy_at release, align 8
   ret i64 %next
 }
@@ -204,20 +235,13 @@ entry:
   %thread = add i64 %others, 1
   br label %look
 look:
-  %gate = phi i32 [ $CLOSED, %entry ], [ %opened, %idle ], [ %after, %go ]
+  %gate = phi i32 [ $CLOSED, %entry ], [ %closed, %idle ]
   %end = and i32 %gate, 4
   %leave = icmp ne i32 %end, 0
-  br i1 %leave, label %done, label %stay
-stay:
-  %bit = and i32 %gate, 1
-  %closed = icmp ne i32 %bit, 0
-  br i1 %closed, label %idle, label %go
+  br i1 %leave, label %done, label %idle
 idle:
-  %opened = call i32 @wait(ptr %team, i32 %gate)
-  br label %look
-go:
-  %both = call { i64, i32 } @together(ptr %team, i64 %thread, i32 %gate)
-  %after = extractvalue { i64, i32 } %both, 1
+  %changed = call i32 @wait(ptr %team, i32 %gate)
+  %closed = call i32 @together(ptr %team, i64 %thread, i32 %changed)
   br label %look
 done:
   ret void

@@ -6,9 +6,10 @@ the process. All sessions that want as many threads share the workers of one cre
 session drops or releases its team. A child process made by `fork` has none of its parent's threads: its first
 run starts workers of its own.
 
-A run takes the workers if they are free. Else it goes alone, on the calling thread: kernels divide their work
-by the thread's number, and results do not depend on how many threads there are. A run returns to Python when
-a slice is over, so that Python handles signals, such as Ctrl-C, and the caller looks at deadlines.
+A run takes the workers if they are free, and does the shares of those that are late. Else it goes alone, on
+the calling thread: kernels divide their work by the thread's number, and results do not depend on how many
+threads there are. A run returns to Python when a slice is over, so that Python handles signals, such as
+Ctrl-C, and the caller looks at deadlines.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class _Crew:
         self._renew()
 
     def _renew(self) -> None:
-        self.block = new_block(self._services)
+        self.block = new_block(self._services, self._threads)
         self._blocks.append(self.block)
         self.address = int(self.block.ctypes.data)
         self._end = weakref.finalize(self, _finish, self.block, self.address)
@@ -96,7 +97,7 @@ class _Crew:
         self.started = self._threads <= 1
 
     def start(self) -> None:
-        """Start the workers. Runs go alone until they are there; if the system refuses some, without them."""
+        """Start the workers; if the system refuses some, runs go on without these."""
         _driver()  # before the lock: it may wait for LLVM
         with _lock:
             if self.started or sys.is_finalizing():
