@@ -148,7 +148,7 @@ def test_blocks_of_quantized_weights_stay_narrow():
             x = rng.standard_normal((rows, 64)).astype(np.float32)
             found, kernels = run(b.model(), {"x": x})
             (product,) = [k for k in kernels if isinstance(k, Product)]
-            assert product.scaled == (kind != "uint8" or has_zeros)
+            assert product.scaled
             less = 0 if zeros is None else np.repeat(zeros, size, axis=0)
             exact = x.astype(np.float64) @ ((w - less) * np.repeat(scales, size, axis=0).astype(np.float64))
             np.testing.assert_allclose(found, exact, rtol=1e-5, atol=1e-3 * high / 16)
@@ -187,3 +187,24 @@ def test_blocks_of_weights_may_be_fed():
     found, _ = run(b.model(), feeds)
     exact = x.astype(np.float64) @ ((w - np.repeat(z, 16, axis=0)) * np.repeat(s, 16, axis=0)) @ v
     np.testing.assert_allclose(found, exact, rtol=1e-4, atol=0.1)
+
+
+def test_weights_with_any_zero_point_stay_narrow():
+    """One zero point, or one for each column, in both orders of the matrix; sums of small integers are exact."""
+    rng = np.random.default_rng(10)
+    for kind, low, high in (("uint8", 0, 255), ("int8", -128, 127), ("uint4", 0, 15), ("int4", -8, 7)):
+        dtype = element(kind).dtype
+        w = rng.integers(low, high + 1, (40, 52))
+        for zeros in (np.array(low), np.array(high), rng.integers(low, high + 1, 52)):
+            scales = np.full(zeros.shape, 0.5, np.float32)
+            for is_turned in (False, True):
+                b = sabir.Builder(21)
+                stored = np.ascontiguousarray(w.T if is_turned else w).astype(dtype)
+                wide = b.DequantizeLinear(stored, scales, zeros.astype(dtype), axis=0 if is_turned else 1)
+                weights = b.Transpose(wide) if is_turned else wide
+                b.output(b.MatMul(b.input("x", "float", ["n", 40]), weights), "y")
+                for rows in (1, 3, 30):
+                    x = rng.integers(-9, 9, (rows, 40)).astype(np.float32)
+                    found, kernels = run(b.model(), {"x": x})
+                    np.testing.assert_array_equal(found, x.astype(np.float64) @ ((w - zeros) * 0.5))
+                    assert [bool(k.narrow) for k in kernels if isinstance(k, Product)] == [True]

@@ -11,6 +11,8 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from sabir.loops._expressions import (
     HALVES,
     NIBBLES,
@@ -26,7 +28,7 @@ from sabir.loops._expressions import (
     Windows,
 )
 from sabir.loops._integers import BYTES, convolve_integers, slide_integers, uniform
-from sabir.loops._operations import NotLowered, apply, broadcast, cast, expand, permute, reshape
+from sabir.loops._operations import NotLowered, apply, broadcast, cast, expand, permute, reshape, tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -180,36 +182,47 @@ def slide_quantized(x: Expression, taps: int, weights: Expression) -> Expression
 def multiply_narrow(a: Expression, b: Expression, rows: int, depth: int) -> Expression | None:
     """Return a product of floats by constants that are stored in fewer bytes, and widened in the kernel.
 
-    None where there are none, or where integers have scales along the depth, or a zero point.
+    None where there are none. Integers whose scales or zero points vary along the depth, or with a zero point
+    other than that of a symmetric range, make a matrix of blocks.
     """
     if a.element != "float":
         return None
     half = _half_of(b)
     if half is not None:
         return product_of(a, half, rows, depth)
+    is_matrix = depth == b.rank - 1 == 1
     found = quantized_of(b)
     if found is None:
-        return _by_blocks(a, b, rows) if depth == b.rank - 1 == 1 else None
+        return _by_blocks(a, b, rows, _blocks_of(b)) if is_matrix else None
     if not _is_stored(found.numbers):
         return None
     zero = 0 if found.zero is None else uniform(found.zero)
     scale = _of_columns(found.scale, b, rows, depth)
-    if scale is None or zero != (_TURN if found.numbers.element == "uint8" else 0):
+    if scale is None:
         return None
+    if zero != (_TURN if found.numbers.element == "uint8" else 0):
+        return _by_blocks(a, b, rows, _one_block(found)) if is_matrix else None
     return apply("mul", product_of(a, found.numbers, rows, depth), scale)
 
 
-def _by_blocks(a: Expression, b: Expression, rows: int) -> Expression | None:
+def _one_block(found: Quantized) -> Quantized:
+    """Return a matrix with one scale, and one zero point, for each column as a matrix of one block."""
+    numbers, scale, zero = (p and reshape(p, ((1,) * (3 - p.rank) + p.shape)) for p in found)
+    if numbers is None or scale is None:
+        raise TypeError("a quantized matrix has numbers and scales")
+    return Quantized(numbers, scale, zero)
+
+
+def _by_blocks(a: Expression, b: Expression, rows: int, found: Quantized | None) -> Expression | None:
     """Return a product by a matrix of integers whose blocks along the depth have scales of their own."""
-    found = _blocks_of(b)
     if found is None or not _is_stored(found.numbers) or not _is_stored(found.scale):
         return None
     numbers, scale, zero = found
     turned = _TURN if numbers.element == "uint8" else 0
     if zero is not None and uniform(zero) == turned:
         zero = None
-    elif zero is None and turned:
-        return None
+    elif zero is None and turned:  # panels have 128 less
+        zero = tensor(np.zeros((), np.uint8))
     if zero is not None and not _is_stored(zero):
         return None
     split = reshape(a, (*a.shape[:-1], *numbers.shape[:2]))
