@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ def model_of(classes, shape, random):
     given = {name: np.float32(x) for name, x in lists.items()}
     b = Builder(21, opsets={"ai.onnx.ml": 3})
     x = b.input("x", tensor_type(np.float32, shape))
-    attributes = {name: array.tolist() for name, array in given.items()}
+    attributes: Any = {name: array.tolist() for name, array in given.items()}
     attributes |= {"vectors_per_class": [1] * classes, "classlabels_ints": [*range(classes)]}
     _, scores = b.op("SVMClassifier", x, outputs=2, domain="ai.onnx.ml", **attributes)
     b.output(scores, "z")

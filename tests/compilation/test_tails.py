@@ -10,7 +10,7 @@ from sabir.compilation import Compiled
 HEAD = '<ir_version: 10, opset_import: ["" : 21, "ai.onnx.ml" : 3]>'
 LABELS = """l, s = ai.onnx.ml.LinearClassifier <coefficients = [1.0, 0.0, 0.0, 1.0, -1.0, -1.0],
     intercepts = [0.5, 0.0, 0.0], classlabels_strings = ["a", "b", "c"]> (x)"""
-X = np.float32([[1, 2], [3, -1], [-4, -5]])
+X = np.array([[1, 2], [3, -1], [-4, -5]], np.float32)
 WORDS, SCORES = ["b", "a", "c"], [[1.5, 2, -3], [3.5, -1, -2], [-3.5, -5, 9]]
 
 
