@@ -1,5 +1,6 @@
 """Evaluation and inference agree in every element type that a version admits."""
 
+import functools
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -121,6 +122,30 @@ CASES = [
     if not v.deprecated and v.find("evaluate") is not None
     for name, c in sorted(v.constraints.items())
 ]
+
+
+@functools.cache
+def first_with() -> dict[tuple[Any, ...], Version]:
+    """The first version that computes a type of a constraint by the same functions as later ones do."""
+    found: dict[tuple[Any, ...], Version] = {}
+    for case, *_ in (p.values for p in CASES):
+        for to in case.types():
+            found.setdefault(kernel_of(case, to), case.version)
+    return found
+
+
+def kernel_of(case: Case, to: ElementType) -> tuple[Any, ...]:
+    """What decides a kernel: the functions that compute a call, the constraint and its type."""
+    version = case.version
+    functions = [version.find(name) for name in ("lower", "parts", "body", "evaluate")]
+    return version.operator, *functions, case.constraint.name, to
+
+
+def types_on(case: Case, engine: str) -> list[ElementType]:
+    """The types to try: kernels take their time to compile, so equal ones are compiled for the first version only."""
+    if engine == "reference":
+        return case.types()
+    return [to for to in case.types() if first_with()[kernel_of(case, to)] is case.version]
 
 
 def port_at(ports, place: int) -> Port:
@@ -249,7 +274,10 @@ def refused(error: BaseException) -> bool:
 def uncomputed(case: Case, engine: str) -> list[str]:
     """The types of a case that no example takes, neither one of its version nor one of another version."""
     examples, left = case.examples(), []
+    wanted = types_on(case, engine)
     for turn, to in enumerate(case.types()):
+        if to not in wanted:
+            continue
         start = turn % len(examples)  # other types, other examples
         calls = (*examples[start:], *examples[:start])[: MOST[engine]]
         if case.version.operator.name in BODIES and case.constraint.name == "V":
@@ -274,4 +302,4 @@ def tried(case: Case, example: Example, to: ElementType, engine: str) -> bool:
 @pytest.mark.parametrize("case", CASES)
 def test_every_admitted_type_is_computed(case, engine):
     reason = EXEMPT.get((case.version.operator.name, case.constraint.name), ((), ""))
-    assert sorted(uncomputed(case, engine)) == sorted({t.name for t in case.types()} & set(reason[0]))
+    assert sorted(uncomputed(case, engine)) == sorted({t.name for t in types_on(case, engine)} & set(reason[0]))
