@@ -15,13 +15,13 @@ def share_cases(folder: Path) -> None:
     """Make onnx's loader read the node cases from a file in the folder, which the first worker to ask writes."""
     from onnx.backend.test import loader  # ruff: ignore[import-outside-top-level]  only workers need it
 
-    compute = loader.import_recursive
+    compute = loader.import_recursive  # pyright: ignore[reportPrivateImportUsage] - where the loader finds it
 
     def once(package: Any) -> None:
         if not package._NodeTestCases:
             _fill(package, compute, folder / "node_cases")
 
-    loader.import_recursive = once
+    loader.import_recursive = once  # pyright: ignore[reportPrivateImportUsage] - the same
 
 
 def _fill(package: Any, compute: Callable[[Any], None], path: Path) -> None:
