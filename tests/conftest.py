@@ -1,22 +1,26 @@
 """What all tests start from."""
 
 import gc
-import getpass
 import os
+import shutil
 import signal
+import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
-from support import cases
+from support import cases, official
 from support.engines import ENGINES
 
-# Kernels are compiled once for all processes and runs of the tests, and not into the user's cache.
-if "SABIR_CACHE" not in os.environ:
-    _folder = Path(tempfile.gettempdir()) / f"sabir-tests-{getpass.getuser()}"
-    _folder.mkdir(mode=0o700, exist_ok=True)
-    os.environ["SABIR_CACHE"] = str(_folder)
+# What the processes of one run share: workers inherit the variable, and the process that sets it removes the folder.
+_OURS = None if "SABIR_TESTS" in os.environ else Path(tempfile.mkdtemp(prefix="sabir-tests-"))
+if _OURS:
+    os.environ["SABIR_TESTS"] = str(_OURS)
+SHARED = Path(os.environ["SABIR_TESTS"])
+
+# Kernels are compiled once for all processes, and not into the user's cache, where old ones might lie.
+os.environ.setdefault("SABIR_CACHE", str(SHARED))
 
 # A shell's background job ignores interrupts, and so would every process that a test starts and interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -41,3 +45,10 @@ def pytest_collection_finish():
 
 def pytest_configure(config):
     cases.wanted = config.getoption("--case")
+    if "PYTEST_XDIST_WORKER" in os.environ and sys.platform != "win32":
+        official.share_cases(SHARED)
+
+
+def pytest_unconfigure():
+    if _OURS:
+        shutil.rmtree(_OURS, ignore_errors=True)

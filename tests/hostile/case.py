@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 Outcome = Literal["any", "refused", "sound"]
 Format = Literal["protobuf", "onnxtxt", "json", "textproto"]
 
-MANY = 20_000
-"""How many of a thing are many: where time grows with the square, this many take minutes."""
+MANY = 10_000
+"""How many of a thing are many: where time grows with the square, this many take half a minute."""
 
 FLOAT, INT32, INT64, STRING, BOOL = 1, 6, 7, 8, 9
 

@@ -1,7 +1,7 @@
-"""The driver: each case goes through every stage in a process of its own, whose memory and time are bounded.
+"""The driver: cases go through every stage in a child process, whose memory and time are bounded.
 
-A server process imports everything once, and is forked for each case. `python fuzz/cases.py` runs the whole
-corpus, this way.
+A server process imports everything once, and is forked for each case, or for some small ones together.
+`python fuzz/cases.py` runs the whole corpus, this way.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Self
 
     from hostile.case import Case
 
 TESTS = Path(__file__).parents[1]
 ADDRESS_SPACE, MOST_MEMORY = 4 << 30, 3 << 29
-MOST_SECONDS, MOST_TEXT, MOST_TOLD = 8.0, 2000, 10_000  # of the processor, as others may want it too
+MOST_SECONDS, MOST_TEXT, MOST_TOLD = 4.0, 2000, 10_000  # of the processor, as others may want it too
 PATIENCE, MOST_CPU = 60.0, 60
-ITERATIONS = 1 << 14  # a sixteenth of the default, whose own test is in tests/limits
+ITERATIONS = 1 << 12  # a sixty-fourth of the default, whose own test is in tests/limits
 
 
 class Told(NamedTuple):
@@ -99,7 +99,7 @@ class Result(NamedTuple):
 
 
 class Server:
-    """A process that runs cases, forking itself for each."""
+    """A process that runs cases, forking itself for them."""
 
     def __enter__(self) -> Self:
         command = [sys.executable, __file__]
@@ -115,39 +115,52 @@ class Server:
 
     def run(self, data: bytes, form: str = "protobuf") -> Result:
         """Run one case, given as a file's bytes."""
+        return self.run_together([(data, form)])[0]
+
+    def run_together(self, files: Sequence[tuple[bytes, str]]) -> list[Result]:
+        """Run cases one after the other in one child; its memory, its output and its death are those of each."""
         pipe = self._process
         assert pipe.stdin is not None
         assert pipe.stdout is not None
-        pipe.stdin.write(struct.pack("<16sQ", form.encode(), len(data)) + data)
+        pipe.stdin.write(struct.pack("<I", len(files)))
+        for data, form in files:
+            pipe.stdin.write(struct.pack("<16sQ", form.encode(), len(data)) + data)
         pipe.stdin.flush()
-        answer = json.loads(pipe.stdout.readline())
-        return Result(list(starmap(Told, answer.pop("stages"))), **answer)
+        answers = json.loads(pipe.stdout.readline())
+        return [Result(list(starmap(Told, answer.pop("stages"))), **answer) for answer in answers]
 
 
 # the server
 
 
 def _serve() -> None:
-    """Answer each case read from standard input with a line on standard output."""
+    """Answer the cases of each request on standard input with a line on standard output."""
     sys.path.insert(0, str(TESTS))
     from hostile.case import model  # ruff: ignore[import-outside-top-level]  as the parent needs none of it
+    from sabir.opsets import STANDARD  # ruff: ignore[import-outside-top-level]  the same
 
+    list(STANDARD)  # the modules of all operators
     for _ in stages_of(model().SerializeToString(), "protobuf"):  # so that each fork finds all imported
         pass
     gc.collect()
     gc.freeze()  # a fork that looks through what is here would copy it
     answers, sys.stdout = sys.stdout, sys.stderr
     while True:
-        head = sys.stdin.buffer.read(24)
-        if len(head) < 24:
+        head = sys.stdin.buffer.read(4)
+        if len(head) < 4:
             return
-        name, size = struct.unpack("<16sQ", head)
-        data = sys.stdin.buffer.read(size)
-        answers.write(json.dumps(_forked(data, name.rstrip(b"\0").decode())) + "\n")
+        files = [_received() for _ in range(*struct.unpack("<I", head))]
+        answers.write(json.dumps(_forked(files)) + "\n")
         answers.flush()
 
 
-def _forked(data: bytes, form: str) -> dict[str, Any]:
+def _received() -> tuple[bytes, str]:
+    """Read one file and its format."""
+    name, size = struct.unpack("<16sQ", sys.stdin.buffer.read(24))
+    return sys.stdin.buffer.read(size), name.rstrip(b"\0").decode()
+
+
+def _forked(files: Sequence[tuple[bytes, str]]) -> list[dict[str, Any]]:
     reading, writing = os.pipe()
     printing, printed = os.pipe()
     child = os.fork()
@@ -155,7 +168,7 @@ def _forked(data: bytes, form: str) -> dict[str, Any]:
         for descriptor in (1, 2):
             os.dup2(printed, descriptor)
         os.close(reading)
-        _child(data, form, writing)
+        _child(files, writing)
     os.close(writing)
     os.close(printed)
     told, output, died = _watched(child, reading, printing)
@@ -169,15 +182,15 @@ def _forked(data: bytes, form: str) -> dict[str, Any]:
             f"killed by signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"exit status {status}"
         )
     lines = [json.loads(line) for line in told.splitlines()]
-    errors = sum(line["errors"] for line in lines if "errors" in line)
-    stages = [line["told"] for line in lines if "told" in line]
-    return {
-        "stages": stages,
-        "died": died,
-        "memory": used.ru_maxrss << 10,
-        "printed": output,
-        "errors": errors,
-    }
+    shared = {"died": died, "memory": used.ru_maxrss << 10, "printed": output}
+    return [
+        {
+            "stages": [line["told"] for line in lines if line["case"] == case and "told" in line],
+            "errors": sum(line["errors"] for line in lines if line["case"] == case and "errors" in line),
+            **shared,
+        }
+        for case in range(len(files))
+    ]
 
 
 def _watched(child: int, reading: int, printing: int) -> tuple[str, str, str]:
@@ -200,13 +213,14 @@ def _watched(child: int, reading: int, printing: int) -> tuple[str, str, str]:
     return parts[reading].decode(), parts[printing].decode("utf-8", "replace"), ""
 
 
-def _child(data: bytes, form: str, writing: int) -> None:
+def _child(files: Sequence[tuple[bytes, str]], writing: int) -> None:
     try:
         resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
         resource.setrlimit(resource.RLIMIT_CPU, (MOST_CPU, MOST_CPU + 5))
         _make_warnings_errors()
-        for line in stages_of(data, form):
-            os.write(writing, json.dumps(line).encode() + b"\n")
+        for case, (data, form) in enumerate(files):
+            for line in stages_of(data, form):
+                os.write(writing, json.dumps({"case": case, **line}).encode() + b"\n")
         os._exit(0)
     except BaseException:  # ruff: ignore[blind-except]  the child ends here, whatever it is
         traceback.print_exc()

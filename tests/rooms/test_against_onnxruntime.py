@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from support.engines import ENGINES
 from support.oracles import RUNTIME_OPSET, by_onnxruntime, cells, crashes, difference, spans
-from support.rooms import EXAMPLES, model_of, run
+from support.rooms import EXAMPLES, answers_of
 
 pytest.importorskip("onnxruntime")
 
@@ -82,17 +83,23 @@ def groups():
 
 
 @pytest.mark.parametrize(("name", "calls"), list(groups()))
-def test_onnxruntime_computes_the_same(name, calls, written, engine):
+def test_onnxruntime_computes_the_same(name, calls, written):
+    theirs = {number: by_onnxruntime(operator, example) for number, operator, example in calls}
+    for engine in ENGINES:
+        compared(name, calls, theirs, written, engine)
+
+
+def compared(name, calls, theirs, written, engine):
+    """Compare what an engine computes of an operator's examples with what onnxruntime does."""
     found, agreed = {}, {}
     for number, operator, example in calls:
-        theirs = by_onnxruntime(operator, example)
-        if theirs is None:  # outside its reach
+        if theirs[number] is None:  # outside its reach
             continue
         with np.errstate(all="ignore"):
-            ours = run(*model_of(operator, example), engine)
-        told = difference(ours, theirs, example, operator)
+            ours = answers_of(operator, example, engine)
+        told = difference(ours, theirs[number], example, operator)
         if told:
-            found.setdefault((name, example.opset), []).append(f"example {number}: {told}")
+            found.setdefault((name, example.opset), []).append(f"example {number} ({engine}): {told}")
         else:
             agreed.setdefault(operator.at(example.opset).since, []).append(number)
 

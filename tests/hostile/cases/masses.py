@@ -19,7 +19,7 @@ from hostile.case import (
 )
 
 X = field(1, b"x")
-SOME = 1000
+SOME = 500
 MASSES: dict[str, bytes] = {
     "empty nodes": field(1),
     "Relus of nothing": field(1, field(4, b"Relu")),
@@ -65,7 +65,7 @@ IN_A_NODE: dict[str, bytes] = {
     "metadata": field(9), "devices": field(10),
 }  # fmt: skip
 
-for count, slow in ((SOME, False), (20 * MANY, True)):
+for count, slow in ((SOME, False), (40 * MANY, True)):
     for name, part in MASSES.items():
         case(f"{count} {name}", lambda p=part, n=count: wire_graph(p * n), slow=slow)
     for name, part in TOP.items():
@@ -157,16 +157,16 @@ def captured(count: int) -> bytes:
 
 for name, build, count in (
     ("nodes in a row", chain, SOME), ("readers of one value", fan, SOME), ("clashing names", clashes, SOME),
-    ("doublings", doubling, SOME), ("branches that read outer values", captured, 500),
+    ("doublings", doubling, SOME), ("branches that read outer values", captured, 250),
 ):  # fmt: skip
     case(f"{count} {name}", lambda b=build, n=count: b(n))
 case(
-    "an operator with 20000 inputs that are all one",
+    "an operator with 10000 inputs that are all one",
     lambda: made(lambda g: (info(g.input, "x", [2]), info(g.output, "y", [2]), node(g, "Sum", ["x"] * MANY))),
     "sound",
 )
 case(
-    "an operator with 20000 outputs",
+    "an operator with 10000 outputs",
     lambda: made(
         lambda g: (info(g.input, "x", [2]), node(g, "Split", ["x"], [f"y{i}" for i in range(MANY)]))
     ),
