@@ -40,7 +40,7 @@ def bmp(width: int, height: int) -> bytes:
 
 IMAGES = {
     "a PNG of 2^40 pixels": png(2**20, 2**20, zlib.compress(b"\0" * 1000)),
-    "a PNG of 10000 by 10000": png(20_000, 20_000, zlib.compress(b"\0" * (20_001 * 20_000 // 8))),
+    "a PNG of 20000 by 20000": png(20_000, 20_000, zlib.compress(b"\0" * (20_001 * 20_000 // 8))),
     "a PNG cut short": png(10, 10, b"")[:40],
     "a PNG of no pixels": png(0, 0, zlib.compress(b"")),
     "a GIF of 65535 by 65535": gif(65_535, 65_535),
