@@ -9,6 +9,7 @@ depends on shapes alone. Later runs with arrays of the same types and shapes onl
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -98,6 +99,7 @@ class _Runs:
         self.in_place = {result: name for result, name in over.items() if name is not None}
         self.updating = int(np.searchsorted(layout.owners, program.plan.updating))
         self.frames: list[_Frame] = []
+        self.draws = any(b.kind == "keys" for b in program.plan.buffers)
 
     def frame(self) -> _Frame:
         """Return new memory for a run."""
@@ -125,7 +127,7 @@ def _entered(runs: _Runs, names: Sequence[str]) -> Run:
     """Return the function that runs a plan. Its variables are cells, which take the least time."""
     count, outputs, frames, enter = len(names), runs.outputs, runs.frames, entrance()
     in_place, updating, rows = runs.in_place, runs.updating, runs.last
-    only, tail = names[0] if count == 1 else None, runs.tail
+    only, tail, draws = names[0] if count == 1 else None, runs.tail, runs.draws
 
     def run(
         feeds: Mapping[str, Any],
@@ -145,6 +147,8 @@ def _entered(runs: _Runs, names: Sequence[str]) -> Run:
             frame = runs.frame()
         if frame.team_memory != frame.team.memory:  # a child process has a team of its own
             frame = runs.frame()
+        if draws:
+            frame.draw()
         block, at = frame.block, FIRST
         for array in arrays:
             block[at] = id(array)
@@ -176,9 +180,9 @@ def _entered(runs: _Runs, names: Sequence[str]) -> Run:
 
 
 class _Frame(Frame):
-    """The memory of one run: its arena, its table of buffers, its counter of errors."""
+    """The memory of one run: its arena, its table of buffers, its counter of errors, the keys that it draws."""
 
-    __slots__ = ("arena", "errors", "slots", "table_address")
+    __slots__ = ("arena", "errors", "keys", "slots", "table_address")
 
     def __init__(
         self, program: CompiledProgram, layout: PartLayout, sizes: Sizes, threads: Any, control: Control,
@@ -194,10 +198,18 @@ class _Frame(Frame):
         known = [(b, program.known(b, sizes)) for b in program.plan.buffers if b.kind == "known"]
         for buffer, array in known:
             table[buffer.number] = array.ctypes.data
+        drawn = [b for b in program.plan.buffers if b.kind == "keys"]
+        self.keys: Array = np.zeros(sum(sizes(b.size) for b in drawn), np.uint8)
+        for buffer in drawn:
+            table[buffer.number] = self.keys.ctypes.data
         super().__init__(threads, layout.rows, table, control, inputs, outputs, (arena, scratch, known))
         self.table_address = table.ctypes.data
         self.arena = arena
         self.slots: list[Any] = []  # of what is evaluated at the end
+
+    def draw(self) -> None:
+        """Draw the keys of the next run."""
+        self.keys[:] = np.frombuffer(os.urandom(self.keys.size), np.uint8)
 
 
 def fast_run(
