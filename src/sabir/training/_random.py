@@ -1,7 +1,7 @@
 """Random numbers of a training step: a function of keys that the session feeds, and of the position.
 
-A node that draws random numbers without a seed is replaced by integer arithmetic on the numbers of its
-elements and on two keys. So the numbers are the same in every engine, and a resumed run repeats them.
+A node that draws random numbers without a seed is replaced by arithmetic on the numbers of its elements and on
+a key: that of its room, with a key that is fed. So a resumed run repeats them in every engine.
 """
 
 from __future__ import annotations
@@ -16,6 +16,16 @@ from sabir.conversion import convert
 from sabir.elements import DOUBLE, FLOAT, element
 from sabir.inlining import inline
 from sabir.ir import TensorType, canonical_domain, tensor_type
+from sabir.opsets.families.randomness import (
+    ANGLE,
+    HIGH_BITS,
+    LOW_BITS,
+    SINGLE_BITS,
+    WORD_BITS,
+    precision,
+    range_of,
+)
+from sabir.opsets.families.threefry import Arithmetic, words
 from sabir.rewrite import Rewriter, enclosing
 from sabir.schema import Binding, Scope
 
@@ -26,13 +36,11 @@ if TYPE_CHECKING:
     from sabir.ir import Array, Builder, Model, Node, Operand, Value
     from sabir.schema import Registry, Version
 
-# the finalizer of 32 bits by Wellons: shifts, and the factors between them
-_SHIFTS, _FACTORS = (16, 15, 16), (0x7FEB352D, 0x846CA68B)
-_STRIDE, _OTHER, _ITERATION = 0x9E3779B9, 0x6A09E667, 0x85EBCA6B
+_ITERATION = 0x85EBCA6B  # what distinguishes the loops around a node
+_WORD = element("uint32")
 _DROPPED = 0.5  # the ratio of a Dropout that states none
 _OLDEST_OPSET = 18  # the first with BitwiseXor, and the one that gradients are written for
 _MODE = 2  # the place of `training_mode` among the inputs of a Dropout
-_BITS_LEFT, _WORD = 24, 32  # the bits of a float's number, and of a key
 
 
 def draw_from_keys(model: Model, registry: Registry) -> tuple[Model, str, int]:
@@ -112,119 +120,171 @@ def _iterations(node: Node) -> list[Value]:
 
 
 class _Keys:
-    """The keys of one node, and the numbers that follow from them."""
+    """The key of one node, and the numbers that follow from it."""
 
     def __init__(self, keys: Value, index: int, iterations: Sequence[Value]) -> None:
         self._keys, self._index, self._iterations = keys, index, iterations
 
-    def uniform(self, b: Builder, shape: Operand, to: ElementType, part: int = 0) -> Value:
-        """Return numbers of [0, 1) in a shape, in single precision or in double."""
-        count = b.ReduceProd(shape, keepdims=0)
-        bits = self._bits(b, count, part)
-        if to is DOUBLE:
-            drawn = b.Mul(b.Cast(bits, to=DOUBLE.number), np.float64(2.0**-_WORD))
-        else:
-            high = b.BitShift(bits, np.uint32(_WORD - _BITS_LEFT), direction="RIGHT")
-            drawn = b.Mul(b.Cast(high, to=FLOAT.number), np.float32(2.0**-_BITS_LEFT))
-        return b.Reshape(drawn, shape, allowzero=1)
+    def unit(self, b: Builder, sizes: _Sizes, to: ElementType) -> Value:
+        """Return numbers of [0, 1) in single precision or in double, as `randomness.unit`."""
+        first, second = self.words(b, sizes)
+        if to is not DOUBLE:
+            return b.Mul(_top(b, first, SINGLE_BITS, FLOAT), np.float32(2.0**-SINGLE_BITS))
+        high = b.Mul(_top(b, first, HIGH_BITS, DOUBLE), np.float64(2.0**LOW_BITS))
+        low = _top(b, second, LOW_BITS, DOUBLE)
+        return b.Mul(b.Add(high, low), np.float64(2.0 ** -(HIGH_BITS + LOW_BITS)))
 
-    def _bits(self, b: Builder, count: Operand, part: int) -> Value:
-        """Return random words: each number is mixed with one key, and the result with the other."""
+    def words(self, b: Builder, sizes: _Sizes) -> tuple[Value, Value]:
+        """Return two random words for each element of a tensor."""
         first, second = (b.Gather(self._keys, np.int64(2 * self._index + i)) for i in range(2))
         for value in self._iterations:
-            number = b.Cast(b.Reshape(value, np.zeros(0, np.int64)), to=element("uint32").number)
-            first = b.Add(first, b.Mul(number, np.uint32(_ITERATION)))
-        if part:
-            second = b.Add(second, np.uint32(_OTHER))
-        numbers = b.Cast(b.Range(np.int64(0), count, np.int64(1)), to=element("uint32").number)
-        mixed = _mixed(b, b.Add(b.Mul(numbers, np.uint32(_STRIDE)), first))
-        return _mixed(b, b.BitwiseXor(mixed, second))
+            number = b.Cast(b.Reshape(value, np.zeros(0, np.int64)), to=_WORD.number)
+            first = b.Add(b.Mul(first, np.uint32(_ITERATION)), number)
+        number = first
+        for axis in range(sizes.rank):  # the key comes first: indices alone would become a large constant
+            number = b.Add(number, sizes.along(b, axis))
+        on = _arithmetic(b)
+        return words(on, (number, second), (first, second))
 
 
-def _mixed(b: Builder, x: Value) -> Value:
-    for shift, factor in zip(_SHIFTS, (*_FACTORS, None), strict=True):
-        x = b.BitwiseXor(x, b.BitShift(x, np.uint32(shift), direction="RIGHT"))
-        if factor is not None:
-            x = b.Mul(x, np.uint32(factor))
-    return x
+class _Sizes:
+    """The shape of a tensor: numbers, or what a value has, which is flat where its rank is unknown."""
+
+    def __init__(self, shape: Sequence[int | None], of: Value | None = None) -> None:
+        self._shape, self._of = shape, of
+
+    @staticmethod
+    def of(x: Value) -> _Sizes | None:
+        """Return the sizes of a value of known rank."""
+        shape = x.type.shape if isinstance(x.type, TensorType) else None
+        if shape is None:
+            return None
+        return _Sizes([d if isinstance(d, int) else None for d in shape], x)
+
+    @property
+    def rank(self) -> int:
+        return len(self._shape)
+
+    def along(self, b: Builder, axis: int) -> Operand:
+        """Return what the index along an axis adds to the number of an element, of all that it may have."""
+        column = [-1, *[1] * (self.rank - axis - 1)]
+        sizes = self._shape[axis:]
+        whole = [d for d in sizes if d is not None]
+        if len(whole) == len(sizes):
+            steps = np.arange(whole[0], dtype=np.uint64) * np.uint64(math.prod(whole[1:]))
+            return steps.astype(np.uint32).reshape(column)
+        shape = b.Shape(self._of)
+        index = b.Range(np.int64(0), b.Gather(shape, np.int64(axis)), np.int64(1))
+        rest = b.Slice(shape, np.int64([axis + 1]), np.int64([self.rank]))
+        steps = b.Mul(index, b.ReduceProd(rest, keepdims=0))
+        return b.Reshape(b.Cast(steps, to=_WORD.number), np.array(column, np.int64))
 
 
-def _precision(to: ElementType) -> ElementType:
-    return DOUBLE if to is DOUBLE else FLOAT
+def _arithmetic(b: Builder) -> Arithmetic[Value]:
+    def operand(x: Value | int) -> Operand:
+        return np.uint32(x) if isinstance(x, int) else x
+
+    def rotated(x: Value, bits: int) -> Value:
+        left = b.BitShift(x, np.uint32(bits), direction="LEFT")
+        return b.BitwiseOr(left, b.BitShift(x, np.uint32(WORD_BITS - bits), direction="RIGHT"))
+
+    return Arithmetic(lambda x, y: b.Add(x, operand(y)), lambda x, y: b.BitwiseXor(x, operand(y)), rotated)
+
+
+def _top(b: Builder, word: Value, bits: int, to: ElementType) -> Value:
+    """Return the first bits of words as floats."""
+    return b.Cast(b.BitShift(word, np.uint32(WORD_BITS - bits), direction="RIGHT"), to=to.number)
 
 
 def _element(x: Value) -> ElementType:
     return x.type.element if isinstance(x.type, TensorType) and x.type.element.number else FLOAT
 
 
+def _in_shape_of(b: Builder, x: Value, draw: Callable[[_Sizes], Value]) -> Value:
+    """Return what is drawn for each element of a value; one of unknown rank is drawn flat."""
+    sizes = _Sizes.of(x)
+    if sizes is not None:
+        return draw(sizes)
+    flat = b.Reshape(x, np.int64([-1]))
+    return b.Reshape(draw(_Sizes([None], flat)), b.Shape(x), allowzero=1)
+
+
 def _dropout(keys: _Keys) -> Callable[..., Any]:
     def write(b: Builder, x: Value, ratio: Value | None, training: Value, /) -> tuple[Value, Value]:
         kind = _element(x)
-        precision = _precision(kind)
-        rate = np.asarray(_DROPPED, precision.dtype) if ratio is None else b.Cast(ratio, to=precision.number)
-        mask = b.GreaterOrEqual(keys.uniform(b, b.Shape(x), precision), rate)
-        mask = b.Or(mask, b.Not(training))
-        one = np.ones((), precision.dtype)
-        scale = b.Where(training, b.Div(one, b.Sub(one, rate)), one)
-        factor = b.Where(mask, b.Cast(scale, to=kind.number), np.zeros((), kind.dtype))
-        return b.Mul(x, factor), mask
+        wide = precision(kind)
+        rate = np.float64(_DROPPED) if ratio is None else b.Cast(ratio, to=DOUBLE.number)
+        drawn = _in_shape_of(b, x, lambda sizes: keys.unit(b, sizes, FLOAT))
+        mask = b.GreaterOrEqual(drawn, b.Cast(rate, to=FLOAT.number))
+        scale = b.Cast(b.Div(np.float64(1), b.Sub(np.float64(1), rate)), to=wide.number)
+        kept = b.Cast(b.Mul(b.Cast(x, to=wide.number), scale), to=kind.number)
+        y = b.Where(mask, kept, np.zeros((), kind.dtype))
+        return b.Where(training, y, x), b.Or(mask, b.Not(training))
 
     return write
 
 
 def _uniform(keys: _Keys) -> Callable[..., Any]:
     def write(b: Builder, /, *, shape: Sequence[int], dtype: int, low: float, high: float) -> Value:
-        return _between(keys, b, np.asarray(shape, np.int64), element(dtype), low, high)
+        return _between(keys, b, _Sizes(shape), element(dtype), low, high)
 
     return write
 
 
 def _uniform_like(keys: _Keys) -> Callable[..., Any]:
     def write(b: Builder, x: Value, /, *, dtype: int | None, low: float, high: float) -> Value:
-        return _between(keys, b, b.Shape(x), _element(x) if dtype is None else element(dtype), low, high)
+        to = _element(x) if dtype is None else element(dtype)
+        return _in_shape_of(b, x, lambda sizes: _between(keys, b, sizes, to, low, high))
 
     return write
 
 
-def _between(keys: _Keys, b: Builder, shape: Operand, to: ElementType, low: float, high: float) -> Value:
-    precision = _precision(to)
-    drawn = keys.uniform(b, shape, precision)
-    width, start = (np.asarray(v, precision.dtype) for v in (high - low, low))
-    return b.Cast(b.Add(b.Mul(drawn, width), start), to=to.number)
+def _between(keys: _Keys, b: Builder, sizes: _Sizes, to: ElementType, low: float, high: float) -> Value:
+    """Return numbers of the uniform distribution, as `randomness.uniform`."""
+    kind = precision(to)
+    first, last = range_of(to, low, high) if low < high else (low, low)
+    drawn = keys.unit(b, sizes, kind)
+    start, end, least, most, one = (np.asarray(v, kind.dtype) for v in (low, high, first, last, 1))
+    y = b.Add(b.Mul(b.Sub(one, drawn), start), b.Mul(drawn, end))
+    return b.Cast(b.Min(b.Max(y, least), most), to=to.number)
 
 
 def _normal(keys: _Keys) -> Callable[..., Any]:
     def write(b: Builder, /, *, shape: Sequence[int], dtype: int, mean: float, scale: float) -> Value:
-        return _bell(keys, b, np.asarray(shape, np.int64), element(dtype), mean, scale)
+        return _bell(keys, b, _Sizes(shape), element(dtype), mean, scale)
 
     return write
 
 
 def _normal_like(keys: _Keys) -> Callable[..., Any]:
     def write(b: Builder, x: Value, /, *, dtype: int | None, mean: float, scale: float) -> Value:
-        return _bell(keys, b, b.Shape(x), _element(x) if dtype is None else element(dtype), mean, scale)
+        to = _element(x) if dtype is None else element(dtype)
+        return _in_shape_of(b, x, lambda sizes: _bell(keys, b, sizes, to, mean, scale))
 
     return write
 
 
-def _bell(keys: _Keys, b: Builder, shape: Operand, to: ElementType, mean: float, scale: float) -> Value:
-    """Return numbers of a normal distribution, by the transformation of Box and Muller."""
-    precision = _precision(to)
+def _bell(keys: _Keys, b: Builder, sizes: _Sizes, to: ElementType, mean: float, scale: float) -> Value:
+    """Return numbers of a normal distribution, as `randomness.normal`."""
+    kind = precision(to)
 
     def number(value: float) -> Array:
-        return np.asarray(value, precision.dtype)
+        return np.asarray(value, kind.dtype)
 
-    radius = b.Sqrt(b.Mul(b.Log(b.Sub(number(1), keys.uniform(b, shape, precision))), number(-2)))
-    angle = b.Cos(b.Mul(keys.uniform(b, shape, precision, part=1), number(2 * math.pi)))
+    first, second = (b.Cast(word, to=kind.number) for word in keys.words(b, sizes))
+    share = b.Mul(b.Add(first, number(0.5)), number(2.0**-WORD_BITS))
+    radius = b.Sqrt(b.Mul(b.Log(share), number(-2)))
+    angle = b.Cos(b.Mul(second, number(ANGLE)))
     drawn = b.Add(b.Mul(b.Mul(radius, angle), number(scale)), number(mean))
     return b.Cast(drawn, to=to.number)
 
 
 def _bernoulli(keys: _Keys) -> Callable[..., Any]:
     def write(b: Builder, p: Value, /, *, dtype: int | None) -> Value:
-        precision = _precision(_element(p))
-        drawn = b.Less(keys.uniform(b, b.Shape(p), precision), b.Cast(p, to=precision.number))
-        return b.Cast(drawn, to=_element(p).number if dtype is None else dtype)
+        kind = precision(_element(p))
+        drawn = _in_shape_of(b, p, lambda sizes: keys.unit(b, sizes, kind))
+        least = b.Less(drawn, b.Cast(p, to=kind.number))
+        return b.Cast(least, to=_element(p).number if dtype is None else dtype)
 
     return write
 

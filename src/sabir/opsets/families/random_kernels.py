@@ -89,12 +89,14 @@ def _words(call: Lowering, shape: Sizes, key: Key | None) -> tuple[Expression, E
         raise NotLowered("kernels draw no random numbers for subgraphs")
     both = call.key if key is None else loops.tensor(np.array(key, np.uint32))
     parts = [loops.reshape(loops.narrow(both, 0, i, 1), ()) for i in range(2)]
-    first, second = words(_ARITHMETIC, _counter(shape), (parts[0], parts[1]))
+    low, high = _number(shape)
+    start = loops.apply("add", low, parts[0]), loops.apply("add", high, parts[1])
+    first, second = words(_ARITHMETIC, start, (parts[0], parts[1]))
     return loops.expand(first, shape), loops.expand(second, shape)
 
 
-def _counter(shape: Sizes) -> tuple[Expression, Expression]:
-    """Return the two words of the number of each element, row by row."""
+def _number(shape: Sizes) -> tuple[Expression, Expression]:
+    """Return the two halves of the number of each element, row by row."""
     number: Expression = loops.number("int64", 0)
     stride: Size | None = 1
     for axis in reversed(range(len(shape))):

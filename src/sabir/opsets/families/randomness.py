@@ -118,7 +118,7 @@ def words_of(numbers: Array, key: Key) -> tuple[Array, Array]:
     """Return the random words of numbers, which are unsigned integers of 64 bits."""
     low, high = numbers.astype(_WORD), (numbers >> np.uint64(WORD_BITS)).astype(_WORD)
     parts = np.array(key, _WORD)
-    return words(_ARITHMETIC, (low, high), (parts[:1], parts[1:]))
+    return words(_ARITHMETIC, (low + parts[:1], high + parts[1:]), (parts[:1], parts[1:]))
 
 
 def _drawn(

@@ -30,10 +30,13 @@ class Arithmetic(NamedTuple, Generic[T]):
     rotated: Callable[[T, int], T]  # to the left
 
 
-def words(on: Arithmetic[T], counter: tuple[T, T], key: tuple[T, T]) -> tuple[T, T]:
-    """Return the two random words of a number of 64 bits, the lower half first."""
+def words(on: Arithmetic[T], start: tuple[T, T], key: tuple[T, T]) -> tuple[T, T]:
+    """Return the two random words of a number of 64 bits, in halves of which the lower one is the first.
+
+    `start` is each half plus that of the key: who adds a key to parts of a number adds it once for many.
+    """
     parts = (*key, on.xor(on.xor(key[0], key[1]), _PARITY))
-    x, y = on.add(counter[0], key[0]), on.add(counter[1], key[1])
+    x, y = start
     for turn in range(_ROUNDS):
         x = on.add(x, y)
         y = on.xor(on.rotated(y, _ROTATIONS[turn % len(_ROTATIONS)]), x)
