@@ -64,6 +64,7 @@ from sabir.loops._operations import (
     order,
     pad,
     permute,
+    random_words,
     reduce,
     reshape,
     same_shape,
@@ -76,6 +77,7 @@ from sabir.loops._operations import (
 )
 from sabir.loops._products import contract, convolve
 from sabir.loops._recurrences import Recurred, Steps
+from sabir.loops._threefry import WordArithmetic, threefry
 from sabir.loops._windows import slide, slide_mixed, windows
 
 __all__ = [

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from sabir.compilation.kernels import _elementary, _exponentials, _logarithms, _powers, _trigonometry
 from sabir.compilation.kernels._lanes import Lanes, where
 from sabir.compilation.kernels._remainders import divide, fmod, mod, remainder
+from sabir.loops import WordArithmetic, threefry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,6 +101,13 @@ _BINARY: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
     "pow": _powers.power,
 }
 _TERNARY: dict[str, Callable[[Lanes, Lanes, Lanes], Lanes]] = {"fma": _elementary.fused, "where": where}
+_WORDS: WordArithmetic[Lanes] = WordArithmetic(
+    Lanes.__add__, Lanes.__xor__, lambda x, count: (x << count) | x.unsigned_shift(x.kind.bits - count)
+)
+_QUATERNARY: dict[str, Callable[[Lanes, Lanes, Lanes, Lanes], Lanes]] = {
+    "word": lambda x, y, first, second: threefry(_WORDS, (x, y), (first, second))[0],
+    "second_word": lambda x, y, first, second: threefry(_WORDS, (x, y), (first, second))[1],
+}
 
 
 def _emission(formula: Callable[..., Lanes]) -> Callable[[Emitter, tuple[Register, ...]], Register]:
@@ -107,5 +115,5 @@ def _emission(formula: Callable[..., Lanes]) -> Callable[[Emitter, tuple[Registe
 
 
 FUNCTIONS: dict[str, Callable[[Emitter, tuple[Register, ...]], Register]] = {
-    name: _emission(formula) for name, formula in (_UNARY | _BINARY | _TERNARY).items()
+    name: _emission(formula) for name, formula in (_UNARY | _BINARY | _TERNARY | _QUATERNARY).items()
 }

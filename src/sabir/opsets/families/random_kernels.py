@@ -12,7 +12,6 @@ from sabir.ir import TensorType, product
 from sabir.loops import FLOATS, HALVES, Expression, NotLowered
 from sabir.opsets.families import kernels, randomness
 from sabir.opsets.families.randomness import ANGLE, HIGH_BITS, LOW_BITS, SINGLE_BITS, WORD_BITS
-from sabir.opsets.families.threefry import Arithmetic, words
 
 if TYPE_CHECKING:
     from sabir.elements import ElementType
@@ -41,7 +40,7 @@ def normal(call: Lowering, mean: float, scale: float, key: Key | None) -> Expres
     """Return numbers of the normal distribution, in the inferred type and shape."""
     to = _element(call)
     kind = _precision(to)
-    first, second = _words(call, call.shape(), key)
+    first, second = _drawn(call, call.shape(), key)
     share = loops.apply("mul", loops.apply("add", loops.cast(first, kind), 0.5), 2.0**-WORD_BITS)
     radius = loops.apply("sqrt", loops.apply("mul", loops.apply("log", share), -2))
     bell = loops.apply("mul", radius, loops.apply("cos", loops.apply("mul", loops.cast(second, kind), ANGLE)))
@@ -50,7 +49,7 @@ def normal(call: Lowering, mean: float, scale: float, key: Key | None) -> Expres
 
 def unit(call: Lowering, shape: Sizes, kind: str, key: Key | None) -> Expression:
     """Return numbers of [0, 1) as float or double: those that `randomness.unit` returns."""
-    first, second = _words(call, shape, key)
+    first, second = _drawn(call, shape, key)
     if kind == "float":
         return loops.apply("mul", _top(first, SINGLE_BITS, kind), 2.0**-SINGLE_BITS)
     high = loops.apply("mul", _top(first, HIGH_BITS, kind), 2.0**LOW_BITS)
@@ -83,16 +82,20 @@ def _top(word: Expression, bits: int, kind: str) -> Expression:
     return loops.cast(loops.cast(loops.apply("shr", word, WORD_BITS - bits), "int32"), kind)
 
 
-def _words(call: Lowering, shape: Sizes, key: Key | None) -> tuple[Expression, Expression]:
-    """Return two random words for each element of a shape."""
+def words(shape: Sizes, key: Expression) -> tuple[Expression, Expression]:
+    """Return two random words for each element of a shape; the key is two words."""
+    first, second = (loops.reshape(loops.narrow(key, 0, i, 1), ()) for i in range(2))
+    low, high = _number(shape)
+    start = loops.apply("add", low, first), loops.apply("add", high, second)
+    found = loops.random_words(start, (first, second))
+    return loops.expand(found[0], shape), loops.expand(found[1], shape)
+
+
+def _drawn(call: Lowering, shape: Sizes, key: Key | None) -> tuple[Expression, Expression]:
+    """Return two random words for each element of a shape, by the key of a seed or that of the run."""
     if call.key is None:
         raise NotLowered("kernels draw no random numbers for subgraphs")
-    both = call.key if key is None else loops.tensor(np.array(key, np.uint32))
-    parts = [loops.reshape(loops.narrow(both, 0, i, 1), ()) for i in range(2)]
-    low, high = _number(shape)
-    start = loops.apply("add", low, parts[0]), loops.apply("add", high, parts[1])
-    first, second = words(_ARITHMETIC, start, (parts[0], parts[1]))
-    return loops.expand(first, shape), loops.expand(second, shape)
+    return words(shape, call.key if key is None else loops.tensor(np.array(key, np.uint32)))
 
 
 def _number(shape: Sizes) -> tuple[Expression, Expression]:
@@ -107,12 +110,3 @@ def _number(shape: Sizes) -> tuple[Expression, Expression]:
     if isinstance(stride, int) and stride <= 1 << WORD_BITS:
         return loops.cast(number, _WORD), loops.number(_WORD, 0)
     return loops.cast(number, _WORD), loops.cast(loops.apply("shr", number, WORD_BITS), _WORD)
-
-
-def _rotated(x: Expression, bits: int) -> Expression:
-    return loops.apply("bitwise_or", loops.apply("shl", x, bits), loops.apply("shr", x, WORD_BITS - bits))
-
-
-_ARITHMETIC: Arithmetic[Expression] = Arithmetic(
-    lambda a, b: loops.apply("add", a, b), lambda a, b: loops.apply("bitwise_xor", a, b), _rotated
-)

@@ -11,8 +11,8 @@ import numpy as np
 from sabir.base import check_time
 from sabir.elements import BFLOAT16, DOUBLE, FLOAT, FLOAT16, element
 from sabir.ir import TensorType
+from sabir.loops import WordArithmetic, threefry
 from sabir.opsets.families.sizes import allotted
-from sabir.opsets.families.threefry import Arithmetic, words
 from sabir.schema import Attribute, Example, at_least, element_types
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def words_of(numbers: Array, key: Key) -> tuple[Array, Array]:
     """Return the random words of numbers, which are unsigned integers of 64 bits."""
     low, high = numbers.astype(_WORD), (numbers >> np.uint64(WORD_BITS)).astype(_WORD)
     parts = np.array(key, _WORD)
-    return words(_ARITHMETIC, (low + parts[:1], high + parts[1:]), (parts[:1], parts[1:]))
+    return threefry(_ARITHMETIC, (low + parts[:1], high + parts[1:]), (parts[:1], parts[1:]))
 
 
 def _drawn(
@@ -154,7 +154,7 @@ def _rotated(x: Array, bits: int) -> Array:
     return (x << np.uint32(bits)) | (x >> np.uint32(WORD_BITS - bits))
 
 
-_ARITHMETIC: Arithmetic[Array] = Arithmetic(
+_ARITHMETIC: WordArithmetic[Array] = WordArithmetic(
     lambda a, b: a + np.asarray(b, _WORD), lambda a, b: a ^ np.asarray(b, _WORD), _rotated
 )
 

@@ -19,10 +19,10 @@ _ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
 _PARITY = 0x1BD11BDA
 
 
-class Arithmetic(NamedTuple, Generic[T]):
+class WordArithmetic(NamedTuple, Generic[T]):
     """Operations on unsigned integers of 32 bits, of which the second operand may be a number.
 
-    They are those of numpy, of expressions, or of nodes: the generator is written once for all of them.
+    They are those of numpy, or of the registers of a kernel: the generator is written once for both.
     """
 
     add: Callable[[T, T | int], T]
@@ -30,7 +30,7 @@ class Arithmetic(NamedTuple, Generic[T]):
     rotated: Callable[[T, int], T]  # to the left
 
 
-def words(on: Arithmetic[T], start: tuple[T, T], key: tuple[T, T]) -> tuple[T, T]:
+def threefry(on: WordArithmetic[T], start: tuple[T, T], key: tuple[T, T]) -> tuple[T, T]:
     """Return the two random words of a number of 64 bits, in halves of which the lower one is the first.
 
     `start` is each half plus that of the key: who adds a key to parts of a number adds it once for many.
