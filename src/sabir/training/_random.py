@@ -25,7 +25,6 @@ from sabir.opsets.families.randomness import (
     precision,
     range_of,
 )
-from sabir.opsets.families.threefry import Arithmetic, words
 from sabir.rewrite import Rewriter, enclosing
 from sabir.schema import Binding, Scope
 
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from sabir.schema import Registry, Version
 
 _ITERATION = 0x85EBCA6B  # what distinguishes the loops around a node
-_WORD = element("uint32")
+_DOMAIN = "sabir.internal"
 _DROPPED = 0.5  # the ratio of a Dropout that states none
 _OLDEST_OPSET = 18  # the first with BitwiseXor, and the one that gradients are written for
 _MODE = 2  # the place of `training_mode` among the inputs of a Dropout
@@ -58,6 +57,7 @@ def draw_from_keys(model: Model, registry: Registry) -> tuple[Model, str, int]:
     model = _recent(inline(model, registry=registry) if inside else model, registry)
     scope = Scope.of(model, registry, newer_opsets=True)
     nodes = [n for n in model.graph.all_nodes() if _draws(n, scope)]
+    model.opsets[_DOMAIN] = 1
     rewriter = Rewriter(model, registry=registry)
     keys = model.graph.add_input(rewriter.names.fresh("random_keys"), tensor_type("uint32", [2 * len(nodes)]))
     graph_default = np.zeros(2 * len(nodes), np.uint32)  # a derivative warns of an input without one
@@ -125,70 +125,23 @@ class _Keys:
     def __init__(self, keys: Value, index: int, iterations: Sequence[Value]) -> None:
         self._keys, self._index, self._iterations = keys, index, iterations
 
-    def unit(self, b: Builder, sizes: _Sizes, to: ElementType) -> Value:
+    def unit(self, b: Builder, shape: Operand, to: ElementType) -> Value:
         """Return numbers of [0, 1) in single precision or in double, as `randomness.unit`."""
-        first, second = self.words(b, sizes)
+        first, second = self.words(b, shape)
         if to is not DOUBLE:
             return b.Mul(_top(b, first, SINGLE_BITS, FLOAT), np.float32(2.0**-SINGLE_BITS))
         high = b.Mul(_top(b, first, HIGH_BITS, DOUBLE), np.float64(2.0**LOW_BITS))
         low = _top(b, second, LOW_BITS, DOUBLE)
         return b.Mul(b.Add(high, low), np.float64(2.0 ** -(HIGH_BITS + LOW_BITS)))
 
-    def words(self, b: Builder, sizes: _Sizes) -> tuple[Value, Value]:
+    def words(self, b: Builder, shape: Operand) -> tuple[Value, Value]:
         """Return two random words for each element of a tensor."""
-        first, second = (b.Gather(self._keys, np.int64(2 * self._index + i)) for i in range(2))
+        start = 2 * self._index
+        key = b.Slice(self._keys, np.int64([start]), np.int64([start + 2]))
         for value in self._iterations:
-            number = b.Cast(b.Reshape(value, np.zeros(0, np.int64)), to=_WORD.number)
-            first = b.Add(b.Mul(first, np.uint32(_ITERATION)), number)
-        number = first
-        for axis in range(sizes.rank):  # the key comes first: indices alone would become a large constant
-            number = b.Add(number, sizes.along(b, axis))
-        on = _arithmetic(b)
-        return words(on, (number, second), (first, second))
-
-
-class _Sizes:
-    """The shape of a tensor: numbers, or what a value has, which is flat where its rank is unknown."""
-
-    def __init__(self, shape: Sequence[int | None], of: Value | None = None) -> None:
-        self._shape, self._of = shape, of
-
-    @staticmethod
-    def of(x: Value) -> _Sizes | None:
-        """Return the sizes of a value of known rank."""
-        shape = x.type.shape if isinstance(x.type, TensorType) else None
-        if shape is None:
-            return None
-        return _Sizes([d if isinstance(d, int) else None for d in shape], x)
-
-    @property
-    def rank(self) -> int:
-        return len(self._shape)
-
-    def along(self, b: Builder, axis: int) -> Operand:
-        """Return what the index along an axis adds to the number of an element, of all that it may have."""
-        column = [-1, *[1] * (self.rank - axis - 1)]
-        sizes = self._shape[axis:]
-        whole = [d for d in sizes if d is not None]
-        if len(whole) == len(sizes):
-            steps = np.arange(whole[0], dtype=np.uint64) * np.uint64(math.prod(whole[1:]))
-            return steps.astype(np.uint32).reshape(column)
-        shape = b.Shape(self._of)
-        index = b.Range(np.int64(0), b.Gather(shape, np.int64(axis)), np.int64(1))
-        rest = b.Slice(shape, np.int64([axis + 1]), np.int64([self.rank]))
-        steps = b.Mul(index, b.ReduceProd(rest, keepdims=0))
-        return b.Reshape(b.Cast(steps, to=_WORD.number), np.array(column, np.int64))
-
-
-def _arithmetic(b: Builder) -> Arithmetic[Value]:
-    def operand(x: Value | int) -> Operand:
-        return np.uint32(x) if isinstance(x, int) else x
-
-    def rotated(x: Value, bits: int) -> Value:
-        left = b.BitShift(x, np.uint32(bits), direction="LEFT")
-        return b.BitwiseOr(left, b.BitShift(x, np.uint32(WORD_BITS - bits), direction="RIGHT"))
-
-    return Arithmetic(lambda x, y: b.Add(x, operand(y)), lambda x, y: b.BitwiseXor(x, operand(y)), rotated)
+            number = b.Cast(b.Reshape(value, np.int64([1])), to=element("uint32").number)
+            key = b.Add(b.Mul(key, np.uint32(_ITERATION)), number)
+        return b.op("RandomWords", key, shape, outputs=2, domain=_DOMAIN)
 
 
 def _top(b: Builder, word: Value, bits: int, to: ElementType) -> Value:
@@ -200,21 +153,12 @@ def _element(x: Value) -> ElementType:
     return x.type.element if isinstance(x.type, TensorType) and x.type.element.number else FLOAT
 
 
-def _in_shape_of(b: Builder, x: Value, draw: Callable[[_Sizes], Value]) -> Value:
-    """Return what is drawn for each element of a value; one of unknown rank is drawn flat."""
-    sizes = _Sizes.of(x)
-    if sizes is not None:
-        return draw(sizes)
-    flat = b.Reshape(x, np.int64([-1]))
-    return b.Reshape(draw(_Sizes([None], flat)), b.Shape(x), allowzero=1)
-
-
 def _dropout(keys: _Keys) -> Callable[..., Any]:
     def write(b: Builder, x: Value, ratio: Value | None, training: Value, /) -> tuple[Value, Value]:
         kind = _element(x)
         wide = precision(kind)
         rate = np.float64(_DROPPED) if ratio is None else b.Cast(ratio, to=DOUBLE.number)
-        drawn = _in_shape_of(b, x, lambda sizes: keys.unit(b, sizes, FLOAT))
+        drawn = keys.unit(b, b.Shape(x), FLOAT)
         mask = b.GreaterOrEqual(drawn, b.Cast(rate, to=FLOAT.number))
         scale = b.Cast(b.Div(np.float64(1), b.Sub(np.float64(1), rate)), to=wide.number)
         kept = b.Cast(b.Mul(b.Cast(x, to=wide.number), scale), to=kind.number)
@@ -226,7 +170,7 @@ def _dropout(keys: _Keys) -> Callable[..., Any]:
 
 def _uniform(keys: _Keys) -> Callable[..., Any]:
     def write(b: Builder, /, *, shape: Sequence[int], dtype: int, low: float, high: float) -> Value:
-        return _between(keys, b, _Sizes(shape), element(dtype), low, high)
+        return _between(keys, b, np.asarray(shape, np.int64), element(dtype), low, high)
 
     return write
 
@@ -234,16 +178,16 @@ def _uniform(keys: _Keys) -> Callable[..., Any]:
 def _uniform_like(keys: _Keys) -> Callable[..., Any]:
     def write(b: Builder, x: Value, /, *, dtype: int | None, low: float, high: float) -> Value:
         to = _element(x) if dtype is None else element(dtype)
-        return _in_shape_of(b, x, lambda sizes: _between(keys, b, sizes, to, low, high))
+        return _between(keys, b, b.Shape(x), to, low, high)
 
     return write
 
 
-def _between(keys: _Keys, b: Builder, sizes: _Sizes, to: ElementType, low: float, high: float) -> Value:
+def _between(keys: _Keys, b: Builder, shape: Operand, to: ElementType, low: float, high: float) -> Value:
     """Return numbers of the uniform distribution, as `randomness.uniform`."""
     kind = precision(to)
     first, last = range_of(to, low, high) if low < high else (low, low)
-    drawn = keys.unit(b, sizes, kind)
+    drawn = keys.unit(b, shape, kind)
     start, end, least, most, one = (np.asarray(v, kind.dtype) for v in (low, high, first, last, 1))
     y = b.Add(b.Mul(b.Sub(one, drawn), start), b.Mul(drawn, end))
     return b.Cast(b.Min(b.Max(y, least), most), to=to.number)
@@ -251,7 +195,7 @@ def _between(keys: _Keys, b: Builder, sizes: _Sizes, to: ElementType, low: float
 
 def _normal(keys: _Keys) -> Callable[..., Any]:
     def write(b: Builder, /, *, shape: Sequence[int], dtype: int, mean: float, scale: float) -> Value:
-        return _bell(keys, b, _Sizes(shape), element(dtype), mean, scale)
+        return _bell(keys, b, np.asarray(shape, np.int64), element(dtype), mean, scale)
 
     return write
 
@@ -259,19 +203,19 @@ def _normal(keys: _Keys) -> Callable[..., Any]:
 def _normal_like(keys: _Keys) -> Callable[..., Any]:
     def write(b: Builder, x: Value, /, *, dtype: int | None, mean: float, scale: float) -> Value:
         to = _element(x) if dtype is None else element(dtype)
-        return _in_shape_of(b, x, lambda sizes: _bell(keys, b, sizes, to, mean, scale))
+        return _bell(keys, b, b.Shape(x), to, mean, scale)
 
     return write
 
 
-def _bell(keys: _Keys, b: Builder, sizes: _Sizes, to: ElementType, mean: float, scale: float) -> Value:
+def _bell(keys: _Keys, b: Builder, shape: Operand, to: ElementType, mean: float, scale: float) -> Value:
     """Return numbers of a normal distribution, as `randomness.normal`."""
     kind = precision(to)
 
     def number(value: float) -> Array:
         return np.asarray(value, kind.dtype)
 
-    first, second = (b.Cast(word, to=kind.number) for word in keys.words(b, sizes))
+    first, second = (b.Cast(word, to=kind.number) for word in keys.words(b, shape))
     share = b.Mul(b.Add(first, number(0.5)), number(2.0**-WORD_BITS))
     radius = b.Sqrt(b.Mul(b.Log(share), number(-2)))
     angle = b.Cos(b.Mul(second, number(ANGLE)))
@@ -282,7 +226,7 @@ def _bell(keys: _Keys, b: Builder, sizes: _Sizes, to: ElementType, mean: float, 
 def _bernoulli(keys: _Keys) -> Callable[..., Any]:
     def write(b: Builder, p: Value, /, *, dtype: int | None) -> Value:
         kind = precision(_element(p))
-        drawn = _in_shape_of(b, p, lambda sizes: keys.unit(b, sizes, kind))
+        drawn = keys.unit(b, b.Shape(p), kind)
         least = b.Less(drawn, b.Cast(p, to=kind.number))
         return b.Cast(least, to=_element(p).number if dtype is None else dtype)
 

@@ -114,8 +114,24 @@ def precision(to: ElementType) -> ElementType:
 # ---------------------------------------------------------------- words and numbers
 
 
-def words_of(numbers: Array, key: Key) -> tuple[Array, Array]:
-    """Return the random words of numbers, which are unsigned integers of 64 bits."""
+def words(shape: Sequence[int], key: Key) -> tuple[Array, Array]:
+    """Return the two random words of each element of a shape, whose number is that of row by row."""
+    first, second = (np.empty(math.prod(shape), _WORD) for _ in range(2))
+    for block in _blocks(first.size):
+        first[block], second[block] = _words_of(block, key)
+    return first.reshape(shape), second.reshape(shape)
+
+
+def _blocks(count: int) -> Iterator[slice]:
+    """Yield parts of so many elements, each small enough for a cache."""
+    for start in range(0, count, _BLOCK):
+        check_time()
+        yield slice(start, min(start + _BLOCK, count))
+
+
+def _words_of(block: slice, key: Key) -> tuple[Array, Array]:
+    """Return the random words of the elements of a block."""
+    numbers = np.arange(block.start, block.stop, dtype=np.uint64)
     low, high = numbers.astype(_WORD), (numbers >> np.uint64(WORD_BITS)).astype(_WORD)
     parts = np.array(key, _WORD)
     return threefry(_ARITHMETIC, (low + parts[:1], high + parts[1:]), (parts[:1], parts[1:]))
@@ -129,10 +145,8 @@ def _drawn(
         first, second = new_keys(1)
         key = int(first), int(second)
     found: Array = np.empty(math.prod(shape), kind)
-    for start in range(0, found.size, _BLOCK):
-        check_time()
-        end = min(start + _BLOCK, found.size)
-        found[start:end] = to(*words_of(np.arange(start, end, dtype=np.uint64), key), kind)
+    for block in _blocks(found.size):
+        found[block] = to(*_words_of(block, key), kind)
     return found.reshape(shape)
 
 
