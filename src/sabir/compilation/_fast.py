@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, SupportsIndex
 
 import numpy as np
 
@@ -98,8 +98,8 @@ class _Runs:
         over = {name: given.get(program.plan.in_place.get(slot, 0)) for name, slot in outputs}
         self.in_place = {result: name for result, name in over.items() if name is not None}
         self.updating = int(np.searchsorted(layout.owners, program.plan.updating))
-        self.frames: list[_Frame] = []
-        self.draws = any(b.kind == "keys" for b in program.plan.buffers)
+        draws = any(b.kind == "keys" for b in program.plan.buffers)
+        self.frames: list[_Frame] = _DrawnFrames() if draws else []
 
     def frame(self) -> _Frame:
         """Return new memory for a run."""
@@ -127,7 +127,7 @@ def _entered(runs: _Runs, names: Sequence[str]) -> Run:
     """Return the function that runs a plan. Its variables are cells, which take the least time."""
     count, outputs, frames, enter = len(names), runs.outputs, runs.frames, entrance()
     in_place, updating, rows = runs.in_place, runs.updating, runs.last
-    only, tail, draws = names[0] if count == 1 else None, runs.tail, runs.draws
+    only, tail = names[0] if count == 1 else None, runs.tail
 
     def run(
         feeds: Mapping[str, Any],
@@ -147,8 +147,6 @@ def _entered(runs: _Runs, names: Sequence[str]) -> Run:
             frame = runs.frame()
         if frame.team_memory != frame.team.memory:  # a child process has a team of its own
             frame = runs.frame()
-        if draws:
-            frame.draw()
         block, at = frame.block, FIRST
         for array in arrays:
             block[at] = id(array)
@@ -180,7 +178,7 @@ def _entered(runs: _Runs, names: Sequence[str]) -> Run:
 
 
 class _Frame(Frame):
-    """The memory of one run: its arena, its table of buffers, its counter of errors, the keys that it draws."""
+    """The memory of one run: its arena, table of buffers and counter of errors, the keys of its numbers."""
 
     __slots__ = ("arena", "errors", "keys", "slots", "table_address")
 
@@ -199,7 +197,8 @@ class _Frame(Frame):
         for buffer, array in known:
             table[buffer.number] = array.ctypes.data
         drawn = [b for b in program.plan.buffers if b.kind == "keys"]
-        self.keys: Array = np.zeros(sum(sizes(b.size) for b in drawn), np.uint8)
+        self.keys: Array = np.empty(sum(sizes(b.size) for b in drawn), np.uint8)
+        self.draw()
         for buffer in drawn:
             table[buffer.number] = self.keys.ctypes.data
         super().__init__(threads, layout.rows, table, control, inputs, outputs, (arena, scratch, known))
@@ -208,8 +207,17 @@ class _Frame(Frame):
         self.slots: list[Any] = []  # of what is evaluated at the end
 
     def draw(self) -> None:
-        """Draw the keys of the next run."""
+        """Draw new keys of random numbers."""
         self.keys[:] = np.frombuffer(os.urandom(self.keys.size), np.uint8)
+
+
+class _DrawnFrames(list[_Frame]):  # ruff: ignore[subclass-builtin]  nothing but `pop` is called
+    """Frames that are used again with new keys."""
+
+    def pop(self, index: SupportsIndex = -1, /) -> _Frame:
+        frame = super().pop(index)
+        frame.draw()
+        return frame
 
 
 def fast_run(

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from sabir.compilation._explaining import kind_of, spec_text
 from sabir.compilation._instance import parts_of
-from sabir.compilation._lowering import lower
-from sabir.compilation._lowering import KEYS
+from sabir.compilation._lowering import KEYS, lower
 from sabir.compilation._origins import Origins
 from sabir.compilation._plan import Entry, Mismatch, StoredKernel
 from sabir.compilation._program import specs_of

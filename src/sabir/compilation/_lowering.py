@@ -83,9 +83,9 @@ class Lowered:
 
     def key_of(self, call: OperatorCall) -> Expression | None:
         """Return the key of a call, None for one that draws nothing, or is in a subgraph."""
-        for number, other in enumerate(self.random):
+        for index, other in enumerate(self.random):
             if other is call:
-                return narrow(self.keys, 0, _KEY * number, _KEY)
+                return narrow(self.keys, 0, _KEY * index, _KEY)
         return None
 
     def settled(self) -> Prepared:

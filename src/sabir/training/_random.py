@@ -1,12 +1,11 @@
 """Random numbers of a training step: a function of keys that the session feeds, and of the position.
 
-A node that draws random numbers without a seed is replaced by arithmetic on the numbers of its elements and on
-a key: that of its room, with a key that is fed. So a resumed run repeats them in every engine.
+A node that draws random numbers without a seed is replaced by nodes that compute what its room does, with a
+key that is fed. So a resumed run repeats them, in every engine.
 """
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -137,9 +136,9 @@ class _Keys:
     def words(self, b: Builder, shape: Operand) -> tuple[Value, Value]:
         """Return two random words for each element of a tensor."""
         start = 2 * self._index
-        key = b.Slice(self._keys, np.int64([start]), np.int64([start + 2]))
+        key = b.Slice(self._keys, np.array([start]), np.array([start + 2]))
         for value in self._iterations:
-            number = b.Cast(b.Reshape(value, np.int64([1])), to=element("uint32").number)
+            number = b.Cast(b.Reshape(value, np.array([1])), to=element("uint32").number)
             key = b.Add(b.Mul(key, np.uint32(_ITERATION)), number)
         return b.op("RandomWords", key, shape, outputs=2, domain=_DOMAIN)
 

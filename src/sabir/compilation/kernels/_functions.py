@@ -101,9 +101,13 @@ _BINARY: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
     "pow": _powers.power,
 }
 _TERNARY: dict[str, Callable[[Lanes, Lanes, Lanes], Lanes]] = {"fma": _elementary.fused, "where": where}
-_WORDS: WordArithmetic[Lanes] = WordArithmetic(
-    Lanes.__add__, Lanes.__xor__, lambda x, count: (x << count) | x.unsigned_shift(x.kind.bits - count)
-)
+
+
+def _rotated(x: Lanes, count: int) -> Lanes:
+    return (x << count) | x.unsigned_shift(x.kind.bits - count)
+
+
+_WORDS: WordArithmetic[Lanes] = WordArithmetic(Lanes.__add__, Lanes.__xor__, _rotated)
 _QUATERNARY: dict[str, Callable[[Lanes, Lanes, Lanes, Lanes], Lanes]] = {
     "word": lambda x, y, first, second: threefry(_WORDS, (x, y), (first, second))[0],
     "second_word": lambda x, y, first, second: threefry(_WORDS, (x, y), (first, second))[1],

@@ -88,7 +88,7 @@ def rounded_to(x: Expression, kind: str) -> Expression:
 
 
 def zero_if(valid: Expression) -> Expression:
-    """Return 0 in int64 where something is true, or make the run fail: an index is outside of two elements."""
+    """Return 0 in int64 where something is true, else make the run fail by an index outside of an axis."""
     inside, outside = loops.number("int64", 0), loops.number("int64", 2)
     return loops.take(loops.count([2], 0), loops.where(valid, inside, outside), 0)
 

@@ -72,7 +72,7 @@ def new_keys(count: int) -> Array:
 def uniform(shape: Sequence[int], to: ElementType, low: float, high: float, key: Key | None) -> Array:
     """Return numbers of the uniform distribution over [low, high)."""
     first, last = range_of(to, low, high)
-    drawn = unit(allotted(shape, _DRAWN), precision(to) is DOUBLE, key)
+    drawn = unit(allotted(shape, _DRAWN), precision(to), key)
     if low == high:
         return np.full(shape, low, to.dtype)
     # rounding must neither go below `low` nor reach `high`
@@ -99,9 +99,9 @@ def normal(shape: Sequence[int], to: ElementType, mean: float, scale: float, key
     return (mean + drawn * drawn.dtype.type(scale)).astype(to.dtype, copy=False)
 
 
-def unit(shape: Sequence[int], is_double: bool, key: Key | None) -> Array:
+def unit(shape: Sequence[int], kind: ElementType, key: Key | None) -> Array:
     """Return numbers of [0, 1): multiples of 2**-24 in single precision, of 2**-53 in double."""
-    return _drawn(shape, np.dtype(np.float64 if is_double else np.float32), key, _unit)
+    return _drawn(shape, kind.dtype, key, _unit)
 
 
 def precision(to: ElementType) -> ElementType:
@@ -138,7 +138,10 @@ def _words_of(block: slice, key: Key) -> tuple[Array, Array]:
 
 
 def _drawn(
-    shape: Sequence[int], kind: np.dtype[Any], key: Key | None, to: Callable[[Array, Array, np.dtype[Any]], Array]
+    shape: Sequence[int],
+    kind: np.dtype[Any],
+    key: Key | None,
+    to: Callable[[Array, Array, np.dtype[Any]], Array],
 ) -> Array:
     """Return a tensor whose element number `i`, row by row, is a function of the random words of `i`."""
     if key is None:
@@ -153,7 +156,10 @@ def _drawn(
 def _unit(first: Array, second: Array, kind: np.dtype[Any]) -> Array:
     if kind.itemsize == _SINGLE:
         return (first >> (WORD_BITS - SINGLE_BITS)).astype(kind) * kind.type(2.0**-SINGLE_BITS)
-    high, low = (first >> (WORD_BITS - HIGH_BITS)).astype(kind), (second >> (WORD_BITS - LOW_BITS)).astype(kind)
+    high, low = (
+        (first >> (WORD_BITS - HIGH_BITS)).astype(kind),
+        (second >> (WORD_BITS - LOW_BITS)).astype(kind),
+    )
     return (high * 2.0**LOW_BITS + low) * 2.0 ** -(HIGH_BITS + LOW_BITS)
 
 
@@ -168,9 +174,15 @@ def _rotated(x: Array, bits: int) -> Array:
     return (x << np.uint32(bits)) | (x >> np.uint32(WORD_BITS - bits))
 
 
-_ARITHMETIC: WordArithmetic[Array] = WordArithmetic(
-    lambda a, b: a + np.asarray(b, _WORD), lambda a, b: a ^ np.asarray(b, _WORD), _rotated
-)
+def _added(x: Array, y: Array | int) -> Array:
+    return x + np.asarray(y, _WORD)
+
+
+def _mixed(x: Array, y: Array | int) -> Array:
+    return x ^ np.asarray(y, _WORD)
+
+
+_ARITHMETIC: WordArithmetic[Array] = WordArithmetic(_added, _mixed, _rotated)
 
 
 # ---------------------------------------------------------------- examples

@@ -47,7 +47,7 @@ def evaluate(x: Array, /, *, dtype: int | None, seed: float | None) -> Array:
     p = widened(x)
     if not ((p >= 0) & (p <= 1)).all():
         raise ValueError("a probability is outside [0, 1]")
-    drawn = randomness.unit(x.shape, p.dtype == np.float64, randomness.float_key(seed))
+    drawn = randomness.unit(x.shape, element(p.dtype), randomness.float_key(seed))
     return casting.converted(drawn < p, element(x.dtype if dtype is None else dtype))
 
 
@@ -57,7 +57,9 @@ def lower(x: Expression, /, *, seed: float | None, call: Lowering) -> Expression
     inside = loops.apply("and", loops.apply("ge", x, 0), loops.apply("le", x, 1))
     drawn = random_kernels.unit(call, x.shape, x.element, randomness.float_key(seed))
     least = loops.cast(kernels.zero_if(inside), x.element)
-    return loops.cast(loops.apply("lt", loops.apply("add", drawn, least), x), random_kernels.result_element(call))
+    return loops.cast(
+        loops.apply("lt", loops.apply("add", drawn, least), x), random_kernels.result_element(call)
+    )
 
 
 @v15.body

@@ -6,6 +6,7 @@ import numpy as np
 
 from sabir import loops
 from sabir.elements import BOOL as BOOLEAN
+from sabir.elements import FLOAT
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression, Lowering, NotLowered
 from sabir.opsets.families import kernels, random_kernels, randomness
@@ -189,7 +190,7 @@ def _drop(x: Array, ratio: float, key: Key | None) -> tuple[Array, Array]:
     """Draw which elements to keep, and scale them so that the expected value is unchanged."""
     if not 0 <= ratio < 1:
         raise ValueError(f"ratio {ratio} must be at least 0 and below 1")
-    mask = randomness.unit(x.shape, False, key) >= ratio
+    mask = randomness.unit(x.shape, FLOAT, key) >= ratio
     wide = widened(x)
     kept: Array = np.where(mask, np.multiply(wide, 1 / (1 - ratio), dtype=wide.dtype), 0)
     return kept.astype(x.dtype, copy=False), mask

@@ -7,7 +7,7 @@ import numpy as np
 
 from sabir import loops
 from sabir.base import EvaluationError
-from sabir.elements import element
+from sabir.elements import DOUBLE, element
 from sabir.ir import TensorType
 from sabir.loops import Expression, Lowering, NotLowered
 from sabir.opsets.families import kernels, random_kernels, randomness
@@ -74,7 +74,7 @@ def evaluate(x: Array, /, *, dtype: int, sample_size: int, seed: float | None) -
     if not x.shape[1] or not (sums[:, -1] > 0).all():
         raise EvaluationError("a row has no outcome of positive probability, or NaN among its logarithms")
     whole = sums[:, -1:]
-    drawn = randomness.unit(rows, True, randomness.float_key(seed))
+    drawn = randomness.unit(rows, DOUBLE, randomness.float_key(seed))
     drawn = np.minimum(drawn * whole, whole * _BELOW_ONE)
     return _first_above(sums, drawn).astype(element(dtype).dtype)
 

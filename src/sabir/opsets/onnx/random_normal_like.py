@@ -30,7 +30,9 @@ v1.infer(randomness.infer_like)
 
 @v1.evaluate
 def evaluate(x: Array, /, *, dtype: int | None, mean: float, scale: float, seed: float | None) -> Array:
-    return randomness.normal(x.shape, element(x.dtype if dtype is None else dtype), mean, scale, randomness.float_key(seed))
+    return randomness.normal(
+        x.shape, element(x.dtype if dtype is None else dtype), mean, scale, randomness.float_key(seed)
+    )
 
 
 @v1.lower

@@ -30,7 +30,9 @@ v1.infer(randomness.infer_like)
 
 @v1.evaluate
 def evaluate(x: Array, /, *, dtype: int | None, low: float, high: float, seed: float | None) -> Array:
-    return randomness.uniform(x.shape, element(x.dtype if dtype is None else dtype), low, high, randomness.float_key(seed))
+    return randomness.uniform(
+        x.shape, element(x.dtype if dtype is None else dtype), low, high, randomness.float_key(seed)
+    )
 
 
 @v1.lower
