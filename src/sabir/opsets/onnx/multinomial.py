@@ -49,6 +49,7 @@ v7 = multinomial.first(
 v22 = v7.widen(22, T1=BFLOAT16)
 
 RANK = 2
+_MOST_SAMPLES = 256  # for each of which a kernel reads all sums of its row
 _BELOW_ONE = 1 - 2.0**-52  # a product with a number below 1 may be rounded to the other factor
 
 v7.absent("downgrade", "no older operator draws from given probabilities")
@@ -96,6 +97,8 @@ def lower(x: Expression, /, *, sample_size: int, seed: float | None, call: Lower
     batch, outcomes = x.shape
     if 0 in {batch, outcomes, sample_size}:
         raise NotLowered("a row without outcomes has none to draw")
+    if sample_size > _MOST_SAMPLES:
+        raise NotLowered(f"bisection finds more than {_MOST_SAMPLES} outcomes of a row faster")
     wide = loops.cast(x, "double")
     powers = loops.apply("exp", loops.apply("sub", wide, loops.reduce("max", wide, [1])))
     sums = loops.cumulate("sum", powers, 1)
