@@ -233,3 +233,10 @@ def test_an_interrupt_leaves_all_or_nothing():
         assert a in {before, before + 1}
         assert trained.steps == a
     assert 20 < stops < 199
+
+
+def test_a_range_without_numbers_is_refused():
+    text = HEAD + DRAWS.replace("low = 2.0, high = 4.0", "low = 2.0, high = 1.0")
+    trained = sabir.TrainingSession(sabir.parse(text), engine="reference")
+    with pytest.raises(EvaluationError, match="no numbers lie evenly between 2"):
+        trained.initialize()

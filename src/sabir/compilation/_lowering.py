@@ -62,7 +62,7 @@ class Lowered:
     `expressions` has every slot that holds a tensor whose element type and rank kernels know. `aliases` are
     symbols that inference introduced for unknown sizes, with what the kernels found them to be. `tables` are
     the arrays of lowerings that kernels read, by slots after those of all values: a plan adds them.
-    `random` are the calls that may draw random numbers: each has a key among those of a run.
+    `random` has the numbers of the calls that may draw random numbers, by identity: each has a key.
     """
 
     prepared: Prepared
@@ -72,21 +72,20 @@ class Lowered:
     guards: tuple[Guard, ...] = ()
     aliases: dict[str, Size] = field(default_factory=dict[str, "Size"])
     tables: dict[int, Array] = field(default_factory=dict[int, "Array"])
-    random: tuple[OperatorCall, ...] = ()
+    random: dict[int, int] = field(default_factory=dict[int, int])
     keys: Stored = field(default_factory=lambda: Stored("uint32", (0,), KEYS))
 
     def note_random(self) -> None:
         """Find the calls that may draw random numbers, and give each a key."""
         calls = (self.prepared.program.calls[place] for place, _ in self.prepared.plan.steps)
-        self.random = tuple(c for c in calls if isinstance(c, OperatorCall) and c.version.operator.random)
+        found = [c for c in calls if isinstance(c, OperatorCall) and c.version.operator.random]
+        self.random = {id(call): index for index, call in enumerate(found)}
         self.keys = Stored("uint32", (_KEY * len(self.random),), KEYS)
 
     def key_of(self, call: OperatorCall) -> Expression | None:
         """Return the key of a call, None for one that draws nothing, or is in a subgraph."""
-        for index, other in enumerate(self.random):
-            if other is call:
-                return narrow(self.keys, 0, _KEY * index, _KEY)
-        return None
+        index = self.random.get(id(call))
+        return None if index is None else narrow(self.keys, 0, _KEY * index, _KEY)
 
     def settled(self) -> Prepared:
         """Return the program with what lowering found of its sizes, what it assumed, and all tables."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabir.base import UnsupportedError
+from sabir.base import EvaluationError, UnsupportedError
 from sabir.conversion import convert
 from sabir.elements import DOUBLE, FLOAT, element
 from sabir.inlining import inline
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _ITERATION = 0x85EBCA6B  # what distinguishes the loops around a node
 _DOMAIN = "sabir.internal"
 _DROPPED = 0.5  # the ratio of a Dropout that states none
-_OLDEST_OPSET = 18  # the first with BitwiseXor, and the one that gradients are written for
+_OLDEST_OPSET = 18  # that gradients are written for
 _MODE = 2  # the place of `training_mode` among the inputs of a Dropout
 
 
@@ -45,9 +45,9 @@ def draw_from_keys(model: Model, registry: Registry) -> tuple[Model, str, int]:
     """Replace the nodes of a model that draw random numbers without a seed.
 
     Returns the model, a copy where there are any, the name of a new input, and the number of these nodes: the
-    input is of uint32, and has two keys for each. Raises UnsupportedError for an operator that cannot be
-    replaced and for one in a Scan, ConversionError where the model is below the operator set 18 and has no
-    equivalent there.
+    input is of uint32, and has two words for each. Raises UnsupportedError for an operator that cannot be
+    replaced and for one in a Scan, EvaluationError for a range without numbers, ConversionError where the
+    model is below the operator set 18 and has no equivalent there.
     """
     scope = Scope.of(model, registry, newer_opsets=True)
     inside = any(_draws(n, scope.of_body(f)) for f in model.functions for n in f.graph.all_nodes())
@@ -185,7 +185,10 @@ def _uniform_like(keys: _Keys) -> Callable[..., Any]:
 def _between(keys: _Keys, b: Builder, shape: Operand, to: ElementType, low: float, high: float) -> Value:
     """Return numbers of the uniform distribution, as `randomness.uniform`."""
     kind = precision(to)
-    first, last = range_of(to, low, high) if low < high else (low, low)
+    try:
+        first, last = range_of(to, low, high)
+    except ValueError as error:
+        raise EvaluationError(f"RandomUniform cannot draw in a training step: {error}") from error
     drawn = keys.unit(b, shape, kind)
     start, end, least, most, one = (np.asarray(v, kind.dtype) for v in (low, high, first, last, 1))
     y = b.Add(b.Mul(b.Sub(one, drawn), start), b.Mul(drawn, end))

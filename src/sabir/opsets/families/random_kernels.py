@@ -28,8 +28,6 @@ def uniform(call: Lowering, low: float, high: float, key: Key | None) -> Express
         first, last = randomness.range_of(to, low, high)
     except ValueError as error:
         raise NotLowered(str(error)) from error
-    if low == high:
-        return loops.cast(kernels.filled(_precision(to), low, shape), to.name)
     drawn = unit(call, shape, _precision(to), key)
     below = loops.apply("mul", loops.apply("sub", loops.number(drawn.element, 1), drawn), low)
     y = loops.apply("add", below, loops.apply("mul", drawn, high))

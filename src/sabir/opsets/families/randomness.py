@@ -64,17 +64,10 @@ def float_key(seed: float | None) -> Key | None:
     return None if seed is None else (int(np.float32(seed).view(np.uint32)), 0)
 
 
-def new_keys(count: int) -> Array:
-    """Return so many keys, two words each, that no other run has."""
-    return np.frombuffer(os.urandom(2 * _WORD.itemsize * count), _WORD)
-
-
 def uniform(shape: Sequence[int], to: ElementType, low: float, high: float, key: Key | None) -> Array:
     """Return numbers of the uniform distribution over [low, high)."""
     first, last = range_of(to, low, high)
     drawn = unit(allotted(shape, _DRAWN), precision(to), key)
-    if low == high:
-        return np.full(shape, low, to.dtype)
     # rounding must neither go below `low` nor reach `high`
     y = np.minimum(np.maximum(low * (1 - drawn) + high * drawn, first), last)
     return y.astype(to.dtype, copy=False)
@@ -145,8 +138,8 @@ def _drawn(
 ) -> Array:
     """Return a tensor whose element number `i`, row by row, is a function of the random words of `i`."""
     if key is None:
-        first, second = new_keys(1)
-        key = int(first), int(second)
+        first, second = np.frombuffer(os.urandom(2 * _WORD.itemsize), _WORD).tolist()
+        key = first, second
     found: Array = np.empty(math.prod(shape), kind)
     for block in _blocks(found.size):
         found[block] = to(*_words_of(block, key), kind)
