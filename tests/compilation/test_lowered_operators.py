@@ -37,7 +37,6 @@ ELSEWHERE = {
     },
     "LayerNormalization": {"the statistics are computed in bfloat16"},
     "RMSNormalization": {"the statistics are computed in float16", "the statistics are computed in bfloat16"},
-    "Dropout": {"kernels draw no random numbers"},
     "Pow": {"a power of integers is no product of a few factors"},
 }
 WITH_SYMBOLS = ELSEWHERE | {

@@ -19,7 +19,6 @@ OPERATORS = [
     "Transpose", "Trilu", "Unsqueeze",
 ]  # fmt: skip
 REFUSED = {  # what kernels do not express, by a part of the reason
-    "Dropout": ["at random", "random numbers"],
     "Einsum": ["products of int64", "diagonal", "more than two operands"],
     "Gemm": ["products of"],
     "MatMul": ["products of"],

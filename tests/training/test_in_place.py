@@ -218,3 +218,22 @@ def test_plain_steps_of_sgd_are_those_of_the_interpreter():
             session.step(given, 0, outputs="loss")
         for name, value in other.state.items():
             np.testing.assert_allclose(ours.state[name], value, rtol=1e-4, atol=1e-6, err_msg=name)
+
+
+def test_a_step_with_dropout_is_native_and_writes_its_state_where_it_lies():
+    b = sabir.Builder(21)
+    x = b.input("x", "float", ["N", 24])
+    w = b.initializer("w", np.linspace(-1, 1, 24 * 8, dtype=np.float32).reshape(24, 8))
+    b.output(b.MatMul(b.Dropout(x, np.float32(0.25)), w), "scores")
+    rng = np.random.default_rng(3)
+    given = {"x": rng.standard_normal((16, 24)).astype(np.float32), "label": rng.integers(0, 8, 16)}
+    model = prepare(b.model(), optimizer=Adam(0.1))
+    ours, other = (
+        sabir.TrainingSession(model, engine=engine, seed=4) for engine in ("compiled", "reference")
+    )
+    for _ in range(5):
+        one, two = (session.step(given, 0, outputs="loss") for session in (ours, other))
+        np.testing.assert_allclose(one["loss"], two["loss"], rtol=1e-5)
+    assert in_place(ours) == ours.state.keys() - {"learning_rate", "training_step"}
+    for name, value in other.state.items():
+        np.testing.assert_allclose(ours.state[name], value, rtol=1e-4, atol=1e-6, err_msg=name)

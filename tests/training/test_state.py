@@ -9,6 +9,9 @@ import pytest
 import sabir
 from sabir import EvaluationError, LimitError, SabirError, SchemaError
 from sabir.checking import findings
+from sabir.elements import FLOAT
+from sabir.opsets.families.randomness import unit
+from sabir.training._random import keys_for
 from support.engines import ENGINES
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21, "ai.onnx.preview.training" : 1]>\n'
@@ -51,6 +54,16 @@ def test_random_numbers_depend_on_seed_node_and_step_and_on_no_engine():
     assert len(set(first[0]["looped"].tolist())) == 3
     elsewhere = sabir.TrainingSession(model, engine="reference", seed=6).step(X, outputs=NAMES)
     assert all(not np.array_equal(first[0][n], elsewhere[n]) for n in NAMES)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_step_draws_what_a_node_with_its_key_draws(engine):
+    """The first of the seven nodes; a dropped element is 0, even if it is infinite."""
+    x = {"x": np.full(4000, np.inf, np.float32)}
+    found = sabir.TrainingSession(sabir.parse(HEAD + DRAWS), engine=engine, seed=5).step(x, outputs=NAMES)
+    key = tuple(keys_for((5, 1, 0, 0), 7)[:2].tolist())
+    assert np.array_equal(found["mask"], unit((4000,), FLOAT, key) >= 0.25)
+    assert np.array_equal(found["kept"], np.where(found["mask"], np.float32(np.inf), 0))
 
 
 def test_random_numbers_have_their_distributions():
@@ -220,3 +233,10 @@ def test_an_interrupt_leaves_all_or_nothing():
         assert a in {before, before + 1}
         assert trained.steps == a
     assert 20 < stops < 199
+
+
+def test_a_range_without_numbers_is_refused():
+    text = HEAD + DRAWS.replace("low = 2.0, high = 4.0", "low = 2.0, high = 1.0")
+    trained = sabir.TrainingSession(sabir.parse(text), engine="reference")
+    with pytest.raises(EvaluationError, match="no numbers lie evenly between 2"):
+        trained.initialize()

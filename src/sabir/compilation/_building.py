@@ -12,6 +12,7 @@ from sabir.compilation._grouping import Grouping
 from sabir.compilation._groups import in_order, last_of
 from sabir.compilation._heads import shared_heads
 from sabir.compilation._layouts import channels_last
+from sabir.compilation._lowering import KEYS
 from sabir.compilation._matrices import add_product
 from sabir.compilation._nesting import Nesting, Place, nesting_of
 from sabir.compilation._origins import Origins
@@ -116,7 +117,9 @@ class PlanBuilder:
             self.lowered.tables[slot] = x.array
             return self.new_buffer("constant", x.element, x.shape, slot)
         kind: BufferKind = "known"
-        if x.slot in self._inputs:
+        if x.slot == KEYS:
+            kind = "keys"
+        elif x.slot in self._inputs:
             kind = "input"
         elif x.slot in self.lowered.prepared.constants:
             kind = "constant"

@@ -9,8 +9,9 @@ depends on shapes alone. Later runs with arrays of the same types and shapes onl
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, SupportsIndex
 
 import numpy as np
 
@@ -97,7 +98,8 @@ class _Runs:
         over = {name: given.get(program.plan.in_place.get(slot, 0)) for name, slot in outputs}
         self.in_place = {result: name for result, name in over.items() if name is not None}
         self.updating = int(np.searchsorted(layout.owners, program.plan.updating))
-        self.frames: list[_Frame] = []
+        draws = any(b.kind == "keys" for b in program.plan.buffers)
+        self.frames: list[_Frame] = _DrawnFrames() if draws else []
 
     def frame(self) -> _Frame:
         """Return new memory for a run."""
@@ -176,9 +178,9 @@ def _entered(runs: _Runs, names: Sequence[str]) -> Run:
 
 
 class _Frame(Frame):
-    """The memory of one run: its arena, its table of buffers, its counter of errors."""
+    """The memory of one run: its arena, table of buffers and counter of errors, the keys of its numbers."""
 
-    __slots__ = ("arena", "errors", "slots", "table_address")
+    __slots__ = ("arena", "errors", "keys", "slots", "table_address")
 
     def __init__(
         self, program: CompiledProgram, layout: PartLayout, sizes: Sizes, threads: Any, control: Control,
@@ -194,10 +196,28 @@ class _Frame(Frame):
         known = [(b, program.known(b, sizes)) for b in program.plan.buffers if b.kind == "known"]
         for buffer, array in known:
             table[buffer.number] = array.ctypes.data
+        drawn = [b for b in program.plan.buffers if b.kind == "keys"]
+        self.keys: Array = np.empty(sum(sizes(b.size) for b in drawn), np.uint8)
+        self.draw()
+        for buffer in drawn:
+            table[buffer.number] = self.keys.ctypes.data
         super().__init__(threads, layout.rows, table, control, inputs, outputs, (arena, scratch, known))
         self.table_address = table.ctypes.data
         self.arena = arena
         self.slots: list[Any] = []  # of what is evaluated at the end
+
+    def draw(self) -> None:
+        """Draw new keys of random numbers."""
+        self.keys[:] = np.frombuffer(os.urandom(self.keys.size), np.uint8)
+
+
+class _DrawnFrames(list[_Frame]):  # ruff: ignore[subclass-builtin]  nothing but `pop` is called
+    """Frames that are used again with new keys."""
+
+    def pop(self, index: SupportsIndex = -1, /) -> _Frame:
+        frame = super().pop(index)
+        frame.draw()
+        return frame
 
 
 def fast_run(

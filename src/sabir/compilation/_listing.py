@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from sabir.compilation._explaining import kind_of, spec_text
 from sabir.compilation._instance import parts_of
-from sabir.compilation._lowering import lower
+from sabir.compilation._lowering import KEYS, lower
 from sabir.compilation._origins import Origins
 from sabir.compilation._plan import Entry, Mismatch, StoredKernel
 from sabir.compilation._program import specs_of
@@ -107,6 +107,8 @@ class _Expressions:
             return found
         if not isinstance(x, Stored):
             return self._computed(x)
+        if x.slot == KEYS:
+            return "keys"
         return self.values.get(x.slot, f"%{x.slot}") if x.array is None else f"table {_type(x)}"
 
     def _computed(self, x: Expression) -> str:

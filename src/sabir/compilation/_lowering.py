@@ -25,6 +25,7 @@ from sabir.loops import (
     assuming,
     cast,
     expand,
+    narrow,
     number,
     same_shape,
     shape_of,
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from sabir.loops import Size
 
 
+KEYS = -1  # the slot of the tensor with the keys of random numbers, which belongs to no value
+_KEY = 2  # words of a key
 _MOST_KNOWN = 1024  # elements of a constant of a subgraph whose contents are looked at
 
 
@@ -59,6 +62,7 @@ class Lowered:
     `expressions` has every slot that holds a tensor whose element type and rank kernels know. `aliases` are
     symbols that inference introduced for unknown sizes, with what the kernels found them to be. `tables` are
     the arrays of lowerings that kernels read, by slots after those of all values: a plan adds them.
+    `random` has the numbers of the calls that may draw random numbers, by identity: each has a key.
     """
 
     prepared: Prepared
@@ -68,6 +72,20 @@ class Lowered:
     guards: tuple[Guard, ...] = ()
     aliases: dict[str, Size] = field(default_factory=dict[str, "Size"])
     tables: dict[int, Array] = field(default_factory=dict[int, "Array"])
+    random: dict[int, int] = field(default_factory=dict[int, int])
+    keys: Stored = field(default_factory=lambda: Stored("uint32", (0,), KEYS))
+
+    def note_random(self) -> None:
+        """Find the calls that may draw random numbers, and give each a key."""
+        calls = (self.prepared.program.calls[place] for place, _ in self.prepared.plan.steps)
+        found = [c for c in calls if isinstance(c, OperatorCall) and c.version.operator.random]
+        self.random = {id(call): index for index, call in enumerate(found)}
+        self.keys = Stored("uint32", (_KEY * len(self.random),), KEYS)
+
+    def key_of(self, call: OperatorCall) -> Expression | None:
+        """Return the key of a call, None for one that draws nothing, or is in a subgraph."""
+        index = self.random.get(id(call))
+        return None if index is None else narrow(self.keys, 0, _KEY * index, _KEY)
 
     def settled(self) -> Prepared:
         """Return the program with what lowering found of its sizes, what it assumed, and all tables."""
@@ -95,6 +113,7 @@ def lower(prepared: Prepared, sizes: Mapping[str, int]) -> Lowered:
 
 def _lower_calls(found: Lowered) -> None:
     prepared = found.prepared
+    found.note_random()
     for slot in prepared.inputs:
         _store(found, slot)
     for slot in prepared.constants:
@@ -243,7 +262,7 @@ def _lowered(
     found: Lowered, call: OperatorCall, operands: Sequence[Expression | None], types: tuple[Type | None, ...]
 ) -> tuple[Expression, ...]:
     binding = call.version.binding("lower")
-    facts: Any = Lowering(call.named, call.version.since, types)
+    facts: Any = Lowering(call.named, call.version.since, types, found.key_of(call))
     return as_results(binding(operands, binding.fill(_attributes(found, call)), facts))
 
 

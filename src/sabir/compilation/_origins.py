@@ -54,7 +54,8 @@ class Origins:
         """
         sources = dict.fromkeys(map(_source, expressions))
         places = sorted({self._places[x] for x in sources if x in self._places})
-        copied = [f"a copy of {quote(self._names[x.slot])}" for x in sources if isinstance(x, Stored)]
+        stored = [x.slot for x in sources if isinstance(x, Stored) and x.slot in self._names]
+        copied = [f"a copy of {quote(self._names[slot])}" for slot in stored]
         return tuple(self._calls[place].label for place in places) or tuple(copied)
 
 

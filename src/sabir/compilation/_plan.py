@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ERRORS, ARENA, SCRATCH = 0, 1, 2
 FIRST = 3
 
-BufferKind = Literal["input", "constant", "packed", "known", "result", "output", "arena"]
+BufferKind = Literal["input", "constant", "packed", "known", "keys", "result", "output", "arena"]
 
 
 class Mismatch(Exception):
@@ -28,6 +28,8 @@ class Mismatch(Exception):
 @dataclass(slots=True, eq=False)
 class Buffer:
     """Memory of one tensor: of an input, a constant, an evaluated result, an output, or a part of the arena.
+
+    That of `keys` is filled with random words for each run.
 
     `size` counts bytes. `slot` is that of its value, if it has one. `first` and `last` are the entries
     between which it is alive. `strides` count elements; they are None where the tensor lies row by row.

@@ -23,7 +23,7 @@ from sabir.compilation._program import CompiledProgram
 from sabir.compilation._stored import StoredPlans
 from sabir.compilation.native import load_ahead
 from sabir.evaluation import warn
-from sabir.opsets import STANDARD
+from sabir.opsets import is_standard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -126,7 +126,7 @@ class Plans:
     ) -> CompiledProgram:
         """Return the plan from the disk, or a new one: always that under limits, which count its costs."""
         usual = limits_in_force()._replace(seconds=None) == DEFAULT_LIMITS
-        key = self._stored.key(pattern) if usual and self._registry is STANDARD else None
+        key = self._stored.key(pattern) if usual and is_standard(self._registry) else None
         stored = self._stored.read(key) if key else None
         if stored is not None:
             executable, images = stored

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -82,6 +83,8 @@ class PlanRun:
                 if not isinstance(array, np.ndarray):
                     raise Mismatch("an input is no tensor")
                 self._point(buffer, np.require(cast("Array", array), None, ["C", "A"]))
+            elif buffer.kind == "keys":
+                self._point(buffer, np.frombuffer(os.urandom(self.sizes(buffer.size)), np.uint8))
 
     def _point(self, buffer: Buffer, array: Array) -> None:
         self.keep.append(array)

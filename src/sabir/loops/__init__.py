@@ -64,6 +64,7 @@ from sabir.loops._operations import (
     order,
     pad,
     permute,
+    random_words,
     reduce,
     reshape,
     same_shape,
@@ -76,6 +77,7 @@ from sabir.loops._operations import (
 )
 from sabir.loops._products import contract, convolve
 from sabir.loops._recurrences import Recurred, Steps
+from sabir.loops._threefry import WordArithmetic, threefry
 from sabir.loops._windows import slide, slide_mixed, windows
 
 __all__ = [
@@ -83,10 +85,10 @@ __all__ = [
     "Contract", "Count", "Couple", "Cumulate", "Descend", "Expand", "Expression", "Extent", "Join",
     "LoweredSubgraph", "Lowering", "Map", "NotLowered", "Number", "Pad", "Permute", "Recur", "Recurred",
     "Reduce", "Reshape", "Scatter", "Size", "Sizes", "Slice", "Slide", "State", "StepBody", "Steps", "Stored",
-    "Take", "Widened", "Windows", "apply", "assuming", "best", "bits", "broadcast", "cast", "check_computed",
-    "check_element", "contract", "contract_integers", "convolve", "convolve_integers", "count", "couple",
-    "cumulate", "cut", "equal", "expand", "join", "known_sizes", "mean", "narrow", "nearest", "number",
-    "operands_of", "order", "pad", "permute", "reduce", "reshape", "same_shape", "scatter", "shape_of",
-    "sized", "slide", "slide_integers", "slide_mixed", "squeeze", "take", "tensor", "uniform", "where",
-    "windows",
+    "Take", "Widened", "Windows", "WordArithmetic", "apply", "assuming", "best", "bits", "broadcast", "cast",
+    "check_computed", "check_element", "contract", "contract_integers", "convolve", "convolve_integers",
+    "count", "couple", "cumulate", "cut", "equal", "expand", "join", "known_sizes", "mean", "narrow",
+    "nearest", "number", "operands_of", "order", "pad", "permute", "random_words", "reduce", "reshape",
+    "same_shape", "scatter", "shape_of", "sized", "slide", "slide_integers", "slide_mixed", "squeeze", "take",
+    "tensor", "threefry", "uniform", "where", "windows",
 ]  # fmt: skip

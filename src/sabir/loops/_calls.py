@@ -13,11 +13,15 @@ if TYPE_CHECKING:
 
 
 class Lowering(NamedTuple):
-    """A call that is lowered: the outputs that the node names, the opset, the inferred output types."""
+    """A call that is lowered: the outputs that the node names, the opset, the inferred output types.
+
+    `key` has two words of uint32 that differ in each run, for an operator that draws random numbers.
+    """
 
     outputs: tuple[bool, ...]
     opset: int
     types: tuple[Type | None, ...]
+    key: Expression | None = None
 
     def wants(self, index: int) -> bool:
         """Whether the node names its output number `index`."""

@@ -47,7 +47,8 @@ _BINARY = """
     add sub mul div min max mod fmod pow eq ne lt le gt ge and or xor bitwise_and bitwise_or bitwise_xor
     shl shr
 """
-ARITY = dict.fromkeys(_UNARY.split(), 1) | dict.fromkeys(_BINARY.split(), 2) | {"where": 3, "fma": 3}
+_MORE = {"where": 3, "fma": 3, "word": 4, "second_word": 4}
+ARITY = dict.fromkeys(_UNARY.split(), 1) | dict.fromkeys(_BINARY.split(), 2) | _MORE
 _NARROW = frozenset({"int8", "uint8", "int16", "uint16", "float16", "bfloat16"})
 _NEUTRAL = {"sum": 0, "prod": 1}
 _TRUTHS = frozenset(["eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf_pos", "isinf_neg"])
@@ -137,6 +138,13 @@ def nearest(x: Expression) -> Expression:
 def where(condition: Expression, a: Expression | float, b: Expression | float) -> Expression:
     """Return `a` where the condition is true, else `b`."""
     return apply("where", condition, a, b)
+
+
+def random_words(
+    start: tuple[Expression, Expression], key: tuple[Expression, Expression]
+) -> tuple[Expression, Expression]:
+    """Return the two random words of numbers of 64 bits, as `threefry`; all are of uint32."""
+    return apply("word", *start, *key), apply("second_word", *start, *key)
 
 
 def broadcast(a: Sizes, b: Sizes) -> Sizes:

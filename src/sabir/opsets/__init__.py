@@ -1,12 +1,30 @@
-"""The operators, one module each; `STANDARD` finds them by domain and name."""
+"""The operators, one module each; `STANDARD` finds them by domain and name.
+
+`with_internal` returns a registry that also has the operators that Sabir itself writes into models.
+"""
 
 from sabir.schema import Registry, Rooms
 
-STANDARD = Registry({
+_PACKAGES = {
     "": Rooms("sabir.opsets.onnx"),
     "ai.onnx.ml": Rooms("sabir.opsets.onnx_ml"),
     "ai.onnx.preview": Rooms("sabir.opsets.preview"),
     "ai.onnx.preview.training": Rooms("sabir.opsets.training"),
-})
+}
+STANDARD = Registry(_PACKAGES)
+_INTERNAL = Registry({**_PACKAGES, "sabir.internal": Rooms("sabir.opsets.internal")})
 
-__all__ = ["STANDARD"]
+
+def with_internal(registry: Registry) -> Registry:
+    """Return a registry that also has the operators of the domain `sabir.internal`."""
+    if registry is STANDARD:
+        return _INTERNAL
+    return registry.with_operators(*_INTERNAL.of_domain("sabir.internal"))
+
+
+def is_standard(registry: Registry) -> bool:
+    """Return whether the operators of a registry are those of Sabir alone."""
+    return registry is STANDARD or registry is _INTERNAL
+
+
+__all__ = ["STANDARD", "is_standard", "with_internal"]

@@ -10,6 +10,7 @@ import numpy as np
 from sabir.base import EvaluationError, FeedError, quote, run_with_limits, suggest
 from sabir.differentiation import expand_in_graph
 from sabir.ir import TensorType
+from sabir.opsets import with_internal
 from sabir.runtime import Session
 from sabir.scheduling import calls_in_graph
 from sabir.training._combining import pruned
@@ -53,7 +54,8 @@ class RunnablePart:
         """Take a part; `stream` is where its random numbers come from, None: it draws its own in each run."""
         self.what, self.outputs = what, part.outputs
         self.inputs: tuple[Value, ...] = tuple(part.model.graph.inputs)
-        self._part, self._options, self._stream = part, options, stream
+        registry = options.registry if stream is None else with_internal(options.registry)
+        self._part, self._options, self._stream = part, options._replace(registry=registry), stream
         self._names = {v.name for v in part.model.graph.defined()}
         self._ready: tuple[Part, str, int] | None = None
         self._sessions: dict[tuple[str, ...], _Bound] = {}

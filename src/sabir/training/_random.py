@@ -1,21 +1,29 @@
 """Random numbers of a training step: a function of keys that the session feeds, and of the position.
 
-A node that draws random numbers without a seed is replaced by integer arithmetic on the numbers of its
-elements and on two keys. So the numbers are the same in every engine, and a resumed run repeats them.
+A node that draws random numbers without a seed is replaced by nodes that compute what its room does, with a
+key that is fed. So a resumed run repeats them, in every engine.
 """
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabir.base import UnsupportedError
+from sabir.base import EvaluationError, UnsupportedError
 from sabir.conversion import convert
 from sabir.elements import DOUBLE, FLOAT, element
 from sabir.inlining import inline
 from sabir.ir import TensorType, canonical_domain, tensor_type
+from sabir.opsets.families.randomness import (
+    ANGLE,
+    HIGH_BITS,
+    LOW_BITS,
+    SINGLE_BITS,
+    WORD_BITS,
+    precision,
+    range_of,
+)
 from sabir.rewrite import Rewriter, enclosing
 from sabir.schema import Binding, Scope
 
@@ -26,22 +34,20 @@ if TYPE_CHECKING:
     from sabir.ir import Array, Builder, Model, Node, Operand, Value
     from sabir.schema import Registry, Version
 
-# the finalizer of 32 bits by Wellons: shifts, and the factors between them
-_SHIFTS, _FACTORS = (16, 15, 16), (0x7FEB352D, 0x846CA68B)
-_STRIDE, _OTHER, _ITERATION = 0x9E3779B9, 0x6A09E667, 0x85EBCA6B
+_ITERATION = 0x85EBCA6B  # what distinguishes the loops around a node
+_DOMAIN = "sabir.internal"
 _DROPPED = 0.5  # the ratio of a Dropout that states none
-_OLDEST_OPSET = 18  # the first with BitwiseXor, and the one that gradients are written for
+_OLDEST_OPSET = 18  # that gradients are written for
 _MODE = 2  # the place of `training_mode` among the inputs of a Dropout
-_BITS_LEFT, _WORD = 24, 32  # the bits of a float's number, and of a key
 
 
 def draw_from_keys(model: Model, registry: Registry) -> tuple[Model, str, int]:
     """Replace the nodes of a model that draw random numbers without a seed.
 
     Returns the model, a copy where there are any, the name of a new input, and the number of these nodes: the
-    input is of uint32, and has two keys for each. Raises UnsupportedError for an operator that cannot be
-    replaced and for one in a Scan, ConversionError where the model is below the operator set 18 and has no
-    equivalent there.
+    input is of uint32, and has two words for each. Raises UnsupportedError for an operator that cannot be
+    replaced and for one in a Scan, EvaluationError for a range without numbers, ConversionError where the
+    model is below the operator set 18 and has no equivalent there.
     """
     scope = Scope.of(model, registry, newer_opsets=True)
     inside = any(_draws(n, scope.of_body(f)) for f in model.functions for n in f.graph.all_nodes())
@@ -50,6 +56,7 @@ def draw_from_keys(model: Model, registry: Registry) -> tuple[Model, str, int]:
     model = _recent(inline(model, registry=registry) if inside else model, registry)
     scope = Scope.of(model, registry, newer_opsets=True)
     nodes = [n for n in model.graph.all_nodes() if _draws(n, scope)]
+    model.opsets[_DOMAIN] = 1
     rewriter = Rewriter(model, registry=registry)
     keys = model.graph.add_input(rewriter.names.fresh("random_keys"), tensor_type("uint32", [2 * len(nodes)]))
     graph_default = np.zeros(2 * len(nodes), np.uint32)  # a derivative warns of an input without one
@@ -112,45 +119,33 @@ def _iterations(node: Node) -> list[Value]:
 
 
 class _Keys:
-    """The keys of one node, and the numbers that follow from them."""
+    """The key of one node, and the numbers that follow from it."""
 
     def __init__(self, keys: Value, index: int, iterations: Sequence[Value]) -> None:
         self._keys, self._index, self._iterations = keys, index, iterations
 
-    def uniform(self, b: Builder, shape: Operand, to: ElementType, part: int = 0) -> Value:
-        """Return numbers of [0, 1) in a shape, in single precision or in double."""
-        count = b.ReduceProd(shape, keepdims=0)
-        bits = self._bits(b, count, part)
-        if to is DOUBLE:
-            drawn = b.Mul(b.Cast(bits, to=DOUBLE.number), np.float64(2.0**-_WORD))
-        else:
-            high = b.BitShift(bits, np.uint32(_WORD - _BITS_LEFT), direction="RIGHT")
-            drawn = b.Mul(b.Cast(high, to=FLOAT.number), np.float32(2.0**-_BITS_LEFT))
-        return b.Reshape(drawn, shape, allowzero=1)
+    def unit(self, b: Builder, shape: Operand, to: ElementType) -> Value:
+        """Return numbers of [0, 1) in single precision or in double, as `randomness.unit`."""
+        first, second = self.words(b, shape)
+        if to is not DOUBLE:
+            return b.Mul(_top(b, first, SINGLE_BITS, FLOAT), np.float32(2.0**-SINGLE_BITS))
+        high = b.Mul(_top(b, first, HIGH_BITS, DOUBLE), np.float64(2.0**LOW_BITS))
+        low = _top(b, second, LOW_BITS, DOUBLE)
+        return b.Mul(b.Add(high, low), np.float64(2.0 ** -(HIGH_BITS + LOW_BITS)))
 
-    def _bits(self, b: Builder, count: Operand, part: int) -> Value:
-        """Return random words: each number is mixed with one key, and the result with the other."""
-        first, second = (b.Gather(self._keys, np.int64(2 * self._index + i)) for i in range(2))
+    def words(self, b: Builder, shape: Operand) -> tuple[Value, Value]:
+        """Return two random words for each element of a tensor."""
+        start = 2 * self._index
+        key = b.Slice(self._keys, np.array([start]), np.array([start + 2]))
         for value in self._iterations:
-            number = b.Cast(b.Reshape(value, np.zeros(0, np.int64)), to=element("uint32").number)
-            first = b.Add(first, b.Mul(number, np.uint32(_ITERATION)))
-        if part:
-            second = b.Add(second, np.uint32(_OTHER))
-        numbers = b.Cast(b.Range(np.int64(0), count, np.int64(1)), to=element("uint32").number)
-        mixed = _mixed(b, b.Add(b.Mul(numbers, np.uint32(_STRIDE)), first))
-        return _mixed(b, b.BitwiseXor(mixed, second))
+            number = b.Cast(b.Reshape(value, np.array([1])), to=element("uint32").number)
+            key = b.Add(b.Mul(key, np.uint32(_ITERATION)), number)
+        return b.op("RandomWords", key, shape, outputs=2, domain=_DOMAIN)
 
 
-def _mixed(b: Builder, x: Value) -> Value:
-    for shift, factor in zip(_SHIFTS, (*_FACTORS, None), strict=True):
-        x = b.BitwiseXor(x, b.BitShift(x, np.uint32(shift), direction="RIGHT"))
-        if factor is not None:
-            x = b.Mul(x, np.uint32(factor))
-    return x
-
-
-def _precision(to: ElementType) -> ElementType:
-    return DOUBLE if to is DOUBLE else FLOAT
+def _top(b: Builder, word: Value, bits: int, to: ElementType) -> Value:
+    """Return the first bits of words as floats."""
+    return b.Cast(b.BitShift(word, np.uint32(WORD_BITS - bits), direction="RIGHT"), to=to.number)
 
 
 def _element(x: Value) -> ElementType:
@@ -160,14 +155,14 @@ def _element(x: Value) -> ElementType:
 def _dropout(keys: _Keys) -> Callable[..., Any]:
     def write(b: Builder, x: Value, ratio: Value | None, training: Value, /) -> tuple[Value, Value]:
         kind = _element(x)
-        precision = _precision(kind)
-        rate = np.asarray(_DROPPED, precision.dtype) if ratio is None else b.Cast(ratio, to=precision.number)
-        mask = b.GreaterOrEqual(keys.uniform(b, b.Shape(x), precision), rate)
-        mask = b.Or(mask, b.Not(training))
-        one = np.ones((), precision.dtype)
-        scale = b.Where(training, b.Div(one, b.Sub(one, rate)), one)
-        factor = b.Where(mask, b.Cast(scale, to=kind.number), np.zeros((), kind.dtype))
-        return b.Mul(x, factor), mask
+        wide = precision(kind)
+        rate = np.float64(_DROPPED) if ratio is None else b.Cast(ratio, to=DOUBLE.number)
+        drawn = keys.unit(b, b.Shape(x), FLOAT)
+        mask = b.GreaterOrEqual(drawn, b.Cast(rate, to=FLOAT.number))
+        scale = b.Cast(b.Div(np.float64(1), b.Sub(np.float64(1), rate)), to=wide.number)
+        kept = b.Cast(b.Mul(b.Cast(x, to=wide.number), scale), to=kind.number)
+        y = b.Where(mask, kept, np.zeros((), kind.dtype))
+        return b.Where(training, y, x), b.Or(mask, b.Not(training))
 
     return write
 
@@ -181,16 +176,23 @@ def _uniform(keys: _Keys) -> Callable[..., Any]:
 
 def _uniform_like(keys: _Keys) -> Callable[..., Any]:
     def write(b: Builder, x: Value, /, *, dtype: int | None, low: float, high: float) -> Value:
-        return _between(keys, b, b.Shape(x), _element(x) if dtype is None else element(dtype), low, high)
+        to = _element(x) if dtype is None else element(dtype)
+        return _between(keys, b, b.Shape(x), to, low, high)
 
     return write
 
 
 def _between(keys: _Keys, b: Builder, shape: Operand, to: ElementType, low: float, high: float) -> Value:
-    precision = _precision(to)
-    drawn = keys.uniform(b, shape, precision)
-    width, start = (np.asarray(v, precision.dtype) for v in (high - low, low))
-    return b.Cast(b.Add(b.Mul(drawn, width), start), to=to.number)
+    """Return numbers of the uniform distribution, as `randomness.uniform`."""
+    kind = precision(to)
+    try:
+        first, last = range_of(to, low, high)
+    except ValueError as error:
+        raise EvaluationError(f"RandomUniform cannot draw in a training step: {error}") from error
+    drawn = keys.unit(b, shape, kind)
+    start, end, least, most, one = (np.asarray(v, kind.dtype) for v in (low, high, first, last, 1))
+    y = b.Add(b.Mul(b.Sub(one, drawn), start), b.Mul(drawn, end))
+    return b.Cast(b.Min(b.Max(y, least), most), to=to.number)
 
 
 def _normal(keys: _Keys) -> Callable[..., Any]:
@@ -202,29 +204,33 @@ def _normal(keys: _Keys) -> Callable[..., Any]:
 
 def _normal_like(keys: _Keys) -> Callable[..., Any]:
     def write(b: Builder, x: Value, /, *, dtype: int | None, mean: float, scale: float) -> Value:
-        return _bell(keys, b, b.Shape(x), _element(x) if dtype is None else element(dtype), mean, scale)
+        to = _element(x) if dtype is None else element(dtype)
+        return _bell(keys, b, b.Shape(x), to, mean, scale)
 
     return write
 
 
 def _bell(keys: _Keys, b: Builder, shape: Operand, to: ElementType, mean: float, scale: float) -> Value:
-    """Return numbers of a normal distribution, by the transformation of Box and Muller."""
-    precision = _precision(to)
+    """Return numbers of a normal distribution, as `randomness.normal`."""
+    kind = precision(to)
 
     def number(value: float) -> Array:
-        return np.asarray(value, precision.dtype)
+        return np.asarray(value, kind.dtype)
 
-    radius = b.Sqrt(b.Mul(b.Log(b.Sub(number(1), keys.uniform(b, shape, precision))), number(-2)))
-    angle = b.Cos(b.Mul(keys.uniform(b, shape, precision, part=1), number(2 * math.pi)))
+    first, second = (b.Cast(word, to=kind.number) for word in keys.words(b, shape))
+    share = b.Mul(b.Add(first, number(0.5)), number(2.0**-WORD_BITS))
+    radius = b.Sqrt(b.Mul(b.Log(share), number(-2)))
+    angle = b.Cos(b.Mul(second, number(ANGLE)))
     drawn = b.Add(b.Mul(b.Mul(radius, angle), number(scale)), number(mean))
     return b.Cast(drawn, to=to.number)
 
 
 def _bernoulli(keys: _Keys) -> Callable[..., Any]:
     def write(b: Builder, p: Value, /, *, dtype: int | None) -> Value:
-        precision = _precision(_element(p))
-        drawn = b.Less(keys.uniform(b, b.Shape(p), precision), b.Cast(p, to=precision.number))
-        return b.Cast(drawn, to=_element(p).number if dtype is None else dtype)
+        kind = precision(_element(p))
+        drawn = keys.unit(b, b.Shape(p), kind)
+        least = b.Less(drawn, b.Cast(p, to=kind.number))
+        return b.Cast(least, to=_element(p).number if dtype is None else dtype)
 
     return write
 

@@ -142,10 +142,25 @@ def test_nearest_integers():
         np.testing.assert_array_equal(result.view(np.int32), np.rint(x).astype(np.int32), where)
 
 
+def test_random_words():
+    """Known answers of Threefry-2x32 with 13 rounds: words of (0, 0), of all ones, and of digits of pi."""
+    counters = np.array([[0, 0], [0xFFFFFFFF] * 2, [0x243F6A88, 0x85A308D3]], np.uint32)
+    keys = np.array([[0, 0], [0xFFFFFFFF] * 2, [0x13198A2E, 0x03707344]], np.uint32)
+    exact = np.array(
+        [[0x9D1C5EC6, 0x8BD50731], [0xFD36D048, 0x2D17272C], [0xBA3E4725, 0xF27D669E]], np.uint32
+    )
+    operands = [np.resize(x, 40).view(np.int32) for x in (*(counters + keys).T, *keys.T)]
+    for where, kernel in kernels(["word", "second_word"], ["i32"] * 4):
+        for result, words in zip(kernel(*operands), exact.T, strict=True):
+            np.testing.assert_array_equal(result.view(np.uint32), np.resize(words, 40), where)
+
+
 def test_every_operation_has_a_test():
     unsigned = {f"{name}_u" for name in UNSIGNED | {"sign"}}
     here = {
         "nearest",
+        "word",
+        "second_word",
         *OF_INTEGERS,
         *ONE_INTEGER,
         *ONE_FLOAT,

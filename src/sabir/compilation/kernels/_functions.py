@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from sabir.compilation.kernels import _elementary, _exponentials, _logarithms, _powers, _trigonometry
 from sabir.compilation.kernels._lanes import Lanes, where
 from sabir.compilation.kernels._remainders import divide, fmod, mod, remainder
+from sabir.loops import WordArithmetic, threefry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,10 +103,21 @@ _BINARY: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
 _TERNARY: dict[str, Callable[[Lanes, Lanes, Lanes], Lanes]] = {"fma": _elementary.fused, "where": where}
 
 
+def _rotated(x: Lanes, count: int) -> Lanes:
+    return (x << count) | x.unsigned_shift(x.kind.bits - count)
+
+
+_WORDS: WordArithmetic[Lanes] = WordArithmetic(Lanes.__add__, Lanes.__xor__, _rotated)
+_QUATERNARY: dict[str, Callable[[Lanes, Lanes, Lanes, Lanes], Lanes]] = {
+    "word": lambda x, y, first, second: threefry(_WORDS, (x, y), (first, second))[0],
+    "second_word": lambda x, y, first, second: threefry(_WORDS, (x, y), (first, second))[1],
+}
+
+
 def _emission(formula: Callable[..., Lanes]) -> Callable[[Emitter, tuple[Register, ...]], Register]:
     return lambda e, operands: formula(*(Lanes(e, x) for x in operands)).register
 
 
 FUNCTIONS: dict[str, Callable[[Emitter, tuple[Register, ...]], Register]] = {
-    name: _emission(formula) for name, formula in (_UNARY | _BINARY | _TERNARY).items()
+    name: _emission(formula) for name, formula in (_UNARY | _BINARY | _TERNARY | _QUATERNARY).items()
 }

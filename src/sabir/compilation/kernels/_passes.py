@@ -42,6 +42,8 @@ _COSTLY = frozenset([
     "softplus",
     "pow",
     "fmod",
+    "word",
+    "second_word",
 ])
 
 

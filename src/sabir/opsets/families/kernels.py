@@ -87,6 +87,12 @@ def rounded_to(x: Expression, kind: str) -> Expression:
     return loops.where(loops.apply("ge", whole, top), loops.number(kind, limits.max), below)
 
 
+def zero_if(valid: Expression) -> Expression:
+    """Return 0 in int64 where something is true, else make the run fail by an index outside of an axis."""
+    inside, outside = loops.number("int64", 0), loops.number("int64", 2)
+    return loops.take(loops.count([2], 0), loops.where(valid, inside, outside), 0)
+
+
 def sizes_of(operand: Expression | None, name: str) -> tuple[Size, ...]:
     """Return the contents of an operand as sizes; raises NotLowered where a run computes them."""
     known = loops.known_sizes(operand)

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.elements import DOUBLE, FLOAT, element
 from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families import casting, randomness
+from sabir.loops import Expression, Lowering
+from sabir.opsets.families import casting, kernels, random_kernels, randomness
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -40,16 +42,24 @@ v22 = v15.widen(22, T1=BFLOAT16)
 v15.infer(randomness.infer_like)
 
 
-v15.absent("lower", "kernels draw no random numbers")
-
-
 @v15.evaluate
 def evaluate(x: Array, /, *, dtype: int | None, seed: float | None) -> Array:
     p = widened(x)
     if not ((p >= 0) & (p <= 1)).all():
         raise ValueError("a probability is outside [0, 1]")
-    drawn = randomness.uniform(x.shape, element(p.dtype), 0.0, 1.0, seed)
+    drawn = randomness.unit(x.shape, element(p.dtype), randomness.float_key(seed))
     return casting.converted(drawn < p, element(x.dtype if dtype is None else dtype))
+
+
+@v15.lower
+def lower(x: Expression, /, *, seed: float | None, call: Lowering) -> Expression:
+    loops.check_computed(x.element)
+    inside = loops.apply("and", loops.apply("ge", x, 0), loops.apply("le", x, 1))
+    drawn = random_kernels.unit(call, x.shape, x.element, randomness.float_key(seed))
+    least = loops.cast(kernels.zero_if(inside), x.element)
+    return loops.cast(
+        loops.apply("lt", loops.apply("add", drawn, least), x), random_kernels.result_element(call)
+    )
 
 
 @v15.body

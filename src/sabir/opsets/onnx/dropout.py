@@ -4,11 +4,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir import loops
 from sabir.elements import BOOL as BOOLEAN
+from sabir.elements import FLOAT
 from sabir.ir import Builder, TensorType, Value
-from sabir.loops import Expression, NotLowered
-from sabir.opsets.families import kernels
+from sabir.loops import Expression, Lowering, NotLowered
+from sabir.opsets.families import kernels, random_kernels, randomness
 from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.randomness import WORD_BITS, Key
 from sabir.opsets.families.ranks import as_number, check_one
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
@@ -77,7 +80,7 @@ v13 = v12.widen(13, T=BFLOAT16)
 v22 = v13.widen(22, T=FLOAT8, T1=FLOAT8 | BFLOAT16)
 
 DEFAULT_RATIO = 0.5
-_RANDOM = "kernels draw no random numbers"
+_WORDS = 1 << WORD_BITS
 
 
 @v1.infer
@@ -117,14 +120,17 @@ def evaluate(
     check_one("ratio", ratio)
     if training is None or not as_number("training_mode", training):
         return x, np.ones(x.shape, np.bool_)
-    return _drop(x, DEFAULT_RATIO if ratio is None else float(as_number("ratio", ratio)), seed)
+    return _drop(x, DEFAULT_RATIO if ratio is None else float(as_number("ratio", ratio)), _key(seed))
 
 
 @v1.lower
-def lower_with_mode(x: Expression, /, *, is_test: int) -> tuple[Expression, Expression]:
-    if not is_test:
-        raise NotLowered(_RANDOM)
-    return x, kernels.filled(x.element, 1, x.shape)
+def lower_with_mode(
+    x: Expression, /, *, is_test: int, ratio: float, call: Lowering
+) -> tuple[Expression, Expression]:
+    if is_test:
+        return x, kernels.filled(x.element, 1, x.shape)
+    y, mask = _dropped(x, loops.number("double", ratio), ratio, None, call)
+    return y, loops.cast(mask, x.element)
 
 
 @v7.lower
@@ -133,23 +139,58 @@ def lower_with_mask_of_numbers(x: Expression, /) -> tuple[Expression, Expression
 
 
 @v10.lower
-def lower(
-    x: Expression, ratio: Expression | None = None, training: Expression | None = None, /
-) -> tuple[Expression, Expression]:
-    del ratio  # nothing is dropped
-    if training is not None and kernels.integers_of(training, "training_mode") != (0,):
-        raise NotLowered(_RANDOM)
+def lower_in_inference(x: Expression, /) -> tuple[Expression, Expression]:
     return x, kernels.filled("bool", 1, x.shape)
 
 
-def _drop(x: Array, ratio: float, seed: int | None) -> tuple[Array, Array]:
+@v12.lower
+def lower(
+    x: Expression, ratio: Expression | None = None, training: Expression | None = None, /, *,
+    seed: int | None, call: Lowering,
+) -> tuple[Expression, Expression]:  # fmt: skip
+    mode = None if training is None else kernels.content_of(training)
+    if training is None or mode == 0:
+        return x, kernels.filled("bool", 1, x.shape)
+    share = loops.number("double", DEFAULT_RATIO) if ratio is None else loops.cast(_one(ratio), "double")
+    known = DEFAULT_RATIO if ratio is None else kernels.content_of(ratio)
+    y, mask = _dropped(x, share, known, _key(seed), call)
+    if mode is not None:
+        return y, mask
+    trains = _one(training)
+    return loops.where(trains, y, x), loops.apply("or", mask, loops.apply("not", trains))
+
+
+def _one(operand: Expression) -> Expression:
+    """Return the only element of an operand."""
+    return loops.reshape(operand, ())
+
+
+def _dropped(
+    x: Expression, ratio: Expression, known: object, key: Key | None, call: Lowering
+) -> tuple[Expression, Expression]:
+    """Return `_drop` of a ratio in double precision, which may be known before a run."""
+    loops.check_computed(x.element)
+    if not isinstance(known, (int, float)):
+        inside = loops.apply("and", loops.apply("ge", ratio, 0), loops.apply("lt", ratio, 1))
+        ratio = loops.apply("add", ratio, loops.cast(kernels.zero_if(inside), "double"))
+    elif not 0 <= known < 1:
+        raise NotLowered(f"ratio {known} must be at least 0 and below 1")
+    mask = loops.apply("ge", random_kernels.unit(call, x.shape, "float", key), loops.cast(ratio, "float"))
+    rest = loops.apply("sub", loops.number("double", 1), ratio)
+    scale = loops.cast(loops.apply("reciprocal", rest), x.element)
+    return loops.where(mask, loops.apply("mul", x, scale), 0), mask
+
+
+def _key(seed: int | None) -> Key | None:
+    """Return the two words of a seed."""
+    return None if seed is None else (seed % _WORDS, (seed >> WORD_BITS) % _WORDS)
+
+
+def _drop(x: Array, ratio: float, key: Key | None) -> tuple[Array, Array]:
     """Draw which elements to keep, and scale them so that the expected value is unchanged."""
     if not 0 <= ratio < 1:
         raise ValueError(f"ratio {ratio} must be at least 0 and below 1")
-    generator = np.random.default_rng(None if seed is None else seed % (1 << 64))
-    drawn: Array = np.empty(x.shape, np.float32)
-    generator.random(out=drawn, dtype=np.float32)
-    mask = drawn >= ratio
+    mask = randomness.unit(x.shape, FLOAT, key) >= ratio
     wide = widened(x)
     kept: Array = np.where(mask, np.multiply(wide, 1 / (1 - ratio), dtype=wide.dtype), 0)
     return kept.astype(x.dtype, copy=False), mask

@@ -5,10 +5,12 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.base import EvaluationError
-from sabir.elements import element
+from sabir.elements import DOUBLE, element
 from sabir.ir import TensorType
-from sabir.opsets.families import randomness
+from sabir.loops import Expression, Lowering, NotLowered
+from sabir.opsets.families import kernels, random_kernels, randomness
 from sabir.opsets.families.ranks import check_rank
 from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
@@ -47,8 +49,9 @@ v7 = multinomial.first(
 v22 = v7.widen(22, T1=BFLOAT16)
 
 RANK = 2
+_MOST_SAMPLES = 256  # for each of which a kernel reads all sums of its row
+_BELOW_ONE = 1 - 2.0**-52  # a product with a number below 1 may be rounded to the other factor
 
-v7.absent("lower", "kernels draw no random numbers")
 v7.absent("downgrade", "no older operator draws from given probabilities")
 
 
@@ -72,7 +75,8 @@ def evaluate(x: Array, /, *, dtype: int, sample_size: int, seed: float | None) -
     if not x.shape[1] or not (sums[:, -1] > 0).all():
         raise EvaluationError("a row has no outcome of positive probability, or NaN among its logarithms")
     whole = sums[:, -1:]
-    drawn = np.minimum(randomness.generator(seed).random(rows) * whole, np.nextafter(whole, 0))
+    drawn = randomness.unit(rows, DOUBLE, randomness.float_key(seed))
+    drawn = np.minimum(drawn * whole, whole * _BELOW_ONE)
     return _first_above(sums, drawn).astype(element(dtype).dtype)
 
 
@@ -85,6 +89,29 @@ def _first_above(sums: Array, drawn: Array) -> Array:
         above = np.take_along_axis(sums, middle, axis=1) > drawn
         low, high = np.where(above, low, np.minimum(middle + 1, high)), np.where(above, middle, high)
     return low
+
+
+@v7.lower
+def lower(x: Expression, /, *, sample_size: int, seed: float | None, call: Lowering) -> Expression:
+    """Count in each row the sums of probabilities that are not above what is drawn."""
+    batch, outcomes = x.shape
+    if 0 in {batch, outcomes, sample_size}:
+        raise NotLowered("a row without outcomes has none to draw")
+    if sample_size > _MOST_SAMPLES:
+        raise NotLowered(f"bisection finds more than {_MOST_SAMPLES} outcomes of a row faster")
+    wide = loops.cast(x, "double")
+    powers = loops.apply("exp", loops.apply("sub", wide, loops.reduce("max", wide, [1])))
+    sums = loops.cumulate("sum", powers, 1)
+    whole = loops.narrow(sums, 1, outcomes - 1, 1)
+    drawn = random_kernels.unit(call, (batch, sample_size), "double", randomness.float_key(seed))
+    least = loops.cast(kernels.zero_if(loops.apply("gt", whole, 0)), "double")
+    place = loops.apply("add", loops.apply("mul", drawn, whole), least)
+    place = loops.apply("min", place, loops.apply("mul", whole, _BELOW_ONE))
+    below = loops.apply(
+        "le", loops.reshape(sums, (batch, 1, outcomes)), loops.reshape(place, (batch, sample_size, 1))
+    )
+    counts = loops.reduce("sum", loops.cast(below, "int64"), [2])
+    return loops.cast(loops.squeeze(counts, [2]), random_kernels.result_element(call))
 
 
 @multinomial.examples

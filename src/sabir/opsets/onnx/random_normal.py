@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from sabir.elements import element
-from sabir.opsets.families import randomness
+from sabir.loops import Expression, Lowering
+from sabir.opsets.families import random_kernels, randomness
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator, Output
 
@@ -28,12 +29,14 @@ v22 = v1.widen(22, T=BFLOAT16)
 v1.infer(randomness.infer)
 
 
-v1.absent("lower", "kernels draw no random numbers")
-
-
 @v1.evaluate
 def evaluate(*, shape: tuple[int, ...], dtype: int, mean: float, scale: float, seed: float | None) -> Array:
-    return randomness.normal(shape, element(dtype), mean, scale, seed)
+    return randomness.normal(shape, element(dtype), mean, scale, randomness.float_key(seed))
+
+
+@v1.lower
+def lower(*, mean: float, scale: float, seed: float | None, call: Lowering) -> Expression:
+    return random_kernels.normal(call, mean, scale, randomness.float_key(seed))
 
 
 @random_normal.examples

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from sabir.elements import element
-from sabir.opsets.families import randomness
+from sabir.loops import Expression, Lowering
+from sabir.opsets.families import random_kernels, randomness
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator, Output
 
@@ -30,12 +31,14 @@ v22 = v1.widen(22, T=BFLOAT16)
 v1.infer(randomness.infer)
 
 
-v1.absent("lower", "kernels draw no random numbers")
-
-
 @v1.evaluate
 def evaluate(*, shape: tuple[int, ...], dtype: int, low: float, high: float, seed: float | None) -> Array:
-    return randomness.uniform(shape, element(dtype), low, high, seed)
+    return randomness.uniform(shape, element(dtype), low, high, randomness.float_key(seed))
+
+
+@v1.lower
+def lower(*, low: float, high: float, seed: float | None, call: Lowering) -> Expression:
+    return random_kernels.uniform(call, low, high, randomness.float_key(seed))
 
 
 @random_uniform.examples

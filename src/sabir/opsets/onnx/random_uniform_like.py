@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from sabir.elements import element
-from sabir.opsets.families import randomness
+from sabir.loops import Expression, Lowering
+from sabir.opsets.families import random_kernels, randomness
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, CLASSIC, FLOATS, Constraint, Example, Input, Operator, Output
 
@@ -27,12 +28,16 @@ v22 = v1.widen(22, T1=BFLOAT16, T2=BFLOAT16)
 v1.infer(randomness.infer_like)
 
 
-v1.absent("lower", "kernels draw no random numbers")
-
-
 @v1.evaluate
 def evaluate(x: Array, /, *, dtype: int | None, low: float, high: float, seed: float | None) -> Array:
-    return randomness.uniform(x.shape, element(x.dtype if dtype is None else dtype), low, high, seed)
+    return randomness.uniform(
+        x.shape, element(x.dtype if dtype is None else dtype), low, high, randomness.float_key(seed)
+    )
+
+
+@v1.lower
+def lower(x: Expression, /, *, low: float, high: float, seed: float | None, call: Lowering) -> Expression:
+    return random_kernels.uniform(call, low, high, randomness.float_key(seed))
 
 
 @random_uniform_like.examples

@@ -1,0 +1,1 @@
+"""Operators that Sabir writes into models before it runs them: no file has them."""
