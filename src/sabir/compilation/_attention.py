@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from sabir.compilation import kernels
 from sabir.compilation._axes import nest_of
 from sabir.compilation._matrices import contract_of, packed_operand, with_operands
 from sabir.compilation._nesting import NestBuilder, Nesting, Place, nesting_of
@@ -11,7 +12,7 @@ from sabir.compilation._panels import lanes_of, panels_of
 from sabir.compilation._plan import Argument, Entry, count_of
 from sabir.compilation._tiles import VECTORS, tile_for
 from sabir.compilation._views import Located
-from sabir.compilation.kernels import Accumulated, Attention, Load, Position, element_bytes
+from sabir.compilation.kernels import Accumulated, Load, Position, element_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from sabir.compilation._bounds import Reach
     from sabir.compilation._building import PlanBuilder
     from sabir.compilation._groups import Group
+    from sabir.compilation.kernels import Attention
     from sabir.loops import Contract, Expression, Size
 
 _USUAL_ROWS = 128  # the tile of a product whose number of rows is symbolic is that for so many
@@ -87,7 +89,7 @@ def _attention(builder: PlanBuilder, rows: Nesting, results: Nesting, second: Co
     tile = tile_for(count if isinstance(count, int) else _USUAL_ROWS, builder.host.registers)
     vectors = max(1, min(2, -(-columns // lanes))) if isinstance(columns, int) else 2
     whole = not builder.host.has_masks and isinstance(columns, int) and columns % (vectors * lanes) == 0
-    return Attention(
+    return kernels.Attention(
         nest_of(rows, builder.host.vector_bits, inner=len(rows.sizes) - 1),
         nest_of(results, builder.host.vector_bits, inner=len(results.sizes) - 1),
         second.element, tile.rows, VECTORS, vectors, lanes, whole,

@@ -26,6 +26,7 @@ from sabir.compilation._plan import (
     Offset,
     Plan,
     Step,
+    StoredKernel,
     count_of,
 )
 from sabir.compilation._reaches import reaches_of, values_of
@@ -34,6 +35,7 @@ from sabir.compilation._repeats import repeated
 from sabir.compilation._sharing import shared_products
 from sabir.compilation._singles import single_of
 from sabir.compilation._sliding import add_windows
+from sabir.compilation._texts import source_of
 from sabir.compilation._trees import add_trees
 from sabir.compilation.kernels import ANY, Nest, element_bytes, passes_of
 from sabir.loops import Best, Couple, Expression, Size, Sizes, Stored
@@ -45,17 +47,20 @@ if TYPE_CHECKING:
     from sabir.compilation._groups import Group
     from sabir.compilation._lowering import Lowered
     from sabir.compilation._views import Located
-    from sabir.compilation.native import Host
+    from sabir.compilation.native import EarlyKernels, Host
 
 _WORD = 64  # bytes to which parts of scratch memory are rounded
 
 
-def build(lowered: Lowered, outputs: Sequence[int], host: Host) -> Plan:
-    """Return the plan that computes the values in the slots `outputs`."""
+def build(lowered: Lowered, outputs: Sequence[int], host: Host, early: EarlyKernels | None = None) -> Plan:
+    """Return the plan that computes the values in the slots `outputs`.
+
+    Kernels are begun in `early`; raises UnsupportedError for one that cannot be made.
+    """
     lowered.expressions = repeated(channels_last(shared_heads(shared_products(lowered.expressions))))
     grouping = Grouping(lowered)
     grouping.run(outputs)
-    builder = PlanBuilder(lowered, grouping, host)
+    builder = PlanBuilder(lowered, grouping, host, early)
     plan = builder.run()
     plan.values = [*values_of(lowered), *builder.works]
     return plan
@@ -64,8 +69,11 @@ def build(lowered: Lowered, outputs: Sequence[int], host: Host) -> Plan:
 class PlanBuilder:
     """The plan in the making: its entries so far, and the buffers of what they read and write."""
 
-    def __init__(self, lowered: Lowered, grouping: Grouping, host: Host) -> None:
+    def __init__(
+        self, lowered: Lowered, grouping: Grouping, host: Host, early: EarlyKernels | None = None
+    ) -> None:
         self.lowered, self.grouping, self.host = lowered, grouping, host
+        self._early, self._begun = early, 0  # how many entries have their kernels begun
         self.buffers: dict[Expression | tuple[Expression, str], Buffer] = {}
         self.by_slot: dict[int, Buffer] = {}
         self.entries: list[Entry | Step] = []
@@ -94,6 +102,7 @@ class PlanBuilder:
                 self._single(group)
             else:
                 self._nest(group)
+            self._begin_kernels()
         outputs = {slot: self.buffer(x) for slot, x in self.grouping.outputs.items()}
         return Plan(
             self.entries,
@@ -164,6 +173,16 @@ class PlanBuilder:
         return Reach(self.buffer(located.base), element_bytes(element), located.offset, extents)
 
     # ------------------------------------------------------------ kernels
+
+    def _begin_kernels(self) -> None:
+        """Begin kernels of the entries so far, as long as threads wait for some."""
+        while self._early is not None and self._begun < len(self.entries) and self._early.has_room():
+            entry = self.entries[self._begun]
+            self._begun += 1
+            specs = [spec for _, _, spec, _ in entry.choices] if isinstance(entry, Entry) else []
+            for spec in specs:
+                if not isinstance(spec, StoredKernel):
+                    self._early.begin(source_of(spec))
 
     def _nest(self, group: Group) -> None:
         nesting = beside_one(merged(nesting_of(group, self.grouping)))

@@ -8,8 +8,8 @@ matrices have the stride 0. Where a head has one row, the heads that share a mat
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from sabir import loops
 from sabir.compilation._layouts import postorder, rebuilt
@@ -24,23 +24,22 @@ if TYPE_CHECKING:
 _LEAST_RANK = 3  # heads, rows, columns
 
 
-@dataclass(frozen=True, slots=True)
-class _Heads:
-    """How an axis of heads, the third from the end, becomes two: `groups` matrices for `count` heads each.
+class _Heads(NamedTuple):
+    """How an axis of heads, the third from the end, becomes two: `groups` matrices for `times` heads each.
 
     In a `folded` one the axis of rows has size 1, and its place is that of the heads of a group.
     """
 
     groups: Size
-    count: int
+    times: int
     folded: bool
 
     def split(self, shape: Sizes) -> Sizes | None:
         """Return the new shape of what broadcasts to heads, rows and columns; None where it does not."""
         *batch, heads, rows, columns = shape
-        if heads not in {1, self.groups * self.count} or (self.folded and rows != 1):
+        if heads not in {1, self.groups * self.times} or (self.folded and rows != 1):
             return None
-        axes = (1, 1) if heads == 1 else (self.groups, self.count)
+        axes = (1, 1) if heads == 1 else (self.groups, self.times)
         return (*batch, *axes, columns) if self.folded else (*batch, *axes, rows, columns)
 
 
@@ -92,7 +91,7 @@ class _Split:
         found = _repeated(b)
         if found is None or not _is_of_heads(x, a, b):
             return None
-        heads = _Heads(found.groups, found.count, x.shape[-2] == 1)
+        heads = _Heads(found.groups, found.times, x.shape[-2] == 1)
         shape, inner = heads.split(x.shape), self._aligned(a, x.rank, heads)
         if shape is None or inner is None:
             return None
@@ -136,13 +135,12 @@ def _permuted(x: Permute, inner: Expression) -> Expression:
     return loops.reshape(loops.permute(inner, axes), x.shape)
 
 
-@dataclass(frozen=True, slots=True)
-class _Repeated:
-    """Matrices that are each repeated `count` times; `expanded` has the repetitions as an axis."""
+class _Repeated(NamedTuple):
+    """Matrices that are each repeated, `times` in all; `expanded` has the repetitions as an axis."""
 
     expanded: Expand
     groups: Size
-    count: int
+    times: int
 
     def matrices(self, *, folded: bool) -> Expression:
         """Return the matrices with an axis of stride 0, or without it."""

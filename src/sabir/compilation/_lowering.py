@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -46,8 +46,7 @@ _KEY = 2  # words of a key
 _MOST_KNOWN = 1024  # elements of a constant of a subgraph whose contents are looked at
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluated:
+class Evaluated(NamedTuple):
     """A call that leaves native code: its place in the program, what it reads and fills, and why."""
 
     place: int

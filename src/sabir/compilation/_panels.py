@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from sabir.compilation import kernels
 from sabir.compilation._plan import Argument, Buffer, BufferKind, BufferNumber, Entry, Offset, count_of
 from sabir.compilation._tiles import VECTORS
-from sabir.compilation.kernels import PLACES, Packing, element_bytes
+from sabir.compilation.kernels import Packing, element_bytes
 from sabir.ir import Expr
 from sabir.loops import Stored
 
@@ -63,7 +64,7 @@ class Panels(NamedTuple):
             groups = count_of([n for n, _ in self.depth[:outer]]) * ((count + (self.group - 1)) // self.group)
             return groups * (self.width * self.group) + 4 * self.width
         if self.winograd:
-            return self.depth[-1][0] * (PLACES * self.width * element_bytes(self.element))
+            return self.depth[-1][0] * (kernels.PLACES * self.width * element_bytes(self.element))
         return count_of([n for n, _ in self.depth]) * (self.width * element_bytes(self.element))
 
     @property

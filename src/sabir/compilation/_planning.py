@@ -12,6 +12,7 @@ from sabir.compilation._in_place import updates_last
 from sabir.compilation._lowering import lower
 from sabir.compilation._prepare import prepare
 from sabir.compilation._program import CompiledProgram
+from sabir.compilation.native import EarlyKernels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,12 +35,16 @@ def planned(
 
     Raises what the schedule raises, and UnsupportedError for a kernel that cannot be made.
     """
-    executable, prepared = _made(model, pattern, sizes, registry, host, newer_opsets=newer_opsets)
-    program = prepared.program
-    inputs, outputs = ({v.name: v.slot for v in values} for values in (program.inputs, program.outputs))
-    pairs = {outputs[new]: inputs[old] for new, old in updates.items() if new in outputs and old in inputs}
-    updates_last(executable.plan, pairs)
-    return CompiledProgram(executable, team, prepared, bodies_on(host, team, prepared.constants), progress)
+    with EarlyKernels() as early:
+        executable, prepared = _made(model, pattern, sizes, registry, host, early, newer_opsets=newer_opsets)
+        program = prepared.program
+        inputs, outputs = ({v.name: v.slot for v in values} for values in (program.inputs, program.outputs))
+        pairs = {
+            outputs[new]: inputs[old] for new, old in updates.items() if new in outputs and old in inputs
+        }
+        updates_last(executable.plan, pairs)
+        bodies = bodies_on(host, team, prepared.constants)
+        return CompiledProgram(executable, team, prepared, bodies, progress, early=early)
 
 
 def planned_for(
@@ -47,16 +52,16 @@ def planned_for(
     newer_opsets: bool,
 ) -> ForeignProgram:  # fmt: skip
     """Return the plan of a model for another processor; raises what the schedule raises."""
-    made = _made(model, pattern, sizes, registry, target, newer_opsets=newer_opsets)
+    made = _made(model, pattern, sizes, registry, target, None, newer_opsets=newer_opsets)
     return ForeignProgram(*made, target)
 
 
 def _made(
-    model: Model, pattern: Pattern, sizes: Mapping[str, int], registry: Registry, host: Host, *,
-    newer_opsets: bool,
+    model: Model, pattern: Pattern, sizes: Mapping[str, int], registry: Registry, host: Host,
+    early: EarlyKernels | None, *, newer_opsets: bool,
 ) -> tuple[Executable, Prepared]:  # fmt: skip
     prepared = prepare(model, pattern, sizes, registry, newer_opsets=newer_opsets)
     lowered = lower(prepared, sizes)
-    plan = build(lowered, list(prepared.plan.results), host)
+    plan = build(lowered, list(prepared.plan.results), host, early)
     prepared = lowered.settled()
     return executable_of(prepared, plan, frozenset(sizes)), prepared

@@ -12,10 +12,8 @@ import numpy as np
 
 from sabir.base import ACCIDENTS, SabirError, budget, check_time
 from sabir.compilation._patterns import Guard, number_of
-from sabir.conversion import convert_in_place
 from sabir.evaluation import CallBinder
 from sabir.inference import Inference
-from sabir.inlining import InlineOperators
 from sabir.ir import (
     Expr,
     TensorType,
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from sabir.compilation._patterns import Pattern
+    from sabir.inlining import InlineOperators
     from sabir.ir import Array, Graph, Model, Node, Type, Value
     from sabir.scheduling import Plan, Program, ScheduledCall
     from sabir.schema import Registry
@@ -66,12 +65,8 @@ def prepare(
     `sizes` are those of the present feeds: they decide minima and maxima, which become guards.
     """
     copy = model.clone()
-
-    def convert(body: Model, opsets: Mapping[str, int]) -> None:
-        convert_in_place(body, opsets, registry)
-
-    inline = [InlineFunctions(registry, convert=convert)] if copy.functions else []
-    run_passes(copy, inline)
+    if copy.functions:
+        run_passes(copy, [_inlining(registry)])
     run_passes(copy, [*_replacements(copy, registry), Simplify(registry=registry)])
     graph = copy.graph
     _apply_pattern(graph, pattern)
@@ -92,6 +87,17 @@ def prepare(
                     frozenset(typing.unknown))  # fmt: skip
 
 
+def _inlining(registry: Registry) -> InlineFunctions:
+    """Return the pass that replaces calls of functions by their bodies."""
+    # ruff: ignore[import-outside-top-level]  slow to load, and few models have functions
+    from sabir.conversion import convert_in_place
+
+    def convert(body: Model, opsets: Mapping[str, int]) -> None:
+        convert_in_place(body, opsets, registry)
+
+    return InlineFunctions(registry, convert=convert)
+
+
 def _replacements(model: Model, registry: Registry) -> list[InlineOperators]:
     """Return the passes that replace operators that are lowered by their bodies alone, or in parts."""
     bodies: set[str] = set()
@@ -104,6 +110,11 @@ def _replacements(model: Model, registry: Registry) -> list[InlineOperators]:
             parts.add(node.op)
         if version.find("lower") is None and not version.why_absent("lower") and version.find("body"):
             bodies.add(node.op)
+    if not parts and not bodies:
+        return []
+    # ruff: ignore[import-outside-top-level]  slow to load, and few models have such operators
+    from sabir.inlining import InlineOperators
+
     found = [
         InlineOperators(registry, frozenset(parts), behaviour="parts"),
         InlineOperators(registry, frozenset(bodies)),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sabir.compilation._instance import Part
     from sabir.compilation._plan import Spec
     from sabir.compilation._prepare import Prepared
-    from sabir.compilation.native import Host, Image, Source, Team
+    from sabir.compilation.native import EarlyKernels, Host, Image, Source, Team
     from sabir.evaluation import BoundCall, BoundPlan, Run
     from sabir.ir import Array
     from sabir.scheduling import ScheduledSubgraph
@@ -46,11 +46,11 @@ class CompiledProgram:
     def __init__(
         self, executable: Executable, team: Team, prepared: Prepared | None = None,
         bodies: Bodies | None = None, progress: Callable[[int, int], None] | None = None,
-        images: Mapping[bytes, Image] | None = None,
+        images: Mapping[bytes, Image] | None = None, early: EarlyKernels | None = None,
     ) -> None:  # fmt: skip
         """Compile a plan; `bodies` returns for a subgraph and its interpreted plan what runs it.
 
-        `images` has the kernels of a plan from the disk.
+        `images` has the kernels of a plan from the disk, `early` those that were begun while it was made.
 
         Raises what `Library.load` raises: LookupError for a plan from the disk whose kernels are there no
         more.
@@ -58,7 +58,9 @@ class CompiledProgram:
         self.executable, self.prepared, self.team = executable, prepared, team
         self.plan = plan = executable.plan
         specs = specs_of(plan)
-        self._library = Library.load([_source(s) for s in specs], images=images, progress=progress)
+        self._library = Library.load(
+            [_source(s) for s in specs], images=images, progress=progress, early=early
+        )
         self.kernels, self.compiled = len(specs), self._library.compiled
         self._addresses: dict[object, int] = dict(zip(specs, self._library.addresses, strict=True))
         self.keys = dict(zip(specs, self._library.keys, strict=True))

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import starmap
 from typing import TYPE_CHECKING, NamedTuple
 
+from sabir.compilation import kernels
 from sabir.compilation._axes import merged, nest_of
 from sabir.compilation._bounds import Value
 from sabir.compilation._groups import Group
 from sabir.compilation._nesting import NestBuilder, Nesting, Place
 from sabir.compilation._panels import Panels, lanes_of, packed_panels
-from sabir.compilation._plan import Argument, Buffer, BufferNumber, Entry, Offset, Turns, count_of
+from sabir.compilation._plan import BufferNumber, Entry, Offset, Turns, count_of
 from sabir.compilation._stages import Stage, leaves_of, sources_of, stages_of
 from sabir.compilation._tiles import step_tiles
 from sabir.compilation._views import Located, row_major
-from sabir.compilation.kernels import WALK, Accumulated, Recurrence, StateAccess, StepStage
+from sabir.compilation.kernels import Accumulated
 from sabir.loops import Bound, Contract, Expression, Recur, State
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sabir.compilation._building import PlanBuilder
+    from sabir.compilation._plan import Argument, Buffer
     from sabir.compilation._tiles import Tile
+    from sabir.compilation.kernels import Recurrence, StepStage
     from sabir.loops import Size, StepBody
 
 # operations of a step
@@ -39,16 +42,15 @@ class _Packed(NamedTuple):
     depth: Size
 
 
-@dataclass(slots=True, eq=False)
-class _Built:
+class _Built(NamedTuple):
     """A stage as a kernel: for numbers of rows up to a limit, and its arguments."""
 
     choices: list[tuple[int | None, int, StepStage]]  # with the rows of a tile
     nesting: Nesting
     arguments: list[Argument]
     entry: Entry
-    flops: Size = 0
-    written: list[Buffer] = field(default_factory=list[Buffer])
+    flops: Size
+    written: list[Buffer]
 
 
 def add_recurrences(builder: PlanBuilder, group: Group) -> None:
@@ -104,7 +106,7 @@ def _walk(specs: Sequence[Recurrence], parts: Sequence[tuple[_Making, list[_Buil
     making, stages = parts[0]
     arguments = [[a for built in part for a in built.arguments] for _, part in parts]
     length = making.steps_of_a_row
-    entry = Entry([], turns=Turns((making.steps + (length - 1)) // length), axes=WALK)
+    entry = Entry([], turns=Turns((making.steps + (length - 1)) // length), axes=kernels.WALK)
     entry.alone = len(parts) == 1 and making.space[-2] == 1
     for _, part in parts:
         for built in part:
@@ -168,7 +170,7 @@ class _Making:
 
     def spec(self, stages: tuple[StepStage, ...], rows: int, *, walks: bool) -> Recurrence:
         """Return the kernel of some stages."""
-        return Recurrence(stages, self.element, len(self.body.states), rows, walks)
+        return kernels.Recurrence(stages, self.element, len(self.body.states), rows, walks)
 
     def _place(self) -> None:
         """Place what a step reads: operands, states, and what earlier stages leave."""
@@ -222,10 +224,10 @@ class _Making:
         nest = nest_of(nesting, builder.host.vector_bits, inner=2)
         nest = replace(nest, short=(), lanes=lanes_of(builder, self.element))
         written = {access for access, _ in nesting.stores}
-        spec = StepStage(
+        spec = kernels.StepStage(
             nest,
             tuple(
-                StateAccess(n, self.body.states.index(p.located.base), n in written)
+                kernels.StateAccess(n, self.body.states.index(p.located.base), n in written)
                 for n, p in enumerate(nesting.places)
                 if isinstance(p.located.base, State)
             ),
@@ -235,15 +237,17 @@ class _Making:
         )
         entry = Entry([], nodes=builder.origins.labels(self.members))
         arguments = builder.arguments(nest, nesting, entry, 0)
-        found = _Built([], nesting, [*arguments, *self._arguments(stage, sources, entry)], entry)
-        found.choices = [
+        arguments += self._arguments(stage, sources, entry)
+        choices = [
             (limit, tile.rows, replace(spec, vectors=tile.vectors, at_once=tile.panels))
             for limit, tile in self.tiles[stage]
         ]
-        found.written = [builder.buffer(nesting.places[n].located.base) for n, _ in nesting.stores]
         depths = sum((self.packed[x].depth for x in stage.products), start=0)
-        found.flops = count_of(nesting.sizes) * (len(nest.steps) + 2 * depths)
-        return found
+        return _Built(
+            choices, nesting, arguments, entry,
+            flops=count_of(nesting.sizes) * (len(nest.steps) + 2 * depths),
+            written=[builder.buffer(nesting.places[n].located.base) for n, _ in nesting.stores],
+        )  # fmt: skip
 
     def _store(self, stage: Stage, nests: NestBuilder, nesting: Nesting) -> None:
         """Add what a stage writes: what later stages read, new states, and outputs."""

@@ -5,21 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from sabir.compilation import kernels
 from sabir.compilation._axes import nest_of
-from sabir.compilation.kernels import (
-    Coupling,
-    Cumulation,
-    Scattering,
-    Selection,
-    coupled_vectors,
-    element_bytes,
-    record_bytes,
-)
+from sabir.compilation.kernels import element_bytes
 from sabir.ir import is_nonnegative, sub
 from sabir.loops import Best, Couple, Cumulate, Scatter
 
 if TYPE_CHECKING:
     from sabir.compilation._nesting import Nesting
+    from sabir.compilation.kernels import Coupling, Cumulation, Scattering, Selection
     from sabir.loops import Expression, Size
 
 
@@ -35,7 +29,7 @@ def single_of(x: Expression, nesting: Nesting, vector_bits: int) -> Single:
     """Return the kernel of an expression for the loops over its operand, or its updates."""
     match x:
         case Cumulate():
-            return Single(Cumulation(nest_of(nesting, vector_bits), x.op, x.exclusive, x.reverse))
+            return Single(kernels.Cumulation(nest_of(nesting, vector_bits), x.op, x.exclusive, x.reverse))
         case Scatter():
             return _scattering(x, nesting, vector_bits)
         case Best():
@@ -50,14 +44,14 @@ def _scattering(x: Scatter, nesting: Nesting, vector_bits: int) -> Single:
     pairs = [pair for i, pair in enumerate(zip(x.updates.shape, x.shape, strict=True)) if i != x.axis]
     open_pairs = [(count, size) for count, size in pairs if not is_nonnegative(sub(size, count))]
     more = tuple(size for pair in open_pairs for size in pair)
-    return Single(Scattering(nest_of(nesting, vector_bits), len(open_pairs)), more)
+    return Single(kernels.Scattering(nest_of(nesting, vector_bits), len(open_pairs)), more)
 
 
 def _selection(x: Best, nesting: Nesting, vector_bits: int) -> Single:
     element, count = x.operand.element, x.shape[x.axis]
     nest = nest_of(nesting, vector_bits, inner=nesting.reduced.index(True))
     nest = replace(nest, lanes=vector_bits // 8 // max(4, element_bytes(element)))
-    return Single(Selection(nest, x.largest), (count,), count * record_bytes(element))
+    return Single(kernels.Selection(nest, x.largest), (count,), count * kernels.record_bytes(element))
 
 
 def _coupling(x: Couple, nesting: Nesting, vector_bits: int) -> Single:
@@ -65,5 +59,5 @@ def _coupling(x: Couple, nesting: Nesting, vector_bits: int) -> Single:
     if not isinstance(classes, int):
         raise TypeError("the number of classes is known")
     inner = nesting.reduced.index(False) if False in nesting.reduced else 0  # each lane is a row
-    spec = Coupling(nest_of(nesting, vector_bits, inner=inner), x.iterations, x.tolerance)
-    return Single(spec, (classes,), coupled_vectors(classes) * vector_bits // 8)
+    spec = kernels.Coupling(nest_of(nesting, vector_bits, inner=inner), x.iterations, x.tolerance)
+    return Single(spec, (classes,), kernels.coupled_vectors(classes) * vector_bits // 8)

@@ -6,7 +6,6 @@ stage leaves for later ones is in memory.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sabir.compilation._views import Copy, operands_of, row_major
@@ -23,12 +22,12 @@ if TYPE_CHECKING:
 _LEAVES = (State, Bound, Number, Extent)
 
 
-@dataclass(slots=True, eq=False)
 class Stage:
     """The maps and products of a stage, operands first, and which of them later stages read."""
 
-    members: list[Expression] = field(default_factory=list[Expression])
-    kept: list[Expression] = field(default_factory=list[Expression])
+    def __init__(self) -> None:
+        self.members: list[Expression] = []
+        self.kept: list[Expression] = []
 
     @property
     def products(self) -> list[Contract]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from sabir.compilation import kernels
 from sabir.compilation._bounds import Value
 from sabir.compilation._jobs import rows_of_trees
 from sabir.compilation._plan import BufferNumber, Computed, Entry, Offset
 from sabir.compilation._views import Copy, row_major
-from sabir.compilation.kernels import LANES, Descent, element_bytes
+from sabir.compilation.kernels import element_bytes
 from sabir.loops import Descend
 
 if TYPE_CHECKING:
@@ -44,13 +45,13 @@ def add_trees(builder: PlanBuilder, group: Group) -> None:
     operand, _ = builder.grouping.operands[x]
     located = builder.grouping.views.locate(operand)
     element = x.nodes.element
-    spec = Descent(element, x.weights.element, x.op, x.first is not None, x.bits)
+    spec = kernels.Descent(element, x.weights.element, x.op, x.first is not None, x.bits)
     rows, features = operand.shape
     entry = Entry([], nodes=builder.origins.labels([x]))
-    entry.scratch = (features * LANES + _BLOCK) * element_bytes(element)
+    entry.scratch = (features * kernels.LANES + _BLOCK) * element_bytes(element)
     entry.flops = rows * (_STEP * x.trees * x.steps)
     builder.works.append(Value((rows,), 0, _STEP * x.trees * x.steps))
-    job = partial(rows_of_trees, lanes=LANES, block=_BLOCK)
+    job = partial(rows_of_trees, lanes=kernels.LANES, block=_BLOCK)
     block = Computed(job, (features, x.widest))
     arguments: list[Argument] = [rows, x.shape[1], x.trees, features, block, 4 * x.roots.shape[-1]]
     arguments += builder.pointer(located, operand.element, entry)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from sabir.compilation import kernels
 from sabir.compilation._jobs import tiles_of_a_job, up
 from sabir.compilation._panels import Panels, is_constant, lanes_of, packed_panels
 from sabir.compilation._plan import BufferNumber, Computed, Entry, Offset, count_of
 from sabir.compilation._tiles import window_tiles
-from sabir.compilation.kernels import GAP, PLACES, Winograd, element_bytes
+from sabir.compilation.kernels import element_bytes
 from sabir.loops import Contract
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def add_winograd(
     entry = Entry([], tiling.scratch, nodes=builder.origins.labels([*group.members, *group.inlined]))
     *batch, height, width, filters = nesting.sizes
     tiles, channels = count_of(batch) * _tiles(height) * _tiles(width), contract.a.shape[-1]
-    entry.flops = 2 * PLACES * channels * filters * tiles
+    entry.flops = 2 * kernels.PLACES * channels * filters * tiles
     entry.reaches.append(builder.reach(a.located, a.element, _extents(contract, nesting, a)))
     arguments = builder.arguments(nest, nesting, entry, entry.scratch)
     arguments += builder.pointer(a.located, a.element, entry)
@@ -79,7 +80,7 @@ def add_winograd(
     arguments += [BufferNumber(packed), Offset(packed, 0)]
     arguments += [stride * element_bytes(a.element) for stride in a.strides[:-1]]
     arguments += [panel, channels, Computed(tiling.job, (tiles,))]
-    spec = Winograd(nest, contract.element, *tiling.tile, whole=tiling.is_whole(filters))
+    spec = kernels.Winograd(nest, contract.element, *tiling.tile, whole=tiling.is_whole(filters))
     entry.choices.append((None, 0, spec, arguments))
     builder.note_writes(entry, nesting)
     builder.entries.append(entry)
@@ -116,14 +117,14 @@ def _tiling(builder: PlanBuilder, contract: Contract) -> _Tiling:
     if not isinstance(channels, int) or not isinstance(columns, int):
         raise TypeError("the channels are known")
     size = element_bytes(contract.element)
-    line = PLACES * (up(channels, lanes) * lanes * size + GAP)
+    line = kernels.PLACES * (up(channels, lanes) * lanes * size + kernels.GAP)
     most = min(max(_SCRATCH // line, _FEW_TILES), _MOST_TILES)
     job = partial(tiles_of_a_job, most=most, cores=builder.host.cores)
     image = _tiles(contract.shape[1]) * _tiles(contract.shape[2])
     usual = job(image) if isinstance(image, int) else most
     ((_, tile),) = window_tiles(usual, columns, lanes, builder.host.registers)
     panel = tile.vectors * lanes
-    scratch = most * line + (most + tile.rows) * PLACES * panel * size
+    scratch = most * line + (most + tile.rows) * kernels.PLACES * panel * size
     return _Tiling((tile.rows, tile.vectors), panel, scratch, job)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.ir import canonical_domain
 from sabir.rewrite import Rewriter, apply_rules
@@ -14,8 +13,7 @@ if TYPE_CHECKING:
     from sabir.schema import Behaviour, Registry
 
 
-@dataclass(frozen=True, slots=True)
-class InlineOperators:
+class InlineOperators(NamedTuple):
     """The pass that replaces nodes by the bodies of their operators: of those `named`, or, for None, of all.
 
     A node stays where the body needs types that are not known. With another `behaviour` that builds a graph,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import starmap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabir.base import SchemaError
 from sabir.ir import Function, Graph, Node
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     from sabir.schema import Registry
 
 
-@dataclass(frozen=True, slots=True)
-class DeadNodes:
+class DeadNodes(NamedTuple):
     """The pass that removes dead nodes.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>

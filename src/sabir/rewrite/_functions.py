@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from sabir.base import ConversionError, UnsupportedError, check_time
 from sabir.inference import Inference
@@ -46,8 +46,7 @@ class Convert(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class InlineFunctions:
+class InlineFunctions(NamedTuple):
     """The pass that replaces every call of a function, and drops the functions of the model.
 
     `only` restricts it to some functions; a function of the model that calls one of them is replaced too.
@@ -127,7 +126,7 @@ class _Inlining:
             copy = model.clone()
             copies = dict(zip(model.functions, copy.functions, strict=True))
             chosen = [copies.get(f, f) for f in self._functions]
-            _Inlining(copy, chosen, replace(self._job, origins=None)).run(rehearse=False)
+            _Inlining(copy, chosen, self._job._replace(origins=None)).run(rehearse=False)
         if self._differing:
             _ = self._inference
         model.opsets.update(imports)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabir.ir import TensorType
 
@@ -60,8 +59,7 @@ class Match:
         return None if found is None or found.shape is None else len(found.shape)
 
 
-@dataclass(frozen=True, slots=True)
-class Rewrite:
+class Rewrite(NamedTuple):
     """One rewrite: calls that match `pattern` become what `build` builds, or stay where it returns None.
 
     `says` is the equation. Where it is `exact`, both sides have the same bits for all inputs, NaN and
@@ -76,5 +74,5 @@ class Rewrite:
     build: Callable[[DetachedBuilder, Match], Value | None]
     exact: bool = True
     shared: bool = True
-    examples: Sequence[str] = field(default=())
-    others: Sequence[str] = field(default=())
+    examples: Sequence[str] = ()
+    others: Sequence[str] = ()

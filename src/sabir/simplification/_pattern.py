@@ -9,8 +9,7 @@ order.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from sabir.base import SchemaError, quote
 
@@ -21,16 +20,14 @@ _TOKEN = re.compile(r"\s*([A-Za-z_$][A-Za-z0-9_]*|[(),=])")
 COMMUTATIVE = frozenset({"Add", "Mul", "Min", "Max", "And", "Or", "Xor", "Equal"})
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(NamedTuple):
     """Any value, a constant if `is_constant`; it is bound to `name`."""
 
     name: str
     is_constant: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(NamedTuple):
     """A call of an operator of the default domain; the node is bound to `name`.
 
     >>> Pattern.parse('Relu(inner = Relu(x))').op

@@ -1,11 +1,9 @@
 """Kernels: LLVM IR for loops over tensors."""
 
-from sabir.compilation.kernels._attention import Attention
+from typing import TYPE_CHECKING
+
+from sabir.base import importing_later
 from sabir.compilation.kernels._body import element_bytes
-from sabir.compilation.kernels._coupling import Coupling, coupled_vectors
-from sabir.compilation.kernels._cumulation import Cumulation
-from sabir.compilation.kernels._descent import LANES, Descent
-from sabir.compilation.kernels._limits import memory_test_text, multiply_test_text
 from sabir.compilation.kernels._nest import (
     ANY,
     MOST_REPEATS,
@@ -29,19 +27,38 @@ from sabir.compilation.kernels._nest import Take as TakeStep
 from sabir.compilation.kernels._packing import Packing
 from sabir.compilation.kernels._passes import passes_of
 from sabir.compilation.kernels._product_spec import Product, ProductLayout
-from sabir.compilation.kernels._recurrence import (
-    WALK,
-    Recurrence,
-    StateAccess,
-    StepStage,
-)
-from sabir.compilation.kernels._scattering import Scattering
-from sabir.compilation.kernels._selection import Selection, record_bytes
-from sabir.compilation.kernels._sliding import Sliding
 from sabir.compilation.kernels._terms import GROUPS, Dot, Groups
 from sabir.compilation.kernels._texts import Kernel, text_of
 from sabir.compilation.kernels._transposes import can_transpose
-from sabir.compilation.kernels._winograd import GAP, PLACES, Winograd
+
+if TYPE_CHECKING:
+    from sabir.compilation.kernels._attention import Attention
+    from sabir.compilation.kernels._coupling import Coupling, coupled_vectors
+    from sabir.compilation.kernels._cumulation import Cumulation
+    from sabir.compilation.kernels._descent import LANES, Descent
+    from sabir.compilation.kernels._limits import memory_test_text, multiply_test_text
+    from sabir.compilation.kernels._recurrence import (
+        WALK,
+        Recurrence,
+        StateAccess,
+        StepStage,
+    )
+    from sabir.compilation.kernels._scattering import Scattering
+    from sabir.compilation.kernels._selection import Selection, record_bytes
+    from sabir.compilation.kernels._sliding import Sliding
+    from sabir.compilation.kernels._winograd import GAP, PLACES, Winograd
+
+# imported on first use: most models have few kinds of kernels
+_LATER = {
+    "Attention": "_attention", "Coupling": "_coupling", "coupled_vectors": "_coupling",
+    "Cumulation": "_cumulation", "Descent": "_descent", "LANES": "_descent", "memory_test_text": "_limits",
+    "multiply_test_text": "_limits", "Recurrence": "_recurrence", "StateAccess": "_recurrence",
+    "StepStage": "_recurrence", "WALK": "_recurrence", "Scattering": "_scattering",
+    "Selection": "_selection", "record_bytes": "_selection", "Sliding": "_sliding", "Winograd": "_winograd",
+    "GAP": "_winograd", "PLACES": "_winograd",
+}  # fmt: skip
+
+__getattr__ = importing_later(__name__, _LATER)
 
 __all__ = [
     "ANY", "GAP", "GROUPS", "LANES", "MOST_REPEATS", "NEXT", "PLACES", "SHORT", "STILL", "WALK", "Access",

@@ -7,7 +7,6 @@ An operand that is a number is a constant in every lane.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation.kernels._emitter import Kind
@@ -55,12 +54,13 @@ _WIDE = Kind("float", 16)
 _CURRENT_ROUNDING = 4
 
 
-@dataclass(frozen=True, slots=True)  # ruff: ignore[too-many-public-methods]  the operators of formulas
-class Lanes:
+class Lanes:  # ruff: ignore[too-many-public-methods]  the operators of formulas
     """A register in a formula: floats, integers (signed, where that matters) or truth values."""
 
-    e: Emitter
-    register: Register
+    __slots__ = ("e", "register")
+
+    def __init__(self, e: Emitter, register: Register) -> None:
+        self.e, self.register = e, register
 
     @property
     def kind(self) -> Kind:

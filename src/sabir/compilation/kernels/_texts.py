@@ -2,47 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-from sabir.compilation.kernels._attention import Attention, attention_text
-from sabir.compilation.kernels._coupling import Coupling, coupling_text
-from sabir.compilation.kernels._cumulation import Cumulation, cumulation_text
-from sabir.compilation.kernels._descent import Descent, descent_text
-from sabir.compilation.kernels._loops import nest_text
-from sabir.compilation.kernels._nest import Nest
-from sabir.compilation.kernels._packing import Packing, packing_text
-from sabir.compilation.kernels._product import product_text
-from sabir.compilation.kernels._product_spec import Product
-from sabir.compilation.kernels._recurrence import Recurrence, recurrence_text
-from sabir.compilation.kernels._scattering import Scattering, scattering_text
-from sabir.compilation.kernels._selection import Selection, selection_text
-from sabir.compilation.kernels._sliding import Sliding, sliding_text
-from sabir.compilation.kernels._winograd import Winograd, winograd_text
+import importlib
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from sabir.compilation.kernels._attention import Attention
+    from sabir.compilation.kernels._coupling import Coupling
+    from sabir.compilation.kernels._cumulation import Cumulation
+    from sabir.compilation.kernels._descent import Descent
+    from sabir.compilation.kernels._nest import Nest
+    from sabir.compilation.kernels._packing import Packing
+    from sabir.compilation.kernels._product_spec import Product
+    from sabir.compilation.kernels._recurrence import Recurrence
+    from sabir.compilation.kernels._scattering import Scattering
+    from sabir.compilation.kernels._selection import Selection
+    from sabir.compilation.kernels._sliding import Sliding
+    from sabir.compilation.kernels._winograd import Winograd
 
-Kernel: TypeAlias = (
-    Nest | Product | Attention | Packing | Coupling | Cumulation | Descent | Recurrence | Scattering
-    | Selection | Sliding | Winograd
-)  # fmt: skip
+_OfProducts: TypeAlias = "Product | Attention | Packing | Recurrence | Sliding | Winograd"
+Kernel: TypeAlias = "Nest | Coupling | Cumulation | Descent | Scattering | Selection | _OfProducts"
 
-_TEXTS: dict[type, Callable[[Any], str]] = {
-    Nest: nest_text,
-    Product: product_text,
-    Attention: attention_text,
-    Packing: packing_text,
-    Coupling: coupling_text,
-    Cumulation: cumulation_text,
-    Descent: descent_text,
-    Recurrence: recurrence_text,
-    Scattering: scattering_text,
-    Selection: selection_text,
-    Sliding: sliding_text,
-    Winograd: winograd_text,
+# by the class of a kernel: the module and the function that writes its text, imported when there is one
+_TEXTS = {
+    "Nest": ("_loops", "nest_text"),
+    "Product": ("_product", "product_text"),
+    "Attention": ("_attention", "attention_text"),
+    "Packing": ("_packing", "packing_text"),
+    "Coupling": ("_coupling", "coupling_text"),
+    "Cumulation": ("_cumulation", "cumulation_text"),
+    "Descent": ("_descent", "descent_text"),
+    "Recurrence": ("_recurrence", "recurrence_text"),
+    "Scattering": ("_scattering", "scattering_text"),
+    "Selection": ("_selection", "selection_text"),
+    "Sliding": ("_sliding", "sliding_text"),
+    "Winograd": ("_winograd", "winograd_text"),
 }
 
 
 def text_of(kernel: Kernel) -> str:
     """Return the LLVM module of a kernel."""
-    return _TEXTS[type(kernel)](kernel)
+    module, function = _TEXTS[type(kernel).__name__]
+    return getattr(importlib.import_module(f"{__package__}.{module}"), function)(kernel)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sabir.compilation.native._cache import Cache, cache
     from sabir.compilation.native._compile import disassemble, optimized
     from sabir.compilation.native._cores import usable_cores
+    from sabir.compilation.native._early import EarlyKernels
     from sabir.compilation.native._entrance import Frame
     from sabir.compilation.native._entries import Entry
     from sabir.compilation.native._objects import Library, Source, require_loading
@@ -27,7 +28,7 @@ _LATER = {
     "Cache": "_cache", "cache": "_cache", "Entry": "_entries", "Frame": "_entrance", "Host": "_target",
     "Image": "_placing", "host": "_target", "target_named": "_target", "TARGETS": "_target",
     "Library": "_objects", "Source": "_objects", "require_loading": "_objects",
-    "load_ahead": "_ahead",
+    "load_ahead": "_ahead", "EarlyKernels": "_early",
     "disassemble": "_compile", "optimized": "_compile",
     "Control": "_team", "Team": "_team", "execute": "_team", "team": "_team",
     "usable_cores": "_cores",
@@ -36,7 +37,7 @@ _LATER = {
 __getattr__ = importing_later(__name__, _LATER)
 
 __all__ = [
-    "TARGETS", "Cache", "Control", "Entry", "Frame", "Host", "Image", "Library", "Source", "Team",
-    "cache", "disassemble", "execute", "host", "load_ahead", "optimized", "require_loading", "target_named",
-    "team", "usable_cores",
+    "TARGETS", "Cache", "Control", "EarlyKernels", "Entry", "Frame", "Host", "Image", "Library", "Source",
+    "Team", "cache", "disassemble", "execute", "host", "load_ahead", "optimized", "require_loading",
+    "target_named", "team", "usable_cores",
 ]  # fmt: skip

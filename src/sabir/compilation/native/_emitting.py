@@ -29,20 +29,21 @@ _FEW = 3  # fewer kernels are not worth a thread
 _MOST_WAITING = 16  # kernels: LLVM needs about 1 MB for each
 
 
-def objects_of(texts: Sequence[tuple[str, Callable[[], str]]]) -> Generator[tuple[str, bytes]]:
+def objects_of(
+    texts: Sequence[tuple[str, Callable[[], str]]], begun: Emission | None = None
+) -> Generator[tuple[str, bytes]]:
     """Yield the objects of kernels, given as their symbols and what returns their texts, in any order.
 
-    Raises UnsupportedError as `object_of` does.
+    Those of an emission that was begun come too, and it ends. Raises UnsupportedError as `object_of` does.
     """
-    helpers = min(usable_cores(), _MOST_THREADS, len(texts)) - 1
-    if helpers < 1 or len(texts) < _FEW or _library() is None:
+    if begun is None and (len(texts) < _FEW or helping_threads() < 1):
         for symbol, text in texts:
             with kernel_module(text(), symbol, host()) as module:
                 image = checked(machine(host()).emit_object(module))
             yield symbol, image
         return
     with LOCK:  # a fork waits until no thread is in LLVM
-        work = _Work(helpers)
+        work = begun or Emission(min(helping_threads(), len(texts) - 1))
         try:
             for symbol, text in texts:
                 work.add(symbol, text())
@@ -52,8 +53,13 @@ def objects_of(texts: Sequence[tuple[str, Callable[[], str]]]) -> Generator[tupl
             work.end()
 
 
-class _Work:
-    """Kernels that threads generate code for."""
+def helping_threads() -> int:
+    """Return how many threads may generate code beside the one that writes texts."""
+    return min(usable_cores(), _MOST_THREADS) - 1 if _library() is not None else 0
+
+
+class Emission:
+    """Kernels that threads generate code for, until `end`; LOCK is held as long as there is one."""
 
     def __init__(self, helpers: int) -> None:
         self._tasks: PriorityQueue[_Task] = PriorityQueue()
@@ -72,6 +78,11 @@ class _Work:
             module = stack.enter_context(kernel_module(text, symbol, host()))
             self._modules[symbol] = stack.pop_all()
         self._tasks.put(_Task(-len(text), symbol, module))
+
+    @property
+    def waiting(self) -> int:
+        """How many kernels no thread has taken."""
+        return self._tasks.qsize()
 
     def taken(self, most: int) -> Iterator[tuple[str, bytes]]:
         """Yield the objects that are there; where more than `most` are not, help until they are."""

@@ -180,6 +180,8 @@ done:
 }
 """
 
+ENTRANCE_TEXTS = _TEXT, _LAST_TEXT
+
 
 @functools.cache
 def entrance() -> Any:
@@ -196,7 +198,7 @@ def finish() -> Any:
 @functools.cache
 def _code() -> Library:
     """Return the code of the entrance, which stays in memory for the life of the process."""
-    return Library.load([_TEXT, _LAST_TEXT])
+    return Library.load(ENTRANCE_TEXTS)
 
 
 @functools.cache

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Self
 
+    from sabir.compilation.native._early import EarlyKernels
+
 KIND = "objects"
 
 
@@ -88,13 +90,15 @@ class Library:
         *,
         images: Mapping[bytes, Image] | None = None,
         progress: Callable[[int, int], None] | None = None,
+        early: EarlyKernels | None = None,
     ) -> Self:
         """Load the code of kernels: what the process has already, what the cache has, and the rest compiled.
 
         Each text is an LLVM module with one function, `@kernel`, that calls intrinsics only. The name of a
         Source must say all that its text depends on. In place of a text may be the key that an earlier
         library had for it; `images` has images of kernels by their keys. `progress` is called with the number
-        of texts that are done and of all. Several threads may load at once.
+        of texts that are done and of all. `early` has kernels that were begun. Several threads may load at
+        once.
 
         Raises UnsupportedError where this machine is not supported, or a text is not valid or needs what the
         processor lacks, and LookupError for a key whose code is in the cache no more.
@@ -105,7 +109,7 @@ class Library:
         1
         """
         target = host()
-        keys = [text if isinstance(text, bytes) else _key(text, target) for text in texts]
+        keys = [text if isinstance(text, bytes) else key_of(text, target) for text in texts]
         given: Mapping[bytes, Image] = images if images is not None and can_place() else {}
         codes: dict[bytes, _Code] = {}  # held here, so that no other thread frees what was found
         found: dict[bytes, bytes | Image] = {}
@@ -126,7 +130,7 @@ class Library:
             if progress is not None:
                 for number in range(done):
                     progress(number + 1, len(keys))
-            for key, image in _compiled(missing):
+            for key, image in _compiled(missing, early):
                 found[key] = image
                 done += 1
                 if progress is not None:
@@ -157,14 +161,14 @@ _LOADED: weakref.WeakValueDictionary[bytes, _Code] = weakref.WeakValueDictionary
 _NUMBERS = itertools.count()  # the linker takes no name twice
 
 
-def _key(text: str | Source, target: Host) -> bytes:
+def key_of(text: str | Source, target: Host) -> bytes:
     """Return the name of a text's object: it depends on all that the object depends on."""
     said = text if isinstance(text, str) else f"{_FROM_NAME}{text.name}"
     parts = (_FORMAT, facts().versions, target.triple, target.cpu, target.features, said)
     return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).digest()
 
 
-def _symbol(key: bytes) -> str:
+def symbol_of(key: bytes) -> str:
     """Return the name of a kernel's function in its object: objects that are linked at once share no name."""
     return f"kernel_{key.hex()}"
 
@@ -174,12 +178,22 @@ def _cached(key: bytes) -> bytes | None:
     return None if found is None else bytes(found)
 
 
-def _compiled(texts: Mapping[bytes, str | Source | bytes]) -> Iterator[tuple[bytes, bytes]]:
+def is_made(key: bytes) -> bool:
+    """Return whether a kernel is loaded or in the cache."""
+    return key in _LOADED or _cached(key) is not None
+
+
+def _compiled(
+    texts: Mapping[bytes, str | Source | bytes], early: EarlyKernels | None = None
+) -> Iterator[tuple[bytes, bytes]]:
     """Compile texts, and keep their objects in the cache; raises LookupError for a key without a text."""
-    by_symbol = {_symbol(key): key for key in texts}
-    written = [(symbol, _writer(texts[key])) for symbol, key in by_symbol.items()]
-    with contextlib.closing(objects_of(written)) as made:
+    by_symbol = {symbol_of(key): key for key in texts}
+    begun = set[str]() if early is None else early.symbols
+    written = [(symbol, _writer(texts[key])) for symbol, key in by_symbol.items() if symbol not in begun]
+    with contextlib.closing(objects_of(written, None if early is None else early.taken())) as made:
         for symbol, image in made:
+            if symbol not in by_symbol:  # it was begun, and then another process put it into the cache
+                continue
             cache().put(KIND, by_symbol[symbol], image)
             yield by_symbol[symbol], image
 
@@ -213,7 +227,7 @@ def _placed(found: Mapping[bytes, bytes | Image]) -> dict[bytes, _Code] | None:
     if not can_place():
         return None
     try:
-        images = [x if isinstance(x, Image) else image_of(x, _symbol(key)) for key, x in found.items()]
+        images = [x if isinstance(x, Image) else image_of(x, symbol_of(key)) for key, x in found.items()]
     except ValueError:
         return None
     made = placed(images)
@@ -233,13 +247,13 @@ def _linked(found: Mapping[bytes, bytes | Image], target: Host) -> dict[bytes, _
     for key, each in found.items():
         if isinstance(each, Image):
             raise _LinkError("the system does not execute the machine code of kernels")
-        library.add_object_img(each).export_symbol(_symbol(key))
+        library.add_object_img(each).export_symbol(symbol_of(key))
     try:
         tracker = library.link(_linker(target), f"kernels{next(_NUMBERS)}")
     except RuntimeError as error:
         raise _LinkError(f"the machine code of kernels cannot be loaded: {error}") from error
     group = _Group(functools.partial(_drop, tracker))
-    return {key: _Code(tracker[_symbol(key)], group) for key in found}
+    return {key: _Code(tracker[symbol_of(key)], group) for key in found}
 
 
 @functools.cache

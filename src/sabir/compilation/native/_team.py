@@ -46,7 +46,7 @@ class _Driver(NamedTuple):
 @functools.cache
 def _driver() -> _Driver:
     """Return the driver: its code stays in memory for the life of the process."""
-    library = Library.load(driver_texts(machine(), clock_kind()))
+    library = Library.load(texts_of_driver())
     word = ctypes.c_void_p  # for rows too: ctypes converts it twice as fast as c_int64
     run = ctypes.CFUNCTYPE(ctypes.c_int64, word, word, word, word, word, word)
     one = ctypes.CFUNCTYPE(None, word)
@@ -185,6 +185,11 @@ class Team:
         Dropping the team does the same. Runs of other threads that go on with this team are not disturbed.
         """
         self._crew = _single()
+
+
+def texts_of_driver() -> tuple[str, str, str]:
+    """Return the modules of the driver for this machine."""
+    return driver_texts(machine(), clock_kind())
 
 
 def load_driver() -> None:

@@ -1,0 +1,82 @@
+"""Kernels of a plan in the making, for which threads generate code before the plan is ready."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.compilation.native._emitting import Emission, helping_threads
+from sabir.compilation.native._llvm import LOCK
+from sabir.compilation.native._objects import Source, is_made, key_of, symbol_of
+from sabir.compilation.native._target import host
+
+if TYPE_CHECKING:
+    from typing import Self
+
+_WAITING = 2  # kernels for each thread: the longest of the others are taken first when all are known
+
+
+class EarlyKernels:
+    """Kernels that are begun while their plan is made: a context of one thread.
+
+    `Library.load` takes those that were begun. What it does not take is dropped at the end of the context.
+
+    >>> from sabir.compilation.native import EarlyKernels, Library, Source
+    >>> nothing = Source('nothing', lambda: 'define void @kernel() { ret void }')
+    >>> with EarlyKernels() as early:
+    ...     early.begin(nothing)
+    ...     library = Library.load([nothing], early=early)
+    >>> len(library.addresses)
+    1
+    """
+
+    def __init__(self) -> None:
+        self._has_lock = self._is_over = False
+        self._emission: Emission | None = None
+        self.symbols: set[str] = set()  # of the kernels that were begun
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            if self._emission is not None:
+                self._emission.end()
+        finally:
+            self.taken()
+
+    def has_room(self) -> bool:
+        """Return whether a thread would have nothing to do unless another kernel is begun."""
+        if self._is_over:
+            return False
+        if not self._has_lock:  # while another thread compiles, kernels wait until all are known
+            self._has_lock = LOCK.acquire(blocking=False)
+        if self._emission is None:
+            return self._has_lock
+        return self._emission.waiting < _WAITING * helping_threads()
+
+    def begin(self, source: Source) -> None:
+        """Begin a kernel if there is room; raises UnsupportedError for a text that is not valid."""
+        if not self.has_room():
+            return
+        key = key_of(source, host())
+        symbol = symbol_of(key)
+        if symbol in self.symbols or is_made(key):
+            return
+        if helping_threads() < 1:
+            self._is_over = True
+            return
+        if self._emission is None:
+            self._emission = Emission(helping_threads())
+        self._emission.add(symbol, source.text())
+        self.symbols.add(symbol)
+
+    def taken(self) -> Emission | None:
+        """Return the kernels that were begun; none are from then on.
+
+        The caller holds the lock of LLVM until it ends the emission.
+        """
+        emission, self._emission, self._is_over = self._emission, None, True
+        if self._has_lock:
+            self._has_lock = False
+            LOCK.release()
+        return emission
