@@ -165,7 +165,7 @@ class NestBuilder:
         return found
 
     def _literal(self, x: Expression) -> int | None:
-        """Return the step of a number that a constant in memory is equal to, if the nest has one.
+        """Return the step of a number of the group that a constant in memory is equal to, if there is one.
 
         Constants are operands and not code, so that nests share code; but equal steps want equal operands.
         """
@@ -173,12 +173,11 @@ class NestBuilder:
         if known is None or len(known) != 1 or x.element not in {"float", "double"}:
             return None
         as_stored, wanted = element(x.element).dtype.type, known[0]
-        numbers = [
-            (s, n) for s, n in self._pure.items() if isinstance(s, Constant) and s.element == x.element
-        ]
         if not isinstance(wanted, float) or as_stored(wanted) == 0:  # 0 and -0 are equal
             return None
-        return next((n for step, n in numbers if as_stored(step.number) == as_stored(wanted)), None)
+        numbers = (o for m in self.group.members if isinstance(m, Map) for o in m.operands)
+        same = (n for n in numbers if isinstance(n, Number) and n.element == x.element)
+        return next((self.operand(n) for n in same if as_stored(n.number) == as_stored(wanted)), None)
 
     def _place(self, place: Place) -> int:
         self.found.places.append(place)
