@@ -57,6 +57,12 @@ def test_a_transposed_first_operand_is_read_where_it_lies():
         assert len(Compiled(model).explain().kernels) == 1
 
 
+def test_sums_of_nothing_are_zero():
+    a, b = whole("float", 3, 4, 0), whole("float", 3, 0, 5)
+    model = model_of("float", 4, 0, 5, "p = MatMul (a, b) y = Cos (p)")
+    np.testing.assert_array_equal(kernels_only(model, {"a": a, "b": b})["y"], np.ones((3, 4, 5)))
+
+
 def test_an_epilogue_follows_the_last_block():
     model = model_of("float", 6, 200, 20, "p = MatMul (a, b) q = Relu (p) y = Add (q, q)")
     a, b = whole("float", 3, 6, 200), whole("float", 3, 200, 20)

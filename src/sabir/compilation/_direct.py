@@ -56,7 +56,7 @@ def is_direct(lowered: Lowered, x: Contract, b: Located) -> bool:
     if not isinstance(rows, int) or not isinstance(columns, int) or not isinstance(depth, int):
         return False
     size = depth * columns * element_bytes(x.element)
-    return rows <= _MOST_ROWS and size <= _MOST_BYTES and b.strides[-1] == 1
+    return rows <= _MOST_ROWS and 0 < size <= _MOST_BYTES and b.strides[-1] == 1
 
 
 def direct_operand(
