@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sabir.compilation.kernels._terms import Groups
 
-_ROWS = 32  # of a job
+_ROWS = 8  # of a job
 
 
 @dataclass(frozen=True, slots=True)
