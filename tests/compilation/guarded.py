@@ -14,7 +14,7 @@ import mmap
 import sys
 import warnings
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -26,6 +26,9 @@ from sabir.compilation import _fast, _instance, _program, _running, _weights
 from sabir.compilation._engine import Compiled
 from sabir.compilation._plan import Entry
 from support.rooms import OPERATORS, examples_of, model_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PAGE = mmap.PAGESIZE
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -228,6 +231,10 @@ TEXTS = {
     "argument": """g (float[m,k] a, float[k,n] b) => (x, y) {
         x = ArgMin <axis = 0> (b)  y = ArgMax <axis = -1> (a) }""",
 }  # fmt: skip
+FIXED = {
+    "direct products": """g (float[3,7,131] a, float[3,131,49] b, double[5,140] c, double[140,9] d) => (x, y, z) {
+        x = MatMul (a, b)  y = MatMul (c, d)  t = Transpose <perm = [0, 2, 1]> (b)  z = MatMul (t, b) }""",
+}
 
 
 def feeds_of(model: sabir.Model, m: int, k: int, n: int) -> dict[str, np.ndarray]:
@@ -287,22 +294,24 @@ def examples(share: int) -> int:
     return native
 
 
+def chosen(share: int) -> Iterator[tuple[int, int, int]]:
+    """Yield a share of all sizes, and more of those with a 1: they are other patterns of axes."""
+    for m, k, n in itertools.product(SIZES, repeat=3):
+        has_one = 1 in {m, k, n}
+        if (m + k + n - share) % min(share, 15) if has_one else (m * 7 + k * 3 + n) % share:
+            continue
+        yield m, k, n
+
+
 def sized(share: int) -> int:
     """Run the texts for many sizes; return how many runs there were."""
     count = 0
-    for name, text in TEXTS.items():
+    for name, text in (TEXTS | FIXED).items():
         model = sabir.parse(f'<ir_version: 10, opset_import: ["" : 21, "ai.onnx.ml" : 3]> {text}')
         session = sabir.Session(model, engine="compiled", threads=2)
-        for m, k, n in itertools.product(SIZES, repeat=3):
-            if 1 in {m, k, n}:  # other patterns of axes: more of them
-                often = min(share, 15)
-                left_out = (m + k + n - share) % often
-            else:
-                left_out = (m * 7 + k * 3 + n) % share
-            if left_out:
-                continue
+        for m, k, n in chosen(share) if name in TEXTS else [(1, 1, 1)]:
             count += 1
-            if count % 10 == 1:
+            if count % 10 == 1 or name in FIXED:
                 tell(f"{name} {m} {k} {n}")
             run(session, feeds_of(model, m, k, n))
         assert is_native(session), name

@@ -29,6 +29,22 @@ def test_columns_that_lie_side_by_side_are_transposed():
         assert any("tiles" in kernel.spec for kernel in session.explain().kernels)
 
 
+def test_rows_are_packed_whole():
+    """Matrices with few and many columns, whose last panel is partly filled, in a batch that decides its size."""
+    for kind in ("float", "double"):
+        text = f"""<ir_version: 10, opset_import: ["" : 21]>
+        g ({kind}[B,M,K] a, {kind}[B,K,N] b) => ({kind}[B,M,N] y) {{ y = MatMul (a, b) }}"""
+        session = Compiled(sabir.parse(text), threads=2)
+        for n, k in ((n, k) for n in (2, 15, 48, 49, 97, 144) for k in (2, 31, 32, 33, 100)):
+            a, b = (
+                RANDOM.integers(-9, 9, s).astype(kind.replace("float", "float32"))
+                for s in ((2, 3, k), (2, k, n))
+            )
+            y = session.run({"a": a, "b": b})["y"]
+            np.testing.assert_array_equal(y, a @ b, err_msg=f"{kind} {n} {k}")
+        assert any("from rows" in kernel.spec for kernel in session.explain().kernels)
+
+
 def test_narrow_weights_are_transposed_too():
     for kind in ("float16", "int8"):
         weights = RANDOM.integers(-9, 9, (37, 21))

@@ -175,3 +175,18 @@ def test_elements_side_by_side_at_indices_of_32_bits():
             bad = {"x": table, "i": np.int32([*range(20), wrong])}
             with pytest.raises(EvaluationError, match=str(wrong)):
                 Compiled(sabir.parse(text)).run(bad)
+
+
+def test_an_image_of_every_second_pixel_is_a_view():
+    x = RANDOM.standard_normal((2, 3, 8, 9)).astype(np.float32)
+    for scale, expected in ((0.5, x[:, :, ::2, :8:2]), (0.25, x[:, :, ::4, :8:4])):
+        rows, columns = expected.shape[2:]
+        text = f"""<ir_version: 10, opset_import: ["": 19]> g (float[2,3,8,9] x) => (float[2,3,{rows},{columns}] y)
+        <float[4] scales = {{1, 1, {scale}, {scale}}}> {{
+            y = Resize <mode = "nearest", nearest_mode = "floor", coordinate_transformation_mode = "asymmetric">
+                (x, , scales)
+        }}"""
+        model = sabir.parse(text)
+        np.testing.assert_array_equal(kernels_only(model, {"x": x})["y"], expected)
+        (kernel,) = Compiled(model).explain().kernels
+        assert "take" not in kernel.spec

@@ -57,8 +57,7 @@ def add_attention(builder: PlanBuilder, group: Group) -> None:
     arguments = builder.arguments(attention.scores, rows, entry, entry.scratch, own=row)
     arguments += builder.arguments(attention.output, results, entry, entry.scratch)
     arguments += _operand_arguments(builder, places.queries, entry)
-    builder.use(packed.buffer, entry)
-    arguments += [*packed.arguments(), packed.panel, *packed.strides]
+    arguments += [*packed.arguments(builder, entry), packed.panel, *packed.strides]
     arguments += _operand_arguments(builder, places.values, entry)
     entry.choices.append((None, 0, attention, [*arguments, first.b.shape[-2], kept]))
     entry.reaches += _attention_reaches(builder, places, results.sizes, first)

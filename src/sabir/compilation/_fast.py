@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sabir.ir import Array
 
 _EMPTY = np.empty
-_LITTLE = 1 << 17  # operations and bytes of a plan for which a second thread does not pay
+_LITTLE = 1 << 19  # operations and bytes of a plan for which a second thread does not pay
 
 
 class _Output(NamedTuple):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sabir.compilation._direct import is_read_in_place
 from sabir.compilation._groups import Group, GroupKind
 from sabir.compilation._inlining import is_inline, read_by
 from sabir.compilation._scores import add_scores, scores_of
@@ -20,7 +21,6 @@ from sabir.compilation._views import (
     Copy,
     Views,
     is_number,
-    is_read_in_place,
     is_reshape,
     operands_of,
     parts_of,
@@ -368,7 +368,7 @@ class Grouping:
         a, b = self.in_memory(x.a), self.in_memory(x.b)
         if is_inline(a) and a not in self.of:
             self.assign(a)
-        if not is_read_in_place(x, a, self.views.locate(a).strides):
+        if not is_read_in_place(self.lowered, x, a, *map(self.views.locate, (a, b))):
             a = self._side_by_side(a)
         self.operands[x] = a, b
         self.more[x] = more = {o: self.in_memory(o) for o in operands_of(x)[2:]}

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sabir.compilation._axes import merged, nest_of
+from sabir.compilation._direct import DirectOperand, direct_operand
 from sabir.compilation._formats import (
     apart,
     group_of,
@@ -76,8 +77,10 @@ def add_product(builder: PlanBuilder, group: Group) -> None:
     rows = count_of(nesting.sizes[-row_axes - 1 : -1])
     choices = _tiles(builder, contract, rows)
     depth, run = _depth(contract, a.located)
-    packed = packed_operand(builder, contract, b, nesting.sizes[: -row_axes - 1], choices[0][1].vectors, run)
     entry = Entry([], nodes=builder.origins.labels([*group.members, *group.inlined]))
+    second = direct_operand(builder, contract, b, nesting.sizes[:-2], entry) or packed_operand(
+        builder, contract, b, nesting.sizes[: -row_axes - 1], choices[0][1].vectors, run
+    )
     entry.flops = 2 * count_of([n for n, _ in depth]) * count_of(nesting.sizes)
     entry.reaches.append(
         builder.reach(a.located, a.element, [*zip(nesting.sizes[:-1], a.strides[:-1], strict=True), *depth])
@@ -88,13 +91,13 @@ def add_product(builder: PlanBuilder, group: Group) -> None:
             row_axes=row_axes,
             narrow=narrow_of(contract),
             apart=depth[-1][1] != 1,
+            direct=isinstance(second, DirectOperand),
         )
         product, blocks = _formed(builder, product, contract, depth, entry)
         arguments = builder.arguments(nest, nesting, entry, entry.scratch)
         arguments += builder.pointer(a.located, a.element, entry)
-        builder.use(packed.buffer, entry)
-        arguments += packed.arguments()
-        arguments += _product_arguments(product, blocks, a, nesting.sizes, packed, builder.host.cores)
+        arguments += second.arguments(builder, entry)
+        arguments += _product_arguments(product, blocks, a, nesting.sizes, second, builder.host.cores)
         arguments += zero_arguments(builder, contract, entry)
         arguments += scale_arguments(builder, contract, entry, tile.vectors)
         entry.choices.append((rows, limit or 0, product, arguments))
@@ -133,6 +136,9 @@ def _blocked(
     So is what is read apart, where it has several axes: each step of `k` reads another line of the cache.
     """
     width = product.width * product.panels * element_bytes(product.element)  # of sums, which wait as floats
+    if product.direct:
+        _keep_scratch(entry, scratch_rows(rows, product.rows) * width + product.direct_bytes)
+        return product, depth
     blocks = blocks_of(count_of([n for n, _ in depth]), width, rows, product.rows)
     if product.panels > 1 or (blocks == 1 and not (product.apart and len(depth) > 1)):
         return replace(product, depth_axes=len(depth)), depth
@@ -140,9 +146,14 @@ def _blocked(
         ((count, step),) = depth
         part = count // blocks
         depth = [(blocks, part * step), (part, step)]
-    if isinstance(entry.scratch, int):  # of all choices
-        entry.scratch = max(entry.scratch, scratch_rows(rows, product.rows) * width)
+    _keep_scratch(entry, scratch_rows(rows, product.rows) * width)
     return replace(product, depth_axes=len(depth), blocked=True), depth
+
+
+def _keep_scratch(entry: Entry, size: int) -> None:
+    """Let an entry have so much scratch memory, if no other choice of it needs more."""
+    if isinstance(entry.scratch, int):
+        entry.scratch = max(entry.scratch, size)
 
 
 def _merged(nesting: Nesting, contract: Contract) -> tuple[Nesting, int]:
@@ -207,7 +218,7 @@ def _tiled(nest: Nest, contract: Contract, tile: Tile) -> Product:
 
 def _product_arguments(
     product: Product, depth: Sequence[tuple[Size, Size]], a: Place, sizes: Sequence[Size],
-    packed: PackedOperand, cores: int,
+    second: PackedOperand | DirectOperand, cores: int,
 ) -> list[Argument]:  # fmt: skip
     """Return the arguments after the pointers to both operands."""
     size = element_bytes(a.element)
@@ -219,8 +230,8 @@ def _product_arguments(
     counts, steps = zip(*depth, strict=True)
     read = steps if product.apart else steps[:-1]
     return [
-        *strides[product.batch :], packed.panel, *counts, *(step * size for step in read), job_rows,
-        *strides[: product.batch], *packed.strides,
+        *strides[product.batch :], second.panel, *counts, *(step * size for step in read), job_rows,
+        *strides[: product.batch], *second.strides,
     ]  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from sabir.compilation.kernels import (
     TakeStep,
     element_bytes,
 )
+from sabir.elements import element
 from sabir.loops import (
     Best,
     Contract,
@@ -34,6 +35,7 @@ from sabir.loops import (
     Size,
     Sizes,
     Slide,
+    Stored,
     Take,
 )
 
@@ -81,6 +83,7 @@ class NestBuilder:
         self.numbers: dict[Expression, int] = {}
         self._targets: dict[Expression, int] = {}
         self._loads: dict[Expression, int] = {}
+        self._pure: dict[Step, int] = {}
 
     def run(self) -> Nesting:
         """Return the nest."""
@@ -92,8 +95,14 @@ class NestBuilder:
         return self.found
 
     def _step(self, step: Step) -> int:
+        """Add a step, unless an equal one computes the same; return its number."""
+        if isinstance(step, (Apply, Constant)) and step in self._pure:
+            return self._pure[step]
         self.found.steps.append(step)
-        return len(self.found.steps) - 1
+        number = len(self.found.steps) - 1
+        if isinstance(step, (Apply, Constant)):
+            self._pure[step] = number
+        return number
 
     # ------------------------------------------------------------ members
 
@@ -144,6 +153,8 @@ class NestBuilder:
         """Return the load of an expression in memory, or of a number behind views."""
         found = self._loads.get(x)
         if found is None:
+            found = self._literal(x)
+        if found is None:
             located = self.grouping.views.locate(x)
             if isinstance(located.base, (Number, Extent)):
                 found = self.operand(located.base)
@@ -152,6 +163,21 @@ class NestBuilder:
                 found = self._step(Load(x.element, self._place(Place(located, x.element, strides))))
             self._loads[x] = found
         return found
+
+    def _literal(self, x: Expression) -> int | None:
+        """Return the step of a number of the group that a constant in memory is equal to, if there is one.
+
+        Constants are operands and not code, so that nests share code; but equal steps want equal operands.
+        """
+        known = x.known if isinstance(x, Stored) else None
+        if known is None or len(known) != 1 or x.element not in {"float", "double"}:
+            return None
+        as_stored, wanted = element(x.element).dtype.type, known[0]
+        if not isinstance(wanted, float) or as_stored(wanted) == 0:  # 0 and -0 are equal
+            return None
+        numbers = (o for m in self.group.members if isinstance(m, Map) for o in m.operands)
+        same = (n for n in numbers if isinstance(n, Number) and n.element == x.element)
+        return next((self.operand(n) for n in same if as_stored(n.number) == as_stored(wanted)), None)
 
     def _place(self, place: Place) -> int:
         self.found.places.append(place)

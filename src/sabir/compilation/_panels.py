@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation import kernels
+from sabir.compilation._direct import is_constant
 from sabir.compilation._plan import Argument, Buffer, BufferKind, BufferNumber, Entry, Offset, count_of
 from sabir.compilation._tiles import VECTORS
 from sabir.compilation.kernels import Packing, element_bytes
 from sabir.ir import Expr
-from sabir.loops import Stored
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,9 @@ class PackedOperand(NamedTuple):
     panel: Size
     strides: list[Size]
 
-    def arguments(self) -> list[Argument]:
+    def arguments(self, builder: PlanBuilder, entry: Entry) -> list[Argument]:
+        """Return where the panels of an entry begin."""
+        builder.use(self.buffer, entry)
         return [BufferNumber(self.buffer), Offset(self.buffer, 0)]
 
 
@@ -73,21 +75,13 @@ class Panels(NamedTuple):
         return self.panel * ((self.columns[0] + (self.width - 1)) // self.width)
 
 
-def is_constant(builder: PlanBuilder, located: Located) -> bool:
-    """Return whether an operand is packed once for all runs."""
-    base = located.base
-    if not isinstance(base, Stored):
-        return False
-    return base.array is not None or base.slot in builder.lowered.prepared.constants
-
-
 def packed_panels(builder: PlanBuilder, x: Expression, b: Located, panels: Panels) -> Buffer:
     """Return the memory of packed panels, which an entry before all that follow fills.
 
     A constant is packed once for all runs, unless it is repeated to a size that a run decides.
     """
     numbers = [n for axis in (*panels.batch, *panels.depth, panels.columns) for n in axis]
-    constant = is_constant(builder, b) and not any(isinstance(n, Expr) for n in numbers)
+    constant = is_constant(builder.lowered, b) and not any(isinstance(n, Expr) for n in numbers)
     layout = f"{panels.element}/{b.offset}/{panels.batch}/{panels.depth}/{panels.columns}/{panels.width}"
     layout += f"/{panels.run}" if panels.group > 1 else ""
     layout += "/winograd" if panels.winograd else ""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 from sabir import loops
 from sabir.ir import Expr
 from sabir.loops import (
-    Contract,
     Expand,
     Expression,
     Extent,
@@ -27,8 +26,6 @@ from sabir.loops import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-_NEAR = 32  # elements from step to step of `k`, which the processor still fetches ahead
 
 
 class Located(NamedTuple):
@@ -245,16 +242,6 @@ def regrouped(shape: Sequence[Size], strides: Sequence[Size], wanted: Sequence[S
         return None
     remaining = iter(found)
     return tuple(0 if d == 1 else next(remaining) for d in wanted)
-
-
-def is_read_in_place(x: Contract, a: Expression, strides: Sizes) -> bool:
-    """Whether a product reads its first operand where it lies: row by row, or transposed."""
-    if strides[-1] == 1 or a.shape[-1] == 1:
-        return True
-    first, end = a.rank - x.depth - x.rows, a.rank - x.depth
-    rows = zip(a.shape[first:end], strides[first:end], strict=True)
-    is_near = isinstance(strides[-1], int) and strides[-1] <= _NEAR
-    return is_near and x.is_float and x.scale is None and any(n != 1 and step == 1 for n, step in rows)
 
 
 def _sample(size: Size) -> int:

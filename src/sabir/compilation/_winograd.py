@@ -6,8 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation import kernels
+from sabir.compilation._direct import is_constant
 from sabir.compilation._jobs import tiles_of_a_job, up
-from sabir.compilation._panels import Panels, is_constant, lanes_of, packed_panels
+from sabir.compilation._panels import Panels, lanes_of, packed_panels
 from sabir.compilation._plan import BufferNumber, Computed, Entry, Offset, count_of
 from sabir.compilation._tiles import window_tiles
 from sabir.compilation.kernels import element_bytes
@@ -57,7 +58,7 @@ def is_winograd(builder: PlanBuilder, contract: Contract, nesting: Nesting, a: P
         return False
     strides = a.located.strides
     beside = strides[-_ROW_AXES:] == (*strides[-2 * _ROW_AXES + 1 : -_ROW_AXES], 1)
-    return beside and is_constant(builder, b.located)
+    return beside and is_constant(builder.lowered, b.located)
 
 
 def add_winograd(

@@ -280,15 +280,29 @@ def narrow(x: Expression, axis: int, start: Size, size: Size) -> Expression:
 
 
 def take(x: Expression, indices: Expression, axis: int) -> Expression:
-    """Return the tensor at some indices along an axis."""
+    """Return the tensor at some indices along an axis: a view, where the only one is a known number."""
     axis %= x.rank
     shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
+    place = _known_place(indices, x.shape[axis])
+    if place is not None:
+        return reshape(narrow(x, axis, place, 1), shape)
     if isinstance(x, Map) and _is_widened(
         x
     ):  # of what is stored in fewer bytes, only what is taken is widened
         first, *others = x.operands
         return Map(x.element, shape, x.op, (take(first, indices, axis), *others))
     return Take(x.element, shape, x, indices, axis)
+
+
+def _known_place(indices: Expression, size: Size) -> int | None:
+    """Return the only index along an axis, counted from the front, where it and the size are known."""
+    known = known_sizes(indices)
+    if known is None or len(known) != 1 or not isinstance(size, int):
+        return None
+    index = known[0]
+    if not isinstance(index, int) or not -size <= index < size:
+        return None
+    return index % size
 
 
 def _is_widened(x: Expression) -> bool:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from sabir.compilation.kernels._terms import Groups
 
+_ROWS = 8  # of a job
+
 
 @dataclass(frozen=True, slots=True)
 class Packing:
@@ -41,6 +43,11 @@ class Packing:
     next_row: bool = False
     winograd: bool = False
 
+    @property
+    def in_order(self) -> bool:
+        """Whether rows are read one after another, each once and whole: memory is fast that way."""
+        return self.next_column and self.width > 0 and self.depth_axes == 1 and self.group == 1
+
     def __str__(self) -> str:
         order = "rows" if self.next_column else "tiles" if self.next_row else "columns"
         depth = f" depth {self.depth_axes}" if self.depth_axes > 1 else ""
@@ -61,7 +68,9 @@ def packing_text(packing: Packing) -> str:
         return _FilterEmission(packing).text()
     if packing.group > 1:
         return _GroupEmission(packing).text()
-    return (_TileEmission if packing.next_row else _PackingEmission)(packing).text()
+    if packing.next_row:
+        return _TileEmission(packing).text()
+    return (_RowEmission if packing.in_order else _PackingEmission)(packing).text()
 
 
 class _PackingEmission:
@@ -144,6 +153,42 @@ class _PackingEmission:
         steps = Register(f"<{', '.join(f'i64 {n}' for n in range(lanes))}>", INDEX._replace(lanes=lanes))
         offsets = e.binary("mul", e.splat(self.across, lanes), steps)
         return e.gather(e.value(Kind("ptr", lanes), f"getelementptr i8, {start}, {offsets}"), kind, mask)
+
+
+class _RowEmission(_PackingEmission):
+    """Packs rows in the order in which they lie, for all panels at once."""
+
+    def text(self) -> str:
+        """Return the module: every job packs some rows."""
+        e, depth = self.e, self.depths[0]
+        blocks = e.binary("udiv", e.add(depth, _ROWS - 1), e.index(_ROWS))
+        low, high = e.share(product_of(e, [*self.sizes, blocks]))
+        with e.loop(low, high) as job:
+            batch, block = e.binary("udiv", job, blocks), e.binary("urem", job, blocks)
+            first = e.mul(block, _ROWS)
+            matrix, to = self._matrix(batch), e.offset(self.target, e.mul(batch, self.item))
+            with e.loop(first, e.least(e.add(first, _ROWS), depth)) as k:
+                line = e.offset(to, e.mul(k, self.packing.width * self.element_bytes))
+                self._row(e.offset(matrix, e.mul(k, self.down[0])), line)
+        return e.text()
+
+    def _row(self, row: Register, line: Register) -> None:
+        """Emit the copy of a row: whole panels, then one that is filled up with zeros."""
+        e, packing, size = self.e, self.packing, self.element_bytes
+        panel = e.mul(self.depths[0], packing.width * size)
+        whole = e.binary("udiv", self.columns, e.index(packing.width))
+        kind, align = kind_of(packing.element, packing.lanes), packing.lanes * size
+        with e.loop(e.index(0), whole) as number:
+            start = e.offset(row, e.mul(number, packing.width * size))
+            to = e.offset(line, e.mul(number, panel))
+            for v in range(0, packing.width, packing.lanes):
+                x = e.load(e.offset(start, e.index(v * size)), kind, align=size)
+                e.store(self._turned(x), e.offset(to, e.index(v * size)), align=align)
+        done = e.mul(whole, packing.width)
+        with e.when(e.compare("icmp slt", done, self.columns)):
+            to = e.offset(line, e.mul(whole, panel))
+            for v in range(0, packing.width, packing.lanes):
+                self._copy(row, e.add(done, v), e.offset(to, e.index(v * size)))
 
 
 class _TileEmission(_PackingEmission):

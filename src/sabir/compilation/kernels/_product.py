@@ -20,8 +20,8 @@ from sabir.compilation.kernels._body import Body, element_bytes, kind_of
 from sabir.compilation.kernels._casts import cast
 from sabir.compilation.kernels._emitter import Emitter, Register, Variable
 from sabir.compilation.kernels._epilogue import Epilogue, Job
-from sabir.compilation.kernels._jobs import digits, product_of
-from sabir.compilation.kernels._product_spec import ProductLayout
+from sabir.compilation.kernels._jobs import digits, lanes_before, product_of
+from sabir.compilation.kernels._product_spec import DIRECT_STEPS, ProductLayout
 from sabir.compilation.kernels._scales import Parameters
 from sabir.compilation.kernels._terms import Floats, Integers
 
@@ -134,6 +134,9 @@ class _Emission:
         a = self._batch_base(self.a, self.layout.a_batch, indices)
         b = self._batch_base(self.b, self.layout.b_batch, indices)
         panel = e.mul(group, product.panels)
+        if product.direct:
+            self._direct(Job(indices, first, last, e.mul(panel, product.width)), a, b)
+            return
         start = e.offset(b, e.mul(panel, self.panel_bytes))
         bases = [e.offset(start, e.mul(self.panel_bytes, p)) for p in range(product.panels)]
         if self.parameters is not None:
@@ -152,6 +155,37 @@ class _Emission:
                 self.parameters.load(block)
                 here, ahead = self._unpacked(here, self.parameters), None
             self._tiles(job, a, [here], ahead, block)
+
+    def _direct(self, job: Job, a: Register, b: Register) -> None:
+        """Emit the rows of a job by columns where they lie: a block of `k` after another gets panels."""
+        e, product, depth = self.e, self.product, self.depths[-1]
+        count = e.binary("udiv", e.add(depth, DIRECT_STEPS - 1), e.index(DIRECT_STEPS))
+        self.last_block = e.add(count, -1)
+        start = e.offset(b, e.mul(job.column, self.terms.lane_bytes))
+        panel = product.direct_bytes // product.panels
+        bases = [e.offset(self.body.own_scratch(), e.index(p * panel)) for p in range(product.panels)]
+        with e.loop(e.index(0), count) as block:
+            done = e.mul(block, DIRECT_STEPS)
+            self.depths[-1] = e.least(e.binary("sub", depth, done), e.index(DIRECT_STEPS))
+            self._copy(job, e.offset(start, e.mul(done, self.panel_bytes)), bases)
+            row = e.offset(a, e.mul(done, self.inner_stride or self.terms.factor_bytes))
+            self._tiles(job, row, bases, None, block)
+
+    def _copy(self, job: Job, source: Register, bases: Sequence[Register]) -> None:
+        """Emit the copy of a block of `k` into panels; columns after the last are 0."""
+        e, product, lanes = self.e, self.product, self.product.nest.lanes
+        size = self.terms.lane_bytes
+        masks = [
+            None if product.whole else lanes_before(e, e.add(job.column, v * lanes), self.columns, lanes)
+            for v in range(self.vectors)
+        ]
+        with e.loop(e.index(0), self.depths[-1]) as k:
+            row, line = e.offset(source, e.mul(k, self.panel_bytes)), e.mul(k, product.width * size)
+            for v, mask in enumerate(masks):
+                panel, place = divmod(v, product.vectors)
+                x = e.load(e.offset(row, e.index(v * lanes * size)), self.vector, mask, align=size)
+                target = e.offset(e.offset(bases[panel], line), e.index(place * lanes * size))
+                e.store(x, target, align=lanes * size)
 
     def _unpacked(self, panel: Register, parameters: Parameters) -> Register:
         """Emit the numbers that a block of a panel represents into scratch memory."""
@@ -223,6 +257,8 @@ class _Emission:
         base = self.body.own_scratch()
         if self.product.unpacks:
             base = e.offset(base, e.mul(self.steps, self.product.width * self.terms.lane_bytes))
+        if self.product.direct:
+            base = e.offset(base, e.index(self.product.direct_bytes))
         base = e.offset(base, e.mul(tile, len(slots) * size))
         return [(slot, e.offset(base, e.index(n * size))) for n, slot in enumerate(slots)]
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sabir.compilation.kernels._body import element_bytes
 from sabir.compilation.kernels._terms import GROUPS, Dot, Groups
 
 if TYPE_CHECKING:
     from sabir.compilation.kernels._nest import Nest
+
+
+DIRECT_STEPS = 128  # of `k`, in a block that a direct product copies
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +24,8 @@ class Product:
     panels are brought into the cache while these are computed: weights come from memory. A `blocked` one
     computes all rows of a job for each index of the first axis of `k` before the next: panels that the cache
     does not hold are read once for all of them. The sums wait in scratch memory. In a `whole` one the columns
-    fill all panels.
+    fill all panels. A `direct` one reads `b` where it lies, row by row, and copies a block of `k`
+    into panels at a time, before the sums in scratch memory.
 
     One of integers adds up groups of products by the instruction `dot`; it is `ragged` where groups may not
     fill the last axis of `k`. `zero` is the element type of the zero point of `a`, if it has one. The panels
@@ -41,6 +46,7 @@ class Product:
     apart: bool = False
     blocked: bool = False
     whole: bool = False
+    direct: bool = False
     dot: Dot | None = None
     ragged: bool = False
     zero: str = ""
@@ -68,6 +74,7 @@ class Product:
         axes = f" rows {self.row_axes} depth {self.depth_axes}{' blocked' if self.blocked else ''}"
         axes = axes if self.is_windowed else ""
         axes += " apart" if self.apart else ""
+        axes += " direct" if self.direct else ""
         axes += f" by {self.narrow}" if self.narrow else ""
         axes += f" scaled{f' less {self.less}' if self.less else ''}" if self.scaled else ""
         if self.dot is not None:
@@ -81,6 +88,11 @@ class Product:
         return self.scaled and self.blocked
 
     @property
+    def direct_bytes(self) -> int:
+        """The bytes of the panels of a block of `k` that a direct product copies."""
+        return DIRECT_STEPS * self.width * self.panels * element_bytes(self.element)
+
+    @property
     def is_windowed(self) -> bool:
         """Whether there are several axes of rows, or of `k`."""
         return self.row_axes > 1 or self.depth_axes > 1
@@ -90,10 +102,10 @@ class ProductLayout:
     """Where the arguments of a product lie, after those of its nest.
 
     `a` and `b`: buffer and offset, then the strides of the axes of rows of `a` in bytes, the bytes of a panel
-    of `b`, the sizes of the axes of `k`, the strides of `a` along all of them, but the last where `a` lies
-    side by side, the rows of a job, and the strides of the batch axes of `a` and of `b`, in bytes; then
-    buffer and offset of the zero point, if there is one, and of the panels of scales, and of what is
-    subtracted, with the bytes of each.
+    of `b`, or of a row of it that is read directly, the sizes of the axes of `k`, the strides of `a` along
+    all of them, but the last where `a` lies side by side, the rows of a job, and the strides of the batch
+    axes of `a` and of `b`, in bytes; then buffer and offset of the zero point, if there is one, and of the
+    panels of scales, and of what is subtracted, with the bytes of each.
     """
 
     def __init__(self, product: Product, nest_count: int) -> None:

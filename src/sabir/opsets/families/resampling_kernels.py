@@ -130,13 +130,30 @@ def _rounding(how: Interpolation, along: _Along) -> str:
 
 def _nearest(x: Expression, along: _Along, how: Interpolation) -> Expression:
     if along.known is not None:
-        indices = loops.tensor(tap_table(along.known, how).indices.astype(np.int32))
+        found = tap_table(along.known, how).indices.ravel()
+        step = _step(found)
+        if step is not None:
+            return _each(x, along.axis, int(found[0]), len(found), step)
+        indices = loops.tensor(found.astype(np.int32))
     elif along.line is not None:
         found = resampling_lines.nearest(along.line, along.length, _rounding(how, along))
         indices = resampling_lines.clipped(found, x.shape[along.axis])
     else:
         return x
     return loops.take(x, indices, along.axis)
+
+
+def _step(indices: Array) -> int | None:
+    """Return the distance of indices where it is the same for all of them, and not 0."""
+    distances = np.unique(np.diff(indices))
+    return int(distances[0]) if len(distances) == 1 and distances[0] > 0 else None
+
+
+def _each(x: Expression, axis: int, start: int, count: int, step: int) -> Expression:
+    """Return so many elements of an axis from one on, in steps."""
+    starts = [start if i == axis else 0 for i in range(x.rank)]
+    sizes = [count if i == axis else d for i, d in enumerate(x.shape)]
+    return loops.cut(x, starts, sizes, [step if i == axis else 1 for i in range(x.rank)])
 
 
 def _interpolated(x: Expression, along: _Along, how: Interpolation) -> Expression:

@@ -1,0 +1,103 @@
+"""Products of small matrices that no plan knows: the second operand is read where it lies."""
+
+import numpy as np
+import pytest
+
+import sabir
+from sabir.compilation import Compiled, _direct
+from support.lowered import kernels_only, same_bits
+
+RANDOM = np.random.default_rng(11)
+OF_NUMPY = {"float": np.float32, "double": np.float64}
+
+
+def model_of(kind, m, k, n, line="y = MatMul (a, b)", left=None):
+    a = left or f"{m},{k}"
+    return sabir.parse(f"""<ir_version: 10, opset_import: ["" : 21]>
+        g ({kind}[3,{a}] a, {kind}[3,{k},{n}] b) => ({kind}[3,{m},{n}] y) {{ {line} }}""")
+
+
+def whole(kind, *shape):
+    """Small integers, whose sums are exact in any order."""
+    return RANDOM.integers(-9, 9, shape).astype(OF_NUMPY[kind])
+
+
+def specs_of(model):
+    return "\n".join(kernel.spec for kernel in Compiled(model).explain().kernels)
+
+
+def test_sizes_around_those_of_tiles_and_blocks():
+    for kind in OF_NUMPY:
+        for m, k, n in (
+            (1, 5, 7),
+            (4, 128, 16),
+            (5, 129, 15),
+            (7, 200, 33),
+            (8, 160, 48),
+            (29, 65, 100),
+            (2, 2, 64),
+        ):
+            a, b = whole(kind, 3, m, k), whole(kind, 3, k, n)
+            model = model_of(kind, m, k, n)
+            np.testing.assert_array_equal(
+                kernels_only(model, {"a": a, "b": b})["y"], a @ b, f"{kind} {m} {k} {n}"
+            )
+            specs = specs_of(model)
+            assert "direct" in specs
+            assert "pack" not in specs
+
+
+def test_a_transposed_first_operand_is_read_where_it_lies():
+    for m, k in ((48, 130), (5, 64)):
+        model = model_of(
+            "float", m, k, 36, "t = Transpose <perm = [0, 2, 1]> (a) y = MatMul (t, b)", f"{k},{m}"
+        )
+        a, b = whole("float", 3, k, m), whole("float", 3, k, 36)
+        np.testing.assert_array_equal(kernels_only(model, {"a": a, "b": b})["y"], a.swapaxes(1, 2) @ b)
+        assert len(Compiled(model).explain().kernels) == 1
+
+
+def test_sums_of_nothing_are_zero():
+    a, b = whole("float", 3, 4, 0), whole("float", 3, 0, 5)
+    model = model_of("float", 4, 0, 5, "p = MatMul (a, b) y = Cos (p)")
+    np.testing.assert_array_equal(kernels_only(model, {"a": a, "b": b})["y"], np.ones((3, 4, 5)))
+
+
+def test_an_epilogue_follows_the_last_block():
+    model = model_of("float", 6, 200, 20, "p = MatMul (a, b) q = Relu (p) y = Add (q, q)")
+    a, b = whole("float", 3, 6, 200), whole("float", 3, 200, 20)
+    np.testing.assert_array_equal(kernels_only(model, {"a": a, "b": b})["y"], 2 * np.maximum(a @ b, 0))
+
+
+def test_rows_of_a_view_lie_apart():
+    """`b` is a part of each row of a larger tensor."""
+    model = sabir.parse("""<ir_version: 10, opset_import: ["" : 21]>
+        g (float[3,6,40] a, float[3,40,90] b) => (float[3,6,33] y) {
+          i = Constant <value_ints = [8]> ()  e = Constant <value_ints = [41]> ()  x = Constant <value_ints = [2]> ()
+          part = Slice (b, i, e, x)  y = MatMul (a, part) }""")
+    a, b = whole("float", 3, 6, 40), whole("float", 3, 40, 90)
+    np.testing.assert_array_equal(kernels_only(model, {"a": a, "b": b})["y"], a @ b[:, :, 8:41])
+    assert "direct" in specs_of(model)
+
+
+def test_constants_and_large_matrices_are_packed():
+    text = """<ir_version: 10, opset_import: ["" : 21]> g (float[4,3] a) => (float[4,2] y)
+        <float[3,2] w = {1, 2, 3, 4, 5, 6}> { y = MatMul (a, w) }"""
+    assert "direct" not in specs_of(sabir.parse(text))
+    assert "direct" not in specs_of(model_of("float", 6, 200, 200))
+
+
+@pytest.mark.parametrize("kind", OF_NUMPY)
+def test_the_bits_are_those_of_panels_and_of_any_number_of_threads(kind, monkeypatch):
+    model = model_of(kind, 19, 300, 27)
+    feeds = {
+        x: RANDOM.standard_normal(s).astype(OF_NUMPY[kind])
+        for x, s in (("a", (3, 19, 300)), ("b", (3, 300, 27)))
+    }
+    assert "direct" in specs_of(model)
+    found = [Compiled(model, threads=threads).run(feeds)["y"] for threads in (1, 2)]
+    monkeypatch.setattr(_direct, "_MOST_ROWS", 0)
+    packed = Compiled(model)
+    same_bits(packed.run(feeds)["y"], found[0], "panels")
+    same_bits(found[1], found[0], "two threads")
+    assert any(kernel.kind == "pack" for kernel in packed.explain().kernels)
