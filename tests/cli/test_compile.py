@@ -4,6 +4,7 @@ import pytest
 
 import sabir
 from sabir.compilation import LISTINGS
+from support.levels import OLDEST
 
 MODEL = """<ir_version: 10, opset_import: ["" : 21]>
 g (float[N,4] x) => (float[N,2] y, int64[2,K] z) <float[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8}> {
@@ -16,7 +17,7 @@ g (float[N,4] x) => (float[N,2] y, int64[2,K] z) <float[4,2] w = {1, 2, 3, 4, 5,
 @pytest.fixture
 def model(write, tmp_path, monkeypatch):
     monkeypatch.setenv("SABIR_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("SABIR_CPU", "x86-64-v3")
+    monkeypatch.setenv("SABIR_CPU", OLDEST)
     return write(MODEL)
 
 

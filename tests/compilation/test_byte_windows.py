@@ -10,8 +10,8 @@ import pytest
 import sabir
 from sabir.compilation import Compiled
 from sabir.compilation.kernels import Sliding
+from support.levels import LEVELS
 
-LEVELS = ("", "x86-64-v4", "x86-64-v3")  # dot products of bytes where the host has them, and of 16 bits
 BYTES = (np.uint8, np.int8)
 # channels, sizes, taps, stride, dilation, padding
 WINDOWS = [

@@ -10,13 +10,8 @@ import pytest
 import sabir
 from sabir.compilation import Compiled
 from sabir.compilation.kernels import Product
-from sabir.compilation.native import host
+from support.levels import LEVELS
 
-# dot products of bytes where the host has them, and of 16 bits
-LEVELS = (
-    "",
-    *(["neoverse-n1", "aarch64"] if host().architecture == "aarch64" else ["x86-64-v4", "x86-64-v3"]),
-)
 BYTES = (np.uint8, np.int8)
 
 
