@@ -148,7 +148,7 @@ def test_blocks_of_quantized_weights_stay_narrow():
             x = rng.standard_normal((rows, 64)).astype(np.float32)
             found, kernels = run(b.model(), {"x": x})
             (product,) = [k for k in kernels if isinstance(k, Product)]
-            assert product.scaled == (kind != "uint8" or has_zeros)
+            assert bool(product.scaled) == (kind != "uint8" or has_zeros)
             less = 0 if zeros is None else np.repeat(zeros, size, axis=0)
             exact = x.astype(np.float64) @ ((w - less) * np.repeat(scales, size, axis=0).astype(np.float64))
             np.testing.assert_allclose(found, exact, rtol=1e-5, atol=1e-3 * high / 16)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sabir import loops
 from sabir.elements import DOUBLE, element
 from sabir.loops import Expression, NotLowered
-from sabir.opsets.families import kernels
+from sabir.opsets.families import casting_kernels, kernels
 from sabir.opsets.families.convolution import kernel_of
 from sabir.opsets.families.quantization import precision_of
 from sabir.opsets.families.window_kernels import channels_first, filtered, filters_of, windows_of
@@ -88,16 +88,22 @@ def dequantized(x: Expression, scale: Expression, zero: Expression | None, to: s
 
 
 def quantized(
-    x: Expression, scale: Expression, zero: Expression | None, to: str, precision: int = 0
-) -> Expression:
-    """Return `x / scale + zero`, rounded before the sum, in an integer type."""
+    x: Expression, scale: Expression, zero: Expression | None, to: str, precision: int = 0, *,
+    saturate: bool = True,
+) -> Expression:  # fmt: skip
+    """Return `x / scale + zero` in the type `to`; for integers it is rounded before the sum."""
     divided = precision_of(element(x.element), element(scale.element), precision)
     wide = "double" if divided is DOUBLE else "float"
     x, scale = (loops.cast(_rounded(p, divided), wide) for p in (x, scale))
-    if _is_usual(scale) and wide == "float" and divided.name == "float":
+    is_whole = element(to).is_integer
+    if is_whole and _is_usual(scale) and wide == "float" and divided.name == "float":
         return _shifted(loops.nearest(_quotient(x, scale, zero, to)), zero, to)
     q = loops.apply("div", x, scale)
-    return saturated(loops.cast(_rounded(q, divided), wide), zero, to)
+    q = loops.cast(_rounded(q, divided), wide)
+    if is_whole:
+        return saturated(q, zero, to)
+    shifted = q if zero is None else loops.apply("add", q, loops.cast(zero, wide))
+    return casting_kernels.converted(shifted, to, saturate=saturate)
 
 
 def _rounded(x: Expression, precision: ElementType) -> Expression:
