@@ -115,13 +115,16 @@ def _check_narrow(w, scale, zero, **options):
     b.output(b.MatMul(b.input("x", "float", ["n", len(w)]), weights), "y")
     compiled = Compiled(b.model())
     x = np.random.default_rng(6).standard_normal((70, len(w))).astype(np.float32)
-    many, one = (compiled.run({"x": rows})["y"] for rows in (x, x[:1]))
+    results = []
+    for rows in (x, x[:1]):
+        results.append(compiled.run({"x": rows})["y"])
+        assert compiled.explain().evaluated == ()  # and a plan from the disk is made again
+    many, one = results
     wide = scale.astype(np.float64).repeat(32, 0) if np.ndim(scale) > 1 else scale
     np.testing.assert_allclose(
         many, x.astype(np.float64) @ (w.astype(np.float64) * wide), rtol=1e-5, atol=1e-4
     )
     assert one.tobytes() == many[:1].tobytes(), w.dtype
-    assert compiled.explain().evaluated == ()
     plans = [p.plan.entries for p in compiled._plans]
     assert [len(entries) for entries in plans] == [1, 1], w.dtype
     products = [kernel for (entry,) in plans for *_, kernel, _ in entry.choices]
