@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     from sabir.loops import Sizes, StepBody
 
 GroupKind = Literal[
-    "nest", "product", "attention", "windows", "trees", "single", "recurrence", "evaluate", "gone"
+    "nest",
+    "product",
+    "attention",
+    "windows",
+    "trees",
+    "single",
+    "recurrence",
+    "matrix steps",
+    "evaluate",
+    "gone",
 ]
 
 

@@ -9,6 +9,7 @@ from sabir.compilation.kernels._coupling import Coupling, coupling_text
 from sabir.compilation.kernels._cumulation import Cumulation, cumulation_text
 from sabir.compilation.kernels._descent import Descent, descent_text
 from sabir.compilation.kernels._loops import nest_text
+from sabir.compilation.kernels._matrix_steps import MatrixRecurrence, matrix_recurrence_text
 from sabir.compilation.kernels._nest import Nest
 from sabir.compilation.kernels._packing import Packing, packing_text
 from sabir.compilation.kernels._product import product_text
@@ -23,11 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 Kernel: TypeAlias = (
-    Nest | Product | Attention | Packing | Coupling | Cumulation | Descent | Recurrence | Scattering
-    | Selection | Sliding | Winograd
+    Nest | Product | Attention | Packing | Coupling | Cumulation | Descent | Recurrence | MatrixRecurrence
+    | Scattering | Selection | Sliding | Winograd
 )  # fmt: skip
 
 _TEXTS: dict[type, Callable[[Any], str]] = {
+    MatrixRecurrence: matrix_recurrence_text,
     Nest: nest_text,
     Product: product_text,
     Attention: attention_text,
