@@ -13,6 +13,7 @@ import sabir
 from sabir.compilation import Compiled
 from sabir.compilation.native import host
 from sabir.evaluation import Runner
+from support.lowered import kernels_only
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
 
