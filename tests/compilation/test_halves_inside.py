@@ -1,4 +1,4 @@
-"""Normalizations whose statistics are of 16 bits: rounded to them before and after, computed in float between."""
+"""Halves that are computed with as floats: statistics of normalizations, states of recurrences."""
 
 import numpy as np
 
@@ -53,3 +53,33 @@ def test_statistics_are_rounded_where_the_meaning_rounds():
                     near, right, rtol=2 * unit, atol=4 * unit, err_msg=f"{op} {kind} {stash}"
                 )
                 assert (near == right).mean() > 0.9, (op, kind, stash)
+
+
+def recurrent(op, gates, dtype):
+    """Return a layer of two directions for sequences of different lengths."""
+    random = np.random.default_rng(5)
+    w, r, bias = (
+        random.normal(0, 0.4, shape).astype(dtype)
+        for shape in ((2, gates * 5, 6), (2, gates * 5, 5), (2, 2 * gates * 5))
+    )
+    b = sabir.Builder(22)
+    x, lengths = b.input("x", element(dtype).name, ["steps", 3, 6]), np.array([4, 2, 4], np.int32)
+    layer = getattr(b, op)
+    y, *_ = layer(x, w, r, bias, lengths, outputs=2, hidden_size=5, direction="bidirectional")
+    b.output(y, "y")
+    return b.model()
+
+
+def test_recurrences_carry_halves_on_as_floats():
+    """Only what leaves the steps is rounded."""
+    for kind, unit in (("float16", 2.0**-10), ("bfloat16", 2.0**-7)):
+        dtype = element(kind).dtype
+        for op, gates in (("RNN", 1), ("GRU", 3), ("LSTM", 4)):
+            model = recurrent(op, gates, dtype)
+            feeds = {"x": np.random.default_rng(6).normal(size=(4, 3, 6)).astype(dtype)}
+            compiled = Compiled(model)
+            (found,) = compiled.run(feeds).values()
+            assert compiled.explain().evaluated == (), op
+            exact = sabir.Session(model, engine="reference").run(feeds)["y"]
+            assert found.dtype == exact.dtype == dtype
+            np.testing.assert_allclose(found.astype(float), exact.astype(float), rtol=2 * unit, atol=unit / 8)
