@@ -101,13 +101,9 @@ def unpacked_once(product: Product, depth: Sequence[tuple[Size, Size]], rows: Si
     """Return the product by blocks of weights, which it widens once for all rows where these are many."""
     block = depth[-1][0]
     few = product.rows <= FEW or (isinstance(rows, int) and rows <= 2 * product.rows)
-    if (
-        few
-        or len(depth) == 1
-        or product.panels > 1
-        or not isinstance(block, int)
-        or not isinstance(entry.scratch, int)
-    ):
+    if few or len(depth) == 1 or product.panels > 1:
+        return product
+    if not isinstance(block, int) or not isinstance(entry.scratch, int):
         return product
     line = product.width * element_bytes(product.element)
     entry.scratch = max(entry.scratch, (scratch_rows(rows, product.rows) + block) * line)
