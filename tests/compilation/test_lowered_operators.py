@@ -31,12 +31,6 @@ NORMALISATIONS = """
     MeanVarianceNormalization RMSNormalization
 """
 ELSEWHERE = {
-    "GroupNormalization": {
-        "the statistics are computed in float16",
-        "the statistics are computed in bfloat16",
-    },
-    "LayerNormalization": {"the statistics are computed in bfloat16"},
-    "RMSNormalization": {"the statistics are computed in float16", "the statistics are computed in bfloat16"},
     "Pow": {"a power of integers is no product of a few factors"},
 }
 WITH_SYMBOLS = ELSEWHERE | {

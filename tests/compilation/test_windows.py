@@ -13,6 +13,7 @@ import sabir
 from sabir.compilation import Compiled
 from sabir.compilation.native import host
 from sabir.evaluation import Runner
+from support.lowered import kernels_only
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
 
@@ -345,3 +346,17 @@ def test_a_constant_that_is_repeated_to_a_size_of_the_run():
         one = Constant <value_float = 1.0> ()  sizes = Shape (x)
         ones = Expand (one, sizes)  t = Transpose <perm = [1, 0]> (ones)  y = MatMul (x, t) }}""")
     same(model, {"x": integers((3, 40), 1)}, {"x": integers((20, 7), 2)})
+
+
+@pytest.mark.parametrize("sizes", [(7,), (6, 9), (3, 5, 4)])
+def test_indices_of_maxima_count_column_by_column(sizes):
+    random, rank = np.random.default_rng(12), len(sizes)
+    x = random.permutation(6 * np.prod(sizes)).reshape(2, 3, *sizes).astype(np.float32)
+    b = sabir.Builder(22)
+    port = b.input("x", "float", ["n", 3, *sizes])
+    options = {"kernel_shape": [2] * rank, "pads": [1] * 2 * rank, "storage_order": 1}
+    for name, y in zip(("y", "places"), b.MaxPool(port, outputs=2, **options), strict=True):
+        b.output(y, name)
+    found = kernels_only(b.model(), {"x": x})
+    by_columns = np.concatenate([plane.ravel(order="F") for plane in x.reshape(6, *sizes)])
+    np.testing.assert_array_equal(by_columns[found["places"]], found["y"])

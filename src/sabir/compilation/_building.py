@@ -14,6 +14,7 @@ from sabir.compilation._heads import shared_heads
 from sabir.compilation._layouts import channels_last
 from sabir.compilation._lowering import KEYS
 from sabir.compilation._matrices import add_product
+from sabir.compilation._matrix_steps import add_matrix_steps
 from sabir.compilation._nesting import Nesting, Place, nesting_of
 from sabir.compilation._origins import Origins
 from sabir.compilation._plan import (
@@ -96,6 +97,8 @@ class PlanBuilder:
                 add_windows(self, group)
             elif group.kind == "recurrence":
                 add_recurrences(self, group)
+            elif group.kind == "matrix steps":
+                add_matrix_steps(self, group)
             elif group.kind == "trees":
                 add_trees(self, group)
             elif group.kind == "single":

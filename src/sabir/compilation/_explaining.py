@@ -25,9 +25,9 @@ class Kernel:
 
     `kind` is `nest` (loops over elements and rows), `product`, which convolutions are too, `winograd`
     (convolutions of 3x3 windows with fewer multiplications), `attention`, `recurrence` (steps that carry
-    states), `sliding` (windows combined one by one, as poolings do), `descent` (rows led down decision
-    trees), or `pack` (a matrix in the order in which a product reads it). `spec` is what its machine code is
-    made from, a text for each variant by size.
+    states), `matrixrecurrence` (steps that update matrices), `sliding` (windows combined one by one, as
+    poolings do), `descent` (rows led down decision trees), or `pack` (a matrix in the order in which a
+    product reads it). `spec` is what its machine code is made from, a text for each variant by size.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[4] x) => (float[4] y) { y = Relu (x) }''')

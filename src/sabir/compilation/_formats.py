@@ -9,7 +9,7 @@ from sabir.compilation._panels import Panels, lanes_of, packed_panels
 from sabir.compilation._plan import BufferNumber, Offset
 from sabir.compilation._tiles import FEW, scratch_rows
 from sabir.compilation.kernels import GROUPS, element_bytes
-from sabir.loops import BYTES, NIBBLES
+from sabir.loops import BYTES, SMALL_INTEGERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sabir.loops import Contract, Size
 
 
+_LEAST_UNPACKED, _MOST_UNPACKED = 16, 128  # places of `k` whose numbers wait in scratch memory
 _WAITING = 6  # products of bytes in registers of their own
 
 
@@ -39,7 +40,7 @@ def narrow_of(contract: Contract) -> str:
     """Return the element type of the panels of a product of floats, if it is another one."""
     if not contract.is_float or contract.b.element == contract.element:
         return ""
-    return "int8" if contract.b.element in BYTES | NIBBLES else contract.b.element
+    return "int8" if contract.b.element in BYTES | SMALL_INTEGERS else contract.b.element
 
 
 def dot_of(host: Host) -> Dot:
@@ -83,15 +84,26 @@ def apart(contract: Contract, a: Located) -> list[tuple[Size, Size]]:
 
 def scaled_product(product: Product, contract: Contract) -> Product:
     """Return the product by blocks of weights with scales."""
-    less = "" if contract.less is None else contract.less.element
-    return replace(product, depth_axes=2, narrow=narrow_of(contract), scaled=True, less=less)
+    scale, less = ("" if p is None else p.element for p in (contract.scale, contract.less))
+    return replace(product, depth_axes=2, narrow=narrow_of(contract), scaled=scale, less=less)
+
+
+def in_blocks(axis: tuple[Size, Size]) -> list[tuple[Size, Size]]:
+    """Return the axis of `k` as blocks and what is in a block, where it divides into such."""
+    count, step = axis
+    if not isinstance(count, int):
+        return [axis]
+    part = next((n for n in range(_MOST_UNPACKED, _LEAST_UNPACKED - 1, -1) if count % n == 0), count)
+    return [(count // part, part * step), (part, step)]
 
 
 def unpacked_once(product: Product, depth: Sequence[tuple[Size, Size]], rows: Size, entry: Entry) -> Product:
     """Return the product by blocks of weights, which it widens once for all rows where these are many."""
     block = depth[-1][0]
     few = product.rows <= FEW or (isinstance(rows, int) and rows <= 2 * product.rows)
-    if few or product.panels > 1 or not isinstance(block, int) or not isinstance(entry.scratch, int):
+    if few or len(depth) == 1 or product.panels > 1:
+        return product
+    if not isinstance(block, int) or not isinstance(entry.scratch, int):
         return product
     line = product.width * element_bytes(product.element)
     entry.scratch = max(entry.scratch, (scratch_rows(rows, product.rows) + block) * line)

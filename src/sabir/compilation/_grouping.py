@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from sabir.compilation._direct import is_read_in_place
 from sabir.compilation._groups import Group, GroupKind
 from sabir.compilation._inlining import is_inline, read_by
+from sabir.compilation._matrix_steps import group_matrix_steps
 from sabir.compilation._scores import add_scores, scores_of
 from sabir.compilation._stages import add_recurrence
 from sabir.compilation._trees import group_trees
@@ -36,6 +37,7 @@ from sabir.loops import (
     Extent,
     Join,
     Map,
+    MatrixSteps,
     Number,
     Pad,
     Permute,
@@ -175,9 +177,7 @@ class Grouping:
     def _visit(self, roots: Iterable[Expression]) -> None:
         for x in self._postorder(roots, self._visited):
             match x:
-                case Map() if is_inline(x):
-                    pass  # until it is needed in memory
-                case Map() | Reduce() | Take() | Copy():
+                case Map() | Reduce() | Take() | Copy() if not is_inline(x):
                     self.assign(x)
                 case Contract():
                     self._product(x)
@@ -193,8 +193,10 @@ class Grouping:
                     add_recurrence(self, x)
                 case Descend():
                     group_trees(self, x)
+                case MatrixSteps():
+                    group_matrix_steps(self, x)
                 case _:
-                    pass
+                    pass  # maps that are inline are among these, until they are needed in memory
 
     def _copies(self) -> None:
         """Group the copies that views turned out to need."""
@@ -301,9 +303,8 @@ class Grouping:
 
     def _joins(self, x: Expression, group: Group, direct: Sequence[Expression]) -> bool:
         """Return whether an expression fits the loops of a group."""
-        if group.kind in {"single", "recurrence", "trees", "evaluate", "gone"}:
-            return False
-        if len(group.members) >= _MOST_MEMBERS:
+        is_closed = group.kind in {"single", "recurrence", "trees", "matrix steps", "evaluate", "gone"}
+        if is_closed or len(group.members) >= _MOST_MEMBERS:
             return False
         if isinstance(x, Take):
             return group.kind == "nest" and group.reduced is None and group.space == x.shape
@@ -369,7 +370,7 @@ class Grouping:
         if is_inline(a) and a not in self.of:
             self.assign(a)
         if not is_read_in_place(self.lowered, x, a, *map(self.views.locate, (a, b))):
-            a = self._side_by_side(a)
+            a = self.side_by_side(a)
         self.operands[x] = a, b
         self.more[x] = more = {o: self.in_memory(o) for o in operands_of(x)[2:]}
         scores = scores_of(self, x) if a is x.a and x.is_float else None
@@ -379,7 +380,7 @@ class Grouping:
         needed = [g for o in (a, b, *more.values()) for g in self.need(o)]
         self.depend(self.start(x, x.shape, "product"), needed)
 
-    def _side_by_side(self, x: Expression) -> Expression:
+    def side_by_side(self, x: Expression) -> Expression:
         """Return a copy that lies row by row, one for all products that read it."""
         if x not in self._copied:
             self._copied[x] = Copy(x.element, x.shape, x)
@@ -394,7 +395,6 @@ class Grouping:
 
     def _parts(self, x: Join | Pad) -> None:
         """Let the groups of the parts write them where they belong."""
-        self.writers[x] = []
-        self.stored[x] = None
+        self.writers[x], self.stored[x] = [], None
         for copy in parts_of(x):
             self.assign(copy)

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from sabir.loops import Sizes, StepBody
 
 GroupKind = Literal[
-    "nest", "product", "attention", "windows", "trees", "single", "recurrence", "evaluate", "gone"
-]
+    "nest", "product", "attention", "windows", "trees", "single", "recurrence", "matrix steps", "evaluate",
+    "gone",
+]  # fmt: skip
 
 
 @dataclass(slots=True, eq=False)

@@ -21,6 +21,7 @@ from sabir.loops import (
     Expression,
     Join,
     Map,
+    MatrixSteps,
     Pad,
     Permute,
     Recur,
@@ -214,6 +215,8 @@ def rebuilt(x: Expression, operands: list[Expression]) -> Expression:
         case Contract():
             names = [n for n in ("a", "b", "zero", "scale", "less") if getattr(x, n) is not None]
             return replace(x, **dict(zip(names, operands, strict=True)))
+        case MatrixSteps():
+            return x.of(operands)
         case Recur():
             return replace(x, operands=tuple(operands))
         case Take():

@@ -16,6 +16,8 @@ from sabir.loops import (
     ELEMENTS,
     FLOATS,
     HALVES,
+    SMALL_FLOATS,
+    SMALL_INTEGERS,
     Assumptions,
     Expression,
     Lowering,
@@ -37,13 +39,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sabir.compilation._prepare import Prepared
-    from sabir.ir import Array, Type
+    from sabir.ir import Array, Known, Type
     from sabir.loops import Size
 
 
 KEYS = -1  # the slot of the tensor with the keys of random numbers, which belongs to no value
 _KEY = 2  # words of a key
-_MOST_KNOWN = 1024  # elements of a constant of a subgraph whose contents are looked at
+_MOST_KNOWN = 1024  # elements of a constant whose contents are looked at
 
 
 class Evaluated(NamedTuple):
@@ -269,7 +271,8 @@ def _widened(
     found: Lowered, call: OperatorCall, operands: Sequence[Expression | None], types: tuple[Type | None, ...]
 ) -> tuple[Expression, ...]:
     """Return the results of a call that computes with halves as float, each rounded once."""
-    wide = [cast(x, "float") if x is not None and x.element in HALVES else x for x in operands]
+    narrow = HALVES | SMALL_FLOATS
+    wide = [cast(x, "float") if x is not None and x.element in narrow else x for x in operands]
     kinds = [t.element.name if isinstance(t, TensorType) else "" for t in types]
     known = tuple(
         TensorType(FLOAT, t.shape) if isinstance(t, TensorType) and kind in HALVES else t
@@ -332,7 +335,16 @@ def _store(found: Lowered, slot: int) -> None:
         return
     if None in kind.shape or len(kind.shape) > MAX_RANK:
         return
-    found.expressions[slot] = Stored(kind.element.name, shape_of(kind), slot, kind.known)
+    known = kind.known if array is None or kind.known is not None else _small_numbers(array)
+    found.expressions[slot] = Stored(kind.element.name, shape_of(kind), slot, known)
+
+
+def _small_numbers(array: Array) -> Known | None:
+    """Return the contents of a constant of an element type that numpy does not know, as zero points have."""
+    name = element(array.dtype).name
+    if array.size > _MOST_KNOWN or name not in SMALL_INTEGERS | SMALL_FLOATS:
+        return None
+    return tuple(array.astype(np.int64 if name in SMALL_INTEGERS else np.float64).ravel().tolist())
 
 
 def _is_known(found: Lowered, kind: Type | None) -> bool:

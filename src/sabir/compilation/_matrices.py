@@ -11,6 +11,7 @@ from sabir.compilation._direct import DirectOperand, direct_operand
 from sabir.compilation._formats import (
     apart,
     group_of,
+    in_blocks,
     narrow_of,
     of_integers,
     packed_scales,
@@ -40,7 +41,7 @@ from sabir.compilation._tiles import (
 )
 from sabir.compilation._winograd import add_winograd, is_winograd
 from sabir.compilation.kernels import Product, element_bytes
-from sabir.loops import Contract, Expression, Size
+from sabir.loops import SMALL_FLOATS, Contract, Expression, Size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,6 +113,10 @@ def _formed(
     rows = count_of(contract.shape[-1 - contract.rows : -1])
     if contract.scale is not None:
         return unpacked_once(scaled_product(product, contract), depth, rows, entry), depth
+    if product.narrow in SMALL_FLOATS and len(depth) == 1:
+        blocks = in_blocks(*depth)
+        found = unpacked_once(replace(product, depth_axes=len(blocks)), blocks, rows, entry)
+        return (found, blocks) if found.blocked else (product, depth)
     if contract.is_float:
         return _blocked(product, depth, rows, entry)
     return of_integers(builder, product, contract, depth), depth

@@ -7,7 +7,8 @@ from sabir.loops._expressions import (
     FLOATS,
     HALVES,
     INTEGERS,
-    NIBBLES,
+    SMALL_FLOATS,
+    SMALL_INTEGERS,
     Best,
     Bound,
     Contract,
@@ -38,6 +39,7 @@ from sabir.loops._expressions import (
     Windows,
 )
 from sabir.loops._integers import BYTES, contract_integers, convolve_integers, slide_integers, uniform
+from sabir.loops._matrix_steps import MatrixSteps
 from sabir.loops._operands import operands_of
 from sabir.loops._operations import (
     ARITY,
@@ -81,14 +83,14 @@ from sabir.loops._threefry import WordArithmetic, threefry
 from sabir.loops._windows import slide, slide_mixed, windows
 
 __all__ = [
-    "ARITY", "BYTES", "ELEMENTS", "FLOATS", "HALVES", "INTEGERS", "NIBBLES", "Assumptions", "Best", "Bound",
-    "Contract", "Count", "Couple", "Cumulate", "Descend", "Expand", "Expression", "Extent", "Join",
-    "LoweredSubgraph", "Lowering", "Map", "NotLowered", "Number", "Pad", "Permute", "Recur", "Recurred",
-    "Reduce", "Reshape", "Scatter", "Size", "Sizes", "Slice", "Slide", "State", "StepBody", "Steps", "Stored",
-    "Take", "Widened", "Windows", "WordArithmetic", "apply", "assuming", "best", "bits", "broadcast", "cast",
-    "check_computed", "check_element", "contract", "contract_integers", "convolve", "convolve_integers",
-    "count", "couple", "cumulate", "cut", "equal", "expand", "join", "known_sizes", "mean", "narrow",
-    "nearest", "number", "operands_of", "order", "pad", "permute", "random_words", "reduce", "reshape",
-    "same_shape", "scatter", "shape_of", "sized", "slide", "slide_integers", "slide_mixed", "squeeze", "take",
-    "tensor", "threefry", "uniform", "where", "windows",
+    "ARITY", "BYTES", "ELEMENTS", "FLOATS", "HALVES", "INTEGERS", "SMALL_FLOATS", "SMALL_INTEGERS",
+    "Assumptions", "Best", "Bound", "Contract", "Count", "Couple", "Cumulate", "Descend", "Expand",
+    "Expression", "Extent", "Join", "LoweredSubgraph", "Lowering", "Map", "MatrixSteps", "NotLowered",
+    "Number", "Pad", "Permute", "Recur", "Recurred", "Reduce", "Reshape", "Scatter", "Size", "Sizes", "Slice",
+    "Slide", "State", "StepBody", "Steps", "Stored", "Take", "Widened", "Windows", "WordArithmetic", "apply",
+    "assuming", "best", "bits", "broadcast", "cast", "check_computed", "check_element", "contract",
+    "contract_integers", "convolve", "convolve_integers", "count", "couple", "cumulate", "cut", "equal",
+    "expand", "join", "known_sizes", "mean", "narrow", "nearest", "number", "operands_of", "order", "pad",
+    "permute", "random_words", "reduce", "reshape", "same_shape", "scatter", "shape_of", "sized", "slide",
+    "slide_integers", "slide_mixed", "squeeze", "take", "tensor", "threefry", "uniform", "where", "windows",
 ]  # fmt: skip

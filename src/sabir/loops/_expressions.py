@@ -22,8 +22,12 @@ Sizes: TypeAlias = tuple[Size, ...]
 INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 FLOATS = frozenset({"float", "double"})
 HALVES = frozenset({"float16", "bfloat16"})  # kernels move them, and compute with them as float
-NIBBLES = frozenset({"int4", "uint4"})  # kernels move and convert them; in memory each has a byte
-ELEMENTS = FLOATS | HALVES | INTEGERS | NIBBLES | {"bool"}  # the element types that kernels know
+SMALL_INTEGERS = frozenset({"int4", "uint4", "int2", "uint2"})  # in memory each has a byte, and so has
+SMALL_FLOATS = frozenset({  # one of these; kernels move and convert both
+    "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "float8e8m0",
+    "float6e2m3", "float6e3m2", "float4e2m1",
+})  # fmt: skip
+ELEMENTS = FLOATS | HALVES | INTEGERS | SMALL_INTEGERS | SMALL_FLOATS | {"bool"}  # what kernels know
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,7 +163,8 @@ class Contract(Expression):
     of floats may have a narrower `b`, of halves or 8-bit integers. One of integers has int32 elements, which
     wrap around: `a` is of uint8, and `zero`, one number, is subtracted from its elements; `b` is of 8-bit
     integers. In both, uint8 in `b` means the number less 128. With `scale`, `[depth..., N]` whose last axis
-    of the depth has size 1, the elements of `b`, less `less` of the same shape, are multiplied by it.
+    of the depth has size 1, the elements of `b`, less `less` of the same shape, are multiplied by it; both
+    may be narrower, too.
     """
 
     a: Expression = field(default_factory=lambda: Number("float", ()))

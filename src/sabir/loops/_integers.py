@@ -144,14 +144,14 @@ def _plus(zero: Expression | None, turn: int) -> Expression | None:
 
 
 def uniform(x: Expression) -> int | None:
-    """Return the number that all elements of a tensor are known to be."""
+    """Return the integer that all elements of a tensor are known to be."""
     while isinstance(x, _VIEWS) and not isinstance(x, (Slice, Windows)):
         x = x.operand
     if isinstance(x, Number):
         return int(x.number)
     known = x.known if isinstance(x, Stored) else None
-    if known and isinstance(known[0], int) and all(k == known[0] for k in known):
-        return known[0]
+    if known and isinstance(known[0], (int, float)) and all(k == known[0] for k in known):
+        return int(known[0]) if float(known[0]).is_integer() else None
     return None
 
 

@@ -24,6 +24,7 @@ from sabir.loops._expressions import (
     Take,
     Windows,
 )
+from sabir.loops._matrix_steps import MatrixSteps
 
 if TYPE_CHECKING:
     from sabir.loops._expressions import Expression
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 def operands_of(x: Expression) -> tuple[Expression, ...]:
     """Return what an expression is computed from."""
     match x:
-        case Map() | Recur():
+        case Map() | MatrixSteps() | Recur():
             return x.operands
         case Join():
             return x.parts

@@ -11,7 +11,8 @@ from sabir.loops._assumptions import equal
 from sabir.loops._expressions import (
     ELEMENTS,
     HALVES,
-    NIBBLES,
+    SMALL_FLOATS,
+    SMALL_INTEGERS,
     Best,
     Count,
     Couple,
@@ -49,7 +50,7 @@ _BINARY = """
 """
 _MORE = {"where": 3, "fma": 3, "word": 4, "second_word": 4}
 ARITY = dict.fromkeys(_UNARY.split(), 1) | dict.fromkeys(_BINARY.split(), 2) | _MORE
-_NARROW = frozenset({"int8", "uint8", "int16", "uint16", "float16", "bfloat16"})
+_NARROW = HALVES | SMALL_FLOATS | SMALL_INTEGERS | {"int8", "uint8", "int16", "uint16"}
 _NEUTRAL = {"sum": 0, "prod": 1}
 _TRUTHS = frozenset(["eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf_pos", "isinf_neg"])
 
@@ -106,14 +107,17 @@ def check_element(element: str) -> None:
 def check_computed(element: str) -> None:
     """Raise NotLowered for an element type that kernels do not compute with; Widened, if they do as float."""
     check_element(element)
-    if element in NIBBLES:
+    if element in SMALL_INTEGERS:
         raise NotLowered(f"kernels do not compute with {element} yet")
-    if element in HALVES:
+    if element in HALVES | SMALL_FLOATS:
         raise Widened(f"kernels compute with {element} as float")
 
 
 def cast(x: Expression, element: str) -> Expression:
-    """Return the elements as another type, as the operator Cast converts them."""
+    """Return the elements as another type, as the operator Cast converts them.
+
+    Small floats are not saturated: beyond their range is infinity or NaN, where they have one.
+    """
     check_element(element)
     return x if x.element == element else Map(element, x.shape, "cast", (x,))
 

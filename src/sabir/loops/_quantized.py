@@ -15,7 +15,8 @@ import numpy as np
 
 from sabir.loops._expressions import (
     HALVES,
-    NIBBLES,
+    SMALL_FLOATS,
+    SMALL_INTEGERS,
     Contract,
     Expand,
     Expression,
@@ -35,12 +36,13 @@ if TYPE_CHECKING:
 
     from sabir.loops._expressions import Size, Sizes
 
+_NUMBERS = BYTES | SMALL_INTEGERS | SMALL_FLOATS  # that represent others, by scales
 _TURN = 128  # what uint8 means less in a product
 _MOST_TERMS = ((1 << 31) - 1) // 255**2  # of a sum that int32 holds
 
 
 class Quantized(NamedTuple):
-    """Integers of 8 or 4 bits that represent `(numbers - zero) * scale`; parameters broadcast to them."""
+    """Numbers of 8 bits and fewer that represent `(numbers - zero) * scale`; parameters broadcast to them."""
 
     numbers: Expression
     scale: Expression
@@ -89,12 +91,12 @@ def _represented(x: Map, centred: Expression, scale: Expression) -> Quantized | 
     if isinstance(centred, Map) and centred.op == "sub":
         centred, less = centred.operands
         zero = less.operands[0] if isinstance(less, Map) and less.op == "cast" else None
-        if zero is None or zero.element not in BYTES | NIBBLES:
+        if zero is None or zero.element not in _NUMBERS:
             return None
     if not isinstance(centred, Map) or centred.op != "cast" or centred.element != "float":
         return None
     (numbers,) = centred.operands
-    if numbers.element not in BYTES | NIBBLES or numbers.shape != x.shape:
+    if numbers.element not in _NUMBERS or numbers.shape != x.shape:
         return None
     return Quantized(numbers, scale, zero)
 
@@ -215,15 +217,16 @@ def _one_block(found: Quantized) -> Quantized:
 
 def _by_blocks(a: Expression, b: Expression, rows: int, found: Quantized | None) -> Expression | None:
     """Return a product by a matrix of integers whose blocks along the depth have scales of their own."""
-    if found is None or not _is_stored(found.numbers) or not _is_stored(found.scale):
+    if found is None or not _is_stored(found.numbers):
         return None
-    numbers, scale, zero = found
+    numbers, zero = found.numbers, found.zero
+    scale = _half_of(found.scale) or found.scale
     turned = _TURN if numbers.element == "uint8" else 0
     if zero is not None and uniform(zero) == turned:
         zero = None
     elif zero is None and turned:  # panels have 128 less
         zero = tensor(np.zeros((), np.uint8))
-    if zero is not None and not _is_stored(zero):
+    if not _is_stored(scale) or (zero is not None and not _is_stored(zero)):
         return None
     split = reshape(a, (*a.shape[:-1], *numbers.shape[:2]))
     shape: Sizes = (*a.shape[: a.rank - 1 - rows], *a.shape[a.rank - 1 - rows : -1], b.shape[-1])
@@ -256,12 +259,12 @@ def product_of(a: Expression, b: Expression, rows: int, depth: int) -> Expressio
 
 
 def _half_of(x: Expression) -> Expression | None:
-    """Return the stored halves whose views a tensor of floats is."""
+    """Return the stored halves, or small floats, whose views a tensor of floats is."""
     match x:
         case Stored():
             return None if x.origin is None else _half_of(x.origin)
         case Map(op="cast", operands=(half,)):
-            return half if half.element in HALVES and _is_stored(half) else None
+            return half if half.element in HALVES | SMALL_FLOATS and _is_stored(half) else None
         case Permute() | Reshape() | Expand() | Slice() | Windows():
             inner = _half_of(x.operand)
             return None if inner is None else replace(x, element=inner.element, operand=inner)

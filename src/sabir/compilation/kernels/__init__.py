@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from sabir.compilation.kernels._cumulation import Cumulation
     from sabir.compilation.kernels._descent import LANES, Descent
     from sabir.compilation.kernels._limits import memory_test_text, multiply_test_text
+    from sabir.compilation.kernels._matrix_steps import MatrixRecurrence
     from sabir.compilation.kernels._recurrence import (
         WALK,
         Recurrence,
@@ -52,10 +53,10 @@ if TYPE_CHECKING:
 _LATER = {
     "Attention": "_attention", "Coupling": "_coupling", "coupled_vectors": "_coupling",
     "Cumulation": "_cumulation", "Descent": "_descent", "LANES": "_descent", "memory_test_text": "_limits",
-    "multiply_test_text": "_limits", "Recurrence": "_recurrence", "StateAccess": "_recurrence",
-    "StepStage": "_recurrence", "WALK": "_recurrence", "Scattering": "_scattering",
-    "Selection": "_selection", "record_bytes": "_selection", "Sliding": "_sliding", "Winograd": "_winograd",
-    "GAP": "_winograd", "PLACES": "_winograd",
+    "multiply_test_text": "_limits", "MatrixRecurrence": "_matrix_steps", "Recurrence": "_recurrence",
+    "StateAccess": "_recurrence", "StepStage": "_recurrence", "WALK": "_recurrence",
+    "Scattering": "_scattering", "Selection": "_selection", "record_bytes": "_selection",
+    "Sliding": "_sliding", "Winograd": "_winograd", "GAP": "_winograd", "PLACES": "_winograd",
 }  # fmt: skip
 
 __getattr__ = importing_later(__name__, _LATER)
@@ -63,8 +64,8 @@ __getattr__ = importing_later(__name__, _LATER)
 __all__ = [
     "ANY", "GAP", "GROUPS", "LANES", "MOST_REPEATS", "NEXT", "PLACES", "SHORT", "STILL", "WALK", "Access",
     "Accumulated", "Apply", "Attention", "Constant", "Coupling", "Cumulation", "Descent", "Dot", "Fold",
-    "Groups", "Kernel", "Layout", "Load", "Nest", "Packing", "Position", "Product", "ProductLayout",
-    "Recurrence", "Scattering", "Selection", "SizeArgument", "Sliding", "StateAccess", "Step", "StepStage",
-    "Stride", "TakeStep", "Winograd", "can_transpose", "coupled_vectors", "element_bytes", "memory_test_text",
-    "multiply_test_text", "passes_of", "record_bytes", "text_of",
+    "Groups", "Kernel", "Layout", "Load", "MatrixRecurrence", "Nest", "Packing", "Position", "Product",
+    "ProductLayout", "Recurrence", "Scattering", "Selection", "SizeArgument", "Sliding", "StateAccess",
+    "Step", "StepStage", "Stride", "TakeStep", "Winograd", "can_transpose", "coupled_vectors",
+    "element_bytes", "memory_test_text", "multiply_test_text", "passes_of", "record_bytes", "text_of",
 ]  # fmt: skip

@@ -24,7 +24,9 @@ from sabir.compilation.kernels._nest import (
     SizeArgument,
     Take,
 )
+from sabir.compilation.kernels._small_floats import EXPONENTS, SMALL_FLOATS
 from sabir.elements import BFLOAT16
+from sabir.elements import element as kind_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,6 +47,8 @@ def constant_of(e: Emitter, element: str, number: float) -> Register:
     """Return a number of an element type."""
     if element == "bfloat16":
         number = int(np.array(number, BFLOAT16.dtype).view(np.uint16))
+    elif element in SMALL_FLOATS or element == EXPONENTS:
+        number = int(np.array(number, kind_named(element).dtype).view(np.uint8))
     return e.constant(kind_of(element), number)
 
 

@@ -1,7 +1,8 @@
 """Casts between element types, equal to those of `sabir.opsets.families.casting`.
 
 A float outside the range of int32 or int64, or NaN, becomes the least integer; other integers take the low
-bits of the next wider conversion. Truth values are i1 lanes.
+bits of the next wider conversion. One outside the range of a small float becomes infinity or NaN, where there
+is one; float8e8m0 is rounded up. Truth values are i1 lanes.
 """
 
 from __future__ import annotations
@@ -9,17 +10,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.compilation.kernels._lanes import FLOAT, Lanes, where
+from sabir.compilation.kernels._small_floats import (
+    EXPONENTS,
+    SMALL_FLOATS,
+    decoded,
+    encoded,
+    power_decoded,
+    power_encoded,
+)
 
 if TYPE_CHECKING:
     from sabir.compilation.kernels._emitter import Emitter, Register
 
+SMALL_INTEGERS = {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4}  # their bits
+_NARROW = frozenset({*SMALL_INTEGERS, *SMALL_FLOATS, EXPONENTS, "bfloat16"})
 SCALARS = {
     "float": "float",
     "double": "double",
     "float16": "half",
     "bfloat16": "i16",
-    "int4": "i8",
-    "uint4": "i8",
+    **dict.fromkeys((*SMALL_INTEGERS, *SMALL_FLOATS, EXPONENTS), "i8"),
     "bool": "i1",
     **{f"{sign}int{bits}": f"i{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
 }
@@ -42,15 +52,10 @@ def _cast(x: Lanes, source: str, target: str) -> Lanes:
     scalar = SCALARS[target]
     if source == target:
         return x
-    if source in _NIBBLES:
-        return _cast((x ^ _SIGN) - _SIGN if source == "int4" else x, _NIBBLES[source], target)
-    if target in _NIBBLES:
-        return _cast(x, source, _NIBBLES[target]) & _LOW
-    if source == "bfloat16":  # the upper half of a float
-        wide = (_resized(x, "i32", unsigned=True) << _BRAIN).floats(FLOAT)
-        return _cast(wide, "float", target)
-    if target == "bfloat16":
-        return _brain(x if source == "float" else _cast(x, source, "float"))
+    if source in _NARROW:
+        return _cast(*_widened(x, source), target)
+    if target in _NARROW:
+        return _narrowed(x, source, target)
     if target == "bool":
         return x.differs(0)
     if x.kind.is_float:
@@ -63,6 +68,34 @@ def _cast(x: Lanes, source: str, target: str) -> Lanes:
     return _resized(x, scalar, unsigned=unsigned)
 
 
+def _widened(x: Lanes, source: str) -> tuple[Lanes, str]:
+    """Return elements that no processor computes with as bytes or floats, and the element type of these."""
+    if source in SMALL_INTEGERS:
+        return _extended(x, source), "uint8" if source.startswith("u") else "int8"
+    if source in SMALL_FLOATS:
+        return decoded(x, SMALL_FLOATS[source]), "float"
+    if source == EXPONENTS:
+        return power_decoded(x), "float"
+    return (_resized(x, "i32", unsigned=True) << _BRAIN).floats(FLOAT), "float"  # the upper half
+
+
+def _narrowed(x: Lanes, source: str, target: str) -> Lanes:
+    if target in SMALL_INTEGERS:
+        byte = _cast(x, source, "uint8" if target.startswith("u") else "int8")
+        return byte & (1 << SMALL_INTEGERS[target]) - 1
+    if target == EXPONENTS:
+        return power_encoded(_cast(x, source, "double"))
+    wide = _cast(x, source, "float")
+    return encoded(wide, SMALL_FLOATS[target]) if target in SMALL_FLOATS else _brain(wide)
+
+
+def _extended(x: Lanes, source: str) -> Lanes:
+    """Return integers of 2 or 4 bits as bytes."""
+    sign = 1 << SMALL_INTEGERS[source] - 1
+    low = x & 2 * sign - 1
+    return low if source.startswith("u") else (low ^ sign) - sign
+
+
 def _brain(x: Lanes) -> Lanes:
     """Return floats rounded to their upper half, ties to even; NaN keeps its sign."""
     bits = x.bits
@@ -72,8 +105,6 @@ def _brain(x: Lanes) -> Lanes:
     return _resized(where(x.is_nan, quiet, near), "i16")
 
 
-_NIBBLES = {"int4": "int8", "uint4": "uint8"}
-_SIGN, _LOW = 8, 15  # of four bits: the sign, and all
 _BRAIN = 16  # bits by which bfloat16 is shorter than float
 _FLOATS = ("half", "float", "double")  # by size
 

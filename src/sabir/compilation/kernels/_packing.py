@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sabir.compilation.kernels._body import element_bytes, kind_of, pointer_at
-from sabir.compilation.kernels._casts import cast
+from sabir.compilation.kernels._casts import SMALL_INTEGERS, cast
 from sabir.compilation.kernels._emitter import INDEX, Emitter, Kind, Register, Variable
 from sabir.compilation.kernels._jobs import digits, lanes_before, product_of
 from sabir.compilation.kernels._transposes import transposed
@@ -135,8 +135,8 @@ class _PackingEmission:
         self.e.store(self._turned(self._vector(row, column)), to, align=align)
 
     def _turned(self, x: Register) -> Register:
-        """Return uint8 as int8, 128 less, and integers of 4 bits as int8; others stay."""
-        if self.packing.element in {"int4", "uint4"}:
+        """Return uint8 as int8, 128 less, and smaller integers as int8; others stay."""
+        if self.packing.element in SMALL_INTEGERS:
             return cast(self.e, x, self.packing.element, "int8")
         if self.packing.element != "uint8":
             return x

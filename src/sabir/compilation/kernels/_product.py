@@ -153,7 +153,8 @@ class _Emission:
             ahead = e.offset(here, bytes_)
             if self.parameters is not None:
                 self.parameters.load(block)
-                here, ahead = self._unpacked(here, self.parameters), None
+            if product.unpacks:
+                here, ahead = self._unpacked(here), None
             self._tiles(job, a, [here], ahead, block)
 
     def _direct(self, job: Job, a: Register, b: Register) -> None:
@@ -187,7 +188,7 @@ class _Emission:
                 target = e.offset(e.offset(bases[panel], line), e.index(place * lanes * size))
                 e.store(x, target, align=lanes * size)
 
-    def _unpacked(self, panel: Register, parameters: Parameters) -> Register:
+    def _unpacked(self, panel: Register) -> Register:
         """Emit the numbers that a block of a panel represents into scratch memory."""
         e, product = self.e, self.product
         base = self.body.own_scratch()
@@ -197,7 +198,9 @@ class _Emission:
             places = [v * lanes * self.panel_terms.lane_bytes for v in range(product.vectors)]
             columns = [self.panel_terms.column(e.offset(line, e.index(place))) for place in places]
             target = e.offset(base, e.mul(k, product.width * self.terms.lane_bytes))
-            for v, x in enumerate(parameters.applied(columns)):
+            if self.parameters is not None:
+                columns = self.parameters.applied(columns)
+            for v, x in enumerate(columns):
                 e.store(x, e.offset(target, e.index(v * size)), align=size)
         return base
 

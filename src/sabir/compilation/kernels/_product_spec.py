@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sabir.compilation.kernels._body import element_bytes
+from sabir.compilation.kernels._small_floats import SMALL_FLOATS
 from sabir.compilation.kernels._terms import GROUPS, Dot, Groups
 
 if TYPE_CHECKING:
@@ -29,10 +30,10 @@ class Product:
 
     One of integers adds up groups of products by the instruction `dot`; it is `ragged` where groups may not
     fill the last axis of `k`. `zero` is the element type of the zero point of `a`, if it has one. The panels
-    of one of floats may hold `narrow` numbers; those of a `scaled` one are multiplied by other panels, which
-    hold one line for each index of the first axis of `k`, less those of the element type `less`. A scaled one
-    that is blocked does this once for all rows of a job: the numbers of a block wait in scratch memory,
-    before the sums.
+    of one of floats may hold `narrow` numbers; those of a `scaled` one are multiplied by panels of that
+    element type, which hold one line for each index of the first axis of `k`, less those of the element type
+    `less`. A blocked one of these, or of small floats, computes what the panels represent once for all rows
+    of a job: the numbers of a block wait in scratch memory, before the sums.
     """
 
     nest: Nest
@@ -51,7 +52,7 @@ class Product:
     ragged: bool = False
     zero: str = ""
     narrow: str = ""
-    scaled: bool = False
+    scaled: str = ""
     less: str = ""
 
     @property
@@ -76,7 +77,8 @@ class Product:
         axes += " apart" if self.apart else ""
         axes += " direct" if self.direct else ""
         axes += f" by {self.narrow}" if self.narrow else ""
-        axes += f" scaled{f' less {self.less}' if self.less else ''}" if self.scaled else ""
+        axes += f" scaled by {self.scaled}" if self.scaled else ""
+        axes += f" less {self.less}" if self.less else ""
         if self.dot is not None:
             axes += f" groups of {self.group} by {self.dot}{' ragged' if self.ragged else ''}"
             axes += f" zero point {self.zero}" if self.zero else ""
@@ -85,7 +87,7 @@ class Product:
     @property
     def unpacks(self) -> bool:
         """Whether what panels represent is computed once for all rows of a job."""
-        return self.scaled and self.blocked
+        return self.blocked and (bool(self.scaled) or self.narrow in SMALL_FLOATS)
 
     @property
     def direct_bytes(self) -> int:

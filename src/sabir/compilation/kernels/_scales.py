@@ -20,7 +20,7 @@ class Parameters:
 
     def __init__(self, body: Body, product: Product, layout: ProductLayout) -> None:
         self.body, self.e, self.product = body, body.e, product
-        places = [(layout.scale, product.element), *([(layout.less, product.less)] if product.less else [])]
+        places = [(layout.scale, product.scaled), *([(layout.less, product.less)] if product.less else [])]
         self.sources = [
             (body.pointer(place), self.e.argument(place + 2), element) for place, element in places
         ]
@@ -45,7 +45,7 @@ class Parameters:
     def _line(self, base: Register, block: Register, element: str) -> list[Register]:
         e, product = self.e, self.product
         lanes, size = product.nest.lanes, element_bytes(element)
-        stored = element if element == product.element else "int8"  # as panels hold integers
+        stored = element if element.startswith(("float", "bfloat")) else "int8"  # as panels hold integers
         line = e.offset(base, e.mul(block, product.width * size))
         found = [
             e.load(e.offset(line, e.index(v * lanes * size)), kind_of(stored, lanes), align=lanes * size)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from sabir.compilation.kernels._coupling import Coupling
     from sabir.compilation.kernels._cumulation import Cumulation
     from sabir.compilation.kernels._descent import Descent
+    from sabir.compilation.kernels._matrix_steps import MatrixRecurrence
     from sabir.compilation.kernels._nest import Nest
     from sabir.compilation.kernels._packing import Packing
     from sabir.compilation.kernels._product_spec import Product
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from sabir.compilation.kernels._sliding import Sliding
     from sabir.compilation.kernels._winograd import Winograd
 
-_OfProducts: TypeAlias = "Product | Attention | Packing | Recurrence | Sliding | Winograd"
+_OfProducts: TypeAlias = "Product | Attention | Packing | Recurrence | MatrixRecurrence | Sliding | Winograd"
 Kernel: TypeAlias = "Nest | Coupling | Cumulation | Descent | Scattering | Selection | _OfProducts"
 
 # by the class of a kernel: the module and the function that writes its text, imported when there is one
@@ -31,6 +32,7 @@ _TEXTS = {
     "Coupling": ("_coupling", "coupling_text"),
     "Cumulation": ("_cumulation", "cumulation_text"),
     "Descent": ("_descent", "descent_text"),
+    "MatrixRecurrence": ("_matrix_steps", "matrix_recurrence_text"),
     "Recurrence": ("_recurrence", "recurrence_text"),
     "Scattering": ("_scattering", "scattering_text"),
     "Selection": ("_selection", "selection_text"),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sabir.opsets.typing import Array
 
 # the greatest finite values
-_FLOAT8 = {FLOAT8E4M3FN: 448.0, FLOAT8E4M3FNUZ: 240.0, FLOAT8E5M2: 57344.0, FLOAT8E5M2FNUZ: 57344.0}
+FLOAT8 = {FLOAT8E4M3FN: 448.0, FLOAT8E4M3FNUZ: 240.0, FLOAT8E5M2: 57344.0, FLOAT8E5M2FNUZ: 57344.0}
 _NATIVE = "biuf"  # numpy's numeric kinds; the rest are ml_dtypes and text
 _E8M0_BIAS, _E8M0_MOST, _E8M0_NAN = 127, 254, 255
 _HALF, _HALFWAY = 0.5, 0.75  # fractions that frexp returns for a power of two, and halfway to the next
@@ -57,7 +57,7 @@ def converted(x: Array, to: ElementType, *, saturate: bool = True, round_mode: s
         return source != 0
     if to.is_integer:
         return _whole(source, to)
-    if to in _FLOAT8:
+    if to in FLOAT8:
         return _float8(source, to, saturate=saturate)
     if to is FLOAT8E8M0:
         return _float8e8m0(source, saturate=saturate, round_mode=round_mode)
@@ -125,7 +125,7 @@ def _unsigned64(x: Array) -> Array:
 def _float8(x: Array, to: ElementType, *, saturate: bool) -> Array:
     wide = x.astype(np.float64 if x.dtype.kind != "f" else np.result_type(x, np.float32), copy=False)
     if saturate:
-        most: float = _FLOAT8[to]
+        most: float = FLOAT8[to]
         wide = np.clip(wide, -most, most)
     return wide.astype(to.dtype)
 

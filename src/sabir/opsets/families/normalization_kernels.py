@@ -23,10 +23,14 @@ class Standardized(NamedTuple):
 
 
 def stashed(x: Expression, kind: str) -> Expression:
-    """Return `x` in the type of its statistics; raises NotLowered for halves, rounded often."""
-    if kind in loops.HALVES:
-        raise NotLowered(f"the statistics are computed in {kind}")
-    return loops.cast(x, kind)
+    """Return `x` rounded to the type to normalise in; halves are then widened to float."""
+    found = loops.cast(x, kind)
+    return loops.cast(found, "float") if kind in loops.HALVES else found
+
+
+def unstashed(y: Expression, kind: str, to: str) -> Expression:
+    """Return what was computed of `stashed` operands, rounded to their type, as another type."""
+    return loops.cast(loops.cast(y, kind), to)
 
 
 def standardized(x: Expression, axes: Iterable[int], epsilon: float) -> Standardized:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sabir import loops
 from sabir.elements import DOUBLE, element
 from sabir.loops import Expression, NotLowered
-from sabir.opsets.families import kernels
+from sabir.opsets.families import casting_kernels, kernels
 from sabir.opsets.families.convolution import kernel_of
 from sabir.opsets.families.quantization import precision_of
 from sabir.opsets.families.window_kernels import channels_first, filtered, filters_of, windows_of
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sabir.elements import ElementType
+    from sabir.loops import Size
 
 _NARROW = 16  # bits: such integers and their differences are exact in float32
 _MOST_PRODUCT = 255 * 255  # of numbers of 8 bits less their zero points
@@ -44,11 +45,11 @@ def spread(parameter: Expression, x: Expression, axis: int) -> Expression:
 class Blocks:
     """A tensor and its parameters with the blocks of an axis as an axis of their own, if there are blocks.
 
-    Raises NotLowered where the last block may be shorter than the others.
+    A last block that is shorter is filled up. Raises NotLowered where it is open whether it is.
     """
 
     def __init__(self, x: Expression, scale: Expression, axis: int, block_size: int) -> None:
-        self._shape, self._axis = x.shape, axis
+        self._shape, self._whole, self._axis = x.shape, x.shape, axis
         self.is_whole = all(d == 1 for d in scale.shape) or (
             scale.rank == 1 and not (block_size and x.rank == 1)
         )
@@ -59,10 +60,12 @@ class Blocks:
             raise NotLowered("the scales do not match the blocks")
         self._axis = axis = axis % x.rank
         count = scale.shape[axis]
-        if not loops.equal(x.shape[axis], count * block_size):
-            raise NotLowered("the last block may be shorter than the others")
+        missing = _missing(x.shape[axis], count, block_size)
         if not loops.same_shape(scale.shape, (*x.shape[:axis], count, *x.shape[axis + 1 :])):
             raise NotLowered("whether the scales match the blocks is open")
+        if missing:
+            x = loops.pad(x, [0] * x.rank, [missing * (i == axis) for i in range(x.rank)], 0)
+        self._whole = x.shape
         self.x = loops.reshape(x, (*x.shape[:axis], count, block_size, *x.shape[axis + 1 :]))
 
     def parameter(self, parameter: Expression) -> Expression:
@@ -74,7 +77,19 @@ class Blocks:
 
     def joined(self, y: Expression) -> Expression:
         """Return a result in the shape of the tensor."""
-        return loops.reshape(y, self._shape)
+        if self.is_whole or self._whole == self._shape:
+            return loops.reshape(y, self._shape)
+        return loops.narrow(loops.reshape(y, self._whole), self._axis, 0, self._shape[self._axis])
+
+
+def _missing(size: Size, count: Size, block_size: int) -> int:
+    """Return how many elements the last block has less than the others."""
+    if loops.equal(size, count * block_size):
+        return 0
+    missing = count * block_size - size
+    if not isinstance(missing, int) or not 0 < missing < block_size:
+        raise NotLowered("the last block may be shorter than the others")
+    return missing
 
 
 def dequantized(x: Expression, scale: Expression, zero: Expression | None, to: str) -> Expression:
@@ -88,16 +103,22 @@ def dequantized(x: Expression, scale: Expression, zero: Expression | None, to: s
 
 
 def quantized(
-    x: Expression, scale: Expression, zero: Expression | None, to: str, precision: int = 0
-) -> Expression:
-    """Return `x / scale + zero`, rounded before the sum, in an integer type."""
+    x: Expression, scale: Expression, zero: Expression | None, to: str, precision: int = 0, *,
+    saturate: bool = True,
+) -> Expression:  # fmt: skip
+    """Return `x / scale + zero` in the type `to`; for integers it is rounded before the sum."""
     divided = precision_of(element(x.element), element(scale.element), precision)
     wide = "double" if divided is DOUBLE else "float"
     x, scale = (loops.cast(_rounded(p, divided), wide) for p in (x, scale))
-    if _is_usual(scale) and wide == "float" and divided.name == "float":
+    is_whole = element(to).is_integer
+    if is_whole and _is_usual(scale) and wide == "float" and divided.name == "float":
         return _shifted(loops.nearest(_quotient(x, scale, zero, to)), zero, to)
     q = loops.apply("div", x, scale)
-    return saturated(loops.cast(_rounded(q, divided), wide), zero, to)
+    q = loops.cast(_rounded(q, divided), wide)
+    if is_whole:
+        return saturated(q, zero, to)
+    shifted = q if zero is None else loops.apply("add", q, loops.cast(zero, wide))
+    return casting_kernels.converted(shifted, to, saturate=saturate)
 
 
 def _rounded(x: Expression, precision: ElementType) -> Expression:

@@ -72,6 +72,7 @@ def recur(
     `cell` returns the states after a step for the gates and the states before it. With `late_bias` it adds
     the biases of R itself. Raises NotLowered where it is open whether the operands match.
     """
+    loops.check_computed(inputs.x.element)  # steps carry halves on as floats
     shape = _shape(layer, inputs, direction=direction, hidden_size=hidden_size, layout=layout)
     parameters = (attributes[name] for name in ("activations", "activation_alpha", "activation_beta"))
     named = recurrences.named_of(layer, *parameters, direction=direction)

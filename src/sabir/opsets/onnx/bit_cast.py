@@ -75,9 +75,6 @@ def lower(x: Expression, /, *, to: int) -> Expression:
     _check_width(element(x.element), target)
     if target.name == "bool" and x.element != "bool":
         raise NotLowered("bytes other than 0 and 1 are no truth values of kernels")
-    for kind in (target, element(x.element)):
-        if kind.is_packed:
-            raise NotLowered(f"kernels do not compute with {kind} yet")
     return loops.bits(x, target.name)
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from sabir import loops
 from sabir.elements import ElementType, element
 from sabir.ir import Builder, Item, TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families import casting, contents
+from sabir.opsets.families import casting_kernels as kernels
 from sabir.opsets.typing import Array, BehaviourFunction, Gradient
 from sabir.schema import (
     BFLOAT16,
@@ -98,8 +98,8 @@ def evaluate(x: Array, /, *, to: int | str, saturate: int = 1, round_mode: str =
 
 
 @v1.lower
-def lower(x: Expression, /, *, to: int | str) -> Expression:
-    return loops.cast(x, element(to).name)
+def lower(x: Expression, /, *, to: int | str, saturate: int = 1, round_mode: str = "up") -> Expression:
+    return kernels.converted(x, element(to).name, saturate=saturate != 0, round_mode=round_mode)
 
 
 @v6.upgrade

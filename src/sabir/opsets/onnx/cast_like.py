@@ -6,12 +6,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from sabir import loops
 from sabir.elements import STRING as STRINGS
 from sabir.elements import element
 from sabir.ir import Builder, Item, TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families import casting, contents
+from sabir.opsets.families import casting_kernels as kernels
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
@@ -83,8 +83,8 @@ def evaluate(x: Array, like: Array, /, *, saturate: int = 1, round_mode: str = "
 
 
 @v15.lower
-def lower(x: Expression, like: Expression, /) -> Expression:
-    return loops.cast(x, like.element)
+def lower(x: Expression, like: Expression, /, *, saturate: int = 1, round_mode: str = "up") -> Expression:
+    return kernels.converted(x, like.element, saturate=saturate != 0, round_mode=round_mode)
 
 
 @v15.body

@@ -141,10 +141,11 @@ def lower(
 ) -> Expression:
     """Scale in the shape with groups too, so that one kernel computes everything."""
     groups = normalization_kernels.grouped(x, num_groups)
-    stashed = normalization_kernels.stashed(groups, element(stash_type).name)
+    stash = element(stash_type).name
+    stashed = normalization_kernels.stashed(groups, stash)
     normal = normalization_kernels.standardized(stashed, range(2, groups.rank), epsilon)
     each = [loops.reshape(p, groups.shape[1:3]) for p in (scale, bias)]
-    y = normalization_kernels.shifted(loops.cast(normal.y, x.element), *each)
+    y = normalization_kernels.shifted(normalization_kernels.unstashed(normal.y, stash, x.element), *each)
     return loops.reshape(y, x.shape)
 
 

@@ -114,12 +114,11 @@ def lower(
     x: Expression, scale: Expression, b: Expression | None = None, /,
     *, axis: int, epsilon: float, stash_type: int,
 ) -> tuple[Expression, ...]:  # fmt: skip
-    axes = range(axis_in(axis, x.rank), x.rank)
-    normal = normalization_kernels.standardized(
-        normalization_kernels.stashed(x, element(stash_type).name), axes, epsilon
-    )
-    y = loops.apply("mul", loops.cast(normal.y, x.element), scale)
-    return (y if b is None else loops.apply("add", y, b)), normal.mean, normal.inverse
+    stash, axes = element(stash_type).name, range(axis_in(axis, x.rank), x.rank)
+    normal = normalization_kernels.standardized(normalization_kernels.stashed(x, stash), axes, epsilon)
+    y = loops.apply("mul", normalization_kernels.unstashed(normal.y, stash, x.element), scale)
+    y = y if b is None else loops.apply("add", y, b)
+    return y, loops.cast(normal.mean, stash), loops.cast(normal.inverse, stash)
 
 
 @v17.body

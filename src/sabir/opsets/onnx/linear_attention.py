@@ -10,7 +10,8 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.elements import FLOAT
 from sabir.ir import Builder, Dim, Graph, TensorType, Value, exact_quotient, known_equal, mul
-from sabir.opsets.families import state_gradients
+from sabir.loops import Expression
+from sabir.opsets.families import state_gradients, state_kernels
 from sabir.opsets.families.ranks import hold
 from sabir.opsets.families.scalars import element_of
 from sabir.opsets.families.shapes import same_dim
@@ -116,23 +117,12 @@ v27 = linear_attention.first(
 RANK = 3  # of all but the states
 
 
-v27.absent("lower", "each step updates a matrix for each head, and steps of kernels compute rows")
-
-
 @v27.infer
 def infer(
-    q: TensorType,
-    k: TensorType,
-    v: TensorType,
-    past: TensorType | None = None,
-    decay: TensorType | None = None,
-    beta: TensorType | None = None,
-    /,
-    *,
-    update_rule: str,
-    q_num_heads: int,
-    kv_num_heads: int,
-) -> tuple[TensorType, TensorType]:
+    q: TensorType, k: TensorType, v: TensorType, past: TensorType | None = None,
+    decay: TensorType | None = None, beta: TensorType | None = None, /, *,
+    update_rule: str, q_num_heads: int, kv_num_heads: int,
+) -> tuple[TensorType, TensorType]:  # fmt: skip
     _check(update_rule, decay, beta, (q_num_heads, kv_num_heads))
     known = [t for t in (q, k, v, decay, beta) if t is not None and t.shape is not None]
     wrong = next((t for t in known if len(t.shape or ()) != RANK), None)
@@ -230,6 +220,15 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
     y *= np.float32(scale or 1 / math.sqrt(size))
     joined = y.transpose(1, 0, 2, 3, 4).reshape(batch, steps, q_num_heads * shape[-1])
     return joined.astype(q.dtype, copy=False), state.astype((q if past is None else past).dtype, copy=False)
+
+
+@v27.lower
+def lower(
+    q: Expression, k: Expression, v: Expression, past: Expression | None = None,
+    decay: Expression | None = None, beta: Expression | None = None, /, *,
+    scale: float, q_num_heads: int, kv_num_heads: int,
+) -> tuple[Expression, Expression]:  # fmt: skip
+    return state_kernels.attended((q, k, v), past, decay, beta, (q_num_heads, kv_num_heads), scale)
 
 
 def _over_time(x: Array, heads: int, rows: int, columns: int) -> Array:

@@ -7,10 +7,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.base import check_elements
 from sabir.elements import element
 from sabir.ir import TensorType, Value
-from sabir.loops import Expression, Lowering, NotLowered
+from sabir.loops import Expression, Lowering, Size
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.pooling import pooled_type, reduce_windows, taps_backwards
 from sabir.opsets.families.pooling_gradients import of_maxima
@@ -133,9 +134,20 @@ def lower(
 ) -> Expression | tuple[Expression, Expression]:
     if not call.wants(1):
         return pooled(x, Window.of(**window), "max")
-    if storage_order:
-        raise NotLowered("no kernel counts places column by column")
-    return pooled_with_indices(x, Window.of(**window))
+    y, indices = pooled_with_indices(x, Window.of(**window))
+    return y, _by_columns(indices, x.shape[2:]) if storage_order else indices
+
+
+def _by_columns(indices: Expression, lengths: Sequence[Size]) -> Expression:
+    """Return indices row by row, -1 for none, as those column by column in each plane."""
+    rest, places = indices, list[Expression]()
+    for length in reversed(lengths):
+        size = loops.sized("int64", length)
+        places.append(loops.apply("mod", rest, size))
+        rest = loops.apply("div", rest, size)
+    for place, length in zip(places, lengths[::-1], strict=True):
+        rest = loops.apply("add", loops.apply("mul", rest, loops.sized("int64", length)), place)
+    return loops.where(loops.apply("lt", indices, 0), -1, rest)
 
 
 @v12.gradient

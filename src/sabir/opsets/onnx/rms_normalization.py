@@ -71,9 +71,10 @@ def evaluate(x: Array, scale: Array, /, *, axis: int, epsilon: float, stash_type
 
 @v23.lower
 def lower(x: Expression, scale: Expression, /, *, axis: int, epsilon: float, stash_type: int) -> Expression:
-    stashed = normalization_kernels.stashed(x, element(stash_type).name)
-    axes = range(axis_in(axis, x.rank), x.rank)
-    normal = loops.cast(normalization_kernels.of_unit_mean_square(stashed, axes, epsilon), x.element)
+    stash, axes = element(stash_type).name, range(axis_in(axis, x.rank), x.rank)
+    stashed = normalization_kernels.stashed(x, stash)
+    normal = normalization_kernels.of_unit_mean_square(stashed, axes, epsilon)
+    normal = normalization_kernels.unstashed(normal, stash, x.element)
     wide = x.element if x.element == scale.element else "double"
     y = loops.apply("mul", loops.cast(normal, wide), loops.cast(scale, wide))
     return loops.cast(y, scale.element)

@@ -88,11 +88,11 @@ def lower(
     x: Expression, scale: Expression, zero: Expression | None = None, /, *, axis: int = 1, saturate: int = 1,
     block_size: int = 0, output_dtype: int = 0, precision: int = 0,
 ) -> Expression:  # fmt: skip
-    del saturate  # integers always are
     to = zero.element if zero is not None else element(output_dtype).name if output_dtype else "uint8"
     blocks = kernels.Blocks(x, scale, axis, block_size)
     zero = None if zero is None else blocks.parameter(zero)
-    return blocks.joined(kernels.quantized(blocks.x, blocks.parameter(scale), zero, to, precision))
+    y = kernels.quantized(blocks.x, blocks.parameter(scale), zero, to, precision, saturate=saturate != 0)
+    return blocks.joined(y)
 
 
 # ---------------------------------------------------------------- adapters
