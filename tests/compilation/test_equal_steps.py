@@ -8,7 +8,7 @@ import sabir
 from sabir.compilation import Compiled
 from support.lowered import kernels_only
 
-X = np.float32([-3, -1, -0.25, 0.5, 2, 7])
+X = np.array([-3, -1, -0.25, 0.5, 2, 7], np.float32)
 
 
 def steps_of(model):

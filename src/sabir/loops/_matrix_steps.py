@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from sabir.loops._expressions import Expression, Number
+# the API reference looks up the type of an inherited field here
+# ruff: ignore[unused-import]  the same
+from sabir.loops._expressions import (
+    Expression,
+    Number,
+    Sizes,  # pyright: ignore[reportUnusedImport] - the same
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
