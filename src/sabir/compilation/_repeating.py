@@ -174,7 +174,7 @@ class _Loop:
         done = self._repetition.run(count)
         while done < count and not self._repetition.has_stopped:
             if self._repetition.has_failed:
-                raise Mismatch("a kernel counted an error")
+                raise Mismatch("an index is out of range, or an image has an infinity or NaN")
             if self._control.cancelled:
                 raise CancelledError("the run was cancelled")
             check_time(run.budget)

@@ -121,7 +121,7 @@ class PlanRun:
         """Run kernels, from the first of `rows` to before the second."""
         self.program.native(layout, rows, self.table, self.control, check_time)
         if self.errors[0]:
-            raise Mismatch("a kernel counted an error")
+            raise Mismatch("an index is out of range, or an image has an infinity or NaN")
 
     def _memory(self, number: int, layout: PartLayout) -> None:
         """Allocate the arena of a part, scratch memory, the outputs, and what is known of sizes."""
