@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from sabir.scheduling import Plan, Program, ScheduledCall
     from sabir.schema import Registry
 
-_MOST_FOLDED = 1 << 24  # elements of a constant that is computed before runs
+_MOST_FOLDED = 1 << 26  # elements of a constant that is computed before runs
 
 
 class Prepared(NamedTuple):
