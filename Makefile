@@ -32,7 +32,7 @@ demo: $(VENV)/.runtime $(VENV)/.package  ## read real handwritten digits with a 
 test: $(VENV)/.test $(VENV)/.package  ## all tests, on the installed package
 	$(ALONE) $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 
-cover: $(VENV)/.cover $(VENV)/.package  ## the tests, with the branches that they cover and a floor for these
+cover: $(VENV)/.cover $(VENV)/.package  ## the tests, with the lines that they cover and a floor for these
 	$(ALONE) $(BIN)/python -m pytest -n $(JOBS) --cov --cov-report=term $(ARGS)
 
 lint: $(VENV)/.dev  ## ruff: rules and format
