@@ -168,7 +168,7 @@ def ratio_text(theirs: float, ours: float) -> str:
 
 
 def listed(found: Mapping[str, float], ours: str) -> list[tuple[str, str, str]]:
-    """Return rows of name, time and ratio, where `ours` is the one that the others are held against."""
+    """Return rows of name, time and ratio, where `ours` is the one that the others are compared with."""
     return [(n, time_text(s), "" if n == ours else ratio_text(s, found[ours])) for n, s in found.items()]
 
 
