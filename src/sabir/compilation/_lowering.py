@@ -31,6 +31,7 @@ from sabir.loops import (
     number,
     same_shape,
     shape_of,
+    tentative,
 )
 from sabir.scheduling import ABSENT, OperatorCall, ScheduledSubgraph
 from sabir.schema import as_results
@@ -101,14 +102,17 @@ class Lowered:
 def lower(prepared: Prepared, sizes: Mapping[str, int]) -> Lowered:
     """Return the lowered plan of a program.
 
-    Sizes that are equal for the feeds at hand, whose symbols have these `sizes`, are assumed to be equal
-    where a kernel needs it: `Lowered.guards` has the assumptions.
+    Sizes that are equal, or in an order, for the feeds at hand, whose symbols have these `sizes`, are assumed
+    to be so where a kernel needs it: `Lowered.guards` has the assumptions.
     """
     found = Lowered(prepared)
     assumptions = Assumptions(sizes)
     with assuming(assumptions):
         _lower_calls(found)
-    found.guards = tuple(Guard("equal", m, (n,)) for m, n in assumptions.equal)
+    found.guards = (
+        *(Guard("equal", m, (n,)) for m, n in assumptions.equal),
+        *(Guard("max", m, (n,)) for m, n in assumptions.ordered),
+    )
     return found
 
 
@@ -136,7 +140,8 @@ def _lower_call(found: Lowered, place: int) -> None:
             _store(found, slot)
         return
     try:
-        results = _expressions(found, call)
+        with tentative():
+            results = _expressions(found, call)
     except NotLowered as refusal:
         reason = str(refusal)
     except (SabirError, *ACCIDENTS) as error:

@@ -6,8 +6,8 @@ from itertools import starmap
 from typing import TYPE_CHECKING
 
 from sabir.base import SabirError
-from sabir.ir import Expr, lower_bound, product
-from sabir.loops._assumptions import equal
+from sabir.ir import Expr, product
+from sabir.loops._assumptions import at_least, equal
 from sabir.loops._expressions import (
     ELEMENTS,
     HALVES,
@@ -325,7 +325,7 @@ def scatter(x: Expression, indices: Expression, updates: Expression, axis: int, 
     """
     (check_computed if op else check_element)(x.element)
     axis %= x.rank
-    if indices.shape != updates.shape or len(updates.shape) != x.rank:
+    if not same_shape(indices.shape, updates.shape) or len(updates.shape) != x.rank:
         raise NotLowered("whether there is one update for each index is open")
     if x.element == "bool":
         op = {"add": "or", "max": "or", "mul": "and", "min": "and"}.get(op, op)
@@ -349,7 +349,7 @@ def join(parts: Sequence[Expression], axis: int) -> Expression:
 def pad(x: Expression, before: Sequence[Size], after: Sequence[Size], value: float) -> Expression:
     """Return the tensor with a number around it; the counts are not negative."""
     for n in (*before, *after):
-        if (lower_bound(n) or 0) < 0:
+        if not at_least(n, 0):
             raise NotLowered("a negative padding cuts the tensor")
     shape: list[Size] = [b + d + a for b, d, a in zip(before, x.shape, after, strict=True)]
     return Pad(x.element, tuple(shape), x, tuple(before), value)

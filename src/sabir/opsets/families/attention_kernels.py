@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir import loops
-from sabir.ir import exact_quotient, is_nonnegative, sub
+from sabir.ir import sub
 from sabir.loops import FLOATS, Expression, NotLowered
 from sabir.opsets.families import attentions, kernels
 
@@ -20,7 +20,7 @@ _RANK = 4  # (batch, heads, length, size)
 
 def with_heads(x: Expression, heads: int) -> Expression:
     """Return (batch, sequence, heads * size) as (batch, sequence, heads, size)."""
-    size = exact_quotient(x.shape[2], heads)
+    size = loops.divided(x.shape[2], heads)
     if size is None:
         raise NotLowered(f"whether {x.shape[2]} elements divide into {heads} heads is open")
     return loops.reshape(x, (*x.shape[:2], heads, size))
@@ -61,9 +61,10 @@ class Heads:
         """Take tensors of rank 4; raises NotLowered where it is open whether they match."""
         batch, self.count, self.length, size = q.shape
         self.kv, self.keys = k.shape[1:3]
-        if (batch, size) != (k.shape[0], k.shape[3]) or (batch, *k.shape[1:3]) != v.shape[:3]:
+        match = loops.same_shape((batch, size), (k.shape[0], k.shape[3]))
+        if not match or not loops.same_shape((batch, *k.shape[1:3]), v.shape[:3]):
             raise NotLowered("whether the shapes of queries, keys and values match is open")
-        shared = exact_quotient(self.count, self.kv)
+        shared = loops.divided(self.count, self.kv)
         if shared is None or len({q.element, k.element, v.element}) > 1:
             raise NotLowered("whether heads share keys is open, or the element types differ")
         self.batch, self.shared, self.q, self.k, self.v = batch, shared, q, k, v
@@ -73,7 +74,7 @@ class Heads:
         """Return a tensor of rank 4 with an axis of query heads, or of size 1, in the arrangement."""
         if self.shared == 1:
             return x
-        if x.shape[1] not in {1, self.count}:
+        if x.shape[1] != 1 and not loops.equal(x.shape[1], self.count):
             raise NotLowered(f"whether {x.shape[1]} heads are all heads is known at run time only")
         heads = (1, 1) if x.shape[1] == 1 else (self.kv, self.shared)
         rows = x.shape[2:] if self.rank > _RANK else x.shape[3:]
@@ -85,7 +86,7 @@ class Heads:
 
     def column(self, x: Expression) -> Expression:
         """Return a number for each item of the batch in the arrangement."""
-        if x.shape != (self.batch,):
+        if not loops.same_shape(x.shape, (self.batch,)):
             raise NotLowered("whether there is a number for each item of the batch is open")
         return loops.reshape(x, (self.batch, *(1,) * (self.rank - 1)))
 
@@ -103,9 +104,9 @@ class Heads:
 
     def default_scale(self) -> float:
         """Return `1 / sqrt(size)`; raises NotLowered for a symbolic size."""
-        size = self.q.shape[3]
-        if not isinstance(size, int):
-            raise NotLowered(f"the scale depends on the size {size} of a run")
+        size = loops.fixed(self.q.shape[3])
+        if size is None:
+            raise NotLowered(f"the scale depends on the size {self.q.shape[3]} of a run")
         return attentions.default_scale(size)
 
     # ------------------------------------------------------------ masks
@@ -136,8 +137,8 @@ class Heads:
         """Add the operand `attn_mask`, boolean or a bias; `padded` excludes the keys after its end."""
         missing = sub(self.keys, mask.shape[-1]) if padded and mask.rank else 0
         mask = loops.reshape(mask, (*(1,) * (_RANK - mask.rank), *mask.shape))
-        if missing != 0:
-            if missing is None or not is_nonnegative(missing):
+        if missing != 0 and not loops.equal(self.keys, mask.shape[-1]):
+            if missing is None or not loops.at_least(missing, 0):
                 raise NotLowered("whether the mask ends before the keys is known at run time only")
             mask = mask if mask.element in {*FLOATS, "bool"} else loops.cast(mask, self.q.element)
             excluded = 0 if mask.element == "bool" else -math.inf
@@ -159,7 +160,7 @@ class Heads:
             cap = stages.softcap
             capped = loops.apply("mul", loops.apply("tanh", loops.apply("div", raw, cap)), cap)
         biased = _restricted(capped, masks)
-        if biased.shape != raw.shape:
+        if not loops.same_shape(biased.shape, raw.shape):
             raise NotLowered("whether the mask broadcasts to the scores is known at run time only")
         p = loops.cast(kernels.softmax(loops.cast(biased, stages.precision), -1), raw.element)
         dead = _dead(masks, raw.element)

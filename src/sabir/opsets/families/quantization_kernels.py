@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabir import loops
 from sabir.elements import DOUBLE, element
+from sabir.ir import product
 from sabir.loops import Expression, NotLowered
 from sabir.opsets.families import casting_kernels, kernels
 from sabir.opsets.families.convolution import kernel_of
@@ -63,8 +64,8 @@ class Blocks:
         missing = _missing(x.shape[axis], count, block_size)
         if not loops.same_shape(scale.shape, (*x.shape[:axis], count, *x.shape[axis + 1 :])):
             raise NotLowered("whether the scales match the blocks is open")
-        if missing:
-            x = loops.pad(x, [0] * x.rank, [missing * (i == axis) for i in range(x.rank)], 0)
+        if missing != 0:
+            x = loops.pad(x, [0] * x.rank, [missing if i == axis else 0 for i in range(x.rank)], 0)
         self._whole = x.shape
         self.x = loops.reshape(x, (*x.shape[:axis], count, block_size, *x.shape[axis + 1 :]))
 
@@ -82,12 +83,12 @@ class Blocks:
         return loops.narrow(loops.reshape(y, self._whole), self._axis, 0, self._shape[self._axis])
 
 
-def _missing(size: Size, count: Size, block_size: int) -> int:
+def _missing(size: Size, count: Size, block_size: int) -> Size:
     """Return how many elements the last block has less than the others."""
     if loops.equal(size, count * block_size):
         return 0
     missing = count * block_size - size
-    if not isinstance(missing, int) or not 0 < missing < block_size:
+    if not loops.at_least(missing, 1) or not loops.at_least(block_size - 1, missing):
         raise NotLowered("the last block may be shorter than the others")
     return missing
 
@@ -221,10 +222,10 @@ def columns(parameter: Expression) -> Expression:
     return only(parameter) if all(d == 1 for d in parameter.shape) else parameter
 
 
-def check_exact(counts: Sequence[object]) -> None:
+def check_exact(counts: Sequence[Size]) -> None:
     """Raise NotLowered where the sum of so many products may need more than 32 bits."""
-    known = [n for n in counts if isinstance(n, int)]
-    if len(known) < len(counts) or math.prod(known) * _MOST_PRODUCT > _EXACT_IN_32:
+    total = product(counts)
+    if total is None or not loops.at_least(_EXACT_IN_32 // _MOST_PRODUCT, total):
         raise NotLowered("sums may need more than 32 bits")
 
 

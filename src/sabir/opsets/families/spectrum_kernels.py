@@ -89,8 +89,8 @@ def framed(
     onesided: bool,
 ) -> Expression:  # fmt: skip
     """Return the spectra of overlapping frames of signals [B, T, parts], as STFT does it."""
-    parts = signal.shape[2]
-    if not isinstance(parts, int) or parts not in {spectra.REAL, spectra.COMPLEX}:
+    parts = loops.fixed(signal.shape[2])
+    if parts not in {spectra.REAL, spectra.COMPLEX}:
         raise NotLowered("whether the numbers have one part or two is open")
     matrix = _matrix(frame, parts, frame, inverse=False, onesided=onesided)
     if isinstance(window, np.ndarray):

@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING
 
 from sabir import loops
-from sabir.ir import exact_quotient
 from sabir.loops import Expression, MatrixSteps, NotLowered
 from sabir.opsets.families import kernels
 
@@ -63,7 +62,7 @@ def _scaled(x: Expression, scale: float, size: Size) -> Expression:
 
 def _each(x: Expression, heads: int) -> Size:
     """Return the size of a head."""
-    found = exact_quotient(x.shape[2], heads)
+    found = loops.divided(x.shape[2], heads)
     if found is None:
         raise NotLowered(f"whether {x.shape[2]} elements divide into {heads} heads is open")
     return found

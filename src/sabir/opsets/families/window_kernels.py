@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from sabir import loops
-from sabir.ir import add, dim_max, exact_quotient, floor_div, mul, product, sub
+from sabir.ir import add, dim_max, floor_div, mul, product, sub
 from sabir.loops import INTEGERS, Expression, NotLowered
 from sabir.opsets.families.convolution import kernel_of
 from sabir.opsets.families.windows import Window
@@ -42,7 +42,7 @@ def convolved(
 
 def filters_of(w: Expression, group: int) -> Size:
     """Return how many filters (M, C/group, ...) a group has."""
-    each = exact_quotient(w.shape[0], group)
+    each = loops.divided(w.shape[0], group)
     if each is None:
         raise NotLowered(f"whether {w.shape[0]} filters can be divided into {group} groups is open")
     return each

@@ -130,8 +130,8 @@ def lower(
     activation: str,
 ) -> tuple[Expression, Expression]:  # fmt: skip
     batch, channels, length = x.shape
-    taps = weight.shape[2]
-    if not isinstance(taps, int) or not loops.equal(channels, weight.shape[0]):
+    taps = loops.fixed(weight.shape[2])
+    if taps is None or not loops.equal(channels, weight.shape[0]):
         raise NotLowered("the length of the filters is unknown, or that there is one for each channel")
     shape = (batch, channels, taps - 1)
     before = kernels.filled(x.element, 0, shape) if past is None else past

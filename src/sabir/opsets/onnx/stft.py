@@ -156,7 +156,8 @@ def lower(
     frame = x.shape[1] if window is None else window.shape[0]
     if length is not None:
         (frame,) = kernels.integers_of(length, "`frame_length`")
-    if not isinstance(frame, int) or distance < 1:
+    frame = loops.fixed(frame)
+    if frame is None or distance < 1:
         raise NotLowered("the length of a frame is known at run time only")
     if window is not None and not loops.equal(window.shape[0], frame):
         raise NotLowered("whether the window matches the frames is open")
