@@ -190,7 +190,10 @@ def _is_zero(zero: Expression) -> bool:
 def requantized(y: Expression, factor: Expression, zero: Expression) -> Expression:
     """Return `y * factor + zero`, rounded before the sum, in the type of the zero point."""
     scaled = loops.apply("mul", loops.cast(y, "float"), factor)
-    return saturated(scaled, only(zero), zero.element)
+    if element(zero.element).is_integer:
+        return saturated(scaled, only(zero), zero.element)
+    shifted = loops.apply("add", scaled, loops.cast(only(zero), "float"))
+    return casting_kernels.converted(shifted, zero.element)
 
 
 # ---------------------------------------------------------------- products
@@ -199,11 +202,17 @@ def requantized(y: Expression, factor: Expression, zero: Expression) -> Expressi
 def multiplied(
     a: Expression, b: Expression, a_zero: Expression | None, b_zero: Expression | None
 ) -> Expression:
-    """Return the matrix product less the zero points, in int32; a vector is a row or a column."""
+    """Return the matrix product less the zero points; a vector is a row or a column.
+
+    It is exact, in int32, or that of floats, in float, where an operand has such.
+    """
     left = loops.reshape(a, (1, *a.shape)) if a.rank == 1 else a
     right = loops.reshape(b, (*b.shape, 1)) if b.rank == 1 else b
     zeros = None if a_zero is None else rows(a_zero, a), None if b_zero is None else columns(b_zero)
-    y = loops.contract_integers(left, right, *zeros)
+    if {a.element, b.element} <= loops.BYTES:
+        y = loops.contract_integers(left, right, *zeros)
+    else:
+        y = loops.contract(_centred(left, zeros[0]), _centred(right, zeros[1]))
     y = loops.squeeze(y, [-2]) if a.rank == 1 else y
     return loops.squeeze(y, [-1]) if b.rank == 1 else y
 
