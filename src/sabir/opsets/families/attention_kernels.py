@@ -65,9 +65,10 @@ class Heads:
         if not match or not loops.same_shape((batch, *k.shape[1:3]), v.shape[:3]):
             raise NotLowered("whether the shapes of queries, keys and values match is open")
         shared = loops.divided(self.count, self.kv)
-        if shared is None or len({q.element, k.element, v.element}) > 1:
-            raise NotLowered("whether heads share keys is open, or the element types differ")
-        self.batch, self.shared, self.q, self.k, self.v = batch, shared, q, k, v
+        if shared is None:
+            raise NotLowered(f"whether {self.kv} heads of keys serve {self.count} of queries equally is open")
+        self.q, self.k, self.v = _alike(q, k, v)
+        self.batch, self.shared = batch, shared
         self.rank = _RANK if shared == 1 or self.length == 1 else _RANK + 1
 
     def of_queries(self, x: Expression) -> Expression:
@@ -162,13 +163,28 @@ class Heads:
         biased = _restricted(capped, masks)
         if not loops.same_shape(biased.shape, raw.shape):
             raise NotLowered("whether the mask broadcasts to the scores is known at run time only")
-        p = loops.cast(kernels.softmax(loops.cast(biased, stages.precision), -1), raw.element)
+        p = loops.cast(_softmax(biased, stages.precision), raw.element)
         dead = _dead(masks, raw.element)
         return raw, capped, biased, p if dead is None else loops.where(dead, loops.number(p.element, 0), p)
 
     def weighted(self, p: Expression) -> Expression:
         """Return the sums of values, weighted by the probabilities of each query, in the arrangement."""
         return loops.contract(p, self.of_keys(self.v))
+
+
+def _alike(*operands: Expression) -> Sequence[Expression]:
+    """Return operands in the widest of their types."""
+    kinds = {x.element for x in operands}
+    wide = kinds.pop() if len(kinds) == 1 else "double" if "double" in kinds else "float"
+    return [loops.cast(x, wide) for x in operands]
+
+
+def _softmax(x: Expression, precision: str) -> Expression:
+    """Return the softmax of rows in a precision; that of halves is computed in float, and rounded once."""
+    x = loops.cast(x, precision)
+    if precision in FLOATS:
+        return kernels.softmax(x, -1)
+    return loops.cast(kernels.softmax(loops.cast(x, "float"), -1), precision)
 
 
 def _both(first: Expression | None, second: Expression) -> Expression:
