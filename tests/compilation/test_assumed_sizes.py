@@ -116,6 +116,24 @@ def test_sizes_that_do_not_fit_end_as_in_the_interpreter():
         engine.run({"x": np.ones((3, 3), np.float32)})
 
 
+def test_an_axis_of_a_size_above_one_stays():
+    text = f"{HEAD}g (float[1,n,1,m] x) => (y) {{ a = Relu (x)  b = Squeeze (a)  y = Neg (b) }}"
+    engine = Compiled(sabir.parse(text))
+    for shape in ((1, 3, 1, 4), (1, 1, 1, 4), (1, 1, 1, 1), (1, 0, 1, 3)):
+        y = engine.run({"x": np.ones(shape, np.float32)})["y"]
+        assert y.shape == tuple(n for n in shape if n != 1)
+        assert (y == -1).all()
+        assert not engine.explain({"x": list(shape)}).evaluated
+
+
+def test_reasons_name_what_no_kernel_reads():
+    text = f"{HEAD}g (float[n] x, string[k] s) => (y, z) {{ y = Gather (s, i)  z = Neg (x) }}".replace(
+        "=> (y, z)", "=> (y, z) <int64[1] i = {0}>"
+    )
+    (call,) = Compiled(sabir.parse(text)).explain({"x": [3], "s": [2]}).evaluated
+    assert call.reason.startswith("no kernel reads string[")
+
+
 def test_what_is_assumed_of_sizes():
     found = Assumptions({"n": 6, "m": 3})
     with assuming(found):

@@ -31,7 +31,7 @@ NORMALISATIONS = """
     MeanVarianceNormalization RMSNormalization
 """
 ELSEWHERE = {
-    "Pow": {"a power of integers is no product of a few factors"},
+    "Pow": {"an exponent of integers is no known number from 0 to 8"},
 }
 
 

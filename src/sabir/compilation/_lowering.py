@@ -204,7 +204,10 @@ def _expressions(found: Lowered, call: Any) -> tuple[Expression, ...]:
     try:
         results = _lowered(found, call, operands, types)
     except Widened:
-        results = _widened(found, call, operands, types)
+        try:
+            results = _widened(found, call, operands, types)
+        except Widened as refusal:
+            raise NotLowered(f"{refusal}, and the call needs that type itself") from refusal
     if len(results) < len(call.outputs):
         raise NotLowered(f"no kernel computes output {len(results)}")
     for slot, kind, x in zip(call.outputs, types, results, strict=False):
@@ -309,7 +312,10 @@ def _with_aliases(found: Lowered, kind: TensorType) -> TensorType:
 def _operand(found: Lowered, slot: int) -> Expression:
     expression = found.expressions.get(slot)
     if expression is None:
-        raise NotLowered(f"an operand is {found.prepared.types[slot] or 'of unknown type'}")
+        kind = found.prepared.types[slot]
+        if isinstance(kind, TensorType) and kind.element.name in ELEMENTS:
+            raise NotLowered(f"of an operand, {kind}, the rank is known at run time only")
+        raise NotLowered("the type of an operand is unknown" if kind is None else f"no kernel reads {kind}")
     return expression
 
 

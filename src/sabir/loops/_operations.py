@@ -247,7 +247,9 @@ def reshape(x: Expression, shape: Sequence[Size]) -> Expression:
         return x
     counts = product(wanted), product(x.shape)
     if counts[0] is None or counts[1] is None or not equal(counts[0], counts[1]):
-        raise NotLowered(f"whether {_shown(x.shape)} and {_shown(wanted)} have as many elements is open")
+        raise NotLowered(
+            f"whether {_shown(x.shape)} and {_shown(wanted)} have as many elements is known at run time only"
+        )
     return Reshape(x.element, wanted, x)
 
 
@@ -326,7 +328,7 @@ def scatter(x: Expression, indices: Expression, updates: Expression, axis: int, 
     (check_computed if op else check_element)(x.element)
     axis %= x.rank
     if not same_shape(indices.shape, updates.shape) or len(updates.shape) != x.rank:
-        raise NotLowered("whether there is one update for each index is open")
+        raise NotLowered("whether there is one update for each index is known at run time only")
     if x.element == "bool":
         op = {"add": "or", "max": "or", "mul": "and", "min": "and"}.get(op, op)
     return Scatter(x.element, x.shape, x, indices, updates, axis, op)
@@ -342,7 +344,7 @@ def join(parts: Sequence[Expression], axis: int) -> Expression:
         total += part.shape[axis]
         for i, (m, n) in enumerate(zip(part.shape, first.shape, strict=True)):
             if i != axis and not equal(m, n):
-                raise NotLowered(f"whether the sizes {m} and {n} are equal is open")
+                raise NotLowered(f"whether the sizes {m} and {n} are equal is known at run time only")
     return Join(first.element, (*first.shape[:axis], total, *first.shape[axis + 1 :]), tuple(parts), axis)
 
 

@@ -22,7 +22,7 @@ def with_heads(x: Expression, heads: int) -> Expression:
     """Return (batch, sequence, heads * size) as (batch, sequence, heads, size)."""
     size = loops.divided(x.shape[2], heads)
     if size is None:
-        raise NotLowered(f"whether {x.shape[2]} elements divide into {heads} heads is open")
+        raise NotLowered(f"whether {x.shape[2]} elements divide into {heads} heads is known at run time only")
     return loops.reshape(x, (*x.shape[:2], heads, size))
 
 
@@ -63,10 +63,10 @@ class Heads:
         self.kv, self.keys = k.shape[1:3]
         match = loops.same_shape((batch, size), (k.shape[0], k.shape[3]))
         if not match or not loops.same_shape((batch, *k.shape[1:3]), v.shape[:3]):
-            raise NotLowered("whether the shapes of queries, keys and values match is open")
+            raise NotLowered("whether the shapes of queries, keys and values match is known at run time only")
         shared = loops.divided(self.count, self.kv)
         if shared is None:
-            raise NotLowered(f"whether {self.kv} heads of keys serve {self.count} of queries equally is open")
+            raise NotLowered(f"whether {self.count} heads share {self.kv} of keys is known at run time only")
         self.q, self.k, self.v = _alike(q, k, v)
         self.batch, self.shared = batch, shared
         self.rank = _RANK if shared == 1 or self.length == 1 else _RANK + 1
@@ -88,7 +88,7 @@ class Heads:
     def column(self, x: Expression) -> Expression:
         """Return a number for each item of the batch in the arrangement."""
         if not loops.same_shape(x.shape, (self.batch,)):
-            raise NotLowered("whether there is a number for each item of the batch is open")
+            raise NotLowered("whether there is a number for each item of the batch is known at run time only")
         return loops.reshape(x, (self.batch, *(1,) * (self.rank - 1)))
 
     def apart(self, x: Expression) -> Expression:

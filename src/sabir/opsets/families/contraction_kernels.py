@@ -55,7 +55,9 @@ def _diagonal(x: Expression, labels: Labels) -> _Operand:
         i = labels.index(label)
         j = labels.index(label, i + 1)
         if not loops.equal(x.shape[i], x.shape[j]):
-            raise NotLowered(f"whether {x.shape[i]} and {x.shape[j]}, both {label!r}, are equal is open")
+            raise NotLowered(
+                f"whether {x.shape[i]} and {x.shape[j]}, both {label!r}, are equal is known at run time only"
+            )
         rest = [k for k in range(x.rank) if k not in {i, j}]
         x = loops.permute(x, [i, j, *rest])
         size, *others = x.shape[1:]

@@ -26,7 +26,9 @@ def deformed(
 ) -> Expression:  # fmt: skip
     """Return `x` (N, C, ...) convolved with `w` (M, C/group, ...) as DeformConv does it, without its bias."""
     if not loops.equal(x.shape[1], known(w.shape[1] * group)):
-        raise NotLowered(f"whether {x.shape[1]} channels match weights of {w.shape[1]} is open")
+        raise NotLowered(
+            f"whether {x.shape[1]} channels match weights of {w.shape[1]} is known at run time only"
+        )
     each = loops.divided(x.shape[1], offset_group)
     sizes = [None if k is None else loops.fixed(k) for k in window.kernel]
     kernel = [k for k in sizes if k is not None]

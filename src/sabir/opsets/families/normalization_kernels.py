@@ -95,5 +95,7 @@ def grouped(x: Expression, groups: int) -> Expression:
     """Return `x` (N, C, ...) as (N, groups, C / groups, ...)."""
     each = loops.divided(x.shape[1], groups)
     if each is None:
-        raise NotLowered(f"whether {x.shape[1]} channels can be divided into {groups} groups is open")
+        raise NotLowered(
+            f"whether {x.shape[1]} channels can be divided into {groups} groups is known at run time only"
+        )
     return loops.reshape(x, (x.shape[0], groups, each, *x.shape[2:]))

@@ -31,17 +31,23 @@ def _span(n: Size, before: Size, after: Size) -> tuple[Size, Size, Size, Size]:
     """Return the first element of an axis that is kept, how many are, and how many are added at each end."""
     first, last = loops.larger(-before, 0), loops.larger(-after, 0)
     if first is None or last is None:
-        raise NotLowered(f"whether the pads {before} and {after} add or remove elements is open")
+        raise NotLowered(
+            f"whether the pads {before} and {after} add or remove elements is known at run time only"
+        )
     kept = loops.larger(n - first - last, 0)
     if kept is None:
-        raise NotLowered(f"whether the pads {before} and {after} remove more than {n} elements is open")
+        raise NotLowered(
+            f"whether the pads {before} and {after} remove more than {n} elements is known at run time only"
+        )
     return first, kept, before + first, after + last
 
 
 def _left(n: Size, before: int, after: int) -> Size:
     left = n + min(before, 0) + min(after, 0)
     if not loops.at_least(left, 0):
-        raise NotLowered(f"whether the pads {before} and {after} remove more than {n} elements is open")
+        raise NotLowered(
+            f"whether the pads {before} and {after} remove more than {n} elements is known at run time only"
+        )
     return left
 
 

@@ -39,7 +39,7 @@ def spread(parameter: Expression, x: Expression, axis: int) -> Expression:
     if all(d == 1 for d in parameter.shape):
         return only(parameter)
     if not -x.rank <= axis < x.rank or not loops.equal(parameter.shape[0], x.shape[axis % x.rank]):
-        raise NotLowered(f"whether the scales match axis {axis} is open")
+        raise NotLowered(f"whether the scales match axis {axis} is known at run time only")
     return loops.reshape(parameter, (parameter.shape[0], *(1,) * (x.rank - 1 - axis % x.rank)))
 
 
@@ -63,7 +63,7 @@ class Blocks:
         count = scale.shape[axis]
         missing = _missing(x.shape[axis], count, block_size)
         if not loops.same_shape(scale.shape, (*x.shape[:axis], count, *x.shape[axis + 1 :])):
-            raise NotLowered("whether the scales match the blocks is open")
+            raise NotLowered("whether the scales match the blocks is known at run time only")
         if missing != 0:
             x = loops.pad(x, [0] * x.rank, [missing if i == axis else 0 for i in range(x.rank)], 0)
         self._whole = x.shape

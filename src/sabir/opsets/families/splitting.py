@@ -104,7 +104,9 @@ def lower_parts(x: Expression, sizes: Sequence[Dim], axis: int) -> tuple[Express
     whole = total(sizes)
     inside = all(loops.at_least(n, 0) for n in numbers)
     if whole is None or not inside or not loops.equal(whole, x.shape[axis]):
-        raise NotLowered(f"whether sizes {[*map(str, sizes)]} add up to {x.shape[axis]} is open")
+        raise NotLowered(
+            f"whether sizes {[*map(str, sizes)]} add up to {x.shape[axis]} is known at run time only"
+        )
     found: list[Expression] = []
     start: Size = 0
     for size in numbers:

@@ -46,7 +46,7 @@ def _steps(
     shape = (batch, own, size, values.shape[-1])
     state = kernels.filled(q.element, 0, shape) if first is None else first
     if not loops.equal(keys.shape[-1], size) or not loops.same_shape(state.shape, shape):
-        raise NotLowered("whether queries, keys and the state have the same sizes is open")
+        raise NotLowered("whether queries, keys and the state have the same sizes is known at run time only")
     lines = (batch, own, steps * group + size, values.shape[-1])
     factors = _gates(decay, heads[1], keys), _rates(rate, keys)
     return MatrixSteps(q.element, lines, queries, keys, values, state, *factors)
@@ -64,7 +64,7 @@ def _each(x: Expression, heads: int) -> Size:
     """Return the size of a head."""
     found = loops.divided(x.shape[2], heads)
     if found is None:
-        raise NotLowered(f"whether {x.shape[2]} elements divide into {heads} heads is open")
+        raise NotLowered(f"whether {x.shape[2]} elements divide into {heads} heads is known at run time only")
     return found
 
 

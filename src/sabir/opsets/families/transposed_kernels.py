@@ -58,7 +58,9 @@ def convolved_transposed(
 ) -> Expression:
     """Return `x` (N, C, ...) times `w` (C, M/group, ...), added to windows as ConvTranspose does it."""
     if not loops.equal(x.shape[1], w.shape[0]) or loops.divided(w.shape[0], group) is None:
-        raise NotLowered(f"whether {x.shape[1]} channels match {w.shape[0]} in {group} groups is open")
+        raise NotLowered(
+            f"whether {x.shape[1]} channels match {w.shape[0]} in {group} groups is known at run time only"
+        )
     lengths = x.shape[2:]
     outputs = windows.outputs(lengths)
     axes = [_axis(windows, i, n, o) for i, (n, o) in enumerate(zip(lengths, outputs, strict=True))]

@@ -86,7 +86,9 @@ def lower(x: Expression, shape: Expression, /, *, axes: Sequence[int] | None) ->
     for axis, size in zip(numbers, kernels.sizes_of(shape, "`shape`"), strict=True):
         kept = loops.smaller(x.shape[axis], size)
         if kept is None:
-            raise NotLowered(f"whether {x.shape[axis]} is cropped or padded to {size} is open")
+            raise NotLowered(
+                f"whether {x.shape[axis]} is cropped or padded to {size} is known at run time only"
+            )
         before[axis] = (size - kept) // 2
         after[axis] = size - kept - before[axis]
         x = loops.narrow(x, axis, (x.shape[axis] - kept) // 2, kept)

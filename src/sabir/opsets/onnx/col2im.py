@@ -103,7 +103,7 @@ def lower(x: Expression, image_shape: Expression, block_shape: Expression, /, **
     batch, size = x.shape[0], math.prod(block) * math.prod(counts)
     channels = loops.divided(x.shape[1], math.prod(block))
     if channels is None or not loops.equal(x.shape[2], math.prod(counts)):
-        raise NotLowered("whether the input has the blocks of the image is open")
+        raise NotLowered("whether the input has the blocks of the image is known at run time only")
     table = _places(axes, [*block, *counts], math.prod(image), size)
     flat = loops.pad(loops.reshape(x, (batch * channels, size)), (0, 0), (0, 1), 0)
     loops.check_computed(x.element)

@@ -140,7 +140,9 @@ def lower(
     heads = attention_kernels.with_heads(x, num_heads or 0) if packed else x
     size = rotary_embedding_dim or loops.fixed(heads.shape[-1])
     if size is None:
-        raise NotLowered(f"whether a head of {heads.shape[-1]} elements divides into pairs is open")
+        raise NotLowered(
+            f"whether a head of {heads.shape[-1]} elements divides into pairs is known at run time only"
+        )
     if positions is not None:
         cos, sin = (_by_position(cache, positions) for cache in (cos, sin))
     across = 2 if packed else 1  # the axis of the heads

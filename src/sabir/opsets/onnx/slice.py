@@ -212,7 +212,9 @@ def _part_of(size: Size, start: Size, end: Size, step: int) -> tuple[Size, Size]
     count = ceil_div(last - first if step > 0 else first - last, abs(step))
     count = None if count is None else loops.larger(count, 0)
     if count is None:
-        raise NotLowered(f"whether the part [{start}:{end}:{step}] of {size} has elements is open")
+        raise NotLowered(
+            f"whether the part [{start}:{end}:{step}] of {size} has elements is known at run time only"
+        )
     return first, count
 
 

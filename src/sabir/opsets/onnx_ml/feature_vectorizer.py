@@ -78,7 +78,7 @@ def _fitted(x: Expression, size: Size) -> Expression:
         return x
     kept = loops.smaller(size, own)
     if kept is None or not loops.at_least(size, 0):
-        raise NotLowered("whether features are cut is open")
+        raise NotLowered("whether features are cut is known at run time only")
     return loops.pad(loops.narrow(x, 1, 0, kept), (0, 0), (0, size - kept), 0)
 
 
