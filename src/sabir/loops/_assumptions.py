@@ -118,7 +118,7 @@ def divided(size: Size, count: Size) -> Size | None:
     found = exact_quotient(size, count)
     if found is not None:
         return found
-    if equal(size, count):
+    if count != 0 and equal(size, count):
         return 1
     part = floor_div(size, count)
     whole = mul(part, count)
