@@ -84,11 +84,13 @@ def _axis(windows: Transposed, i: int, length: Size, output: Dim) -> _Axis:
         reach = (kernel - 1) * distance + 1 + windows.added[i]
         beyond = sub(add((length - 1) * stride, reach), output)
         cut = None if beyond is None else loops.larger(beyond, 0)
-        if cut is None:
+        if beyond is None or cut is None or not loops.at_least(max(stride, distance) - 1, -beyond):
             raise NotLowered("how much of the output is cut off is known at run time only")
         begin = cut // 2 if windows.upper else cut - cut // 2
     if stride > _MOST_PHASES:
         raise NotLowered("the strides are larger than kernels interleave")
+    if output is None or not loops.at_least(output, 0):
+        raise NotLowered("whether padding leaves elements is known at run time only")
     phases = tuple(_taps(r, stride, distance, kernel) for r in range(stride))
     return _Axis(phases, known(ceil_div(add(output, begin), stride)), begin, known(output))
 
