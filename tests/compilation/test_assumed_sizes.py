@@ -6,6 +6,7 @@ import pytest
 import sabir
 from sabir.base import SabirError
 from sabir.compilation import Compiled
+from sabir.compilation._bodies import CompiledBody
 from sabir.ir import TensorType, parse_dim
 from sabir.loops import Assumptions, assuming, at_least, divided, equal, fixed, larger, smaller, tentative
 from sabir.opsets import STANDARD
@@ -219,3 +220,25 @@ def test_without_feeds_nothing_is_assumed():
             assert smaller(unknown, 4) is None
             assert divided(unknown, 2) is None
     assert fixed(7) == 7
+
+
+def test_a_body_has_a_plan_for_each_order_of_sizes(monkeypatch):
+    """Rows have as many columns as a part begins from the end, or fewer: two plans."""
+    planned = []
+
+    def made(body, pattern, sizes, make=CompiledBody._made):
+        planned.append(make(body, pattern, sizes))
+        return planned[-1]
+
+    monkeypatch.setattr(CompiledBody, "_made", made)
+    text = f"""{HEAD}g (float[n,c] x, bool d) => (y) <int64[1] k = {{-900}}, int64[1] l = {{-90000}}, int64[1] o = {{1}}, int64[1] m = {{-1}}> {{
+        y = If (d) <then_branch = t () => (a) {{ p = Slice (x, k, l, o, m)  a = Neg (p) }},
+                    else_branch = e () => (b) {{ b = Neg (x) }}> }}"""
+    session = sabir.Session(sabir.parse(text), engine="compiled")
+    for columns in (1000, 899, 1000, 950, 700):
+        x = numbers(40, columns).astype(np.float32)
+        y = session.run({"x": x, "d": np.bool_(1)})["y"]
+        expected = -x[:, columns - 900 :: -1] if columns >= 900 else -x[:, :1]
+        np.testing.assert_array_equal(y, expected)
+    assert len(planned) == 2
+    assert all(program.is_native for program in planned)
