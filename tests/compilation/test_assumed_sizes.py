@@ -242,3 +242,12 @@ def test_a_body_has_a_plan_for_each_order_of_sizes(monkeypatch):
         np.testing.assert_array_equal(y, expected)
     assert len(planned) == 2
     assert all(program.is_native for program in planned)
+
+
+def test_groups_of_unknown_channels_are_one_kernel():
+    """Whatever the sizes are, the groups of a tensor that lies row by row are a view of it."""
+    model = sabir.parse(f"""{HEAD}g (float[n,c,h] x, float[c] s, float[c] b) => (y) {{
+        y = GroupNormalization <num_groups = 2> (x, s, b) }}""")
+    plan = Compiled(model).explain({"x": [2, 6, 5], "s": [6], "b": [6]})
+    assert len(plan.kernels) == 1
+    assert not plan.evaluated
