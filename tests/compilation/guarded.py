@@ -152,6 +152,13 @@ TEXTS = {
         p = Constant <value_ints = [1, 2, 3, 0]> ()  e = Exp (b)  w = Pad (e, p)
         s = Constant <value_ints = [-1]> ()  f = Constant <value_ints = [-100000]> ()  o = Constant <value_ints = [1]> ()
         r = Slice (e, s, f, o, s)  x = Abs (r)  m1 = Constant <value_ints = [-1]> ()  q = Reshape (t, m1)  y = Exp (q) }""",
+    "assumed sizes": """g (float[m,k] a, float[k,n] b) => (u, v, w, x, y, z) {
+        s = Constant <value_ints = [-9]> ()  f = Constant <value_ints = [-100000]> ()  o = Constant <value_ints = [1]> ()
+        t = Constant <value_ints = [-1]> ()  d = Slice (a, s, f, o, t)  u = Exp (d)
+        p = Constant <value_ints = [0, -3, 0, 5]> ()  x = Pad (b, p)
+        y = Einsum <equation = "ij,jk,lj->kil"> (a, b, a)  g = Transpose (a)  h = MatMul (a, g)
+        z = Einsum <equation = "ii->i"> (h)  q = Constant <value_ints = [4, 6]> ()  v = CenterCropPad (a, q)
+        r = Constant <value_ints = [3, -1]> ()  c = Concat <axis = 0> (a, a, a)  w = Reshape (c, r) }""",
     "indices": """g (float[m,k] a, float[k,n] b) => (x, y) {
         o = Constant <value_ints = [0]> ()  h = ArgMax <axis = 1, keepdims = 0> (b)  e = Exp (b)
         x = Gather <axis = 0> (e, h)  l = Cast <to = 7> (a)  y = Gather <axis = 1> (e, l) }""",

@@ -144,3 +144,22 @@ def test_the_last_block_may_be_shorter():
         b.output(y, kind)
         b.output(b.DequantizeLinear(y, scales, zeros, axis=1, block_size=4), f"{kind}_back")
     check(b, {"x": x})
+
+
+def test_quantized_products_of_floats_of_8_bits():
+    """The sums are exact, so each result is; NaN stays NaN, or becomes the least integer."""
+    random = np.random.default_rng(9)
+    for left, right, to in (
+        ("float8e4m3fn", "float8e4m3fn", "float8e4m3fn"), ("float8e5m2", "int8", "float8e5m2fnuz"),
+        ("uint8", "float8e4m3fnuz", "int8"),
+    ):  # fmt: skip
+        kinds = [element(kind).dtype for kind in (left, right, to)]
+        b = sabir.Builder(21)
+        a = random.integers(0, 5, (6, 40)).astype(np.float32)
+        a[1, 3] = np.nan if left != "uint8" else 0
+        feeds = {"a": a.astype(kinds[0])}
+        w = random.integers(-4, 5, (40, 7)).astype(kinds[1])
+        given = (np.float32(0.5), np.array(1, kinds[0]), w, np.array([0.5, 1, 2, 1, 1, 4, 1], np.float32))
+        zeros = np.arange(7).astype(kinds[1]), np.float32(8), np.array(3, kinds[2])
+        b.output(b.QLinearMatMul(b.input("a", left, ("n", "k")), *given, *zeros), "y")
+        check(b, feeds)

@@ -88,6 +88,19 @@ def test_subgraphs_and_functions_are_rewritten():
     np.testing.assert_array_equal(sabir.evaluate(model, x)["y"], before)
 
 
+def test_an_output_of_a_type_that_identity_does_not_admit_stays_as_it_is():
+    text = """<ir_version: 13, opset_import: ["" : 28]>
+    g (%s[N] x) => (%s[N] y) { y = Cast <to = %d> (x) }"""
+    for kind, number, left in (
+        ("float6e2m3", 27, "Cast"),
+        ("float6e3m2", 28, "Cast"),
+        ("float", 1, "Identity"),
+    ):
+        model = sabir.parse(text % (kind, kind, number))
+        Simplify().run(model)
+        assert [n.op for n in model.graph] == [left]
+
+
 def test_what_a_feed_may_replace_is_no_constant():
     model = sabir.parse("""<ir_version: 10, opset_import: ["" : 21]>
     g (float[6,2] x, float c = {1}) => (y) { a = Mul (x, c)  y = Neg (a) }""")

@@ -16,7 +16,10 @@ from sabir.ir import TensorType, parse_dim
 from sabir.opsets import STANDARD
 from support.rooms import OPERATORS, examples_of, model_of
 
-_TYPES = (re.compile(r"an operand is (\w+)(?:\[.*\])?"), re.compile(r"kernels do not compute with (\w+) yet"))
+_TYPES = (
+    re.compile(r"no kernel reads (\w+)(?:\[.*\])?"),
+    re.compile(r"kernels do not compute with (\w+) yet"),
+)
 
 
 class Row(NamedTuple):

@@ -16,7 +16,7 @@ from sabir.compilation._building import build
 from sabir.compilation._executable import executable_of
 from sabir.compilation._locks import ProcessLock
 from sabir.compilation._lowering import lower
-from sabir.compilation._patterns import pattern_of
+from sabir.compilation._patterns import MOST_PLANS, pattern_of
 from sabir.compilation._program import CompiledProgram, Mismatch
 from sabir.compilation._repeating import repeat
 from sabir.elements import element
@@ -51,6 +51,7 @@ class CompiledBody:
         "_plan",
         "_program",
         "_programs",
+        "_refused",
         "_slots",
         "_team",
         "calls",
@@ -68,7 +69,8 @@ class CompiledBody:
         captures = zip(self._plan.captures, subgraph.captured, strict=True)
         self._fixed = {slot: constants[outer] for slot, outer in captures if outer in constants}
         self._slots = (*(v.slot for v in self._program.inputs), *self._varying(self._plan.captures))
-        self._programs: dict[Pattern, CompiledProgram | None] = {}
+        self._programs: dict[Pattern, tuple[CompiledProgram, ...]] = {}
+        self._refused: set[Pattern] = set()
         self._lock = ProcessLock()
 
     def _varying(self, captured: Iterable[_T]) -> list[_T]:
@@ -87,7 +89,7 @@ class CompiledBody:
         kinds = [_kind(x) for x in arrays]
         pattern, sizes = pattern_of(kinds, arrays)
         program = self._compiled(pattern, sizes)
-        if program is None or not program.fits(sizes):
+        if program is None:
             return self._interpreted.run(inputs, outside, run, declared)
         before = run.budget.mark()
         try:
@@ -111,7 +113,7 @@ class CompiledBody:
             return None
         pattern, sizes = pattern_of(kinds, arrays)
         program = self._compiled(pattern, sizes)
-        if program is None or not program.fits(sizes):
+        if program is None:
             return None
         before = run.budget.mark()
         try:
@@ -124,18 +126,26 @@ class CompiledBody:
             return None
 
     def _compiled(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram | None:
+        """Return the program for a pattern that fits the sizes, None where the interpreter is to run them."""
         with self._lock:
-            if pattern not in self._programs:
-                before = budget().mark()
-                try:
-                    self._programs[pattern] = self._made(pattern, sizes)
-                except (CancelledError, LimitError):
-                    raise
-                except (SabirError, AssertionError, Mismatch, *ACCIDENTS):
-                    self._programs[pattern] = None
-                finally:
-                    budget().return_to(before)
-            return self._programs[pattern]
+            present = self._programs.get(pattern, ())
+            found = next((program for program in present if program.fits(sizes)), None)
+            if found is not None or pattern in self._refused or len(present) >= MOST_PLANS:
+                return found
+            before = budget().mark()
+            try:
+                made = self._made(pattern, sizes)
+            except (CancelledError, LimitError):
+                raise
+            except (SabirError, AssertionError, Mismatch, *ACCIDENTS):
+                made = None
+            finally:
+                budget().return_to(before)
+            if made is None:
+                self._refused.add(pattern)
+            else:
+                self._programs[pattern] = (*present, made)
+            return made
 
     def _made(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram | None:
         kinds = dict(zip(self._slots, pattern.inputs, strict=True))

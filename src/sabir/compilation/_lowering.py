@@ -31,6 +31,7 @@ from sabir.loops import (
     number,
     same_shape,
     shape_of,
+    tentative,
 )
 from sabir.scheduling import ABSENT, OperatorCall, ScheduledSubgraph
 from sabir.schema import as_results
@@ -101,14 +102,17 @@ class Lowered:
 def lower(prepared: Prepared, sizes: Mapping[str, int]) -> Lowered:
     """Return the lowered plan of a program.
 
-    Sizes that are equal for the feeds at hand, whose symbols have these `sizes`, are assumed to be equal
-    where a kernel needs it: `Lowered.guards` has the assumptions.
+    Sizes that are equal, or in an order, for the feeds at hand, whose symbols have these `sizes`, are assumed
+    to be so where a kernel needs it: `Lowered.guards` has the assumptions.
     """
     found = Lowered(prepared)
     assumptions = Assumptions(sizes)
     with assuming(assumptions):
         _lower_calls(found)
-    found.guards = tuple(Guard("equal", m, (n,)) for m, n in assumptions.equal)
+    found.guards = (
+        *(Guard("equal", m, (n,)) for m, n in assumptions.equal),
+        *(Guard("max", m, (n,)) for m, n in assumptions.ordered),
+    )
     return found
 
 
@@ -136,7 +140,8 @@ def _lower_call(found: Lowered, place: int) -> None:
             _store(found, slot)
         return
     try:
-        results = _expressions(found, call)
+        with tentative():
+            results = _expressions(found, call)
     except NotLowered as refusal:
         reason = str(refusal)
     except (SabirError, *ACCIDENTS) as error:
@@ -199,7 +204,10 @@ def _expressions(found: Lowered, call: Any) -> tuple[Expression, ...]:
     try:
         results = _lowered(found, call, operands, types)
     except Widened:
-        results = _widened(found, call, operands, types)
+        try:
+            results = _widened(found, call, operands, types)
+        except Widened as refusal:
+            raise NotLowered(f"{refusal}, and the call needs that type itself") from refusal
     if len(results) < len(call.outputs):
         raise NotLowered(f"no kernel computes output {len(results)}")
     for slot, kind, x in zip(call.outputs, types, results, strict=False):
@@ -304,7 +312,10 @@ def _with_aliases(found: Lowered, kind: TensorType) -> TensorType:
 def _operand(found: Lowered, slot: int) -> Expression:
     expression = found.expressions.get(slot)
     if expression is None:
-        raise NotLowered(f"an operand is {found.prepared.types[slot] or 'of unknown type'}")
+        kind = found.prepared.types[slot]
+        if isinstance(kind, TensorType) and kind.element.name in ELEMENTS:
+            raise NotLowered(f"of an operand, {kind}, the rank is known at run time only")
+        raise NotLowered("the type of an operand is unknown" if kind is None else f"no kernel reads {kind}")
     return expression
 
 

@@ -18,6 +18,7 @@ from sabir.base import (
     without_collector,
 )
 from sabir.compilation._locks import ProcessLock
+from sabir.compilation._patterns import MOST_PLANS
 from sabir.compilation._plan import Mismatch
 from sabir.compilation._program import CompiledProgram
 from sabir.compilation._stored import StoredPlans
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from sabir.compilation.native import Host, Team
     from sabir.ir import Model
     from sabir.schema import Registry
-
-_MOST_PLANS = 8  # of one pattern, each with other guards; the interpreter runs what fits none
 
 
 class Plans:
@@ -76,7 +75,7 @@ class Plans:
             for found in self._programs.get(pattern, ()):
                 if found.fits(sizes):
                     return found
-            if len(self._programs.get(pattern, ())) >= _MOST_PLANS:
+            if len(self._programs.get(pattern, ())) >= MOST_PLANS:
                 return None
             made = self._compiled(pattern, sizes, progress)
             if made is not None:

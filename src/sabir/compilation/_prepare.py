@@ -17,6 +17,7 @@ from sabir.inference import Inference
 from sabir.ir import (
     Expr,
     TensorType,
+    above_one,
     canonical_domain,
     choose_extremes,
     dim_max,
@@ -154,6 +155,10 @@ class _Typing:
 
     def run(self) -> dict[Value, Type]:
         """Return the types by value."""
+        with above_one(self._sizes):  # smaller ones are numbers in a pattern
+            return self._run()
+
+    def _run(self) -> dict[Value, Type]:
         inference = self._inference
         inference.run()
         for node in self._graph.sorted_nodes():

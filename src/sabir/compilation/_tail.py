@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from sabir.ir import Array
 
 
+_EXACT = frozenset("biuO")  # kinds of numpy of which no arithmetic warns in text that is put together
+
+
 class _View(NamedTuple):
     """A tensor that a call reads, in the arena or in a result of kernels."""
 
@@ -66,6 +69,9 @@ class Tail:
         self._names = [name for name, _ in outputs]
         at_hand = {*fed, *made, *program.constants, *(slot for slot, _ in known)}
         self.is_whole = read <= at_hand | {view.slot for view in views}
+        kinds = {element(view.buffer.element).dtype.kind for view in views}
+        kinds |= {self._slots[slot].dtype.kind for slot in read if isinstance(self._slots[slot], np.ndarray)}
+        self._warns = bool(kinds - _EXACT) or not read.isdisjoint({*fed, *made}) or bool(self._native)
 
     def slots(self, arena: Array) -> list[Any]:
         """Return the values of a frame by slot: constants, and what lies in its arena."""
@@ -101,13 +107,22 @@ class Tail:
             others.add(id(native[name]))
         for view in self._parts:
             values[view.slot] = _array(view, values[view.buffer.slot].reshape(-1).view(np.uint8))
-        with np.errstate(all="ignore"):
-            for function, inputs, outputs in self._calls:
-                found = as_results(function(*[values[slot] for slot in inputs]))
-                for slot, value in zip(outputs, found, strict=False):
-                    is_number = isinstance(value, np.generic)
-                    values[slot] = np.asarray(cast("Array", value)) if is_number else value
+        if self._warns:
+            with np.errstate(all="ignore"):
+                self._call(values)
+        else:
+            self._call(values)
         return {name: _own(values[slot], others) for name, slot in self._made}
+
+    def _call(self, values: list[Any]) -> None:
+        for function, inputs, outputs in self._calls:
+            found = function(*[values[slot] for slot in inputs])
+            if type(found) is np.ndarray:
+                values[outputs[0]] = found
+                continue
+            for slot, value in zip(outputs, as_results(found), strict=False):
+                is_number = isinstance(value, np.generic)
+                values[slot] = np.asarray(cast("Array", value)) if is_number else value
 
 
 def has_tail(program: CompiledProgram) -> bool:

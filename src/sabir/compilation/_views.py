@@ -214,6 +214,16 @@ def regrouped(shape: Sequence[Size], strides: Sequence[Size], wanted: Sequence[S
     """Return the strides of the same elements in another shape, None where no strides express it."""
     if 0 in shape:
         return row_major(wanted)
+    found = _by_axes(shape, strides, wanted)
+    if found is None and all(
+        s == r for d, s, r in zip(shape, strides, row_major(shape), strict=True) if d != 1
+    ):
+        return row_major(wanted)  # no axis needs to be that of another, whatever the symbols are
+    return found
+
+
+def _by_axes(shape: Sequence[Size], strides: Sequence[Size], wanted: Sequence[Size]) -> Sizes | None:
+    """Return the strides where each axis, or a few together, are a few of the other shape."""
     old = [(d, s) for d, s in zip(shape, strides, strict=True) if d != 1]
     new = [d for d in wanted if d != 1]
     found: list[Size] = []

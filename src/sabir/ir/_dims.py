@@ -9,6 +9,8 @@ is not itself a well-formed expression, as the symbol named "3" is; `read_dim` i
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
+from contextvars import ContextVar
 from math import gcd
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -25,11 +27,12 @@ from sabir.ir._dims_algebra import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Generator, Iterable
 
 __all__ = [
     "Dim",
     "Expr",
+    "above_one",
     "add",
     "ceil_div",
     "dim_max",
@@ -37,6 +40,7 @@ __all__ = [
     "exact_quotient",
     "floor_div",
     "is_nonnegative",
+    "is_one",
     "known_equal",
     "lower_bound",
     "mod",
@@ -225,6 +229,38 @@ def known_equal(a: Dim, b: Dim) -> bool | None:
     terms = terms_of(difference)
     step = gcd(*(coefficient for monomial, coefficient in terms.items() if monomial))
     return False if step and terms.get((), 0) % step else None
+
+
+_ABOVE_ONE: ContextVar[frozenset[str]] = ContextVar(
+    "symbols that stand for sizes above 1", default=frozenset[str]()
+)
+
+
+@contextmanager
+def above_one(symbols: Collection[str]) -> Generator[None]:
+    """Let these symbols stand for sizes above 1 while the context lasts; `is_one` knows it.
+
+    >>> n = symbol('n')
+    >>> with above_one({'n'}):
+    ...     is_one(n)
+    False
+    """
+    token = _ABOVE_ONE.set(frozenset(symbols))
+    try:
+        yield
+    finally:
+        _ABOVE_ONE.reset(token)
+
+
+def is_one(dim: Dim) -> bool | None:
+    """Return whether the dimension is 1, None where that is not known.
+
+    >>> is_one(1), is_one(symbol('n') + 2), is_one(symbol('n'))
+    (True, False, None)
+    """
+    if isinstance(dim, Expr) and any(dim == symbol(name) for name in _ABOVE_ONE.get() & dim.symbols):
+        return False
+    return known_equal(dim, 1)
 
 
 # ---------------------------------------------------------------- text

@@ -1,6 +1,16 @@
 """Tensor expressions: what rooms lower operators to, and what the compiler makes kernels of."""
 
-from sabir.loops._assumptions import Assumptions, assuming, equal
+from sabir.loops._assumptions import (
+    Assumptions,
+    assuming,
+    at_least,
+    divided,
+    equal,
+    fixed,
+    larger,
+    smaller,
+    tentative,
+)
 from sabir.loops._calls import LoweredSubgraph, Lowering, shape_of
 from sabir.loops._expressions import (
     ELEMENTS,
@@ -88,9 +98,10 @@ __all__ = [
     "Expression", "Extent", "Join", "LoweredSubgraph", "Lowering", "Map", "MatrixSteps", "NotLowered",
     "Number", "Pad", "Permute", "Recur", "Recurred", "Reduce", "Reshape", "Scatter", "Size", "Sizes", "Slice",
     "Slide", "State", "StepBody", "Steps", "Stored", "Take", "Widened", "Windows", "WordArithmetic", "apply",
-    "assuming", "best", "bits", "broadcast", "cast", "check_computed", "check_element", "contract",
-    "contract_integers", "convolve", "convolve_integers", "count", "couple", "cumulate", "cut", "equal",
-    "expand", "join", "known_sizes", "mean", "narrow", "nearest", "number", "operands_of", "order", "pad",
-    "permute", "random_words", "reduce", "reshape", "same_shape", "scatter", "shape_of", "sized", "slide",
-    "slide_integers", "slide_mixed", "squeeze", "take", "tensor", "threefry", "uniform", "where", "windows",
+    "assuming", "at_least", "best", "bits", "broadcast", "cast", "check_computed", "check_element",
+    "contract", "contract_integers", "convolve", "convolve_integers", "count", "couple", "cumulate", "cut",
+    "divided", "equal", "expand", "fixed", "join", "known_sizes", "larger", "mean", "narrow", "nearest",
+    "number", "operands_of", "order", "pad", "permute", "random_words", "reduce", "reshape", "same_shape",
+    "scatter", "shape_of", "sized", "slide", "slide_integers", "slide_mixed", "smaller", "squeeze", "take",
+    "tensor", "tentative", "threefry", "uniform", "where", "windows",
 ]  # fmt: skip

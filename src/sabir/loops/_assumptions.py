@@ -1,6 +1,7 @@
 """What lowering keeps from call to call: assumptions about sizes, and expressions that calls share.
 
-Equalities of sizes that a plan assumes hold for the feeds at hand, and each run is asked again.
+What a plan assumes of sizes, that they are equal or in an order, holds for the feeds at hand, and each run is
+asked again.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
-from sabir.ir import Expr
+from sabir.ir import exact_quotient, floor_div, lower_bound, mul, sub
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -18,19 +19,36 @@ if TYPE_CHECKING:
 
 
 class Assumptions:
-    """The sizes of the symbols at hand, and the equalities that were assumed because they hold for them."""
+    """The sizes of the symbols at hand, and what was assumed because it holds for them.
+
+    The first of two sizes in `ordered` is at least the second one.
+    """
 
     def __init__(self, sizes: Mapping[str, int]) -> None:
         self._sizes = sizes
         self.equal: dict[tuple[Size, Size], None] = {}
+        self.ordered: dict[tuple[Size, Size], None] = {}
         self.shared: dict[tuple[str, Expression], Expression] = {}
+
+    def number(self, size: Size) -> int | None:
+        """Return a size of the feeds at hand, None where a symbol is not one of theirs."""
+        found = size if isinstance(size, int) else size.substitute(self._sizes)
+        return found if isinstance(found, int) else None
 
     def holds(self, m: Size, n: Size) -> bool:
         """Return whether two sizes are equal here, and assume it then."""
-        found = [s if isinstance(s, int) else s.substitute(self._sizes) for s in (m, n)]
-        if any(isinstance(s, Expr) for s in found) or found[0] != found[1]:
+        found = self.number(m)
+        if found is None or found != self.number(n):
             return False
         self.equal[m, n] = None
+        return True
+
+    def in_order(self, m: Size, n: Size) -> bool:
+        """Return whether a size is at least another here, and assume it then."""
+        found = self.number(m), self.number(n)
+        if found[0] is None or found[1] is None or found[0] < found[1]:
+            return False
+        self.ordered[m, n] = None
         return True
 
 
@@ -47,6 +65,19 @@ def assuming(assumptions: Assumptions) -> Generator[None]:
         _ASSUMED.reset(token)
 
 
+@contextmanager
+def tentative() -> Generator[None]:
+    """Take back what is assumed in the context if it ends with an error."""
+    assumptions = _ASSUMED.get()
+    before = None if assumptions is None else (dict(assumptions.equal), dict(assumptions.ordered))
+    try:
+        yield
+    except BaseException:
+        if assumptions is not None and before is not None:
+            assumptions.equal, assumptions.ordered = before
+        raise
+
+
 def equal(m: Size, n: Size) -> bool:
     """Return whether two sizes are equal: always, or for the feeds at hand, which is assumed then."""
     if m == n:
@@ -55,6 +86,55 @@ def equal(m: Size, n: Size) -> bool:
         return False
     assumptions = _ASSUMED.get()
     return assumptions is not None and assumptions.holds(m, n)
+
+
+def at_least(m: Size, n: Size) -> bool:
+    """Return whether a size is at least another: always, or for the feeds at hand, which is assumed then."""
+    least = lower_bound(sub(m, n))
+    if least is not None and least >= 0:
+        return True
+    if isinstance(m, int) and isinstance(n, int):
+        return False
+    assumptions = _ASSUMED.get()
+    return assumptions is not None and assumptions.in_order(m, n)
+
+
+def smaller(m: Size, n: Size) -> Size | None:
+    """Return the smaller of two sizes, maybe for the feeds at hand only; None where it is open."""
+    if at_least(m, n):
+        return n
+    return m if at_least(n, m) else None
+
+
+def larger(m: Size, n: Size) -> Size | None:
+    """Return the larger of two sizes, maybe for the feeds at hand only; None where it is open."""
+    if at_least(m, n):
+        return m
+    return n if at_least(n, m) else None
+
+
+def divided(size: Size, count: Size) -> Size | None:
+    """Return a size as so many parts: of all feeds, or of those at hand; None where it has no equal parts."""
+    found = exact_quotient(size, count)
+    if found is not None:
+        return found
+    if count != 0 and equal(size, count):
+        return 1
+    part = floor_div(size, count)
+    whole = mul(part, count)
+    return part if whole is not None and equal(size, whole) else None
+
+
+def fixed(size: Size) -> int | None:
+    """Return a size as a number, that of the feeds at hand; None where it is known in a run only.
+
+    Other sizes need a plan of their own: it is for sizes that belong to a model, as those of heads do.
+    """
+    if isinstance(size, int):
+        return size
+    assumptions = _ASSUMED.get()
+    found = None if assumptions is None else assumptions.number(size)
+    return found if found is not None and equal(size, found) else None
 
 
 def shared(name: str, x: Expression, make: Callable[[Expression], Expression]) -> Expression:

@@ -61,7 +61,7 @@ def convolve_integers(
     if not {a.element, b.element} <= BYTES:
         raise NotLowered(f"products of {a.element} by {b.element} have no kernel yet")
     if not all(map(equal, a.shape[a.rank - depth :], b.shape[-1 - depth : -1])):
-        raise NotLowered("whether the sizes of the operands are equal is open")
+        raise NotLowered("whether the sizes of the operands are equal is known at run time only")
     batch = broadcast(a.shape[: a.rank - depth - rows], b.shape[: b.rank - depth - 1])
     between = a.shape[a.rank - depth - rows : a.rank - depth]
     shape: Sizes = (*batch, *between, b.shape[-1])
@@ -91,7 +91,7 @@ def slide_integers(
     if not {x.element, weights.element} <= BYTES:
         raise NotLowered(f"windows of {x.element} by {weights.element} have no kernel yet")
     if not all(map(equal, weights.shape, x.shape[x.rank - weights.rank :])):
-        raise NotLowered("whether the weights fit the windows is open")
+        raise NotLowered("whether the weights fit the windows is known at run time only")
     count = math.prod(n if isinstance(n, int) else _MOST_TAPS + 1 for n in weights.shape[1:])
     if count > _MOST_TAPS:
         raise NotLowered("the windows are larger than kernels of integers combine")

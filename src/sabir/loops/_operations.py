@@ -6,8 +6,8 @@ from itertools import starmap
 from typing import TYPE_CHECKING
 
 from sabir.base import SabirError
-from sabir.ir import Expr, lower_bound, product
-from sabir.loops._assumptions import equal
+from sabir.ir import Expr, product
+from sabir.loops._assumptions import at_least, equal
 from sabir.loops._expressions import (
     ELEMENTS,
     HALVES,
@@ -247,7 +247,9 @@ def reshape(x: Expression, shape: Sequence[Size]) -> Expression:
         return x
     counts = product(wanted), product(x.shape)
     if counts[0] is None or counts[1] is None or not equal(counts[0], counts[1]):
-        raise NotLowered(f"whether {_shown(x.shape)} and {_shown(wanted)} have as many elements is open")
+        raise NotLowered(
+            f"whether {_shown(x.shape)} and {_shown(wanted)} have as many elements is known at run time only"
+        )
     return Reshape(x.element, wanted, x)
 
 
@@ -325,8 +327,8 @@ def scatter(x: Expression, indices: Expression, updates: Expression, axis: int, 
     """
     (check_computed if op else check_element)(x.element)
     axis %= x.rank
-    if indices.shape != updates.shape or len(updates.shape) != x.rank:
-        raise NotLowered("whether there is one update for each index is open")
+    if not same_shape(indices.shape, updates.shape) or len(updates.shape) != x.rank:
+        raise NotLowered("whether there is one update for each index is known at run time only")
     if x.element == "bool":
         op = {"add": "or", "max": "or", "mul": "and", "min": "and"}.get(op, op)
     return Scatter(x.element, x.shape, x, indices, updates, axis, op)
@@ -342,14 +344,14 @@ def join(parts: Sequence[Expression], axis: int) -> Expression:
         total += part.shape[axis]
         for i, (m, n) in enumerate(zip(part.shape, first.shape, strict=True)):
             if i != axis and not equal(m, n):
-                raise NotLowered(f"whether the sizes {m} and {n} are equal is open")
+                raise NotLowered(f"whether the sizes {m} and {n} are equal is known at run time only")
     return Join(first.element, (*first.shape[:axis], total, *first.shape[axis + 1 :]), tuple(parts), axis)
 
 
 def pad(x: Expression, before: Sequence[Size], after: Sequence[Size], value: float) -> Expression:
     """Return the tensor with a number around it; the counts are not negative."""
     for n in (*before, *after):
-        if (lower_bound(n) or 0) < 0:
+        if not at_least(n, 0):
             raise NotLowered("a negative padding cuts the tensor")
     shape: list[Size] = [b + d + a for b, d, a in zip(before, x.shape, after, strict=True)]
     return Pad(x.element, tuple(shape), x, tuple(before), value)

@@ -29,7 +29,7 @@ def convolve(a: Expression, b: Expression, rows: int, depth: int) -> Expression:
     sizes = zip(a.shape[a.rank - depth :], b.shape[-1 - depth : -1], strict=True)
     for m, n in sizes:  # a kernel would read past the end
         if not equal(m, n):
-            raise NotLowered(f"whether the sizes {m} and {n} are equal is open")
+            raise NotLowered(f"whether the sizes {m} and {n} are equal is known at run time only")
     if a.element not in FLOATS:
         return _sums(a, b, rows, depth)
     for way in (multiply_quantized, multiply_narrow):

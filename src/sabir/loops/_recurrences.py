@@ -56,7 +56,9 @@ class Steps:
     def state(self, initial: Expression) -> Expression:
         """Return a state before each step; `initial` is that before the first, without the axis of steps."""
         if initial.element != self._element or not same_shape(initial.shape, self._shape[1:]):
-            raise NotLowered("whether the initial states have the shape of the states is open")
+            raise NotLowered(
+                "whether the initial states have the shape of the states is known at run time only"
+            )
         self._initial.append(initial)
         self._states.append(State(self._element, self._shape))
         return self._states[-1]

@@ -45,7 +45,7 @@ def slide(op: str, x: Expression, taps: int, weights: Expression | None = None) 
         if x.element not in FLOATS or weights.element != x.element:
             raise NotLowered(f"sums of products of {x.element} have no kernel yet")
         if not all(map(equal, weights.shape, x.shape[x.rank - weights.rank :])):
-            raise NotLowered("whether the weights fit the windows is open")
+            raise NotLowered("whether the weights fit the windows is known at run time only")
     return Slide(x.element, x.shape[: x.rank - taps], op, x, weights, taps)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sabir.base import SabirError
-from sabir.ir import Tensor
+from sabir.ir import Node, Tensor
 from sabir.opsets import STANDARD
 from sabir.rewrite import Rewriter, apply_rules, remove_released
 from sabir.schema import Unconvertible, Version
@@ -18,7 +18,7 @@ from sabir.simplification._table import REWRITES
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sabir.ir import Array, Model, Node, Value
+    from sabir.ir import Array, Model, Value
     from sabir.rewrite import DetachedBuilder
     from sabir.schema import Registry
     from sabir.simplification._declaration import Rewrite
@@ -83,7 +83,8 @@ def _rewritten(rewriter: Rewriter, rewrite: Rewrite, node: Node, released: list[
         made = rewrite.build(b, match)
         if made is None:
             raise Unconvertible("the rewrite does not apply")
-        return made
+        is_copy = match.stands_for(made) and any(_must_stay(v) for v in node.outputs if v is not None)
+        return b.Identity(made) if is_copy else made  # refused for a type that Identity does not admit
 
     try:
         nodes = rewriter.replace(node, build)
@@ -93,6 +94,11 @@ def _rewritten(rewriter: Rewriter, rewrite: Rewrite, node: Node, released: list[
         nodes[-1].name = label
     released += read
     return nodes
+
+
+def _must_stay(output: Value) -> bool:
+    """Return whether a graph has a value as its output."""
+    return any(not isinstance(use.user, Node) for use in output.uses)
 
 
 class _Matcher:

@@ -40,6 +40,10 @@ class Match:
         """Return whether the pattern has a value of this name."""
         return name in self._values
 
+    def stands_for(self, value: Value) -> bool:
+        """Return whether a value is one that the pattern matched, and that was there before."""
+        return value in self._values.values()
+
     def constant(self, name: str) -> Array:
         """Return the data of the constant `$name`."""
         return self._constants[name]

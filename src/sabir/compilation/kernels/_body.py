@@ -116,6 +116,11 @@ class Body:
             for axis, stride in enumerate(access.strides)
             if stride == ANY
         }
+        self._extents = {  # before all loops, whose bodies they would slow down
+            step: cast(e, e.argument(self.layout.sizes + step.place), "int64", step.element)
+            for step in nest.steps
+            if isinstance(step, SizeArgument)
+        }
         self.spans = _spans(nest, column=self.column)
 
     def pointer(self, place: int) -> Register:
@@ -244,7 +249,7 @@ class Body:
             case Constant():
                 return constant_of(e, step.element, step.number)
             case SizeArgument():
-                return cast(e, e.argument(self.layout.sizes + step.place), "int64", step.element)
+                return self._extents[step]
             case Position():
                 return self._position(step.axis, point)
             case Take():

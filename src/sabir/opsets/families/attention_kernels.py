@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir import loops
-from sabir.ir import exact_quotient, is_nonnegative, sub
+from sabir.ir import sub
 from sabir.loops import FLOATS, Expression, NotLowered
 from sabir.opsets.families import attentions, kernels
 
@@ -20,9 +20,9 @@ _RANK = 4  # (batch, heads, length, size)
 
 def with_heads(x: Expression, heads: int) -> Expression:
     """Return (batch, sequence, heads * size) as (batch, sequence, heads, size)."""
-    size = exact_quotient(x.shape[2], heads)
+    size = loops.divided(x.shape[2], heads)
     if size is None:
-        raise NotLowered(f"whether {x.shape[2]} elements divide into {heads} heads is open")
+        raise NotLowered(f"whether {x.shape[2]} elements divide into {heads} heads is known at run time only")
     return loops.reshape(x, (*x.shape[:2], heads, size))
 
 
@@ -61,19 +61,21 @@ class Heads:
         """Take tensors of rank 4; raises NotLowered where it is open whether they match."""
         batch, self.count, self.length, size = q.shape
         self.kv, self.keys = k.shape[1:3]
-        if (batch, size) != (k.shape[0], k.shape[3]) or (batch, *k.shape[1:3]) != v.shape[:3]:
-            raise NotLowered("whether the shapes of queries, keys and values match is open")
-        shared = exact_quotient(self.count, self.kv)
-        if shared is None or len({q.element, k.element, v.element}) > 1:
-            raise NotLowered("whether heads share keys is open, or the element types differ")
-        self.batch, self.shared, self.q, self.k, self.v = batch, shared, q, k, v
+        match = loops.same_shape((batch, size), (k.shape[0], k.shape[3]))
+        if not match or not loops.same_shape((batch, *k.shape[1:3]), v.shape[:3]):
+            raise NotLowered("whether the shapes of queries, keys and values match is known at run time only")
+        shared = loops.divided(self.count, self.kv)
+        if shared is None:
+            raise NotLowered(f"whether {self.count} heads share {self.kv} of keys is known at run time only")
+        self.q, self.k, self.v = _alike(q, k, v)
+        self.batch, self.shared = batch, shared
         self.rank = _RANK if shared == 1 or self.length == 1 else _RANK + 1
 
     def of_queries(self, x: Expression) -> Expression:
         """Return a tensor of rank 4 with an axis of query heads, or of size 1, in the arrangement."""
         if self.shared == 1:
             return x
-        if x.shape[1] not in {1, self.count}:
+        if x.shape[1] != 1 and not loops.equal(x.shape[1], self.count):
             raise NotLowered(f"whether {x.shape[1]} heads are all heads is known at run time only")
         heads = (1, 1) if x.shape[1] == 1 else (self.kv, self.shared)
         rows = x.shape[2:] if self.rank > _RANK else x.shape[3:]
@@ -85,8 +87,8 @@ class Heads:
 
     def column(self, x: Expression) -> Expression:
         """Return a number for each item of the batch in the arrangement."""
-        if x.shape != (self.batch,):
-            raise NotLowered("whether there is a number for each item of the batch is open")
+        if not loops.same_shape(x.shape, (self.batch,)):
+            raise NotLowered("whether there is a number for each item of the batch is known at run time only")
         return loops.reshape(x, (self.batch, *(1,) * (self.rank - 1)))
 
     def apart(self, x: Expression) -> Expression:
@@ -103,9 +105,9 @@ class Heads:
 
     def default_scale(self) -> float:
         """Return `1 / sqrt(size)`; raises NotLowered for a symbolic size."""
-        size = self.q.shape[3]
-        if not isinstance(size, int):
-            raise NotLowered(f"the scale depends on the size {size} of a run")
+        size = loops.fixed(self.q.shape[3])
+        if size is None:
+            raise NotLowered(f"the scale depends on the size {self.q.shape[3]} of a run")
         return attentions.default_scale(size)
 
     # ------------------------------------------------------------ masks
@@ -136,8 +138,8 @@ class Heads:
         """Add the operand `attn_mask`, boolean or a bias; `padded` excludes the keys after its end."""
         missing = sub(self.keys, mask.shape[-1]) if padded and mask.rank else 0
         mask = loops.reshape(mask, (*(1,) * (_RANK - mask.rank), *mask.shape))
-        if missing != 0:
-            if missing is None or not is_nonnegative(missing):
+        if missing != 0 and not loops.equal(self.keys, mask.shape[-1]):
+            if missing is None or not loops.at_least(missing, 0):
                 raise NotLowered("whether the mask ends before the keys is known at run time only")
             mask = mask if mask.element in {*FLOATS, "bool"} else loops.cast(mask, self.q.element)
             excluded = 0 if mask.element == "bool" else -math.inf
@@ -159,15 +161,30 @@ class Heads:
             cap = stages.softcap
             capped = loops.apply("mul", loops.apply("tanh", loops.apply("div", raw, cap)), cap)
         biased = _restricted(capped, masks)
-        if biased.shape != raw.shape:
+        if not loops.same_shape(biased.shape, raw.shape):
             raise NotLowered("whether the mask broadcasts to the scores is known at run time only")
-        p = loops.cast(kernels.softmax(loops.cast(biased, stages.precision), -1), raw.element)
+        p = loops.cast(_softmax(biased, stages.precision), raw.element)
         dead = _dead(masks, raw.element)
         return raw, capped, biased, p if dead is None else loops.where(dead, loops.number(p.element, 0), p)
 
     def weighted(self, p: Expression) -> Expression:
         """Return the sums of values, weighted by the probabilities of each query, in the arrangement."""
         return loops.contract(p, self.of_keys(self.v))
+
+
+def _alike(*operands: Expression) -> Sequence[Expression]:
+    """Return operands in the widest of their types."""
+    kinds = {x.element for x in operands}
+    wide = kinds.pop() if len(kinds) == 1 else "double" if "double" in kinds else "float"
+    return [loops.cast(x, wide) for x in operands]
+
+
+def _softmax(x: Expression, precision: str) -> Expression:
+    """Return the softmax of rows in a precision; that of halves is computed in float, and rounded once."""
+    x = loops.cast(x, precision)
+    if precision in FLOATS:
+        return kernels.softmax(x, -1)
+    return loops.cast(kernels.softmax(loops.cast(x, "float"), -1), precision)
 
 
 def _both(first: Expression | None, second: Expression) -> Expression:

@@ -9,13 +9,14 @@ import numpy as np
 from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import TensorType, floor_div, mul
+from sabir.loops import NotLowered
 from sabir.opsets.families import contents
 from sabir.opsets.families.ranks import check_rank
 from sabir.schema import Attribute, at_least, one_of
 
 if TYPE_CHECKING:
     from sabir.ir import Builder, Dim, Value
-    from sabir.loops import Expression, Sizes
+    from sabir.loops import Expression, Size, Sizes
     from sabir.opsets.typing import Array
 
 _IMAGE = 4
@@ -107,7 +108,8 @@ def _to_depth(x: Array, block: int, order: tuple[int, ...]) -> Array:
 
 def lower_to_space(x: Expression, block: int, mode: str, wanted: Sizes) -> Expression:
     """Return DepthToSpace as a tensor expression of the shape `wanted`."""
-    n, _, h, w = x.shape
+    n, depth, h, w = x.shape
+    _assume_divisible(depth, block * block)
     left = wanted[1]
     split = (n, block, block, left, h, w) if mode == "DCR" else (n, left, block, block, h, w)
     return loops.reshape(loops.permute(loops.reshape(x, split), _TO_SPACE[mode]), wanted)
@@ -115,10 +117,18 @@ def lower_to_space(x: Expression, block: int, mode: str, wanted: Sizes) -> Expre
 
 def lower_to_depth(x: Expression, block: int, mode: str, wanted: Sizes) -> Expression:
     """Return SpaceToDepth as a tensor expression of the shape `wanted`."""
-    n, c, _, _ = x.shape
+    n, c, height, width = x.shape
+    _assume_divisible(height, block)
+    _assume_divisible(width, block)
     _, _, rows, columns = wanted
     split = loops.reshape(x, (n, c, rows, block, columns, block))
     return loops.reshape(loops.permute(split, _TO_DEPTH[mode]), wanted)
+
+
+def _assume_divisible(size: Size, block: int) -> None:
+    """Raise NotLowered for a size that is not divisible: of no elements, their number does not tell."""
+    if loops.divided(size, block) is None:
+        raise NotLowered(f"whether {size} is divisible by {block} is known at run time only")
 
 
 # ---------------------------------------------------------------- bodies

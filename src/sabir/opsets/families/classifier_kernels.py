@@ -56,7 +56,7 @@ def each(values: Sequence[float] | Array, x: Expression) -> Expression:
     if len(found) == 1:
         return loops.number(x.element, found[0].item())
     if not x.rank or not loops.equal(x.shape[-1], len(found)):
-        raise NotLowered("whether there is a number for each feature is open")
+        raise NotLowered("whether there is a number for each feature is known at run time only")
     return loops.tensor(found)
 
 

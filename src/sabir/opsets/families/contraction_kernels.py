@@ -1,21 +1,23 @@
-"""Einstein summation of one operand, or of two as a matrix product, as tensor expressions."""
+"""Einstein summation as tensor expressions: of one operand, or of two at a time as a matrix product."""
 
 from __future__ import annotations
 
 import math
-from itertools import starmap
+from itertools import combinations, starmap
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir import loops
 from sabir.loops import Expression, NotLowered
+from sabir.opsets.families.contractions import MOST_CHOICES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from sabir.loops import Size
     from sabir.opsets.families.contractions import Equation, Labels
 
 _PAIR = 2
+_USUAL = 64  # stands for a symbolic size where the order of products is chosen
 
 
 class _Operand(NamedTuple):
@@ -26,21 +28,68 @@ class _Operand(NamedTuple):
 
 
 def lowered(equation: Equation, operands: Sequence[Expression]) -> Expression:
-    """Return the output; raises NotLowered for diagonals, and for more than two operands."""
+    """Return the output; raises NotLowered where it is open whether sizes match."""
     whole = equation.spread([x.rank for x in operands])
-    if whole is None or len(operands) > _PAIR:
-        raise NotLowered("products of more than two operands have no kernel yet")
-    parts = list(starmap(_Operand, zip(operands, whole.terms, strict=True)))
-    if any(len(set(part.labels)) < len(part.labels) for part in parts):
-        raise NotLowered("the diagonal of an operand has no kernel yet")
+    if whole is None:
+        raise NotLowered("no operand determines the dimensions of '...'")
+    parts = list(starmap(_diagonal, zip(operands, whole.terms, strict=True)))
     sizes = _sizes(parts)
     parts = [_narrowed(part, sizes) for part in parts]
-    if whole.output and whole.output[-1] in parts[0].labels and whole.output[-1] not in parts[-1].labels:
-        parts.reverse()  # the last axis of the output is one of the columns
-    last = _summed(parts[0], {*whole.output, *(t for p in parts[1:] for t in p.labels)})
-    if len(parts) > 1:
-        last = _product(last, _summed(parts[1], {*whole.output, *last.labels}), whole.output, sizes)
-    return _ordered(last, whole.output)
+    while len(parts) > _PAIR:
+        i, j = _cheapest(parts, whole.output, sizes)
+        others = [part for k, part in enumerate(parts) if k not in {i, j}]
+        needed = (*whole.output, *(t for part in others for t in part.labels))
+        parts = [*others, _multiplied(parts[i], parts[j], needed, sizes)]
+    if len(parts) == 1:
+        return _ordered(_summed(parts[0], {*whole.output}), whole.output)
+    a, b = parts
+    if whole.output and whole.output[-1] in a.labels and whole.output[-1] not in b.labels:
+        a, b = b, a  # the last axis of the output is one of the columns
+    return _ordered(_multiplied(a, b, whole.output, sizes), whole.output)
+
+
+def _diagonal(x: Expression, labels: Labels) -> _Operand:
+    """Keep the elements that have one index on all axes of one label: they lie at equal distances."""
+    while len(set(labels)) < len(labels):
+        label = next(t for t in labels if labels.count(t) > 1)
+        i = labels.index(label)
+        j = labels.index(label, i + 1)
+        if not loops.equal(x.shape[i], x.shape[j]):
+            raise NotLowered(
+                f"whether {x.shape[i]} and {x.shape[j]}, both {label!r}, are equal is known at run time only"
+            )
+        rest = [k for k in range(x.rank) if k not in {i, j}]
+        x = loops.permute(x, [i, j, *rest])
+        size, *others = x.shape[1:]
+        flat = loops.reshape(x, (x.shape[0] * size, *others))
+        if isinstance(size, int):
+            sizes, steps = (size, *others), (size + 1, *(1,) * len(others))
+            x = loops.cut(flat, (0,) * flat.rank, sizes, steps)
+        else:
+            place = loops.apply("mul", loops.count((size,), 0), loops.sized("int64", size + 1))
+            x = loops.take(flat, place, 0)
+        labels = (label, *(labels[k] for k in rest))
+    return _Operand(x, labels)
+
+
+def _cheapest(parts: Sequence[_Operand], output: Labels, sizes: dict[str, Size]) -> tuple[int, int]:
+    """Return the pair whose product grows least beyond the two."""
+
+    def elements(labels: Iterable[str]) -> int:
+        return math.prod(size if isinstance(size := sizes[t], int) else _USUAL for t in labels)
+
+    def growth(pair: tuple[int, int]) -> int:
+        own = {t for i in pair for t in parts[i].labels}
+        others = {t for i, part in enumerate(parts) if i not in pair for t in part.labels}
+        return elements(own & {*output, *others}) - sum(elements(parts[i].labels) for i in pair)
+
+    return min(combinations(range(min(len(parts), MOST_CHOICES)), 2), key=growth)
+
+
+def _multiplied(a: _Operand, b: _Operand, needed: Labels, sizes: dict[str, Size]) -> _Operand:
+    """Multiply two operands, summed over the labels that are not needed."""
+    a = _summed(a, {*needed, *b.labels})
+    return _product(a, _summed(b, {*needed, *a.labels}), needed, sizes)
 
 
 def _sizes(parts: Sequence[_Operand]) -> dict[str, Size]:
@@ -53,7 +102,7 @@ def _sizes(parts: Sequence[_Operand]) -> dict[str, Size]:
 
 def _narrowed(part: _Operand, sizes: dict[str, Size]) -> _Operand:
     """Drop the dimensions of 1 that are to be broadcast, with their labels."""
-    wide = [i for i, t in enumerate(part.labels) if part.x.shape[i] != sizes[t]]
+    wide = [i for i, t in enumerate(part.labels) if part.x.shape[i] == 1 and sizes[t] != 1]
     return _Operand(loops.squeeze(part.x, wide), tuple(t for i, t in enumerate(part.labels) if i not in wide))
 
 
@@ -64,13 +113,13 @@ def _summed(part: _Operand, needed: set[str]) -> _Operand:
     return _Operand(loops.squeeze(loops.reduce("sum", part.x, alone), alone), kept) if alone else part
 
 
-def _product(a: _Operand, b: _Operand, output: Labels, sizes: dict[str, Size]) -> _Operand:
-    """Multiply two operands, summed over the labels that the output lacks.
+def _product(a: _Operand, b: _Operand, needed: Labels, sizes: dict[str, Size]) -> _Operand:
+    """Multiply two operands, summed over the labels that both have and that are not needed.
 
     The batch axes stay apart; rows, columns and summed axes are merged, as views where possible.
     """
     shared = [t for t in a.labels if t in b.labels]
-    batch, summed = [t for t in shared if t in output], [t for t in shared if t not in output]
+    batch, summed = [t for t in shared if t in needed], [t for t in shared if t not in needed]
     rows, columns = [t for t in a.labels if t not in shared], [t for t in b.labels if t not in shared]
     outer = [sizes[t] for t in batch]
     if not summed or not (rows or columns):

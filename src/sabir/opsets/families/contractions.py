@@ -30,7 +30,7 @@ _TERM = re.compile(r"[A-Za-z]*(?:\.{3}[A-Za-z]*)?")
 _LETTERS = re.compile(r"\.{3}|[A-Za-z]")
 _ELLIPSIS = "..."
 _LONGEST_QUOTE = 100
-_MOST_CHOICES = 12  # operands among which the next pair is chosen
+MOST_CHOICES = 12  # operands among which the next pair is chosen
 
 
 class Equation(NamedTuple):
@@ -184,7 +184,7 @@ def _cheapest(parts: Sequence[_Operand], counts: Counter[str], sizes: dict[str, 
         kept = {t for t in (*a.labels, *b.labels) if counts[t] > (t in a.labels) + (t in b.labels)}
         return math.prod(sizes[t] for t in kept) - a.array.size - b.array.size
 
-    return min(itertools.combinations(range(min(len(parts), _MOST_CHOICES)), 2), key=growth)
+    return min(itertools.combinations(range(min(len(parts), MOST_CHOICES)), 2), key=growth)
 
 
 def _product(a: _Operand, b: _Operand, counts: Counter[str], sizes: dict[str, int]) -> _Operand:

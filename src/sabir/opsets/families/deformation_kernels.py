@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sabir import loops
-from sabir.ir import exact_quotient
 from sabir.loops import NotLowered
 from sabir.opsets.families.tap_kernels import Images, Pixels, combined
 from sabir.opsets.families.window_kernels import channels_first, filtered, filters_of, known, padding_of
@@ -27,9 +26,12 @@ def deformed(
 ) -> Expression:  # fmt: skip
     """Return `x` (N, C, ...) convolved with `w` (M, C/group, ...) as DeformConv does it, without its bias."""
     if not loops.equal(x.shape[1], known(w.shape[1] * group)):
-        raise NotLowered(f"whether {x.shape[1]} channels match weights of {w.shape[1]} is open")
-    each = exact_quotient(x.shape[1], offset_group)
-    kernel = [k for k in window.kernel if isinstance(k, int)]
+        raise NotLowered(
+            f"whether {x.shape[1]} channels match weights of {w.shape[1]} is known at run time only"
+        )
+    each = loops.divided(x.shape[1], offset_group)
+    sizes = [None if k is None else loops.fixed(k) for k in window.kernel]
+    kernel = [k for k in sizes if k is not None]
     if each is None or len(kernel) < len(window.kernel):
         raise NotLowered("the channels of a group, or the size of the windows, is unknown")
     batch, rank = x.shape[0], len(kernel)

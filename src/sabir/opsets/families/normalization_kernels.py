@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir import loops
-from sabir.ir import exact_quotient
 from sabir.loops import Expression, NotLowered
 
 if TYPE_CHECKING:
@@ -94,7 +93,9 @@ def over_positions(parameter: Expression, x: Expression) -> Expression:
 
 def grouped(x: Expression, groups: int) -> Expression:
     """Return `x` (N, C, ...) as (N, groups, C / groups, ...)."""
-    each = exact_quotient(x.shape[1], groups)
+    each = loops.divided(x.shape[1], groups)
     if each is None:
-        raise NotLowered(f"whether {x.shape[1]} channels can be divided into {groups} groups is open")
+        raise NotLowered(
+            f"whether {x.shape[1]} channels can be divided into {groups} groups is known at run time only"
+        )
     return loops.reshape(x, (x.shape[0], groups, each, *x.shape[2:]))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def scalar(x: Expression) -> Expression:
     """Return a tensor of one element as a double."""
     if any(size != 1 for size in x.shape):
-        raise NotLowered("whether a rate or a count is a scalar is open")
+        raise NotLowered("whether a rate or a count is a scalar is known at run time only")
     return loops.cast(loops.reshape(x, ()), "double")
 
 

@@ -6,7 +6,7 @@ from itertools import starmap
 from typing import TYPE_CHECKING
 
 from sabir import loops
-from sabir.ir import dim_max, is_nonnegative, lower_bound
+from sabir.ir import dim_max
 from sabir.loops import Expression, NotLowered
 
 if TYPE_CHECKING:
@@ -29,21 +29,25 @@ def filled(
 
 def _span(n: Size, before: Size, after: Size) -> tuple[Size, Size, Size, Size]:
     """Return the first element of an axis that is kept, how many are, and how many are added at each end."""
-    if is_nonnegative(before) and is_nonnegative(after):
-        return 0, n, before, after
-    if isinstance(n, int) and isinstance(before, int) and isinstance(after, int):
-        first = max(0, -before)
-        kept = max(0, min(n, n + after) - first)
-        return first, kept, max(before, 0), max(after, 0)
-    if not isinstance(before, int) or not isinstance(after, int):
-        raise NotLowered(f"whether the pads {before} and {after} add or remove elements is open")
-    return max(0, -before), _left(n, before, after), max(before, 0), max(after, 0)
+    first, last = loops.larger(-before, 0), loops.larger(-after, 0)
+    if first is None or last is None:
+        raise NotLowered(
+            f"whether the pads {before} and {after} add or remove elements is known at run time only"
+        )
+    kept = loops.larger(n - first - last, 0)
+    if kept is None:
+        raise NotLowered(
+            f"whether the pads {before} and {after} remove more than {n} elements is known at run time only"
+        )
+    return first, kept, before + first, after + last
 
 
 def _left(n: Size, before: int, after: int) -> Size:
     left = n + min(before, 0) + min(after, 0)
-    if not is_nonnegative(left):
-        raise NotLowered(f"whether the pads {before} and {after} remove more than {n} elements is open")
+    if not loops.at_least(left, 0):
+        raise NotLowered(
+            f"whether the pads {before} and {after} remove more than {n} elements is known at run time only"
+        )
     return left
 
 
@@ -66,7 +70,7 @@ def _continued(x: Expression, axis: int, before: int, after: int, mode: str) -> 
     if n == 1:
         mode = "edge"
     needed = {"edge": 1, "reflect": max(before, after) + 1, "wrap": max(before, after, 1)}[mode]
-    if (lower_bound(n) or 0) < needed:
+    if not loops.at_least(n, needed):
         return loops.take(x, _indices(n, before, after, mode), axis)
     if mode == "edge":
         ends = [_still(x, axis, 0, before), _still(x, axis, n - 1, after)]

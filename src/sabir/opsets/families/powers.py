@@ -54,7 +54,7 @@ def raised_expression(x: Expression, y: Expression, /) -> Expression:
 def _multiplied(x: Expression, exponent: float | None) -> Expression:
     """Return a power that is a product of few factors; products of integers wrap."""
     if exponent is None or exponent not in range(_MOST_FACTORS + 1):
-        raise NotLowered("a power of integers is no product of a few factors")
+        raise NotLowered(f"an exponent of integers is no known number from 0 to {_MOST_FACTORS}")
     if not exponent:
         return kernels.filled(x.element, 1, x.shape)
     return functools.reduce(functools.partial(loops.apply, "mul"), [x] * int(exponent))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabir import loops
 from sabir.elements import DOUBLE, element
+from sabir.ir import product
 from sabir.loops import Expression, NotLowered
 from sabir.opsets.families import casting_kernels, kernels
 from sabir.opsets.families.convolution import kernel_of
@@ -38,7 +39,7 @@ def spread(parameter: Expression, x: Expression, axis: int) -> Expression:
     if all(d == 1 for d in parameter.shape):
         return only(parameter)
     if not -x.rank <= axis < x.rank or not loops.equal(parameter.shape[0], x.shape[axis % x.rank]):
-        raise NotLowered(f"whether the scales match axis {axis} is open")
+        raise NotLowered(f"whether the scales match axis {axis} is known at run time only")
     return loops.reshape(parameter, (parameter.shape[0], *(1,) * (x.rank - 1 - axis % x.rank)))
 
 
@@ -62,9 +63,9 @@ class Blocks:
         count = scale.shape[axis]
         missing = _missing(x.shape[axis], count, block_size)
         if not loops.same_shape(scale.shape, (*x.shape[:axis], count, *x.shape[axis + 1 :])):
-            raise NotLowered("whether the scales match the blocks is open")
-        if missing:
-            x = loops.pad(x, [0] * x.rank, [missing * (i == axis) for i in range(x.rank)], 0)
+            raise NotLowered("whether the scales match the blocks is known at run time only")
+        if missing != 0:
+            x = loops.pad(x, [0] * x.rank, [missing if i == axis else 0 for i in range(x.rank)], 0)
         self._whole = x.shape
         self.x = loops.reshape(x, (*x.shape[:axis], count, block_size, *x.shape[axis + 1 :]))
 
@@ -82,12 +83,12 @@ class Blocks:
         return loops.narrow(loops.reshape(y, self._whole), self._axis, 0, self._shape[self._axis])
 
 
-def _missing(size: Size, count: Size, block_size: int) -> int:
+def _missing(size: Size, count: Size, block_size: int) -> Size:
     """Return how many elements the last block has less than the others."""
     if loops.equal(size, count * block_size):
         return 0
     missing = count * block_size - size
-    if not isinstance(missing, int) or not 0 < missing < block_size:
+    if not loops.at_least(missing, 1) or not loops.at_least(block_size - 1, missing):
         raise NotLowered("the last block may be shorter than the others")
     return missing
 
@@ -189,7 +190,10 @@ def _is_zero(zero: Expression) -> bool:
 def requantized(y: Expression, factor: Expression, zero: Expression) -> Expression:
     """Return `y * factor + zero`, rounded before the sum, in the type of the zero point."""
     scaled = loops.apply("mul", loops.cast(y, "float"), factor)
-    return saturated(scaled, only(zero), zero.element)
+    if element(zero.element).is_integer:
+        return saturated(scaled, only(zero), zero.element)
+    shifted = loops.apply("add", scaled, loops.cast(only(zero), "float"))
+    return casting_kernels.converted(shifted, zero.element)
 
 
 # ---------------------------------------------------------------- products
@@ -198,11 +202,17 @@ def requantized(y: Expression, factor: Expression, zero: Expression) -> Expressi
 def multiplied(
     a: Expression, b: Expression, a_zero: Expression | None, b_zero: Expression | None
 ) -> Expression:
-    """Return the matrix product less the zero points, in int32; a vector is a row or a column."""
+    """Return the matrix product less the zero points; a vector is a row or a column.
+
+    It is exact, in int32, or that of floats, in float, where an operand has such.
+    """
     left = loops.reshape(a, (1, *a.shape)) if a.rank == 1 else a
     right = loops.reshape(b, (*b.shape, 1)) if b.rank == 1 else b
     zeros = None if a_zero is None else rows(a_zero, a), None if b_zero is None else columns(b_zero)
-    y = loops.contract_integers(left, right, *zeros)
+    if {a.element, b.element} <= loops.BYTES:
+        y = loops.contract_integers(left, right, *zeros)
+    else:
+        y = loops.contract(_centred(left, zeros[0]), _centred(right, zeros[1]))
     y = loops.squeeze(y, [-2]) if a.rank == 1 else y
     return loops.squeeze(y, [-1]) if b.rank == 1 else y
 
@@ -221,10 +231,10 @@ def columns(parameter: Expression) -> Expression:
     return only(parameter) if all(d == 1 for d in parameter.shape) else parameter
 
 
-def check_exact(counts: Sequence[object]) -> None:
+def check_exact(counts: Sequence[Size]) -> None:
     """Raise NotLowered where the sum of so many products may need more than 32 bits."""
-    known = [n for n in counts if isinstance(n, int)]
-    if len(known) < len(counts) or math.prod(known) * _MOST_PRODUCT > _EXACT_IN_32:
+    total = product(counts)
+    if total is None or not loops.at_least(_EXACT_IN_32 // _MOST_PRODUCT, total):
         raise NotLowered("sums may need more than 32 bits")
 
 

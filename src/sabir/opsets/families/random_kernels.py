@@ -92,7 +92,7 @@ def words(shape: Sizes, key: Expression) -> tuple[Expression, Expression]:
 def _drawn(call: Lowering, shape: Sizes, key: Key | None) -> tuple[Expression, Expression]:
     """Return two random words for each element of a shape, by the key of a seed or that of the run."""
     if call.key is None:
-        raise NotLowered("kernels draw no random numbers for subgraphs")
+        raise NotLowered("the steps of a body that are computed at once would draw the same numbers")
     return words(shape, call.key if key is None else loops.tensor(np.array(key, np.uint32)))
 
 

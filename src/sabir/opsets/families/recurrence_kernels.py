@@ -144,9 +144,9 @@ def _shape(
     ]
     for operand, sizes in expected:
         if operand is not None and not loops.same_shape(operand.shape, sizes):
-            raise NotLowered("whether the shapes of the operands match is open")
+            raise NotLowered("whether the shapes of the operands match is known at run time only")
     if hidden_size is not None and hidden != hidden_size:
-        raise NotLowered("whether the hidden size is that of the operands is open")
+        raise NotLowered("whether the hidden size is that of the operands is known at run time only")
     return Shape(time, batch, hidden)
 
 

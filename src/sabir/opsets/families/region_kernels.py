@@ -24,8 +24,8 @@ def aligned(
         raise NotLowered("the number of samples depends on the contents of `rois`")
     if max(bins) * ratio > _MOST_SAMPLES:
         raise NotLowered("a region has very many samples")
-    if x.rank != _CORNERS or not loops.equal(rois.shape[0], items.shape[0]) or rois.shape[1:] != (_CORNERS,):
-        raise NotLowered("whether the regions match the maps is open")
+    if x.rank != _CORNERS or not loops.same_shape(rois.shape, (*items.shape, _CORNERS)):
+        raise NotLowered("whether the regions match the maps is known at run time only")
     corners = loops.apply("sub", loops.apply("mul", rois, scale), offset)
     rows, columns = (
         _along(corners, axis, bins[1 - axis], ratio, x.shape[3 - axis], offset) for axis in (1, 0)

@@ -75,7 +75,7 @@ def grid_sampled(x: Expression, grid: Expression, padding: str, mode: str, *, al
     """Return the images `x` (N, C, ...) at the coordinates in `grid` (N, ..., r), as GridSample does it."""
     rank = x.rank - 2
     if not loops.equal(x.shape[0], grid.shape[0]) or not loops.equal(grid.shape[-1], rank):
-        raise NotLowered("whether the images and the grid match is open")
+        raise NotLowered("whether the images and the grid match is known at run time only")
     found = _around(x, grid, padding, mode, aligned=aligned)
     if mode == "nearest":
         return _read(x, found, grid.shape[:-1], None)

@@ -51,7 +51,7 @@ def scanned(
     """
     count = slices[0].shape[0]
     if any(not loops.equal(x.shape[0], count) for x in slices):
-        raise NotLowered("whether the slices are equally many is open")
+        raise NotLowered("whether the slices are equally many is known at run time only")
     before = [State(x.element, x.shape) for x in initial]
     items = [Bound(x.element, x.shape[1:], number) for number, x in enumerate(slices)]
     results = body(*before, *items)

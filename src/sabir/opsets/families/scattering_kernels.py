@@ -27,7 +27,7 @@ def tuples(
     *head, width = indices.shape
     if not isinstance(width, int) or width > data.rank:
         raise NotLowered("the tuples are longer than the rank, or of an unknown length")
-    if updates.shape != (*head, *data.shape[width:]):
+    if not loops.same_shape(updates.shape, (*head, *data.shape[width:])):
         raise NotLowered("whether the updates fit the tuples is known at run time only")
     places = [loops.squeeze(loops.narrow(indices, -1, i, 1), [-1]) for i in range(width)]
     op = _function(reduction)

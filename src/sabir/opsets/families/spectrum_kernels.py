@@ -30,7 +30,7 @@ def transformed(
     if not isinstance(size, int) or not isinstance(length, int) or not isinstance(parts, int):
         raise NotLowered("the length of the transform is known at run time only")
     if length < 1 or parts not in {spectra.REAL, spectra.COMPLEX} or 0 in x.shape:
-        raise NotLowered("there is nothing to transform")
+        raise NotLowered("the signal, or its transform, has no elements")
     if onesided and (parts == spectra.COMPLEX) != inverse:
         raise NotLowered("`onesided` is for real signals and their spectra")
     matrix = _matrix(
@@ -89,9 +89,9 @@ def framed(
     onesided: bool,
 ) -> Expression:  # fmt: skip
     """Return the spectra of overlapping frames of signals [B, T, parts], as STFT does it."""
-    parts = signal.shape[2]
-    if not isinstance(parts, int) or parts not in {spectra.REAL, spectra.COMPLEX}:
-        raise NotLowered("whether the numbers have one part or two is open")
+    parts = loops.fixed(signal.shape[2])
+    if parts not in {spectra.REAL, spectra.COMPLEX}:
+        raise NotLowered("whether the numbers have one part or two is known at run time only")
     matrix = _matrix(frame, parts, frame, inverse=False, onesided=onesided)
     if isinstance(window, np.ndarray):
         matrix *= window.reshape(-1, 1, 1, 1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sabir import loops
 from sabir.base import InferenceError, check_elements
-from sabir.ir import Dim, TensorType, ceil_div, floor_div, is_nonnegative, known_equal, mul, sub, total
+from sabir.ir import Dim, TensorType, ceil_div, floor_div, known_equal, mul, sub, total
 from sabir.loops import NotLowered
 from sabir.opsets.families import contents
 from sabir.opsets.families.shapes import axis_in
@@ -102,8 +102,11 @@ def lower_parts(x: Expression, sizes: Sequence[Dim], axis: int) -> tuple[Express
     """Return the parts as tensor expressions; raises NotLowered where it is open whether they add up."""
     numbers = [n for n in sizes if n is not None]
     whole = total(sizes)
-    if whole is None or not all(map(is_nonnegative, numbers)) or not loops.equal(whole, x.shape[axis]):
-        raise NotLowered(f"whether sizes {[*map(str, sizes)]} add up to {x.shape[axis]} is open")
+    inside = all(loops.at_least(n, 0) for n in numbers)
+    if whole is None or not inside or not loops.equal(whole, x.shape[axis]):
+        raise NotLowered(
+            f"whether sizes {[*map(str, sizes)]} add up to {x.shape[axis]} is known at run time only"
+        )
     found: list[Expression] = []
     start: Size = 0
     for size in numbers:

@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING
 
 from sabir import loops
-from sabir.ir import exact_quotient
 from sabir.loops import Expression, MatrixSteps, NotLowered
 from sabir.opsets.families import kernels
 
@@ -47,7 +46,7 @@ def _steps(
     shape = (batch, own, size, values.shape[-1])
     state = kernels.filled(q.element, 0, shape) if first is None else first
     if not loops.equal(keys.shape[-1], size) or not loops.same_shape(state.shape, shape):
-        raise NotLowered("whether queries, keys and the state have the same sizes is open")
+        raise NotLowered("whether queries, keys and the state have the same sizes is known at run time only")
     lines = (batch, own, steps * group + size, values.shape[-1])
     factors = _gates(decay, heads[1], keys), _rates(rate, keys)
     return MatrixSteps(q.element, lines, queries, keys, values, state, *factors)
@@ -63,9 +62,9 @@ def _scaled(x: Expression, scale: float, size: Size) -> Expression:
 
 def _each(x: Expression, heads: int) -> Size:
     """Return the size of a head."""
-    found = exact_quotient(x.shape[2], heads)
+    found = loops.divided(x.shape[2], heads)
     if found is None:
-        raise NotLowered(f"whether {x.shape[2]} elements divide into {heads} heads is open")
+        raise NotLowered(f"whether {x.shape[2]} elements divide into {heads} heads is known at run time only")
     return found
 
 

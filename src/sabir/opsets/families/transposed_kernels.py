@@ -12,7 +12,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir import loops
-from sabir.ir import add, ceil_div, dim_max, exact_quotient, sub
+from sabir.ir import add, ceil_div, dim_max, sub
 from sabir.loops import Expression, NotLowered
 from sabir.opsets.families.window_kernels import channels_first, channels_last, filtered, known
 
@@ -57,8 +57,10 @@ def convolved_transposed(
     x: Expression, w: Expression, bias: Expression | None, windows: Transposed, group: int
 ) -> Expression:
     """Return `x` (N, C, ...) times `w` (C, M/group, ...), added to windows as ConvTranspose does it."""
-    if not loops.equal(x.shape[1], w.shape[0]) or exact_quotient(w.shape[0], group) is None:
-        raise NotLowered(f"whether {x.shape[1]} channels match {w.shape[0]} in {group} groups is open")
+    if not loops.equal(x.shape[1], w.shape[0]) or loops.divided(w.shape[0], group) is None:
+        raise NotLowered(
+            f"whether {x.shape[1]} channels match {w.shape[0]} in {group} groups is known at run time only"
+        )
     lengths = x.shape[2:]
     outputs = windows.outputs(lengths)
     axes = [_axis(windows, i, n, o) for i, (n, o) in enumerate(zip(lengths, outputs, strict=True))]
@@ -73,18 +75,22 @@ def convolved_transposed(
 
 def _axis(windows: Transposed, i: int, length: Size, output: Dim) -> _Axis:
     window = windows.window
-    stride, distance, kernel = window.strides[i], window.dilations[i], window.kernel[i]
-    if not isinstance(kernel, int):
+    stride, distance, size = window.strides[i], window.dilations[i], window.kernel[i]
+    kernel = None if size is None else loops.fixed(size)
+    if kernel is None:
         raise NotLowered("the size of a window is unknown")
     begin: Dim = window.pads[i][0]
     if windows.output_shape or window.same:
         reach = (kernel - 1) * distance + 1 + windows.added[i]
-        cut = dim_max(0, sub(add((length - 1) * stride, reach), output))
-        if not isinstance(cut, int):
+        beyond = sub(add((length - 1) * stride, reach), output)
+        cut = None if beyond is None else loops.larger(beyond, 0)
+        if beyond is None or cut is None or not loops.at_least(max(stride, distance) - 1, -beyond):
             raise NotLowered("how much of the output is cut off is known at run time only")
         begin = cut // 2 if windows.upper else cut - cut // 2
     if stride > _MOST_PHASES:
         raise NotLowered("the strides are larger than kernels interleave")
+    if output is None or not loops.at_least(output, 0):
+        raise NotLowered("whether padding leaves elements is known at run time only")
     phases = tuple(_taps(r, stride, distance, kernel) for r in range(stride))
     return _Axis(phases, known(ceil_div(add(output, begin), stride)), begin, known(output))
 
@@ -118,7 +124,7 @@ def _filters(w: Expression, group: int) -> Expression:
     channels, each = w.shape[0], w.shape[1]
     if group == 1:
         return loops.permute(w, [1, 0, *range(2, w.rank)])
-    split = loops.reshape(w, (group, exact_quotient(channels, group) or 0, *w.shape[1:]))
+    split = loops.reshape(w, (group, loops.divided(channels, group) or 0, *w.shape[1:]))
     turned = loops.permute(split, [0, 2, 1, *range(3, split.rank)])
     return loops.reshape(turned, (each * group, *turned.shape[2:]))
 
@@ -142,7 +148,7 @@ def _phase(
         taps = loops.cut(
             w, (0, 0, *(p.last for p in chosen)), (*w.shape[:2], *kernel), (1, 1, *(-p.step for p in chosen))
         )
-        y = filtered(found, taps, group, exact_quotient(w.shape[0], group) or 0)
+        y = filtered(found, taps, group, loops.divided(w.shape[0], group) or 0)
     return y if bias is None else loops.apply("add", y, loops.reshape(bias, (w.shape[0],)))
 
 

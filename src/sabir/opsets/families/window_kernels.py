@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from sabir import loops
-from sabir.ir import add, dim_max, exact_quotient, floor_div, mul, product, sub
+from sabir.ir import add, dim_max, floor_div, mul, product, sub
 from sabir.loops import INTEGERS, Expression, NotLowered
 from sabir.opsets.families.convolution import kernel_of
 from sabir.opsets.families.windows import Window
@@ -33,7 +33,9 @@ def convolved(
     """Return `x` (N, C, ...) convolved with `w` (M, C/group, ...) as Conv does it."""
     window = Window.of(kernel_of(w.shape, kernel_shape), **attributes)
     if not loops.equal(x.shape[1], known(mul(w.shape[1], group))):
-        raise NotLowered(f"whether {x.shape[1]} channels match weights of {w.shape[1]} is open")
+        raise NotLowered(
+            f"whether {x.shape[1]} channels match weights of {w.shape[1]} is known at run time only"
+        )
     y = channels_first(filtered(windows_of(x, window, 0, multiplied=True), w, group, filters_of(w, group)))
     if bias is None:
         return y
@@ -42,9 +44,11 @@ def convolved(
 
 def filters_of(w: Expression, group: int) -> Size:
     """Return how many filters (M, C/group, ...) a group has."""
-    each = exact_quotient(w.shape[0], group)
+    each = loops.divided(w.shape[0], group)
     if each is None:
-        raise NotLowered(f"whether {w.shape[0]} filters can be divided into {group} groups is open")
+        raise NotLowered(
+            f"whether {w.shape[0]} filters can be divided into {group} groups is known at run time only"
+        )
     return each
 
 

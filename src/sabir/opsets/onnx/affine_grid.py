@@ -121,7 +121,7 @@ def lower(theta: Expression, size: Expression, /, *, align_corners: int) -> Expr
     batch, _, *counts = kernels.sizes_of(size, "`size`")
     rank = len(counts)
     if not loops.same_shape(theta.shape, (batch, rank, rank + 1)):
-        raise NotLowered("whether `theta` has a map for each item of the batch is open")
+        raise NotLowered("whether `theta` has a map for each item of the batch is known at run time only")
     grid = _column(theta, rank, rank)
     for axis, count in enumerate(counts):
         index = loops.cast(

@@ -74,7 +74,7 @@ def lower(x: Expression, /, *, to: int) -> Expression:
     target = element(to)
     _check_width(element(x.element), target)
     if target.name == "bool" and x.element != "bool":
-        raise NotLowered("bytes other than 0 and 1 are no truth values of kernels")
+        raise NotLowered("kernels read truth values that are 0 or 1, and the bytes may be others")
     return loops.bits(x, target.name)
 
 

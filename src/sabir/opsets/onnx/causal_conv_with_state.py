@@ -130,13 +130,13 @@ def lower(
     activation: str,
 ) -> tuple[Expression, Expression]:  # fmt: skip
     batch, channels, length = x.shape
-    taps = weight.shape[2]
-    if not isinstance(taps, int) or not loops.equal(channels, weight.shape[0]):
+    taps = loops.fixed(weight.shape[2])
+    if taps is None or not loops.equal(channels, weight.shape[0]):
         raise NotLowered("the length of the filters is unknown, or that there is one for each channel")
     shape = (batch, channels, taps - 1)
     before = kernels.filled(x.element, 0, shape) if past is None else past
     if not loops.same_shape(before.shape, shape):
-        raise NotLowered("whether the state has what precedes the input is open")
+        raise NotLowered("whether the state has what precedes the input is known at run time only")
     whole = loops.join([before, x], 2) if taps > 1 else x
     after = loops.narrow(whole, 2, length, taps - 1)
     found = loops.windows(channels_last(whole), [1], [taps], [length], [1], [1])

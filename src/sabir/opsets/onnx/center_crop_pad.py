@@ -7,7 +7,7 @@ import numpy as np
 
 from sabir import loops
 from sabir.base import InferenceError
-from sabir.ir import Builder, Dim, TensorType, Value, dim_max, floor_div, sub
+from sabir.ir import Builder, Dim, TensorType, Value
 from sabir.loops import Expression, NotLowered, Size
 from sabir.opsets.families import kernels
 from sabir.opsets.families.axes import as_input
@@ -84,13 +84,14 @@ def lower(x: Expression, shape: Expression, /, *, axes: Sequence[int] | None) ->
     before: list[Size] = [0] * x.rank
     after: list[Size] = [0] * x.rank
     for axis, size in zip(numbers, kernels.sizes_of(shape, "`shape`"), strict=True):
-        cropped, missing = dim_max(0, sub(x.shape[axis], size)), dim_max(0, sub(size, x.shape[axis]))
-        start, kept, front = floor_div(cropped, 2), sub(x.shape[axis], cropped), floor_div(missing, 2)
-        back = sub(missing, front)
-        if start is None or kept is None or front is None or back is None:
-            raise NotLowered(f"whether {x.shape[axis]} is cropped or padded to {size} is open")
-        x = loops.narrow(x, axis, start, kept)
-        before[axis], after[axis] = front, back
+        kept = loops.smaller(x.shape[axis], size)
+        if kept is None:
+            raise NotLowered(
+                f"whether {x.shape[axis]} is cropped or padded to {size} is known at run time only"
+            )
+        before[axis] = (size - kept) // 2
+        after[axis] = size - kept - before[axis]
+        x = loops.narrow(x, axis, (x.shape[axis] - kept) // 2, kept)
     return loops.pad(x, before, after, 0)
 
 

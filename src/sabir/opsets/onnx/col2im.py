@@ -10,7 +10,7 @@ import numpy as np
 from sabir import loops
 from sabir.base import InferenceError, check_elements
 from sabir.ir import Dim, TensorType, Value, exact_quotient, known_equal, mod, product
-from sabir.loops import Expression, Lowering, NotLowered
+from sabir.loops import Expression, NotLowered
 from sabir.opsets.families import kernels
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.convolution import scatter
@@ -94,18 +94,16 @@ def evaluate(x: Array, image_shape: Array, block_shape: Array, /, **window: Any)
 
 
 @v18.lower
-def lower(
-    x: Expression, image_shape: Expression, block_shape: Expression, /, *, call: Lowering, **window: Any
-) -> Expression:
+def lower(x: Expression, image_shape: Expression, block_shape: Expression, /, **window: Any) -> Expression:
     """Add up what each pixel has in blocks, from a table of their places."""
     image = kernels.integers_of(image_shape, "`image_shape`")
     block = kernels.integers_of(block_shape, "`block_shape`")
     axes = Window.of(block, **window).axes(image)
     counts = [a.windows for a in axes]
-    batch, channels, *_ = call.shape()
-    size = math.prod(block) * math.prod(counts)
-    if not loops.same_shape(x.shape, (batch, channels * math.prod(block), math.prod(counts))):
-        raise NotLowered("whether the input has the blocks of the image is open")
+    batch, size = x.shape[0], math.prod(block) * math.prod(counts)
+    channels = loops.divided(x.shape[1], math.prod(block))
+    if channels is None or not loops.equal(x.shape[2], math.prod(counts)):
+        raise NotLowered("whether the input has the blocks of the image is known at run time only")
     table = _places(axes, [*block, *counts], math.prod(image), size)
     flat = loops.pad(loops.reshape(x, (batch * channels, size)), (0, 0), (0, 1), 0)
     loops.check_computed(x.element)

@@ -52,8 +52,8 @@ def evaluate(x: Array, /) -> Array:
 @v11.lower
 def lower(x: Expression, /) -> Expression:
     """Expand small determinants along their first rows, in double."""
-    side = x.shape[-1] if x.rank >= MATRIX else None
-    if not isinstance(side, int) or x.shape[-2] != side or not 0 < side <= _EXPANDED:
+    side = loops.fixed(x.shape[-1]) if x.rank >= MATRIX else None
+    if side is None or not loops.equal(x.shape[-2], side) or not 0 < side <= _EXPANDED:
         raise NotLowered(f"matrices with a side other than 1 to {_EXPANDED} are eliminated, with pivots")
     wide = loops.cast(x, "double")
 

@@ -63,7 +63,7 @@ def _taken(data: Array, indices: Array, axis: int) -> Array:
     if indices.ndim == 0:
         return data[*(slice(None),) * axis, int(indices), ...]  # a view; `take` copies
     if data.flags.c_contiguous:
-        return np.take(data, indices, axis)
+        return data.take(indices, axis)  # `np.take` does the same after more than a microsecond
     # slower by the index, but `take` would copy all of `data` first
     return data[*(slice(None),) * axis, indices]
 

@@ -73,9 +73,9 @@ def lower(data: Expression, indices: Expression, /, *, batch_dims: int = 0) -> E
     """Number the positions of tuples, and take the rows by these numbers."""
     *shape, width = indices.shape
     if not isinstance(width, int) or not batch_dims + width:
-        raise NotLowered("the tuples have no indices, or an unknown number of them")
+        raise NotLowered("tuples of no indices, or of a number that is unknown, are evaluated")
     _check_ranks(data.shape, indices.shape, batch_dims, width)
-    if data.shape[:batch_dims] != indices.shape[:batch_dims]:
+    if not loops.same_shape(data.shape[:batch_dims], indices.shape[:batch_dims]):
         raise NotLowered("whether the batch dimensions agree is known at run time only")
     places = [loops.count(shape, axis) for axis in range(batch_dims)]
     places += [loops.squeeze(loops.narrow(indices, -1, i, 1), [-1]) for i in range(width)]

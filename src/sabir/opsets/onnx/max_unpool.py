@@ -121,7 +121,7 @@ def lower(
     covered = tuple(d for d in _covered(x.shape, **window) if d is not None)
     size, count = product(covered), product(x.shape)
     if len(covered) < x.rank or size is None or count is None or not loops.same_shape(x.shape, indices.shape):
-        raise NotLowered("whether each element has an index is open")
+        raise NotLowered("whether each element has an index is known at run time only")
     places = loops.reshape(indices, (count,))
     places = loops.where(loops.apply("lt", places, 0), loops.sized("int64", size), places)  # no index
     zeros = kernels.filled(x.element, 0, (size,))

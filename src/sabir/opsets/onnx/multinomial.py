@@ -96,7 +96,7 @@ def lower(x: Expression, /, *, sample_size: int, seed: float | None, call: Lower
     """Count in each row the sums of probabilities that are not above what is drawn."""
     batch, outcomes = x.shape
     if 0 in {batch, outcomes, sample_size}:
-        raise NotLowered("a row without outcomes has none to draw")
+        raise NotLowered("there are no rows, or nothing to draw from or to draw")
     if sample_size > _MOST_SAMPLES:
         raise NotLowered(f"bisection finds more than {_MOST_SAMPLES} outcomes of a row faster")
     wide = loops.cast(x, "double")

@@ -129,7 +129,7 @@ def _lowered(
     """Compare the indices, as integers or in double, with all places."""
     if as_dim(kernels.content_of(depth)) is None:
         raise NotLowered("`depth` is computed at run time")
-    if values.shape != (2,):
+    if not loops.same_shape(values.shape, (2,)):
         raise NotLowered("whether there are two values is known at run time only")
     shape, axis = call.shape(), axis_in(axis, indices.rank + 1)
     wide = "double" if indices.is_float else "int64"

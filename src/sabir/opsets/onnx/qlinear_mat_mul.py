@@ -113,7 +113,8 @@ def lower(  # ruff: ignore[too-many-positional-arguments]  the operator's signat
     a: Expression, a_scale: Expression, a_zero: Expression, b: Expression, b_scale: Expression,
     b_zero: Expression, y_scale: Expression, y_zero: Expression, /,
 ) -> Expression:  # fmt: skip
-    kernels.check_exact(a.shape[-1:])
+    if {a.element, b.element} <= loops.BYTES:
+        kernels.check_exact(a.shape[-1:])
     y = kernels.multiplied(a, b, a_zero, b_zero)
     row, column, step = (loops.cast(s, "float") for s in (
         kernels.rows(a_scale, a), kernels.columns(b_scale), kernels.only(y_scale)

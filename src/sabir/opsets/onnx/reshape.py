@@ -81,9 +81,15 @@ def evaluate_from_attribute(data: Array, /, *, shape: Ints) -> Array:
 @v1.lower
 def lower(data: Expression, shape: Expression | None = None, /, *, call: Lowering) -> Expression:
     """The inferred shape tells what the operand or the attribute means; an unknown operand may be wrong."""
-    if shape is not None:
-        kernels.sizes_of(shape, "`shape`")
-    return loops.reshape(data, call.shape())
+    if shape is None:
+        return loops.reshape(data, call.shape())
+    wanted, named = list(call.shape()), kernels.sizes_of(shape, "`shape`")
+    if -1 in named:  # inference does not know whether the other sizes divide the elements
+        place = named.index(-1)
+        elements, others = product(data.shape), product(d for i, d in enumerate(wanted) if i != place)
+        rest = None if elements is None or others is None else loops.divided(elements, others)
+        wanted[place] = wanted[place] if rest is None else rest
+    return loops.reshape(data, wanted)
 
 
 @v5.evaluate

@@ -82,7 +82,9 @@ def lower(x: Expression, lengths: Expression, /, *, batch_axis: int, time_axis: 
     """
     _check_axes(batch_axis, time_axis)
     shape = (x.shape[0], x.shape[1])
-    if lengths.shape != (x.shape[batch_axis],) or 0 in x.shape:
+    if 0 in x.shape:
+        raise NotLowered("sequences without elements are evaluated")
+    if not loops.same_shape(lengths.shape, (x.shape[batch_axis],)):
         raise NotLowered("whether the lengths are valid is known at run time only")
     rows, time = loops.count(shape, batch_axis), loops.count(shape, time_axis)
     steps = loops.sized("int64", x.shape[time_axis])

@@ -138,14 +138,16 @@ def lower(
     """Join the rotated pairs with the elements that stay."""
     packed = x.rank == PACKED
     heads = attention_kernels.with_heads(x, num_heads or 0) if packed else x
-    size = rotary_embedding_dim or heads.shape[-1]
-    if not isinstance(size, int):
-        raise NotLowered(f"whether a head of {size} elements divides into pairs is open")
+    size = rotary_embedding_dim or loops.fixed(heads.shape[-1])
+    if size is None:
+        raise NotLowered(
+            f"whether a head of {heads.shape[-1]} elements divides into pairs is known at run time only"
+        )
     if positions is not None:
         cos, sin = (_by_position(cache, positions) for cache in (cos, sin))
     across = 2 if packed else 1  # the axis of the heads
     angles = (x.shape[0], x.shape[1 if packed else 2], size // 2)
-    if cos.shape != angles or sin.shape != angles:
+    if not loops.same_shape(cos.shape, angles) or not loops.same_shape(sin.shape, angles):
         raise NotLowered("whether the caches have an angle for each pair is known at run time only")
     cos, sin = (loops.reshape(t, (*t.shape[:across], 1, *t.shape[across:])) for t in (cos, sin))
     one, two = _halves(heads, size, interleaved)

@@ -8,7 +8,7 @@ import numpy as np
 from sabir import loops
 from sabir.base import InferenceError
 from sabir.elements import INT64
-from sabir.ir import Builder, Dim, Item, Known, TensorType, Value, known_equal
+from sabir.ir import Builder, Dim, Item, Known, TensorType, Value, ceil_div, known_equal
 from sabir.loops import Expression, Lowering, NotLowered, Size
 from sabir.opsets.families import contents, kernels
 from sabir.opsets.families.axes import as_input, as_ints, from_front, ints
@@ -185,6 +185,7 @@ def _lowered(
     data: Expression, starts: Sequence[Size], ends: Sequence[Size], axes: Ints, steps: Ints, *, call: Lowering
 ) -> Expression:
     firsts: list[Size] = [0] * data.rank
+    counts = list(call.shape())
     widths = [1] * data.rank
     axes = axes_in(range(len(starts)) if axes is None else axes, data.rank)
     steps = (1,) * len(starts) if steps is None else steps
@@ -193,11 +194,41 @@ def _lowered(
         if isinstance(start, int) and isinstance(end, int) and isinstance(size, int):
             firsts[axis], _, widths[axis] = span(start, end, step, size)
             continue
+        widths[axis] = max(-TO_THE_END, min(step, TO_THE_END))  # longer than any axis
         first = sliced_start(start, step, size)
-        if first is None or sliced_dim(start, end, step, size) is None or abs(step) > TO_THE_END:
-            raise NotLowered(f"the part [{start}:{end}:{step}] of {size} is known at run time only")
-        firsts[axis], widths[axis] = first, step
-    return loops.cut(data, firsts, call.shape(), widths)
+        if first is not None and sliced_dim(start, end, step, size) is not None and step == widths[axis]:
+            firsts[axis] = first
+        else:
+            firsts[axis], counts[axis] = _part_of(size, start, end, widths[axis])
+    return loops.cut(data, firsts, counts, widths)
+
+
+def _part_of(size: Size, start: Size, end: Size, step: int) -> tuple[Size, Size]:
+    """Return the first index of a part and how many it has, as `span` clamps them, for the feeds at hand."""
+    least, most = (0, size) if step > 0 else (-1, size - 1)
+    first, last = (_clamped(_from_front(at, size), low, most) for at, low in ((start, 0), (end, least)))
+    if first is None or last is None:
+        raise NotLowered(f"the part [{start}:{end}:{step}] of {size} is known at run time only")
+    count = ceil_div(last - first if step > 0 else first - last, abs(step))
+    count = None if count is None else loops.larger(count, 0)
+    if count is None:
+        raise NotLowered(
+            f"whether the part [{start}:{end}:{step}] of {size} has elements is known at run time only"
+        )
+    return first, count
+
+
+def _from_front(position: Size, size: Size) -> Size | None:
+    if isinstance(position, int):
+        position = max(-TO_THE_END, min(position, TO_THE_END))
+    if loops.at_least(position, 0):
+        return position
+    return position + size if loops.at_least(-1, position) else None
+
+
+def _clamped(position: Size | None, low: Size, high: Size) -> Size | None:
+    upper = None if position is None else loops.larger(position, low)
+    return None if upper is None else loops.smaller(upper, high)
 
 
 @v10.upgrade

@@ -154,7 +154,7 @@ def lower_first(
     x: Expression, lengths: Expression | None = None, /, *, split: Ints, axis: int | None, call: Lowering
 ) -> tuple[Expression, ...]:
     if lengths is not None:
-        raise NotLowered("`split` is a tensor of floating-point numbers")
+        raise NotLowered("the sizes are floating-point numbers, which kernels do not read as sizes")
     return lower_from_attribute(x, split=split, axis=axis or 0, call=call)
 
 

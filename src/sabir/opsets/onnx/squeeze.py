@@ -6,7 +6,7 @@ import numpy as np
 
 from sabir import loops
 from sabir.base import InferenceError
-from sabir.ir import Builder, Shape, TensorType, Value, known_equal
+from sabir.ir import Builder, Shape, TensorType, Value, is_one, known_equal
 from sabir.loops import Expression, Lowering
 from sabir.opsets.families import contents, kernels
 from sabir.opsets.families.axes import as_input, as_ints, from_front, ints
@@ -82,9 +82,9 @@ def _without(shape: Shape, axes: Sequence[int]) -> Shape:
 
 def _without_ones(shape: Shape) -> Shape | None:
     """Return the shape without its ones; None where a dimension may be 1."""
-    if any(known_equal(d, 1) is None for d in shape):
+    if any(is_one(d) is None for d in shape):
         return None
-    return tuple(d for d in shape if d != 1)
+    return tuple(d for d in shape if not is_one(d))
 
 
 @v1.evaluate

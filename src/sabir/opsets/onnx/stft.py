@@ -156,10 +156,11 @@ def lower(
     frame = x.shape[1] if window is None else window.shape[0]
     if length is not None:
         (frame,) = kernels.integers_of(length, "`frame_length`")
-    if not isinstance(frame, int) or distance < 1:
+    frame = loops.fixed(frame)
+    if frame is None or distance < 1:
         raise NotLowered("the length of a frame is known at run time only")
     if window is not None and not loops.equal(window.shape[0], frame):
-        raise NotLowered("whether the window matches the frames is open")
+        raise NotLowered("whether the window matches the frames is known at run time only")
     known = kernels.floats_of(window)
     weights = np.array(known) if known else window
     return spectrum_kernels.framed(x, distance, frame, call.shape()[1], weights, onesided=bool(onesided))

@@ -122,14 +122,16 @@ def lower(
 ) -> Expression:
     axis = _sequence_axis(axis, past.shape, update.shape)
     others = [(p, u) for i, (p, u) in enumerate(zip(past.shape, update.shape, strict=True)) if i != axis]
-    if not all(starmap(loops.equal, others)) or update.shape[axis] == 0:
-        raise NotLowered("whether the update fits the cache is open")
+    if update.shape[axis] == 0:
+        raise NotLowered("an update without steps is evaluated")
+    if not all(starmap(loops.equal, others)):
+        raise NotLowered("whether the update fits the cache is known at run time only")
     column = [d if i == axis else 1 for i, d in enumerate(update.shape)]
     length, steps = (loops.sized("int64", x.shape[axis]) for x in (past, update))
     places: Expression = loops.count(column, axis)
     if first is not None:
         if not loops.equal(first.shape[0], past.shape[0]):
-            raise NotLowered("whether there is a first step for each item is open")
+            raise NotLowered("whether there is a first step for each item is known at run time only")
         start = loops.reshape(first, (past.shape[0], *(1,) * (past.rank - 1)))
         places = loops.apply("add", places, start)
         if mode == "linear":  # what does not fit is an error of the run

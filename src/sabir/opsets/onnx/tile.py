@@ -121,7 +121,7 @@ def lower_along_one(x: Expression, tiles: Expression, axis: Expression, /, *, ca
 def lower(x: Expression, repeats: Expression, /, *, call: Lowering) -> Expression:
     counts = kernels.sizes_of(repeats, "`repeats`")
     if not all(map(is_nonnegative, counts)):
-        raise NotLowered("whether `repeats` are counts is open")
+        raise NotLowered("whether `repeats` are counts is known at run time only")
     spread = loops.reshape(x, [n for d in x.shape for n in (1, d)])
     paired = [n for pair in zip(counts, x.shape, strict=True) for n in pair]
     return loops.reshape(loops.expand(spread, paired), call.shape())

@@ -76,10 +76,10 @@ def _fitted(x: Expression, size: Size) -> Expression:
     x, own = loops.cast(x, "float"), x.shape[1]
     if loops.equal(size, own):
         return x
-    if not isinstance(size, int) or not isinstance(own, int) or size < 0:
-        raise NotLowered("whether features are cut is open")
-    kept = loops.narrow(x, 1, 0, min(size, own))
-    return loops.pad(kept, (0, 0), (0, size - min(size, own)), 0)
+    kept = loops.smaller(size, own)
+    if kept is None or not loops.at_least(size, 0):
+        raise NotLowered("whether features are cut is known at run time only")
+    return loops.pad(loops.narrow(x, 1, 0, kept), (0, 0), (0, size - kept), 0)
 
 
 @feature_vectorizer.examples

@@ -58,7 +58,7 @@ def _divisor(x: Array, norm: str) -> Array:
 def lower(x: Expression, /, *, norm: str) -> Expression:
     wide = loops.cast(classifier_kernels.rows(x), "double")
     if wide.shape[1] == 0:
-        raise NotLowered("rows have no features")
+        raise NotLowered("rows without features are evaluated")
     divisor = _lowered_divisor(wide, norm)
     divisor = loops.where(loops.apply("eq", divisor, 0), 1, divisor)
     return loops.reshape(loops.cast(loops.apply("div", wide, divisor), "float"), x.shape)

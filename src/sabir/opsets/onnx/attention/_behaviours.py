@@ -207,12 +207,14 @@ def lower(  # ruff: ignore[too-many-arguments]  the operator's signature
     stages = attention_kernels.ScoreStages(
         heads.default_scale() if scale is None else scale,
         softcap,
-        q.element if precision is None else precision.name,
+        heads.q.element if precision is None else precision.name,
     )
     scores = heads.scores(masks, stages)
-    y = heads.weighted(scores[-1])
+    y = loops.cast(heads.weighted(scores[-1]), q.element)
     y = heads.packed(y) if packed else heads.apart(y)
-    return (y, k, v, heads.apart(scores[qk_matmul_output_mode])) if call.wants(3) else (y, k, v)
+    if not call.wants(3):
+        return y, k, v
+    return y, k, v, loops.cast(heads.apart(scores[qk_matmul_output_mode]), q.element)
 
 
 @v23.body
