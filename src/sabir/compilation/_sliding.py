@@ -33,13 +33,30 @@ _ALONE = 3  # about so many windows of a group cost as much as one that is compu
 
 def add_windows(builder: PlanBuilder, group: Group) -> None:
     """Add the entry of combined windows and of the maps behind them."""
-    slide = group.members[0]
-    if not isinstance(slide, Slide):
+    builder.entries.append(windows_entry(builder, group, windows_nesting(builder, group)))
+
+
+def slide_of(x: Expression) -> Slide:
+    """Return the first member of a group as the windows that it combines."""
+    if not isinstance(x, Slide):
         raise TypeError("the group begins with windows")
+    return x
+
+
+def windows_nesting(builder: PlanBuilder, group: Group) -> Nesting:
+    """Return the loops over windows and the maps behind them; the last place is what the windows are of."""
+    slide = slide_of(group.members[0])
     located = builder.grouping.views.locate(builder.grouping.operands[slide][0])
     nesting = nesting_of(group, builder.grouping)
-    windows, element, sizes = slide.rank, slide.operand.element, slide.operand.shape
-    nesting.places.append(Place(located, element, located.strides[:windows]))
+    nesting.places.append(Place(located, slide.operand.element, located.strides[: slide.rank]))
+    return nesting
+
+
+def windows_entry(builder: PlanBuilder, group: Group, nesting: Nesting) -> Entry:
+    """Return the entry of loops over windows."""
+    slide = slide_of(group.members[0])
+    windows, element, located = slide.rank, slide.operand.element, nesting.places[-1].located
+    sizes = (*nesting.sizes[: windows - 1], *slide.operand.shape[windows - 1 :])
     nesting = merged(nesting, fixed=1)
     nest = _nest(builder, nesting, slide)
     entry = Entry([], nodes=builder.origins.labels([*group.members, *group.inlined]))
@@ -58,7 +75,7 @@ def add_windows(builder: PlanBuilder, group: Group) -> None:
     entry.choices.append((None, 0, sliding, arguments))
     builder.note_writes(entry, nesting)
     entry.flops = count_of(nesting.sizes) * (prod(taps) * (1 if panels is None else 2 * slide.mixed))
-    builder.entries.append(entry)
+    return entry
 
 
 def _nest(builder: PlanBuilder, nesting: Nesting, slide: Slide) -> Nest:
