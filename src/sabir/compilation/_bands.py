@@ -41,16 +41,16 @@ _LINE = 64  # bytes to which memory between kernels is rounded
 
 
 class _Work(NamedTuple):
-    """A kernel of a chain: its group, its loops, and how many rows of these make a band.
+    """A kernel of a chain: its group, its loops, and of how many rows of theirs a band is.
 
-    In a band, the loops run over `count` rows from the row `first` on.
+    In a band, the loops run over so many `rows` from the row `first` on.
     """
 
     group: Group
     nesting: Nesting
     moved: int
     first: Size
-    count: Size
+    rows: Size
 
     def restricted(self) -> Nesting:
         """Return the loops over the rows of a band of one item."""
@@ -58,7 +58,7 @@ class _Work(NamedTuple):
         for place in self.nesting.places:
             offset = place.located.offset + self.first * place.strides[ROWS]
             places.append(place._replace(located=place.located._replace(offset=offset)))
-        return replace(self.nesting, sizes=(1, self.count, *self.nesting.sizes[ROWS + 1 :]), places=places)
+        return replace(self.nesting, sizes=(1, self.rows, *self.nesting.sizes[ROWS + 1 :]), places=places)
 
 
 class BandedChain(NamedTuple):
@@ -85,7 +85,7 @@ def add_bands(builder: PlanBuilder, banded: BandedChain) -> None:
     chain, works, moves = banded
     own = _own(builder, chain)
     parts = [BandPart(_copy(builder, chain), _KEPT)]
-    parts += [BandPart(_made(builder, chain, work), work.count) for work in works]
+    parts += [BandPart(_made(builder, chain, work), work.rows) for work in works]
     builder.entries.append(_entry(builder, chain, parts, own, moves))
 
 
@@ -109,7 +109,7 @@ def _padded(group: Group, rows: Bands) -> tuple[Size, Size]:
     if not isinstance(copy, Copy):
         raise TypeError("padding is a copy of a number")
     if copy.starts[ROWS] == rows.before + rows.image:
-        return -(rows.count - 1) * rows.moved, _AFTER
+        return -(rows.number - 1) * rows.moved, _AFTER
     return (_FIRST, _IMAGE) if copy.starts[ROWS] == rows.before else (0, _BEFORE)
 
 
@@ -183,7 +183,7 @@ def _entry(
     members = [x for group in chain.groups for x in (*group.members, *group.inlined)]
     entry = Entry([(None, 0, kernels.Bands(), [items])], nodes=builder.origins.labels(members))
     by_buffer = {builder.buffers[x]: move for x, move in moves.items() if x in builder.buffers}
-    entry.bands = BandParts(rows.count, parts, own, by_buffer, _variants(rows))
+    entry.bands = BandParts(rows.number, parts, own, by_buffer, _variants(rows))
     entry.scratch = sum(own.values()) + max(n for n in (p.entry.scratch for p in parts) if isinstance(n, int))
     for part, _ in parts:
         entry.buffers += [b for b in part.buffers if b not in own and b not in entry.buffers]
@@ -223,9 +223,9 @@ def _variants(rows: Bands) -> tuple[dict[str, int], ...]:
     The latter two are there a second time, for a thread that has computed the band before.
     """
     kept, before = rows.kept, rows.before
-    results = rows.results - (rows.count - 1) * rows.rows
+    results = rows.results - (rows.number - 1) * rows.rows
     read = (results - 1) * rows.step + rows.span
-    image = min(read, before + rows.image - (rows.count - 1) * rows.moved)
+    image = min(read, before + rows.image - (rows.number - 1) * rows.moved)
     after = read - image
     return (
         _sizes(0, rows.read - before, rows.rows, before=before),

@@ -117,7 +117,7 @@ class PlanBuilder:
         )
 
     def _in_bands(self, groups: Sequence[Group]) -> Iterator[Group]:
-        """Yield groups in their order; a chain that runs in bands becomes an entry where its last group is."""
+        """Yield groups in their order; one entry for each chain that runs in bands is added at its end."""
         found = banded_chains(self, groups)
         within = {group for banded in found.values() for group in banded.chain.groups}
         for group in groups:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from sabir.compilation._direct import is_constant
 from sabir.compilation._jobs import up
 from sabir.compilation._matrices import is_by_winograd
+from sabir.compilation._plan import count_of
 from sabir.compilation._views import VIEWS, Copy
 from sabir.compilation.kernels import element_bytes
-from sabir.ir import Expr
 from sabir.loops import Contract, Pad, Slide
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sabir.loops import Expression, Size
 
 ROWS = 1  # the axis of rows in the order (N, H, W, C)
-_RANK = 4
+_RANK, _TAPS = 4, 2  # of images, of windows
 _FLOATS = frozenset({"float", "double"})
 _BAND = 3 << 17  # bytes between the kernels of a band, which the cache of a core holds beside the weights
 _LEAST = 3 << 18  # bytes of the results for each core: fewer stay in the caches between whole kernels
@@ -46,7 +46,7 @@ class Bands(NamedTuple):
     rows: int = 0
 
     @property
-    def count(self) -> int:
+    def number(self) -> int:
         """The number of bands."""
         return up(self.results, self.rows)
 
@@ -69,10 +69,10 @@ class Bands(NamedTuple):
     def is_regular(self) -> bool:
         """Whether only the first band has padding before it, and only the last one after it."""
         return (
-            self.count > 1
+            self.number > 1
             and 0 <= self.kept <= self.moved
             and self.before <= self.moved
-            and self.moved * (self.count - 2) + self.read <= self.before + self.image
+            and self.moved * (self.number - 2) + self.read <= self.before + self.image
         )
 
 
@@ -119,8 +119,11 @@ def _chain(builder: PlanBuilder, windows: Group) -> Chain | None:
         return None
     if _readers(builder, at.base) != [slide]:
         return None
-    first, *padding = _writers(builder, at.base)
-    if first is None or not _is_product(builder, first) or not all(_fills(p, at.base) for p in padding):
+    writers = _writers(builder, at.base)
+    if not writers or not _is_product(builder, writers[0]):
+        return None
+    first, *padding = writers
+    if not all(_fills(part, at.base) for part in padding):
         return None
     if [x for x in first.members if x in grouping.stored] != [_written(first, at.base)]:
         return None
@@ -143,12 +146,11 @@ def _readers(builder: PlanBuilder, x: Expression) -> list[object]:
     return found
 
 
-def _writers(builder: PlanBuilder, x: Expression) -> Sequence[Group | None]:
-    """Return what writes an image: first what is inside of its padding."""
-    writers = builder.grouping.writers.get(x)
-    if writers is None:
-        return [builder.grouping.of.get(x)]
-    return writers if isinstance(x, Pad) else [None]
+def _writers(builder: PlanBuilder, x: Expression) -> Sequence[Group]:
+    """Return what writes an image: first what is inside of its padding. One that is joined has none."""
+    if isinstance(x, Pad):
+        return builder.grouping.writers[x]
+    return [builder.grouping.of[x]] if x in builder.grouping.of else []
 
 
 def _is_product(builder: PlanBuilder, group: Group) -> bool:
@@ -178,32 +180,41 @@ def _fills(group: Group, target: Expression) -> bool:
 
 def _rows(builder: PlanBuilder, slide: Slide, at: Located) -> Bands | None:
     """Return how windows run over the rows of an image; None where they do not, or sizes are not known."""
-    image = at.base
-    results, taps = slide.shape[ROWS], slide.operand.shape[-2:]
-    line = builder.grouping.views.locate(image).strides[ROWS]
-    numbers = [line, results, *at.strides, *image.shape[1:], *slide.shape[1:], *taps]
-    known = [n for n in numbers if isinstance(n, int)]
-    if len(known) < len(numbers) or at.offset != 0 or slide.taps != 2 or image.rank != _RANK:  # noqa: PLR2004
-        return None
-    line, count, *_ = known
-    strides = [s for s in at.strides if isinstance(s, int)]
-    across = [(n, s) for n, s in zip(slide.operand.shape, strides, strict=True)]
-    del across[-2], across[:2]
-    if strides[ROWS] % line or strides[-2] % line or not is_inside(across, line):
-        return None
+    image, line = at.base, _line(builder, at.base)
+    *_, taps, beside = slide.operand.shape
     pad = image.before[ROWS] if isinstance(image, Pad) else 0
-    inside = image.operand.shape[ROWS] if isinstance(image, Pad) else image.shape[ROWS]
-    if not isinstance(pad, int) or not isinstance(inside, int) or not isinstance(taps[0], int):
+    inside = (image.operand if isinstance(image, Pad) else image).shape[ROWS]
+    numbers = [pad, inside, slide.shape[ROWS], taps, at.strides[ROWS], at.strides[-2]]
+    if not line or at.offset != 0 or slide.taps != _TAPS or not all(isinstance(n, int) for n in numbers):
         return None
-    return Bands(count, inside, pad, strides[ROWS] // line, (taps[0] - 1) * (strides[-2] // line) + 1)
+    before, inside, results, taps, step, tap = (n for n in numbers if isinstance(n, int))
+    across = [*zip(slide.operand.shape[2:-2], at.strides[2:-2], strict=True), (beside, at.strides[-1])]
+    if (
+        results < 1
+        or slide.shape[0] != image.shape[0]
+        or step % line
+        or tap % line
+        or not _is_inside(across, line)
+    ):
+        return None
+    return Bands(results, inside, before, step // line, (taps - 1) * (tap // line) + 1)
 
 
-def is_inside(extents: Sequence[tuple[Size, Size]], line: Size) -> bool:
+def _line(builder: PlanBuilder, x: Expression) -> int:
+    """Return how many elements a row of an image has; 0 where its rows do not follow each other in memory."""
+    if x.rank != _RANK:
+        return 0
+    line = count_of(x.shape[ROWS + 1 :])
+    beside = builder.grouping.views.locate(x).strides[ROWS] == line
+    return line if beside and isinstance(line, int) else 0
+
+
+def _is_inside(extents: Sequence[tuple[Size, Size]], line: int) -> bool:
     """Return whether loops of some sizes and strides stay within a row."""
     last: Size = 0
     for size, stride in extents:
         last += (size - 1) * stride
-    return isinstance(last, int) and isinstance(line, int) and last < line
+    return isinstance(last, int) and last < line
 
 
 def _second(builder: PlanBuilder, windows: Group) -> tuple[Group | None, Expression | None]:
@@ -213,16 +224,18 @@ def _second(builder: PlanBuilder, windows: Group) -> tuple[Group | None, Express
     if len(stored) != 1 or _into(stored[0]) is not None:
         return None, None
     (between,) = stored
-    readers = _readers(builder, between)
+    readers, line = _readers(builder, between), _line(builder, between)
     contract = readers[0] if len(readers) == 1 else None
-    if not isinstance(contract, Contract) or not _is_product(builder, grouping.of[contract]):
+    group = grouping.of.get(contract) if isinstance(contract, Contract) else None
+    if not line or group is None or not isinstance(contract, Contract) or not _is_product(builder, group):
         return None, None
-    group, a = grouping.of[contract], grouping.views.locate(grouping.operands[contract][0])
-    line = grouping.views.locate(between).strides[ROWS]
+    if group.members[0] is not contract or group.space[: ROWS + 1] != windows.space[: ROWS + 1]:
+        return None, None
+    a = grouping.views.locate(grouping.operands[contract][0])
     across = list(zip(contract.a.shape[2:], a.strides[2:], strict=True))
-    if a.base is not between or a.offset != 0 or a.strides[ROWS] != line or not is_inside(across, line):
+    if a.base is not between or a.offset != 0 or a.strides[ROWS] != line or not _is_inside(across, line):
         return None, None
-    return (group, between) if group.members[0] is contract else (None, None)
+    return group, between
 
 
 def _in_bands(builder: PlanBuilder, rows: Bands, kept: Sequence[Expression]) -> Bands | None:
@@ -244,7 +257,4 @@ def _in_bands(builder: PlanBuilder, rows: Bands, kept: Sequence[Expression]) -> 
 
 def line_bytes(builder: PlanBuilder, x: Expression) -> int:
     """Return the bytes of a row of an image."""
-    found = builder.grouping.views.locate(x).strides[ROWS]
-    if isinstance(found, Expr):
-        raise TypeError("the sizes of an image in bands are known")
-    return found * element_bytes(x.element)
+    return _line(builder, x) * element_bytes(x.element)

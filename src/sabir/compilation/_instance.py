@@ -224,7 +224,7 @@ def _of_bands(
     lists: list[int] = []
     for variant in bands.variants:
         found = Sizes({**sizes.symbols, **variant})
-        parts = [part for part, count in bands.parts if found(count) > 0]
+        parts = [part for part, rows in bands.parts if found(rows) > 0]
         check_reaches(parts, found)
         calls: list[int] = []
         for part in parts:

@@ -121,19 +121,20 @@ class Entry:
 
 
 class BandPart(NamedTuple):
-    """A kernel of a band: it does not run in bands where its count is 0."""
+    """A kernel of a band and how many rows it computes: it does not run in a band where these are 0."""
 
     entry: Entry
-    count: Size
+    rows: Size
 
 
 @dataclass(slots=True, eq=False)
 class BandParts:
     """The kernels that run for one band of rows after another: `count` bands of an item.
 
-    `own` are the tensors between them, with the bytes of a band. `moves` has how many bytes tensors move from item to item and from band
-    to band. The `variants` of bands are the sizes of symbols in the arguments of the kernels: of the first
-    band, of one in the middle, the same after the band before, the last one, and the same.
+    `own` are the tensors between them, with the bytes of a band. `moves` has how many bytes tensors move from
+    item to item and from band to band. The `variants` of bands are the sizes of symbols in the arguments of
+    the kernels: for the first band, for one in the middle, for the same where the thread has computed the
+    band before, and both for the last one.
     """
 
     count: int
