@@ -67,11 +67,12 @@ def windows_entry(builder: PlanBuilder, group: Group, nesting: Nesting) -> Entry
     arguments += [] if panels is None else _weight_arguments(builder, slide, panels, entry)
     taps = tuple(n for n in sizes[windows:] if isinstance(n, int))
     outer = [n for axis, n in enumerate(nesting.sizes) if axis != nest.inner]
+    across = [s for axis, s in enumerate(nesting.places[-1].strides) if axis != nest.inner]
     sliding = Sliding(nest, slide.element, slide.op, taps, panels is not None, _places(outer), slide.mixed)
+    sliding = replace(sliding, step=_step(across, located.strides[-1]))
     if panels is not None and panels.group > 1:
         most = max(1, _MOST_PRODUCTS // (-(-prod(taps[:-1]) // panels.group) * taps[-1]))
-        step = _step(nesting.places[-1].strides[:-1], located.strides[-1])
-        sliding = replace(sliding, places=min(sliding.places, most), dot=_dot(builder, slide), step=step)
+        sliding = replace(sliding, places=min(sliding.places, most), dot=_dot(builder, slide))
     entry.choices.append((None, 0, sliding, arguments))
     builder.note_writes(entry, nesting)
     entry.flops = count_of(nesting.sizes) * (prod(taps) * (1 if panels is None else 2 * slide.mixed))
