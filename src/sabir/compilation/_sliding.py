@@ -67,12 +67,13 @@ def windows_entry(builder: PlanBuilder, group: Group, nesting: Nesting) -> Entry
     arguments += [] if panels is None else _weight_arguments(builder, slide, panels, entry)
     taps = tuple(n for n in sizes[windows:] if isinstance(n, int))
     outer = [n for axis, n in enumerate(nesting.sizes) if axis != nest.inner]
-    across = [s for axis, s in enumerate(nesting.places[-1].strides) if axis != nest.inner]
     sliding = Sliding(nest, slide.element, slide.op, taps, panels is not None, _places(outer), slide.mixed)
-    sliding = replace(sliding, step=_step(across, located.strides[-1]))
+    step = _step(nesting.places[-1].strides, nest.inner, located.strides[-1])
+    if slide.mixed == 1 and step < taps[-1]:  # else windows share no elements
+        sliding = replace(sliding, step=step)
     if panels is not None and panels.group > 1:
         most = max(1, _MOST_PRODUCTS // (-(-prod(taps[:-1]) // panels.group) * taps[-1]))
-        sliding = replace(sliding, places=min(sliding.places, most), dot=_dot(builder, slide))
+        sliding = replace(sliding, places=min(sliding.places, most), dot=_dot(builder, slide), step=step)
     entry.choices.append((None, 0, sliding, arguments))
     builder.note_writes(entry, nesting)
     entry.flops = count_of(nesting.sizes) * (prod(taps) * (1 if panels is None else 2 * slide.mixed))
@@ -121,8 +122,9 @@ def _weight_arguments(builder: PlanBuilder, slide: Slide, panels: Panels, entry:
     return found if panels.group == 1 else [*found, panels.panel, slide.zero, slide.less]
 
 
-def _step(across: Sequence[Size], tap: Size) -> int:
+def _step(strides: Sequence[Size], inner: int, tap: Size) -> int:
     """Return how many elements of a window lie between windows next to each other, 0 if that is not known."""
+    across = [stride for axis, stride in enumerate(strides) if axis != inner]
     if not across:
         return 0
     return next((n for n in range(1, _MOST_STEPS + 1) if across[-1] == tap * n), 0)

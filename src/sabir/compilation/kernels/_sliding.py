@@ -179,7 +179,7 @@ class _Emission:
     def _overlap(self, windows: int) -> bool:
         """Return whether so many windows next to each other share elements of a row."""
         sliding = self.sliding
-        return windows > 1 and 0 < sliding.step < sliding.taps[-1] <= _UNROLLED and sliding.mixed == 1
+        return windows > 1 and 0 < sliding.step < sliding.taps[-1] <= _UNROLLED
 
     def _add_row(
         self, point: Point, base: Register, columns: Sequence[Register | None], sums: Sequence[Variable]
