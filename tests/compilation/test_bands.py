@@ -206,6 +206,14 @@ def test_a_second_product_of_other_rows():
         assert spec.count("product float") == kernels, attributes
 
 
+def test_padding_of_the_batch():
+    b = sabir.Builder(opsets={"": 21})
+    y = b.Conv(b.input("x", "float", [2, 3, 14, 9]), integers((20, 3, 1, 1), 2))
+    y = b.Pad(y, np.array([1, 0, 1, 2, 0, 0, 1, 0]))
+    b.output(b.MaxPool(y, kernel_shape=[3, 3]), "y")
+    assert banded(b.model(), integers((2, 3, 14, 9), 4)) == []
+
+
 def test_small_images_need_no_bands(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(_chains, "_LEAST", 1 << 16)
     assert banded(block([1, 3, 18, 9], {"pads": [1, 1, 1, 1]}), integers((1, 3, 18, 9), 1)) == []

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from sabir.compilation._bounds import Reach
     from sabir.compilation._building import PlanBuilder
-    from sabir.compilation._chains import Bands, Chain
+    from sabir.compilation._chains import BandedRows, Chain
     from sabir.compilation._groups import Group
     from sabir.compilation._plan import Buffer
     from sabir.loops import Expression, Size
@@ -94,7 +94,7 @@ def add_bands(builder: PlanBuilder, banded: BandedChain) -> None:
 
 def _works(builder: PlanBuilder, chain: Chain) -> Iterable[_Work]:
     """Yield the kernels of a chain in the order in which they run."""
-    rows = chain.bands
+    rows = chain.rows
     for group in chain.padding:
         yield _Work(group, nesting_of(group, builder.grouping), rows.moved, *_padded(group, rows))
     yield _Work(chain.first, product_nesting(builder, chain.first), rows.moved, _FIRST, _IMAGE)
@@ -103,7 +103,7 @@ def _works(builder: PlanBuilder, chain: Chain) -> Iterable[_Work]:
         yield _Work(chain.second, product_nesting(builder, chain.second), rows.rows, 0, _RESULTS)
 
 
-def _padded(group: Group, rows: Bands) -> tuple[Size, Size]:
+def _padded(group: Group, rows: BandedRows) -> tuple[Size, Size]:
     """Return the first row that a part of the padding fills in a band, and how many."""
     copy = group.members[0]
     if not isinstance(copy, Copy):
@@ -145,14 +145,14 @@ def _made(builder: PlanBuilder, chain: Chain, work: _Work) -> Entry:
     if work.group is chain.windows:
         return windows_entry(builder, work.group, nesting)
     if work.group.kind == "product":
-        return product_entry(builder, work.group, nesting, _whole(chain.bands))
+        return product_entry(builder, work.group, nesting, _whole(chain.rows))
     return builder.nest_entry(work.group, nesting)
 
 
 def _copy(builder: PlanBuilder, chain: Chain) -> Entry:
     """Return the entry that copies the last rows of a band to where the next one begins."""
     image, line = chain.image, builder.grouping.views.locate(chain.image).strides[ROWS]
-    source = Place(Located(image, chain.bands.moved * line, (1,)), image.element, (1,))
+    source = Place(Located(image, chain.rows.moved * line, (1,)), image.element, (1,))
     target = Place(Located(image, 0, (1,)), image.element, (1,))
     nesting = Nesting((_KEPT * line,), (False,), [source, target], [Load(image.element, 0)], [(1, 0)])
     return builder.nest_entry(chain.first, nesting)
@@ -164,7 +164,7 @@ def _copy(builder: PlanBuilder, chain: Chain) -> Entry:
 def _own(builder: PlanBuilder, chain: Chain) -> dict[Buffer, int]:
     """Let what lies between the kernels have memory of each thread; return these buffers with their bytes."""
     found: dict[Buffer, int] = {}
-    for x, rows in ((chain.image, chain.bands.read), (chain.between, chain.bands.rows)):
+    for x, rows in ((chain.image, chain.rows.read), (chain.between, chain.rows.rows)):
         if x is None:
             continue
         size = rows * line_bytes(builder, x)
@@ -179,7 +179,7 @@ def _entry(
     moves: Mapping[Expression, tuple[int, int]],
 ) -> Entry:  # fmt: skip
     """Return the entry that runs the kernels of a chain."""
-    rows, items, whole = chain.bands, chain.image.shape[0], _whole(chain.bands)
+    rows, items, whole = chain.rows, chain.image.shape[0], _whole(chain.rows)
     members = [x for group in chain.groups for x in (*group.members, *group.inlined)]
     entry = Entry([(None, 0, kernels.Bands(), [items])], nodes=builder.origins.labels(members))
     by_buffer = {builder.buffers[x]: move for x, move in moves.items() if x in builder.buffers}
@@ -211,13 +211,13 @@ def _settled(size: Size, symbols: Mapping[str, int]) -> Size:
 # ---------------------------------------------------------------- sizes
 
 
-def _whole(rows: Bands) -> dict[str, int]:
+def _whole(rows: BandedRows) -> dict[str, int]:
     """Return the sizes of symbols for the whole image, which no kernel runs for."""
     after = (rows.results - 1) * rows.step + rows.span - rows.before - rows.image
     return _sizes(0, rows.image, rows.results, before=rows.before, after=max(0, after))
 
 
-def _variants(rows: Bands) -> tuple[dict[str, int], ...]:
+def _variants(rows: BandedRows) -> tuple[dict[str, int], ...]:
     """Return the sizes of symbols for the first band, one in the middle and the last one.
 
     The latter two are there a second time, for a thread that has computed the band before.

@@ -31,7 +31,7 @@ _BAND = 3 << 17  # bytes between the kernels of a band, which the cache of a cor
 _LEAST = 3 << 18  # bytes of the results for each core: fewer stay in the caches between whole kernels
 
 
-class Bands(NamedTuple):
+class BandedRows(NamedTuple):
     """The rows of an image in bands: each has so many `rows` of results, the last one what is left.
 
     There are `results` rows of windows, each `step` rows of the image further, and of `span` rows; the image
@@ -88,7 +88,7 @@ class Chain(NamedTuple):
     second: Group | None
     image: Expression
     between: Expression | None
-    bands: Bands
+    rows: BandedRows
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -127,14 +127,10 @@ def _chain(builder: PlanBuilder, windows: Group) -> Chain | None:
         return None
     if [x for x in first.members if x in grouping.stored] != [_written(first, at.base)]:
         return None
-    bands = _rows(builder, slide, at)
-    if bands is None:
-        return None
     second, between = _second(builder, windows)
-    bands = _in_bands(builder, bands, [at.base] if between is None else [at.base, between])
-    if bands is None:
-        return None
-    return Chain(first, tuple(padding), windows, second, at.base, between, bands)
+    rows = _rows(builder, slide, at)
+    rows = rows and _in_bands(builder, rows, [at.base] if between is None else [at.base, between])
+    return rows and Chain(first, tuple(padding), windows, second, at.base, between, rows)
 
 
 def _readers(builder: PlanBuilder, x: Expression) -> list[object]:
@@ -178,26 +174,22 @@ def _fills(group: Group, target: Expression) -> bool:
     return group.kind == "nest" and len(group.members) == 1 and _into(group.members[0]) is target
 
 
-def _rows(builder: PlanBuilder, slide: Slide, at: Located) -> Bands | None:
+def _rows(builder: PlanBuilder, slide: Slide, at: Located) -> BandedRows | None:
     """Return how windows run over the rows of an image; None where they do not, or sizes are not known."""
     image, line = at.base, _line(builder, at.base)
     *_, taps, beside = slide.operand.shape
     pad = image.before[ROWS] if isinstance(image, Pad) else 0
-    inside = (image.operand if isinstance(image, Pad) else image).shape[ROWS]
+    items, inside, *_ = (image.operand if isinstance(image, Pad) else image).shape
     numbers = [pad, inside, slide.shape[ROWS], taps, at.strides[ROWS], at.strides[-2]]
     if not line or at.offset != 0 or slide.taps != _TAPS or not all(isinstance(n, int) for n in numbers):
         return None
+    if not items == image.shape[0] == slide.shape[0]:
+        return None
     before, inside, results, taps, step, tap = (n for n in numbers if isinstance(n, int))
     across = [*zip(slide.operand.shape[2:-2], at.strides[2:-2], strict=True), (beside, at.strides[-1])]
-    if (
-        results < 1
-        or slide.shape[0] != image.shape[0]
-        or step % line
-        or tap % line
-        or not _is_inside(across, line)
-    ):
+    if results < 1 or step % line or tap % line or not _is_inside(across, line):
         return None
-    return Bands(results, inside, before, step // line, (taps - 1) * (tap // line) + 1)
+    return BandedRows(results, inside, before, step // line, (taps - 1) * (tap // line) + 1)
 
 
 def _line(builder: PlanBuilder, x: Expression) -> int:
@@ -238,7 +230,7 @@ def _second(builder: PlanBuilder, windows: Group) -> tuple[Group | None, Express
     return group, between
 
 
-def _in_bands(builder: PlanBuilder, rows: Bands, kept: Sequence[Expression]) -> Bands | None:
+def _in_bands(builder: PlanBuilder, rows: BandedRows, kept: Sequence[Expression]) -> BandedRows | None:
     """Return bands whose part of what is kept between kernels fits the cache; None where none are wanted."""
     cores = builder.host.cores
     lines = [line_bytes(builder, x) for x in kept]

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from sabir.ir import Array, Constant, Model
 
 KIND = "plans"
-_FORMAT = "3"  # another number for another form of stored plans
+_FORMAT = "4"  # another number for another form of stored plans
 _SMALL = 1 << 16  # bytes of a constant that are a part of the key, and from there on the identity of a file
 _MOST_HASHED = 1 << 24  # bytes of large constants that are in no file
 _MOST_KEPT = 1 << 24  # bytes of computed constants that are kept with a plan
