@@ -360,3 +360,19 @@ def test_indices_of_maxima_count_column_by_column(sizes):
     found = kernels_only(b.model(), {"x": x})
     by_columns = np.concatenate([plane.ravel(order="F") for plane in x.reshape(6, *sizes)])
     np.testing.assert_array_equal(by_columns[found["places"]], found["y"])
+
+
+def test_windows_that_overlap_load_what_they_share_once():
+    for taps, attributes, step in [
+        (3, {"pads": [1, 1, 1, 1]}, " step 1"),
+        (5, {"strides": [1, 2]}, " step 2"),
+        (3, {"strides": [2, 3]}, ""),
+        (3, {"dilations": [1, 2]}, ""),  # a window has every second element, the next one the others
+        (3, {"dilations": [1, 2], "strides": [1, 2]}, " step 1"),
+    ]:
+        for width in (9, 22, 31):
+            model = conv(f"2,18,8,{width}", (18, 1, taps, taps), group=18, after="Relu", **attributes)
+            compiled = same(model, {"x": integers((2, 18, 8, width), width)})
+            (spec,) = [k.spec for k in compiled.explain().kernels if k.kind == "sliding"]
+            assert ("weighted" + step) in spec, (taps, attributes)
+            assert (" step " in spec) == bool(step), (taps, attributes)

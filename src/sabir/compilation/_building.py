@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sabir.compilation._attention import add_attention
 from sabir.compilation._axes import beside_one, merged, nest_of
+from sabir.compilation._bands import add_bands, banded_chains
 from sabir.compilation._bounds import Reach
 from sabir.compilation._grouping import Grouping
 from sabir.compilation._groups import in_order, last_of
@@ -42,7 +43,7 @@ from sabir.compilation.kernels import ANY, Nest, element_bytes, passes_of
 from sabir.loops import Best, Couple, Expression, Size, Sizes, Stored
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from sabir.compilation._bounds import Value
     from sabir.compilation._groups import Group
@@ -86,7 +87,8 @@ class PlanBuilder:
 
     def run(self) -> Plan:
         """Return the plan of all groups, in their order."""
-        for group in last_of(in_order(self.grouping.groups), self._gives_no_tensor):
+        groups = last_of(in_order(self.grouping.groups), self._gives_no_tensor)
+        for group in self._in_bands(groups):
             if group.kind == "evaluate":
                 self._evaluate(group)
             elif group.kind == "product":
@@ -109,10 +111,20 @@ class PlanBuilder:
         outputs = {slot: self.buffer(x) for slot, x in self.grouping.outputs.items()}
         return Plan(
             self.entries,
-            list(dict.fromkeys([*self.buffers.values(), *self.by_slot.values()])),
+            [b for b in dict.fromkeys([*self.buffers.values(), *self.by_slot.values()]) if b.kind != "own"],
             outputs,
             self.setup,
         )
+
+    def _in_bands(self, groups: Sequence[Group]) -> Iterator[Group]:
+        """Yield groups in their order; one entry for each chain that runs in bands is added at its end."""
+        found = banded_chains(self, groups)
+        within = {group for banded in found.values() for group in banded.chain.groups}
+        for group in groups:
+            if group in found:
+                add_bands(self, found[group])
+            elif group not in within:
+                yield group
 
     # ------------------------------------------------------------ memory
 
@@ -182,15 +194,18 @@ class PlanBuilder:
         while self._early is not None and self._begun < len(self.entries) and self._early.has_room():
             entry = self.entries[self._begun]
             self._begun += 1
-            specs = [spec for _, _, spec, _ in entry.choices] if isinstance(entry, Entry) else []
-            for spec in specs:
+            for spec in entry.specs() if isinstance(entry, Entry) else ():
                 if not isinstance(spec, StoredKernel):
                     self._early.begin(source_of(spec))
 
     def _nest(self, group: Group) -> None:
-        nesting = beside_one(merged(nesting_of(group, self.grouping)))
-        if not nesting.stores:
-            return
+        nesting = nesting_of(group, self.grouping)
+        if nesting.stores:
+            self.entries.append(self.nest_entry(group, nesting))
+
+    def nest_entry(self, group: Group, nesting: Nesting) -> Entry:
+        """Return the entry of the loops of a group."""
+        nesting = beside_one(merged(nesting))
         nest = nest_of(nesting, self.host.vector_bits)
         entry = Entry([], nodes=self.origins.labels([*group.members, *group.inlined]))
         scratch = self.scratch(nest, nesting)
@@ -199,7 +214,7 @@ class PlanBuilder:
         self.note_writes(entry, nesting)
         entry.scratch = scratch
         entry.flops = _operations(nest) * count_of(nesting.sizes)
-        self.entries.append(entry)
+        return entry
 
     def arguments(
         self, nest: Nest, nesting: Nesting, entry: Entry, scratch: Size, own: Place | None = None

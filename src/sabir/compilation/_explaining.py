@@ -26,7 +26,8 @@ class Kernel:
     `kind` is `nest` (loops over elements and rows), `product`, which convolutions are too, `winograd`
     (convolutions of 3x3 windows with fewer multiplications), `attention`, `recurrence` (steps that carry
     states), `matrixrecurrence` (steps that update matrices), `sliding` (windows combined one by one, as
-    poolings do), `descent` (rows led down decision trees), or `pack` (a matrix in the order in which a
+    poolings do), `descent` (rows led down decision trees), `bands` (several
+    kernels for some rows of an image after others), or `pack` (a matrix in the order in which a
     product reads it). `spec` is what its machine code is made from, a text for each variant by size.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
@@ -126,6 +127,8 @@ def _kind(spec: Spec) -> str:
 
 def spec_text(entry: Entry) -> str:
     """Return the specifications of an entry's kernels, each after the sizes that it is for."""
+    if entry.bands is not None:
+        return "\n".join(spec_text(part.entry) for part in entry.bands.parts)
     if len(entry.choices) == 1:
         return str(entry.choices[0][2])
     return "\n".join(

@@ -14,7 +14,9 @@ import numpy as np
 from sabir.compilation._bounds import Needs, check_reaches, needs
 from sabir.compilation._plan import (
     ARENA,
+    FIRST,
     SCRATCH,
+    BandParts,
     Buffer,
     BufferNumber,
     Computed,
@@ -157,6 +159,8 @@ def lay_out(
         if isinstance(entry, Entry):
             _, _, spec, arguments = _choice(entry, sizes)
             block = [_argument(a, sizes, offsets, arenas) for a in arguments]
+            if entry.bands is not None:
+                block += _of_bands(entry, entry.bands, sizes, addresses, offsets, arenas)
             turns = 1 if entry.turns is None else sizes(entry.turns.count)
             if entry.writes and not any(sizes(b.size) for b in entry.writes):
                 block[: entry.axes] = [0] * entry.axes  # 2 ** 40 rows of no elements take no time
@@ -198,6 +202,38 @@ def _argument(a: Any, sizes: Sizes, offsets: Mapping[Buffer, int], arenas: Mappi
     if type(a) is Offset:
         return offsets.get(a.buffer, 0) + sizes(a.bytes)
     return a.function(*map(sizes, a.sizes)) if type(a) is Computed else sizes(a)
+
+
+def _of_bands(
+    entry: Entry, bands: BandParts, sizes: Sizes, addresses: Mapping[object, int],
+    offsets: Mapping[Buffer, int], arenas: Mapping[Buffer, int],
+) -> list[int]:  # fmt: skip
+    """Return the arguments of a loop over bands that follow the number of items.
+
+    The kernels have a table of buffers for themselves: the memory between them is where an arena else is.
+    """
+    numbers = {b: number for number, b in enumerate(entry.buffers, FIRST)} | dict.fromkeys(bands.own, ARENA)
+    own, end = dict(offsets), 0
+    for buffer, size in bands.own.items():
+        own[buffer], end = end, end + size
+    head = [bands.count, sizes(entry.scratch), end]
+    moves = [(arenas.get(b, b.number), *bands.moves.get(b, (0, 0))) for b in entry.buffers]
+    tensors = [len(moves), *(n for move in moves for n in move)]
+    body: list[int] = []
+    start = 1 + len(head) + len(bands.variants) + len(tensors)
+    lists: list[int] = []
+    for variant in bands.variants:
+        found = Sizes({**sizes.symbols, **variant})
+        parts = [part for part, rows in bands.parts if found(rows) > 0]
+        check_reaches(parts, found)
+        calls: list[int] = []
+        for part in parts:
+            _, _, spec, arguments = _choice(part, found)
+            calls += [addresses[spec], start + len(body)]
+            body += [_argument(a, found, own, numbers) for a in arguments]
+        lists.append(start + len(body))
+        body += [len(parts), *calls]
+    return [*head, *lists, *tensors, *body]
 
 
 def _owned(plan: Plan, part: Part) -> list[Buffer]:

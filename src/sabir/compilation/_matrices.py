@@ -44,7 +44,7 @@ from sabir.compilation.kernels import Product, element_bytes
 from sabir.loops import SMALL_FLOATS, Contract, Expression, Size
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sabir.compilation._building import PlanBuilder
     from sabir.compilation._groups import Group
@@ -62,20 +62,49 @@ _REST_OF_MATRICES = (
 
 def add_product(builder: PlanBuilder, group: Group) -> None:
     """Add the entry of a product and its epilogue, and before it that of packing where the operand varies."""
+    contract, nesting = contract_of(group.members[0]), product_nesting(builder, group)
+    loops, _ = _merged(nesting, contract)
+    b, a = loops.places.pop(), loops.places.pop()
+    if is_winograd(builder, contract, loops, a, b):
+        add_winograd(builder, group, _nest(builder, contract, loops), loops, (a, b))
+    else:
+        builder.entries.append(product_entry(builder, group, nesting))
+
+
+def is_by_winograd(builder: PlanBuilder, group: Group) -> bool:
+    """Return whether a product is computed by Winograd's algorithm."""
     contract = contract_of(group.members[0])
-    nesting = with_operands(
-        nesting_of(group, builder.grouping),
-        contract,
-        *map(builder.grouping.views.locate, builder.grouping.operands[contract]),
-    )
+    loops, _ = _merged(product_nesting(builder, group), contract)
+    b, a = loops.places.pop(), loops.places.pop()
+    return is_winograd(builder, contract, loops, a, b)
+
+
+def product_nesting(builder: PlanBuilder, group: Group) -> Nesting:
+    """Return the loops of a product and its epilogue; the last two places are its operands."""
+    contract = contract_of(group.members[0])
+    operands = map(builder.grouping.views.locate, builder.grouping.operands[contract])
+    return with_operands(nesting_of(group, builder.grouping), contract, *operands)
+
+
+def _nest(builder: PlanBuilder, contract: Contract, nesting: Nesting) -> Nest:
+    nest = nest_of(nesting, builder.host.vector_bits, inner=len(nesting.sizes) - 1)
+    return replace(nest, lanes=lanes_of(builder, contract.element))  # whatever the epilogue computes with
+
+
+def product_entry(
+    builder: PlanBuilder, group: Group, nesting: Nesting, whole: Mapping[str, int] | None = None
+) -> Entry:
+    """Return the entry of a product in tiles; that of packing is added where the operand varies.
+
+    The tiles are those for the sizes `whole` of symbols.
+    """
+    contract = contract_of(group.members[0])
     nesting, row_axes = _merged(nesting, contract)
     b, a = nesting.places.pop(), nesting.places.pop()
-    nest = nest_of(nesting, builder.host.vector_bits, inner=len(nesting.sizes) - 1)
-    nest = replace(nest, lanes=lanes_of(builder, contract.element))  # whatever the epilogue computes with
-    if is_winograd(builder, contract, nesting, a, b):
-        add_winograd(builder, group, nest, nesting, (a, b))
-        return
+    nest = _nest(builder, contract, nesting)
     rows = count_of(nesting.sizes[-row_axes - 1 : -1])
+    if whole and not isinstance(rows, int):
+        rows = rows.substitute(whole)
     choices = _tiles(builder, contract, rows)
     depth, run = _depth(contract, a.located)
     entry = Entry([], nodes=builder.origins.labels([*group.members, *group.inlined]))
@@ -103,7 +132,7 @@ def add_product(builder: PlanBuilder, group: Group) -> None:
         arguments += scale_arguments(builder, contract, entry, tile.vectors)
         entry.choices.append((rows, limit or 0, product, arguments))
     builder.note_writes(entry, nesting)
-    builder.entries.append(entry)
+    return entry
 
 
 def _formed(

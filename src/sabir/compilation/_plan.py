@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from sabir.compilation._bounds import Reach, Value
     from sabir.compilation._lowering import Evaluated
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ERRORS, ARENA, SCRATCH = 0, 1, 2
 FIRST = 3
 
-BufferKind = Literal["input", "constant", "packed", "known", "keys", "result", "output", "arena"]
+BufferKind = Literal["input", "constant", "packed", "known", "keys", "result", "output", "arena", "own"]
 
 
 class Mismatch(Exception):
@@ -29,7 +29,8 @@ class Mismatch(Exception):
 class Buffer:
     """Memory of one tensor: of an input, a constant, an evaluated result, an output, or a part of the arena.
 
-    That of `keys` is filled with random words for each run.
+    That of `keys` is filled with random words for each run. Each thread has its own memory for one that is
+    `own`, in an entry with bands.
 
     `size` counts bytes. `slot` is that of its value, if it has one. `first` and `last` are the entries
     between which it is alive. `strides` count elements; they are None where the tensor lies row by row.
@@ -96,7 +97,8 @@ class Entry:
     `scratch` is how many bytes each thread needs. `nodes` label the nodes that it computes, `reaches` is what
     it touches of tensors in memory. The first arguments are the sizes of so many `axes`; where all `writes`
     are empty tensors, no loop needs to turn. With `turns` the block of the kernel has the number of the turn,
-    and the address of the arguments. One thread does all of one that is `alone`.
+    and the address of the arguments. One thread does all of one that is `alone`. With `bands` it runs other
+    kernels.
     """
 
     choices: list[tuple[Size | None, int, Spec, list[Argument]]]
@@ -109,6 +111,37 @@ class Entry:
     axes: int = 0
     turns: Turns | None = None
     alone: bool = False
+    bands: BandParts | None = None
+
+    def specs(self) -> Iterator[Spec]:
+        """Yield the kernels of the entry, those of its bands too."""
+        yield from (spec for _, _, spec, _ in self.choices)
+        for part in () if self.bands is None else self.bands.parts:
+            yield from part.entry.specs()
+
+
+class BandPart(NamedTuple):
+    """A kernel of a band and how many rows it computes: it does not run in a band where these are 0."""
+
+    entry: Entry
+    rows: Size
+
+
+@dataclass(slots=True, eq=False)
+class BandParts:
+    """The kernels that run for one band of rows after another: `count` bands of an item.
+
+    `own` are the tensors between them, with the bytes of a band. `moves` has how many bytes tensors move from
+    item to item and from band to band. The `variants` of bands are the sizes of symbols in the arguments of
+    the kernels: for the first band, for one in the middle, for the same where the thread has computed the
+    band before, and both for the last one.
+    """
+
+    count: int
+    parts: list[BandPart]
+    own: dict[Buffer, int]
+    moves: dict[Buffer, tuple[int, int]]
+    variants: tuple[dict[str, int], ...]
 
 
 @dataclass(slots=True, eq=False)

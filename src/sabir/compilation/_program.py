@@ -207,7 +207,7 @@ def laid_out(
 def specs_of(plan: Plan) -> list[Spec]:
     """Return the kernels of a plan, each once, in order."""
     entries = [e for e in (*plan.setup, *plan.entries) if isinstance(e, Entry)]
-    return list(dict.fromkeys(spec for e in entries for _, _, spec, _ in e.choices))
+    return list(dict.fromkeys(spec for e in entries for spec in e.specs()))
 
 
 def _source(spec: Spec) -> Source | bytes:

@@ -33,13 +33,30 @@ _ALONE = 3  # about so many windows of a group cost as much as one that is compu
 
 def add_windows(builder: PlanBuilder, group: Group) -> None:
     """Add the entry of combined windows and of the maps behind them."""
-    slide = group.members[0]
-    if not isinstance(slide, Slide):
+    builder.entries.append(windows_entry(builder, group, windows_nesting(builder, group)))
+
+
+def slide_of(x: Expression) -> Slide:
+    """Return the first member of a group as the windows that it combines."""
+    if not isinstance(x, Slide):
         raise TypeError("the group begins with windows")
+    return x
+
+
+def windows_nesting(builder: PlanBuilder, group: Group) -> Nesting:
+    """Return the loops over windows and the maps behind them; the last place is what the windows are of."""
+    slide = slide_of(group.members[0])
     located = builder.grouping.views.locate(builder.grouping.operands[slide][0])
     nesting = nesting_of(group, builder.grouping)
-    windows, element, sizes = slide.rank, slide.operand.element, slide.operand.shape
-    nesting.places.append(Place(located, element, located.strides[:windows]))
+    nesting.places.append(Place(located, slide.operand.element, located.strides[: slide.rank]))
+    return nesting
+
+
+def windows_entry(builder: PlanBuilder, group: Group, nesting: Nesting) -> Entry:
+    """Return the entry of loops over windows."""
+    slide = slide_of(group.members[0])
+    windows, element, located = slide.rank, slide.operand.element, nesting.places[-1].located
+    sizes = (*nesting.sizes[: windows - 1], *slide.operand.shape[windows - 1 :])
     nesting = merged(nesting, fixed=1)
     nest = _nest(builder, nesting, slide)
     entry = Entry([], nodes=builder.origins.labels([*group.members, *group.inlined]))
@@ -51,14 +68,16 @@ def add_windows(builder: PlanBuilder, group: Group) -> None:
     taps = tuple(n for n in sizes[windows:] if isinstance(n, int))
     outer = [n for axis, n in enumerate(nesting.sizes) if axis != nest.inner]
     sliding = Sliding(nest, slide.element, slide.op, taps, panels is not None, _places(outer), slide.mixed)
+    step = _step(nesting.places[-1].strides, nest.inner, located.strides[-1])
+    if slide.mixed == 1 and step < taps[-1]:  # else windows share no elements
+        sliding = replace(sliding, step=step)
     if panels is not None and panels.group > 1:
         most = max(1, _MOST_PRODUCTS // (-(-prod(taps[:-1]) // panels.group) * taps[-1]))
-        step = _step(nesting.places[-1].strides[:-1], located.strides[-1])
         sliding = replace(sliding, places=min(sliding.places, most), dot=_dot(builder, slide), step=step)
     entry.choices.append((None, 0, sliding, arguments))
     builder.note_writes(entry, nesting)
     entry.flops = count_of(nesting.sizes) * (prod(taps) * (1 if panels is None else 2 * slide.mixed))
-    builder.entries.append(entry)
+    return entry
 
 
 def _nest(builder: PlanBuilder, nesting: Nesting, slide: Slide) -> Nest:
@@ -103,8 +122,9 @@ def _weight_arguments(builder: PlanBuilder, slide: Slide, panels: Panels, entry:
     return found if panels.group == 1 else [*found, panels.panel, slide.zero, slide.less]
 
 
-def _step(across: Sequence[Size], tap: Size) -> int:
+def _step(strides: Sequence[Size], inner: int, tap: Size) -> int:
     """Return how many elements of a window lie between windows next to each other, 0 if that is not known."""
+    across = [stride for axis, stride in enumerate(strides) if axis != inner]
     if not across:
         return 0
     return next((n for n in range(1, _MOST_STEPS + 1) if across[-1] == tap * n), 0)

@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from sabir.compilation._patterns import Pattern
-    from sabir.compilation._plan import Plan
+    from sabir.compilation._plan import BandParts, Plan
     from sabir.compilation._program import CompiledProgram
     from sabir.compilation.native import Host, Image
     from sabir.ir import Array, Constant, Model
 
 KIND = "plans"
-_FORMAT = "3"  # another number for another form of stored plans
+_FORMAT = "4"  # another number for another form of stored plans
 _SMALL = 1 << 16  # bytes of a constant that are a part of the key, and from there on the identity of a file
 _MOST_HASHED = 1 << 24  # bytes of large constants that are in no file
 _MOST_KEPT = 1 << 24  # bytes of computed constants that are kept with a plan
@@ -150,7 +150,10 @@ def _without_texts(plan: Plan, keys: Mapping[Any, bytes]) -> Plan:
 
     def stored(entry: Any) -> Any:
         choices = [(size, limit, StoredKernel(keys[spec]), args) for size, limit, spec, args in entry.choices]
-        return replace(entry, choices=choices)
+        return replace(entry, choices=choices, bands=entry.bands and parts(entry.bands))
+
+    def parts(bands: BandParts) -> BandParts:
+        return replace(bands, parts=[part._replace(entry=stored(part.entry)) for part in bands.parts])
 
     entries = [stored(e) if isinstance(e, Entry) else e for e in plan.entries]
     return replace(plan, entries=entries, setup=[stored(e) for e in plan.setup])
@@ -160,6 +163,7 @@ _ALLOWED = frozenset({
     ("functools", "partial"),
     ("sabir.compilation._bounds", "Reach"), ("sabir.compilation._bounds", "Value"),
     ("sabir.compilation._patterns", "Guard"),
+    ("sabir.compilation._plan", "BandPart"), ("sabir.compilation._plan", "BandParts"),
     ("sabir.compilation._plan", "Buffer"), ("sabir.compilation._plan", "BufferNumber"),
     ("sabir.compilation._plan", "Computed"), ("sabir.compilation._plan", "Entry"),
     ("sabir.compilation._plan", "Offset"), ("sabir.compilation._plan", "Plan"),

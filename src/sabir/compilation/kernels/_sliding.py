@@ -36,7 +36,7 @@ class Sliding:
 
     Weighted windows of uint8 add up groups of products by the instruction `dot`, see `_byte_windows`. Windows
     next to each other are `step` elements apart, 0 if that is not known, along the last axis of a
-    window.
+    window: what they share is loaded once.
     """
 
     nest: Nest
@@ -53,7 +53,8 @@ class Sliding:
         shape = "x".join(map(str, self.taps))
         weighted = " weighted" if self.weighted else ""
         weighted += f" of {self.mixed} channels" if self.mixed > 1 else ""
-        weighted += f" by {self.dot} step {self.step}" if self.dot else ""
+        weighted += f" by {self.dot}" if self.dot else ""
+        weighted += f" step {self.step}" if self.step else ""
         return f"windows {self.op} {self.element} {shape}{weighted} places {self.places}\n{self.nest}"
 
 
@@ -142,27 +143,56 @@ class _Emission:
         """Emit the loops over the elements of windows; return the result of each window."""
         if self.sliding.dot is not None:
             return self._of_bytes(points, channel)
-        e, body, sliding = self.e, self.body, self.sliding
-        lanes, size = body.nest.lanes, element_bytes(sliding.element)
-        kind = kind_of(sliding.element, lanes)
-        start = e.constant(kind, start_of(sliding.op, sliding.element))
+        e, sliding = self.e, self.sliding
+        size = element_bytes(sliding.element)
+        start = e.constant(
+            kind_of(sliding.element, self.body.nest.lanes), start_of(sliding.op, sliding.element)
+        )
         sums = [e.variable(start) for _ in points]
-        bases = [body.address(self.input, point) for point in points]
+        bases = [self.body.address(self.input, point) for point in points]
         weights = None
         if self.weights is not None:
             weights = e.offset(self.weights, e.mul(channel, sliding.mixed * math.prod(sliding.taps) * size))
         with self._taps() as steps:
+            if self._overlap(len(points)):
+                columns = [self._columns(weights, tap)[0] for tap, _ in steps]
+                self._add_row(points[0], e.offset(bases[0], steps[0][1]), columns, sums)
+                return sums
             for tap, moved in steps:
-                columns: Sequence[Register | None] = [None]
-                if weights is not None:
-                    numbers = [e.add(tap, i * math.prod(sliding.taps)) for i in range(sliding.mixed)]
-                    places = [e.offset(weights, e.mul(n, lanes * size)) for n in numbers]
-                    columns = [e.load(place, kind, align=lanes * size) for place in places]
+                columns = self._columns(weights, tap)
                 for point, base, total in zip(points, bases, sums, strict=True):
                     read = self._read(point, e.offset(base, moved), channel)
                     for x, w in zip(read, columns, strict=True):
                         e.assign(total, self._with(e.get(total), x, w))
         return sums
+
+    def _columns(self, weights: Register | None, tap: Register) -> list[Register | None]:
+        """Return the weights of an element of a window, of each channel that is summed up; None for none."""
+        if weights is None:
+            return [None]
+        e, sliding, lanes = self.e, self.sliding, self.body.nest.lanes
+        size = lanes * element_bytes(sliding.element)
+        kind = kind_of(sliding.element, lanes)
+        numbers = [e.add(tap, i * math.prod(sliding.taps)) for i in range(sliding.mixed)]
+        return [e.load(e.offset(weights, e.mul(n, size)), kind, align=size) for n in numbers]
+
+    def _overlap(self, windows: int) -> bool:
+        """Return whether so many windows next to each other share elements of a row."""
+        sliding = self.sliding
+        return windows > 1 and 0 < sliding.step < sliding.taps[-1] <= _UNROLLED
+
+    def _add_row(
+        self, point: Point, base: Register, columns: Sequence[Register | None], sums: Sequence[Variable]
+    ) -> None:
+        """Emit what a row of elements adds to windows next to each other: each element is loaded once."""
+        e, step = self.e, self.sliding.step
+        for place in range((len(sums) - 1) * step + len(columns)):
+            here = e.offset(base, e.mul(self.strides[-1], place)) if place else base
+            x = e.splat(self.body.read(self.input, point, here), self.body.nest.lanes)
+            for number, total in enumerate(sums):
+                tap = place - number * step
+                if 0 <= tap < len(columns):
+                    e.assign(total, self._with(e.get(total), x, columns[tap]))
 
     def _read(self, point: Point, base: Register, channel: Register) -> list[Register]:
         """Return what the channels of a vector sum up at one element of a window: each of their groups."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from sabir.compilation.kernels._attention import Attention
+    from sabir.compilation.kernels._bands import Bands
     from sabir.compilation.kernels._coupling import Coupling
     from sabir.compilation.kernels._cumulation import Cumulation
     from sabir.compilation.kernels._descent import Descent
@@ -21,13 +22,14 @@ if TYPE_CHECKING:
     from sabir.compilation.kernels._winograd import Winograd
 
 _OfProducts: TypeAlias = "Product | Attention | Packing | Recurrence | MatrixRecurrence | Sliding | Winograd"
-Kernel: TypeAlias = "Nest | Coupling | Cumulation | Descent | Scattering | Selection | _OfProducts"
+Kernel: TypeAlias = "Nest | Bands | Coupling | Cumulation | Descent | Scattering | Selection | _OfProducts"
 
 # by the class of a kernel: the module and the function that writes its text, imported when there is one
 _TEXTS = {
     "Nest": ("_loops", "nest_text"),
     "Product": ("_product", "product_text"),
     "Attention": ("_attention", "attention_text"),
+    "Bands": ("_bands", "bands_text"),
     "Packing": ("_packing", "packing_text"),
     "Coupling": ("_coupling", "coupling_text"),
     "Cumulation": ("_cumulation", "cumulation_text"),
