@@ -32,6 +32,7 @@ from sabir.scheduling import calls_in_graph, schedule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Self
 
     from sabir.evaluation._declared import Declaration
     from sabir.evaluation._plans import BoundPlan
@@ -43,40 +44,48 @@ if TYPE_CHECKING:
 class Front:
     """What every engine has in front of its runs: ports, feeds, limits, and the comparison of results.
 
-    It is made of a schedule and the defaults of inputs by slot. With `strict` a value that contradicts its
-    declared type raises EvaluationError; else it is a SabirWarning, once for each place.
+    It is made of inputs, outputs and the defaults of inputs by slot. With `strict` a value that contradicts
+    its declared type raises EvaluationError; else it is a SabirWarning, once for each place.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
     >>> from sabir.opsets import STANDARD
     >>> from sabir.scheduling import schedule
-    >>> front = Front(schedule(model, STANDARD), {})
+    >>> front = Front.of(schedule(model, STANDARD), {})
     >>> run, inputs = front.start({'x': [1.0, 2.0]})
     >>> inputs
     [array([1., 2.], dtype=float32)]
     """
 
     def __init__(
-        self, scheduled: Schedule, defaults: Mapping[int, Array], *, strict: bool = False, numbers: int = 0
-    ) -> None:
-        """Warn of what the file should repair; raises SchemaError where two outputs have one name.
+        self, inputs: Sequence[ValueInfo], outputs: Sequence[ValueInfo], defaults: Mapping[int, Array], *,
+        strict: bool = False, numbers: int = 0,
+    ) -> None:  # fmt: skip
+        """Raise SchemaError where two outputs have one name.
 
         `numbers` is how many numbers the constants have: the limits of a run grow with it.
         """
-        for note in scheduled.notes:
-            warn(f"{note}; `sabir check --fix` mends the file")
-        for name in scheduled.experimental:
-            warn(f"{name} is experimental: its meaning may change without a new version")
-        program = scheduled.program
-        self.output_slots = _output_slots(program.outputs)
-        self.outputs = tuple(ModelPort(v.name, v.type) for v in program.outputs if v.slot)
+        self.output_slots = _output_slots(outputs)
+        self.outputs = tuple(ModelPort(v.name, v.type) for v in outputs if v.slot)
         self.numbers = numbers
         self._strict = strict
         self._reported: set[str] = set()
         self._declared = {
             v.name: DeclaredValue(f"output {quote(v.name)}", declaration(v.type)) for v in self.outputs
         }
-        self._feeds = FeedReader(program.inputs, defaults)
+        self._feeds = FeedReader(inputs, defaults)
+
+    @classmethod
+    def of(
+        cls, scheduled: Schedule, defaults: Mapping[int, Array], *, strict: bool = False, numbers: int = 0
+    ) -> Self:
+        """Return the front of a schedule; warn of what the file should repair. Raises as the constructor."""
+        for note in scheduled.notes:
+            warn(f"{note}; `sabir check --fix` mends the file")
+        for name in scheduled.experimental:
+            warn(f"{name} is experimental: its meaning may change without a new version")
+        program = scheduled.program
+        return cls(program.inputs, program.outputs, defaults, strict=strict, numbers=numbers)
 
     @property
     def inputs(self) -> tuple[ModelPort, ...]:
@@ -161,7 +170,7 @@ class Runner:
             scheduled = run_with_limits(limits, schedule, model, registry, newer_opsets=newer_opsets)
             program, binder = scheduled.program, CallBinder(strict=strict)
             self._program = run_with_limits(limits, BoundProgram, program, binder)
-            self._front = Front(scheduled, self._program.arrays, strict=strict)
+            self._front = Front.of(scheduled, self._program.arrays, strict=strict)
             self._slots = {v.name: v.slot for v in reversed(program.values)} | self._front.output_slots
             self._declared = _declarations(program) if strict else None
             self._plans: dict[tuple[str, ...], BoundPlan] = {}
