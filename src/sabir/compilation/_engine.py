@@ -26,9 +26,9 @@ from sabir.compilation._locks import Stops
 from sabir.compilation._patterns import pattern_of
 from sabir.compilation._plan import Mismatch
 from sabir.compilation._plans import Plans
-from sabir.compilation._subject import Subject, bound_subject
+from sabir.compilation._subject import Subject
 from sabir.compilation.native import Control, host, target_named, team
-from sabir.evaluation import Runner, warn
+from sabir.evaluation import warn
 from sabir.opsets import STANDARD
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from sabir.compilation._profiling import Profile, ProfiledRun
     from sabir.compilation._program import CompiledProgram
     from sabir.compilation._roofline import Roofline
-    from sabir.evaluation import ModelPort, Run
+    from sabir.evaluation import ModelPort, Run, Runner
     from sabir.files import OpenedFile
     from sabir.ir import Array, Model
     from sabir.schema import Registry
@@ -89,7 +89,7 @@ class Compiled:
         self._subject = subject = (
             model
             if isinstance(model, Subject)
-            else bound_subject(model, registry, limits, file, newer_opsets=newer_opsets)
+            else _bound(model, registry, limits, file, newer_opsets=newer_opsets)
         )
         self._defaults = subject.defaults
         self._front = subject.front()
@@ -119,6 +119,8 @@ class Compiled:
     @cached_property
     def _runner(self) -> Runner:
         """The interpreter, which runs what no plan can, under the limits in force."""
+        from sabir.evaluation import Runner  # ruff: ignore[import-outside-top-level]  few sessions run it
+
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SabirWarning)  # this session has issued them
             return Runner(self._subject.model, self._registry, newer_opsets=self._newer_opsets)
@@ -344,3 +346,13 @@ class Compiled:
         from sabir.compilation._roofline import roofline  # ruff: ignore[import-outside-top-level]  for tools
 
         return roofline(self._team)
+
+
+def _bound(
+    model: Model, registry: Registry, limits: Limits | None, file: OpenedFile | None, *,
+    newer_opsets: bool,
+) -> Subject:  # fmt: skip
+    # ruff: ignore[import-outside-top-level]  a file that the cache describes is not bound
+    from sabir.compilation._binding import bound_subject
+
+    return bound_subject(model, registry, limits, file, newer_opsets=newer_opsets)

@@ -24,7 +24,6 @@ from sabir.compilation._weights import identity_of
 from sabir.compilation.native import cache
 from sabir.elements import STRING, element, to_field
 from sabir.ir import Tensor
-from sabir.serial import ModelWriter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -188,6 +187,8 @@ class _Reader(pickle.Unpickler):  # ruff: ignore[suspicious-pickle-usage]  as ab
 
 def _structure(model: Model) -> str | None:
     """Return a digest of a model; None where it has large constants that nothing cheap identifies."""
+    from sabir.serial import ModelWriter  # ruff: ignore[import-outside-top-level]  as most plans are of files
+
     rest = _MOST_HASHED
 
     def tensor(tensor: Tensor, proto: Any) -> None:

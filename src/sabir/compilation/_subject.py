@@ -14,24 +14,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from sabir.base import ACCIDENTS, FileError, SabirError, run_with_limits, without_collector
+from sabir.base import ACCIDENTS, FileError, SabirError, without_collector
 from sabir.compilation._modules import modules
 from sabir.compilation._weights import identity_of_file, owner_of
 from sabir.compilation.native import cache
 from sabir.elements import element
-from sabir.evaluation import Front, expanded, read_constant
+from sabir.evaluation import Front
 from sabir.files import MappedFile, untruncated
-from sabir.ir import Expr, ExternalTensor, Tensor, TensorType, all_tensors, drop_constants, symbol
-from sabir.scheduling import ValueInfo, make_plan, schedule
+from sabir.ir import Expr, ExternalTensor, TensorType, all_tensors, drop_constants, symbol
+from sabir.scheduling import ValueInfo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sabir.base import Limits
     from sabir.files import OpenedFile
     from sabir.ir import Array, Model
-    from sabir.scheduling import Program, Schedule
-    from sabir.schema import Registry
+    from sabir.scheduling import Schedule
 
 KIND = "models"
 _FORMAT = "1"  # another number for another form of the entry
@@ -53,7 +51,7 @@ class Subject:
     what the model was bound to: None for a model that is not read yet. `file` is what it was loaded from, if
     nobody has changed it since.
 
-    >>> from sabir.compilation._subject import bound_subject
+    >>> from sabir.compilation._binding import bound_subject
     >>> from sabir.opsets import STANDARD
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
@@ -148,27 +146,6 @@ class Subject:
             cache().put(KIND, key, json.dumps(shown).encode())
 
 
-def bound_subject(
-    model: Model, registry: Registry, limits: Limits | None, file: OpenedFile | None, *, newer_opsets: bool
-) -> Subject:
-    """Return a model as the subject of a session; raises what is wrong with it, before any run.
-
-    `file` is what the model was loaded from, if nobody has changed it since.
-    """
-    scheduled_model = expanded(model, registry, limits)
-    snapshot = scheduled_model.clone()
-    with without_collector():
-        scheduled = run_with_limits(limits, schedule, scheduled_model, registry, newer_opsets=newer_opsets)
-    program = scheduled.program
-    constants = run_with_limits(limits, _constants, program)
-    make_plan(program, [v.slot for v in program.outputs])  # raises for a call that is invalid
-    numbers = sum(t.size for t in program.constants.values() if isinstance(t, Tensor))
-    described = Description(repr(model), tuple(program.inputs), tuple(program.outputs))
-    defaults = [constants.get(v.slot) for v in program.inputs]
-    source = file if scheduled_model is model else None
-    return Subject(described, numbers, defaults, source, snapshot, scheduled, newer_opsets=newer_opsets)
-
-
 def known_subject(file: OpenedFile, *, newer_opsets: bool) -> Subject | None:
     """Return the subject of a file that the cache describes; None where it does not.
 
@@ -250,9 +227,3 @@ def _has_external(model: Model) -> bool:
 def _drop(model: Model) -> None:
     for graph in model.graphs():
         drop_constants(graph)
-
-
-def _constants(program: Program) -> dict[int, Array]:
-    """Return the initializers by slot; raises what is wrong with their data."""
-    names = {v.slot: v.name for v in program.values}
-    return {slot: read_constant(names[slot], tensor) for slot, tensor in program.constants.items()}

@@ -6,7 +6,6 @@ import os
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from sabir.base import SabirError, UnsupportedError, run_with_limits
-from sabir.evaluation._engine import Runner
 from sabir.evaluation._feeds import shown_class
 from sabir.evaluation._requests import read_request
 from sabir.files import OpenedFile
@@ -49,6 +48,8 @@ def evaluate(
     >>> sabir.evaluate(model, {'x': [-1.0, 2.0]})['y']
     array([0., 2.], dtype=float32)
     """
+    # ruff: ignore[import-outside-top-level]  sessions of compiled models need no interpreter
+    from sabir.evaluation._engine import Runner
 
     def run() -> dict[str, Any]:
         engine = make_engine(model, lambda m: Runner(m, registry, strict=strict, newer_opsets=newer_opsets))

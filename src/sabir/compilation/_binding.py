@@ -1,0 +1,45 @@
+"""A loaded model as the subject of a session: scheduled, and found to be valid before any run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.base import run_with_limits, without_collector
+from sabir.compilation._subject import Description, Subject
+from sabir.evaluation import expanded, read_constant
+from sabir.ir import Tensor
+from sabir.scheduling import make_plan, schedule
+
+if TYPE_CHECKING:
+    from sabir.base import Limits
+    from sabir.files import OpenedFile
+    from sabir.ir import Array, Model
+    from sabir.scheduling import Program
+    from sabir.schema import Registry
+
+
+def bound_subject(
+    model: Model, registry: Registry, limits: Limits | None, file: OpenedFile | None, *, newer_opsets: bool
+) -> Subject:
+    """Return a model as the subject of a session; raises what is wrong with it, before any run.
+
+    `file` is what the model was loaded from, if nobody has changed it since.
+    """
+    scheduled_model = expanded(model, registry, limits)
+    snapshot = scheduled_model.clone()
+    with without_collector():
+        scheduled = run_with_limits(limits, schedule, scheduled_model, registry, newer_opsets=newer_opsets)
+    program = scheduled.program
+    constants = run_with_limits(limits, _constants, program)
+    make_plan(program, [v.slot for v in program.outputs])  # raises for a call that is invalid
+    numbers = sum(t.size for t in program.constants.values() if isinstance(t, Tensor))
+    described = Description(repr(model), tuple(program.inputs), tuple(program.outputs))
+    defaults = [constants.get(v.slot) for v in program.inputs]
+    source = file if scheduled_model is model else None
+    return Subject(described, numbers, defaults, source, snapshot, scheduled, newer_opsets=newer_opsets)
+
+
+def _constants(program: Program) -> dict[int, Array]:
+    """Return the initializers by slot; raises what is wrong with their data."""
+    names = {v.slot: v.name for v in program.values}
+    return {slot: read_constant(names[slot], tensor) for slot, tensor in program.constants.items()}
