@@ -131,6 +131,7 @@ class Plans:
             with suppress(LookupError), without_collector():  # its kernels were removed
                 found = CompiledProgram(executable, self._team, images=images, progress=progress or _timed)
                 if found.fits(sizes):
+                    self._subject.keep()
                     return found
         made = self._new_plan(pattern, sizes, progress)
         if key is not None and self._stored.write(key, made):

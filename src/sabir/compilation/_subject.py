@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sabir.files import OpenedFile
-    from sabir.ir import Array, Model
+    from sabir.ir import Array, Dim, Model
     from sabir.scheduling import Schedule
 
 KIND = "models"
@@ -142,7 +142,7 @@ class Subject:
         if any(default is not None for default in self.defaults):
             return
         shown = _shown(self.description, self.numbers)
-        if shown is not None:
+        if shown is not None and _read(key) is None:
             cache().put(KIND, key, json.dumps(shown).encode())
 
 
@@ -161,8 +161,7 @@ def known_subject(file: OpenedFile, *, newer_opsets: bool) -> Subject | None:
         return None
     identity = identity_of_contents(file.data)
     key = None if identity is None else _key(file, identity, newer_opsets=newer_opsets)
-    data = None if key is None else cache().get(KIND, key, verify=True)
-    found = None if data is None else _read(bytes(data))
+    found = None if key is None else _read(key)
     if found is None:
         return None
     described, numbers = found
@@ -205,10 +204,13 @@ def _shown_port(port: ValueInfo) -> list[Any] | None:
     return [port.name, port.slot, kind.element.number, dims]
 
 
-def _read(data: bytes) -> tuple[Description, int] | None:
-    """Return the description in an entry, and the number; None where it has something else."""
+def _read(key: bytes) -> tuple[Description, int] | None:
+    """Return the description in the entry of a key, and the number; None where it has something else."""
+    data = cache().get(KIND, key, verify=True)
+    if data is None:
+        return None
     try:
-        name, numbers, inputs, outputs = json.loads(data)
+        name, numbers, inputs, outputs = json.loads(bytes(data))
         return Description(str(name), tuple(map(_port, inputs)), tuple(map(_port, outputs))), int(numbers)
     except (SabirError, *ACCIDENTS):
         return None
@@ -216,8 +218,20 @@ def _read(data: bytes) -> tuple[Description, int] | None:
 
 def _port(shown: Any) -> ValueInfo:
     name, slot, number, dims = shown
-    shape = None if dims is None else tuple(symbol(d) if isinstance(d, str) else d for d in dims)
+    if not isinstance(dims, list | None):
+        raise TypeError(f"{dims!r} is no shape")
+    shape = None if dims is None else tuple(map(_dim, cast("list[object]", dims)))
     return ValueInfo(str(name), TensorType(element(number), shape), int(slot))
+
+
+def _dim(shown: object) -> Dim:
+    match shown:
+        case None | int():
+            return shown
+        case str():
+            return symbol(shown)
+        case _:
+            raise TypeError(f"{shown!r} is no dimension")
 
 
 def _has_external(model: Model) -> bool:
