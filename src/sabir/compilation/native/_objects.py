@@ -38,7 +38,7 @@ class Source(NamedTuple):
 
 
 _NOTHING = b"\xc3"  # the instruction of x86-64 that returns
-_FORMAT = "2"  # another number for another way to make objects from texts
+_FORMAT = "3"  # another number for another way to make objects from texts
 _FROM_NAME = "name: "  # no text of a module begins so
 
 
