@@ -28,8 +28,8 @@ _WIDE = frozenset(("avx512f", "avx512bw", "avx512dq", "avx512vl"))
 _NEEDED = ("avx2", "fma", "f16c")
 _ARM = frozenset(("fp-armv8", "neon"))  # every 64-bit Arm processor on which a system runs has them
 _SCALABLE = ("sve", "sve2")  # vectors of a width that a text does not know: never used
-# else a division is two, one of them for numbers of 32 bits: a ninth of the time to generate code, and no kernel
-# is faster with them, as each divides once for many elements
+# Else a division is two, one of them for numbers of 32 bits: a ninth of the time to generate code. No kernel
+# is faster with them, as each divides once for many elements.
 _WHOLE_DIVISION = "-idivq-to-divl"
 _FOREIGN_CORES = 4  # of a machine that is not this one, so that its plans are the same on every machine
 
