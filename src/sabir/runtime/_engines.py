@@ -28,7 +28,8 @@ class Engine(Protocol):
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
-    >>>     >>> engine: Engine = Runner(model)
+    >>> from sabir.evaluation import Runner
+    >>> engine: Engine = Runner(model)
     >>> engine.run({'x': np.float32([-1, 2])})['y']
     array([0., 2.], dtype=float32)
     """
