@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.compilation._subject import KIND
+from sabir.compilation._descriptions import KIND
 from sabir.compilation.native import Cache, cache
 from sabir.opsets import STANDARD
 
-pytestmark = pytest.mark.usefixtures("folder")
+pytestmark = pytest.mark.usefixtures("folder", "settled")
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
 TEXT = f"""{HEAD} g (float[N,4] x, float[N,3] z) => (float[N,3] y)
     <float[4,3] w = {{1,2,3,4,5,6,7,8,9,10,11,12}}> {{ p = MatMul (x, w) y = Add (p, z) }}"""
@@ -24,6 +24,12 @@ WEIGHTS = np.arange(1, 13, dtype=np.float32).reshape(4, 3)
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("SABIR_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
+
+
+@pytest.fixture
+def settled(monkeypatch):
+    """Files that were changed a moment ago are known, too."""
+    monkeypatch.setattr("sabir.compilation._weights._SETTLED", -1e9)
 
 
 def saved(path, text=TEXT):
@@ -87,22 +93,52 @@ def test_what_needs_the_model_reads_it(tmp_path):
         check(session)
 
 
-def test_a_copy_is_known_and_other_contents_are_not(tmp_path):
+def test_a_copy_has_the_same_plans_and_is_described_itself(tmp_path):
     check(sabir.Session(saved(tmp_path / "m.onnx")))
     copy = tmp_path / "copy.onnx"
     copy.write_bytes((tmp_path / "m.onnx").read_bytes())
-    session = sabir.Session(copy)
-    check(session)
-    assert not was_read(session)
+    for expected in (True, False):
+        session = sabir.Session(copy)
+        check(session)
+        assert was_read(session) == expected
+        assert [plan.prepared for plan in session._engine._plans] == [None]
     saved(copy, TEXT.replace("{1,2,3", "{2,2,3"))
     session = sabir.Session(copy)
     assert was_read(session)
     assert session.run(feeds_of())["y"][0, 0] == np.float32(feeds_of()["x"][0] @ [2, 4, 7, 10])
 
 
+@pytest.mark.parametrize("is_mapped", [False, True])
+def test_large_constants_are_read_from_their_places(tmp_path, monkeypatch, is_mapped):
+    if is_mapped:
+        monkeypatch.setattr("sabir.files._reading._SMALLEST_MAPPED", 1)
+    rng = np.random.default_rng(0)
+    first, second = (rng.standard_normal((200, 200)).astype(np.float32) for _ in range(2))
+    b = sabir.Builder(21)
+    x = b.input("x", "float", ["N", 200])
+    b.output(b.Add(b.MatMul(x, first), b.MatMul(x, second)), "y")
+    b.output(b.Gather(first, [3, 1]), "rows")
+    sabir.save(b.model(), tmp_path / "m.onnx")
+    fed = rng.standard_normal((3, 200)).astype(np.float32)
+    for expected in (True, False):
+        session = sabir.Session(tmp_path / "m.onnx")
+        found = session.run({"x": fed})
+        assert was_read(session) == expected
+        np.testing.assert_allclose(found["y"], fed @ (first + second).astype(np.float64), atol=1e-4)
+        np.testing.assert_array_equal(found["rows"], first[[3, 1]])
+
+
+def test_a_file_that_was_changed_a_moment_ago_is_not_described(tmp_path, monkeypatch):
+    monkeypatch.setattr("sabir.compilation._weights._SETTLED", 1e9)
+    for _ in range(2):
+        session = sabir.Session(saved(tmp_path / "m.onnx"))
+        check(session)
+        assert was_read(session)
+    assert not described()
+
+
 def test_a_large_file_that_changes_is_not_read_as_what_it_was(tmp_path, monkeypatch):
     monkeypatch.setattr("sabir.files._reading._SMALLEST_MAPPED", 1)
-    monkeypatch.setattr("sabir.compilation._weights._SETTLED", -1e9)
     path = saved(tmp_path / "m.onnx")
     check(sabir.Session(path))
     session = sabir.Session(path)
@@ -164,11 +200,15 @@ def test_what_is_no_description_is_made_again(tmp_path, folder):
     (entry,) = described()
     key = bytes.fromhex(entry.name.split(".")[0])
     good = json.loads(bytes(cache().get(KIND, key)))
-    name, numbers, inputs, outputs = good
+    name, structure, numbers, (inputs, outputs), places = good
+
+    def with_input(port):
+        return [name, structure, numbers, [[port, *inputs[1:]], outputs], places]
+
     shapes = [
-        [], {}, 7, [name, numbers, inputs], [name, "many", inputs, outputs], [name, numbers, 1, outputs],
-        [name, numbers, [["x"]], outputs], [name, numbers, [["x", 1, 9999, None]], outputs],
-        [name, numbers, [["x", 1, 1, [{}]]], outputs], [name, numbers, [["x", 1, 1, ""]], outputs],
+        [], {}, 7, good[:3], [name, structure, "many", [inputs, outputs], places], [name, structure, numbers, 1, places],
+        with_input(["x"]), with_input(["x", 1, 9999, None]), with_input(["x", 1, 1, [{}]]), with_input(["x", 1, 1, ""]),
+        [*good[:4], {"w": [1 << 40, "float", [4]]}], [*good[:4], {"w": [0, "float", [-4]]}], [*good[:4], ["w"]],
     ]  # fmt: skip
     bad = [b"", b"\xff", b"[" * 100_000, *(json.dumps(each).encode() for each in shapes)]
     for data in bad:
@@ -192,6 +232,8 @@ def test_a_process_that_runs_a_known_file_imports_no_compiler_and_no_reader(tmp_
 import sys
 import numpy as np
 import sabir
+from sabir.compilation import _weights
+_weights._SETTLED = -1e9
 session = sabir.Session({str(path)!r}, engine="compiled")
 session.run({{"x": np.ones((5, 4), np.float32), "z": np.ones((5, 3), np.float32)}})
 print("\\n".join(sys.modules))"""

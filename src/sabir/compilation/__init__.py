@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from sabir.base import importing_later
 from sabir.compilation._commits import Commit
 from sabir.compilation._engine import Compiled
-from sabir.compilation._subject import Subject, known_subject
+from sabir.compilation._subject import Subject
 
 if TYPE_CHECKING:
     from sabir.compilation._explaining import EvaluatedCall, Explanation, Kernel
@@ -39,5 +39,4 @@ __all__ = [
     "Roofline",
     "Subject",
     "Timing",
-    "known_subject",
 ]

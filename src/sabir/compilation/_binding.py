@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.base import run_with_limits, without_collector
-from sabir.compilation._subject import Description, Subject
-from sabir.evaluation import expanded, read_constant
+from sabir.compilation._descriptions import Ports
+from sabir.compilation._subject import Subject
+from sabir.evaluation import Front, expanded, read_constant
 from sabir.ir import Tensor
 from sabir.scheduling import make_plan, schedule
 
@@ -25,18 +26,25 @@ def bound_subject(
 
     `file` is what the model was loaded from, if nobody has changed it since.
     """
-    scheduled_model = expanded(model, registry, limits)
-    snapshot = scheduled_model.clone()
+    whole = expanded(model, registry, limits)
+    snapshot = whole.clone()
     with without_collector():
-        scheduled = run_with_limits(limits, schedule, scheduled_model, registry, newer_opsets=newer_opsets)
+        scheduled = run_with_limits(limits, schedule, whole, registry, newer_opsets=newer_opsets)
     program = scheduled.program
     constants = run_with_limits(limits, _constants, program)
     make_plan(program, [v.slot for v in program.outputs])  # raises for a call that is invalid
     numbers = sum(t.size for t in program.constants.values() if isinstance(t, Tensor))
-    described = Description(repr(model), tuple(program.inputs), tuple(program.outputs))
-    defaults = [constants.get(v.slot) for v in program.inputs]
-    source = file if scheduled_model is model else None
-    return Subject(described, numbers, defaults, source, snapshot, scheduled, newer_opsets=newer_opsets)
+    slots = [v.slot for v in program.inputs]
+    defaults = {s: constants[s] for s in slots if s in constants}
+    says_nothing = not scheduled.notes and not scheduled.experimental
+    subject = Subject(
+        repr(model), Front.of(scheduled, defaults, numbers=numbers), [constants.get(s) for s in slots],
+        file if whole is model else None,
+        Ports(tuple(program.inputs), tuple(program.outputs)) if says_nothing else None,
+        has_turns=any(call.cost > 1 for call in program.calls), newer_opsets=newer_opsets,
+    )  # fmt: skip
+    subject.take(snapshot)
+    return subject
 
 
 def _constants(program: Program) -> dict[int, Array]:

@@ -92,10 +92,10 @@ class Compiled:
             else _bound(model, registry, limits, file, newer_opsets=newer_opsets)
         )
         self._defaults = subject.defaults
-        self._front = subject.front()
+        self._front = subject.front
         # the limits of subgraphs must be those of the interpreter: it may take long to reach them
         if subject.has_turns:
-            subject.numbers = self._front.numbers = run_with_limits(limits, lambda: self._runner.numbers)
+            self._front.numbers = run_with_limits(limits, lambda: self._runner.numbers)
         self._team = team(threads or self._host.cores)
         self._plans = Plans(
             subject, registry, limits, self._host, self._team, evaluating,

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sabir.base import ACCIDENTS, SabirError, without_collector
+from sabir.compilation._descriptions import LARGE
 from sabir.compilation._executable import Executable
 from sabir.compilation._modules import modules
 from sabir.compilation._plan import Entry, StoredKernel
-from sabir.compilation._weights import identity_of
 from sabir.compilation.native import cache
-from sabir.elements import STRING, element, to_field
+from sabir.elements import element
 from sabir.ir import Tensor
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sabir.compilation._program import CompiledProgram
     from sabir.compilation._subject import Subject
     from sabir.compilation.native import Host, Image
-    from sabir.ir import Array, Constant, Model
+    from sabir.ir import Array, Constant
 
 KIND = "plans"
 _FORMAT = "4"  # another number for another form of stored plans
@@ -55,10 +55,10 @@ class StoredPlans:
     def _digest(self) -> str | None:
         """The digest of the model and of all else that its plans depend on; None where it has none."""
         try:
-            structure = self._subject.identity or _structure(self._subject.model)
+            structure = self._subject.structure
         except (SabirError, *ACCIDENTS):
             return None  # a message cannot contain it, or its data cannot be read: a run says so
-        return modules() and structure and f"{_FORMAT} {modules()} {structure} {self._about}"
+        return modules() and f"{_FORMAT} {modules()} {structure} {self._about}"
 
     def key(self, pattern: Pattern) -> bytes | None:
         """Return the key of the plan for a pattern; None where no plan of the model is kept."""
@@ -104,24 +104,20 @@ class StoredPlans:
         kept = 0
         for slot in sorted(read):
             array = executable.constants[slot]
-            where: int | str | bytes | None = self._subject.place_of(array)
-            if where is None and array.nbytes > _SMALL:
-                where = names.get(id(tensors.get(slot)))
-            if where is None:
+            name = names.get(id(tensors.get(slot))) if array.nbytes > LARGE else None
+            if name is None:
                 kept += array.nbytes
             if kept > _MOST_KEPT or array.dtype.hasobject:
                 return None
-            where = np.ascontiguousarray(array).tobytes() if where is None else where
+            where = name or np.ascontiguousarray(array).tobytes()
             found[slot] = _Constant(where, element(array.dtype).name, array.shape)
         return found
 
     def _array(self, constant: _Constant) -> Array:
-        where, kind = constant.where, element(constant.element).dtype
-        if isinstance(where, int):
-            return self._subject.array_at(where, kind, constant.shape)
+        where = constant.where
         if isinstance(where, str):
-            return self._by_name[where].array()
-        flat: Array = np.frombuffer(where, kind)
+            return self._subject.constant(where)
+        flat: Array = np.frombuffer(where, element(constant.element).dtype)
         return flat.reshape(constant.shape)
 
     @functools.cached_property
@@ -131,9 +127,9 @@ class StoredPlans:
 
 
 class _Constant(NamedTuple):
-    """A constant of a plan: its place in the file, the name of an initializer, or its bytes."""
+    """A constant of a plan: the name of an initializer, or its bytes."""
 
-    where: int | str | bytes
+    where: str | bytes
     element: str
     shape: tuple[int, ...]
 
@@ -180,33 +176,3 @@ class _Reader(pickle.Unpickler):  # ruff: ignore[suspicious-pickle-usage]  as ab
         if (module, name) not in _ALLOWED:
             raise pickle.UnpicklingError(f"{module}.{name} is not a part of plans")
         return super().find_class(module, name)
-
-
-# ---------------------------------------------------------------- keys
-
-
-def _structure(model: Model) -> str | None:
-    """Return a digest of a model; None where it has large constants that nothing cheap identifies."""
-    from sabir.serial import ModelWriter  # ruff: ignore[import-outside-top-level]  as most plans are of files
-
-    rest = _MOST_HASHED
-
-    def tensor(tensor: Tensor, proto: Any) -> None:
-        nonlocal rest
-        proto.dims.extend(tensor.shape)
-        proto.data_type = tensor.element.number
-        if tensor.element is STRING:
-            proto.string_data.extend(to_field(tensor.element, tensor.array()))
-            return
-        size = tensor.nbytes
-        if size > _SMALL:
-            identity, is_durable = identity_of(tensor.array())
-            if identity is not None and is_durable:
-                proto.doc_string = identity
-                return
-            rest -= size
-            if rest < 0:
-                raise SabirError("the constants in memory are too large to be hashed")
-        proto.raw_data = hashlib.sha256(tensor.raw()).digest() if size > _SMALL else bytes(tensor.raw())
-
-    return hashlib.sha256(ModelWriter(tensor).model(model).SerializeToString(deterministic=True)).hexdigest()

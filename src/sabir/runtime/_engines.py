@@ -87,13 +87,13 @@ def known_engine(name: str, options: Options) -> tuple[str, Engine] | None:
     It is None where the cache does not describe it, and where the engine of that name reads every model.
     """
     # ruff: ignore[import-outside-top-level]  as below
-    from sabir.compilation import known_subject
+    from sabir.compilation import Subject
 
     is_usual = options.limits is None and not options.strict and is_standard(options.registry)
     if name != "compiled" or options.file is None or not is_usual or has_limits():
         return None
-    subject = known_subject(options.file, newer_opsets=options.newer_opsets)
-    return None if subject is None else (subject.description.name, _compiled_of(subject, options))
+    subject = Subject.known(options.file, newer_opsets=options.newer_opsets)
+    return None if subject is None else (subject.name, _compiled_of(subject, options))
 
 
 def _compiled_of(model: Model | Subject, options: Options) -> Engine:
