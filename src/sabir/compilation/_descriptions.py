@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from sabir.ir import Dim
 
 KIND = "models"
-LARGE = 1 << 16
-"""Constants of more bytes are read from the file; plans have the others."""
 _FORMAT = "1"  # another number for another form of the entry
 _SUFFIX = ".onnx"
 
@@ -44,7 +42,7 @@ class Description(NamedTuple):
     """What a session needs of a model that it does not read.
 
     `name` is how it shows the model, `structure` what the plans of the model are known by, `numbers` how many
-    numbers its constants have. `places` are those of large initializers, by name.
+    numbers its constants have. `places` are those of initializers, by name.
     """
 
     name: str

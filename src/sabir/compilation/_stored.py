@@ -17,13 +17,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sabir.base import ACCIDENTS, SabirError, without_collector
-from sabir.compilation._descriptions import LARGE
 from sabir.compilation._executable import Executable
 from sabir.compilation._modules import modules
 from sabir.compilation._plan import Entry, StoredKernel
 from sabir.compilation.native import cache
 from sabir.elements import element
-from sabir.ir import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,8 +35,7 @@ if TYPE_CHECKING:
 
 KIND = "plans"
 _FORMAT = "4"  # another number for another form of stored plans
-_SMALL = 1 << 16  # bytes of a constant that are a part of the key, and from there on the identity of a file
-_MOST_HASHED = 1 << 24  # bytes of large constants that are in no file
+_SMALL = 1 << 16  # bytes of a constant that a plan has, unless they are in the file as they are
 _MOST_KEPT = 1 << 24  # bytes of computed constants that are kept with a plan
 
 
@@ -96,7 +93,7 @@ class StoredPlans:
         self, executable: Executable, tensors: Mapping[int, Constant]
     ) -> dict[int, _Constant] | None:
         """Return the constants that runs read; None where they are too large to be kept."""
-        names = {id(tensor): name for name, tensor in self._by_name.items()}
+        names = self._subject.names_of_initializers()
         read = {b.slot for b in executable.plan.buffers if b.kind == "constant"}
         read |= {entry.buffers[0].slot for entry in executable.plan.setup}
         read |= executable.constants.keys() & executable.results
@@ -104,7 +101,9 @@ class StoredPlans:
         kept = 0
         for slot in sorted(read):
             array = executable.constants[slot]
-            name = names.get(id(tensors.get(slot))) if array.nbytes > LARGE else None
+            name = names.get(id(tensors.get(slot)))
+            if array.nbytes <= _SMALL and name not in self._subject.places:
+                name = None
             if name is None:
                 kept += array.nbytes
             if kept > _MOST_KEPT or array.dtype.hasobject:
@@ -119,11 +118,6 @@ class StoredPlans:
             return self._subject.constant(where)
         flat: Array = np.frombuffer(where, element(constant.element).dtype)
         return flat.reshape(constant.shape)
-
-    @functools.cached_property
-    def _by_name(self) -> dict[str, Tensor]:
-        initializers = self._subject.model.graph.initializers
-        return {v.name: t for v, t in initializers.items() if isinstance(t, Tensor)}
 
 
 class _Constant(NamedTuple):

@@ -1,7 +1,7 @@
 """The model of a session: loaded and bound, or a file that an earlier process has described in the cache.
 
 A session whose plan is on the disk needs little of its model: the names and types of inputs and outputs, and
-where in the file the large constants are. The next process reads the model only if it needs another plan.
+where in the file the constants are. The next process reads the model only if it needs another plan.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import numpy as np
 
 from sabir.base import DEFAULT_LIMITS, FileError, run_with_limits, without_collector
 from sabir.compilation._descriptions import (
-    LARGE,
     Description,
     Place,
     Ports,
@@ -59,7 +58,6 @@ class Subject:
         """
         self.name, self.front, self.defaults, self.has_turns = name, front, defaults, has_turns
         self._file, self._ports, self._newer_opsets = file, ports, newer_opsets
-        self._places: dict[str, Place] = {}
         self._model: Model | None = None
 
     @property
@@ -103,28 +101,34 @@ class Subject:
 
     def constant(self, name: str) -> Array:
         """Return the initializer of a name: from its place in the file where that is known."""
-        place = self._places.get(name)
+        place = self.places.get(name)
         if place is None or self._file is None:
             return cast("Tensor", self._initializers[name]).array()
         data, count = untruncated(self._file.data), int(np.prod(place.shape))
         flat: Array = np.frombuffer(data, element(place.element).dtype, count, place.start)
         return flat.reshape(place.shape)
 
+    def names_of_initializers(self) -> dict[int, str]:
+        """Return the names of the initializers by the identity of their tensors."""
+        return {id(tensor): name for name, tensor in self._initializers.items() if isinstance(tensor, Tensor)}
+
     @functools.cached_property
     def _initializers(self) -> dict[str, Any]:
         return {value.name: tensor for value, tensor in self.model.graph.initializers.items()}
 
-    def _found_places(self, file: OpenedFile) -> dict[str, Place]:
-        """Return where the bytes of large initializers are in the file."""
-        whole: Array = np.frombuffer(file.data, np.uint8)
+    @functools.cached_property
+    def places(self) -> dict[str, Place]:
+        """Where the bytes of initializers are in the file, of those that have their elements in order."""
+        if self._file is None:
+            return {}
+        whole: Array = np.frombuffer(self._file.data, np.uint8)
         start, owner = int(whole.ctypes.data), owner_of(whole)
         found: dict[str, Place] = {}
         for name, tensor in self._initializers.items():
-            if not isinstance(tensor, Tensor) or tensor.nbytes <= LARGE:
-                continue
-            array = tensor.array()
-            if owner_of(array) is owner and array.flags.c_contiguous:
-                found[name] = Place(int(array.ctypes.data) - start, tensor.element.name, array.shape)
+            if isinstance(tensor, Tensor) and tensor.element.name != "string":
+                array = tensor.array()
+                if array.size and array.flags.c_contiguous and owner_of(array) is owner:
+                    found[name] = Place(int(array.ctypes.data) - start, tensor.element.name, array.shape)
         return found
 
     # ------------------------------------------------------------ the cache
@@ -146,7 +150,7 @@ class Subject:
             return None
         front = Front(found.ports.inputs, found.ports.outputs, {}, numbers=found.numbers)
         subject = cls(found.name, front, [None] * len(found.ports.inputs), file)
-        subject.structure, subject._places = found.structure, found.places
+        subject.structure, subject.places = found.structure, found.places
         return subject
 
     def keep(self) -> None:
@@ -156,8 +160,7 @@ class Subject:
             return
         if any(default is not None for default in self.defaults):
             return
-        places = self._found_places(file)
-        found = Description(self.name, self.structure, self.front.numbers, ports, places)
+        found = Description(self.name, self.structure, self.front.numbers, ports, self.places)
         describe(found, file, newer_opsets=self._newer_opsets)
 
 
