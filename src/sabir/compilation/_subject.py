@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import functools
 import weakref
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from sabir.base import DEFAULT_LIMITS, FileError, run_with_limits, without_collector
+from sabir.base import DEFAULT_LIMITS, FileError, SabirError, run_with_limits, without_collector
 from sabir.compilation._descriptions import (
     Description,
     Place,
@@ -160,8 +161,9 @@ class Subject:
             return
         if any(default is not None for default in self.defaults):
             return
-        found = Description(self.name, self.structure, self.front.numbers, ports, self.places)
-        describe(found, file, newer_opsets=self._newer_opsets)
+        with suppress(SabirError):  # what cannot be read is not described
+            found = Description(self.name, self.structure, self.front.numbers, ports, self.places)
+            describe(found, file, newer_opsets=self._newer_opsets)
 
 
 def _drop(model: Model) -> None:
