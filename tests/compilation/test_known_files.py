@@ -254,6 +254,7 @@ print("\\n".join(sys.modules))"""
     )
     assert not {m for m in found if m.startswith(later)}
     assert not found & {
+        "sabir.compilation.native._compile",
         "sabir.scheduling._schedule",
         "sabir.evaluation._engine",
         "sabir.compilation._planning",

@@ -13,9 +13,7 @@ from sabir.serial import ModelWriter
 if TYPE_CHECKING:
     from sabir.ir import Model, Tensor
 
-_SMALL = (
-    1 << 16
-)  # bytes of a constant that are a part of the digest, and from there on the identity of a file
+_SMALL = 1 << 16  # bytes of a constant that are a part of the digest; larger ones have the identity of a file
 _MOST_HASHED = 1 << 24  # bytes of large constants that are in no file
 
 

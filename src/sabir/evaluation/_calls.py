@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sabir.evaluation._types import OperandTypes
     from sabir.ir import Array
 
-LITTLE = 1 << 12  # bytes of a value whose narrow numbers take no time worth counting
+_LITTLE = 1 << 12  # bytes of a value whose narrow numbers take no time worth counting
 SlotValues: TypeAlias = "list[Any]"  # the values of one run of a graph, by slot
 
 
@@ -95,6 +95,6 @@ def _compute(call: BoundCall, operands: list[Any], slots: SlotValues, sizes: lis
         if slot != ABSENT:
             slots[slot] = np.asarray(cast("Array", value)) if isinstance(value, np.generic) else value
             sizes[slot] = size = bytes_of(value)
-            if size > LITTLE:
+            if size > _LITTLE:
                 budget.work -= unseen_work(value)
             budget.allocate(size)

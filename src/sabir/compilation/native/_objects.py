@@ -186,6 +186,8 @@ def _compiled(
     texts: Mapping[bytes, str | Source | bytes], early: EarlyKernels | None = None
 ) -> Iterator[tuple[bytes, bytes]]:
     """Compile texts, and keep their objects in the cache; raises LookupError for a key without a text."""
+    if not texts and early is None:
+        return
     # ruff: ignore[import-outside-top-level]  a process that finds all kernels compiles none
     from sabir.compilation.native._emitting import objects_of
 
