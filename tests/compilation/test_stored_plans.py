@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.compilation import Compiled, _stored
+from sabir.compilation import Compiled, _structure
 from sabir.compilation._stored import KIND
 from sabir.compilation.native import Cache, _objects, cache
 from sabir.opsets import STANDARD
@@ -77,8 +77,10 @@ def test_the_model_of_a_file_is_known_by_the_file(tmp_path, monkeypatch):
     monkeypatch.setattr("sabir.files._reading._SMALLEST_MAPPED", 1 << 16)
     monkeypatch.setattr("sabir.compilation._weights._SETTLED", -1e9)
     structures = []
-    structure = _stored._structure
-    monkeypatch.setattr(_stored, "_structure", lambda model: structures.append(model) or structure(model))
+    structure = _structure.structure_of
+    monkeypatch.setattr(
+        _structure, "structure_of", lambda model: structures.append(model) or structure(model)
+    )
 
     def ran_from(path, factor, **options):
         b = sabir.Builder(21)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from sabir.base import importing_later
 from sabir.compilation._commits import Commit
 from sabir.compilation._engine import Compiled
+from sabir.compilation._subject import Subject
 
 if TYPE_CHECKING:
     from sabir.compilation._explaining import EvaluatedCall, Explanation, Kernel
@@ -36,5 +37,6 @@ __all__ = [
     "NodeTime",
     "Profile",
     "Roofline",
+    "Subject",
     "Timing",
 ]

@@ -75,18 +75,27 @@ def check_reaches(entries: Iterable[object], sizes: Sizes) -> None:
 
 
 def _check(reach: Reach, sizes: Sizes) -> None:
-    extents = [(sizes(count), sizes(stride)) for count, stride in reach.extents]
-    if any(count < 0 for count, _ in extents):
-        raise Mismatch(f"a loop has the sizes {[count for count, _ in extents]}")
-    if any(count == 0 and stride for count, stride in extents):
-        return  # the loops touch nothing
-    for size, stride in reach.takes:
-        if sizes(size) < 1:
-            raise Mismatch("indices choose from an axis without elements")
-        extents.append((sizes(size), sizes(stride) // reach.width))
     low = high = sizes(reach.offset)
-    for count, stride in extents:
-        span = (max(count, 1) - 1) * stride
+    is_empty = False
+    for size, step in reach.extents:  # hundreds of reaches: comprehensions take twice as long
+        count, stride = sizes(size), sizes(step)
+        if count < 0:
+            raise Mismatch(f"a loop has the sizes {[sizes(n) for n, _ in reach.extents]}")
+        if count > 1:
+            span = (count - 1) * stride
+            if span < 0:
+                low += span
+            else:
+                high += span
+        elif not count and stride:
+            is_empty = True
+    if is_empty:
+        return  # the loops touch nothing
+    for size, step in reach.takes:
+        count, stride = sizes(size), sizes(step) // reach.width
+        if count < 1:
+            raise Mismatch("indices choose from an axis without elements")
+        span = (count - 1) * stride
         low, high = low + min(span, 0), high + max(span, 0)
     if low < 0 or (high + 1) * reach.width > sizes(reach.buffer.size):
         raise Mismatch(

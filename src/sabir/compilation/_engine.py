@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import warnings
-import weakref
 from contextlib import nullcontext
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, cast
@@ -20,7 +19,6 @@ from sabir.base import (
     budget,
     has_limits,
     run_with_limits,
-    without_collector,
 )
 from sabir.compilation._fast import FastRun, fast_run
 from sabir.compilation._instance import Sizes
@@ -28,11 +26,10 @@ from sabir.compilation._locks import Stops
 from sabir.compilation._patterns import pattern_of
 from sabir.compilation._plan import Mismatch
 from sabir.compilation._plans import Plans
+from sabir.compilation._subject import Subject
 from sabir.compilation.native import Control, host, target_named, team
-from sabir.evaluation import Front, Runner, expanded, read_constant, warn
-from sabir.ir import Tensor, drop_constants
+from sabir.evaluation import warn
 from sabir.opsets import STANDARD
-from sabir.scheduling import make_plan, schedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -46,9 +43,9 @@ if TYPE_CHECKING:
     from sabir.compilation._profiling import Profile, ProfiledRun
     from sabir.compilation._program import CompiledProgram
     from sabir.compilation._roofline import Roofline
-    from sabir.evaluation import ModelPort, Run
+    from sabir.evaluation import ModelPort, Run, Runner
+    from sabir.files import OpenedFile
     from sabir.ir import Array, Model
-    from sabir.scheduling import Program
     from sabir.schema import Registry
 
 
@@ -70,46 +67,39 @@ class Compiled:
 
     def __init__(
         self,
-        model: Model,
+        model: Model | Subject,
         registry: Registry = STANDARD,
         limits: Limits | None = None,
         *,
         threads: int | None = None,
         newer_opsets: bool = False,
-        as_loaded: bool = False,
+        file: OpenedFile | None = None,
         evaluating: Callable[[], AbstractContextManager[object]] = nullcontext,
         updates: Mapping[str, str] | None = None,
     ) -> None:
         """Compile a model; raises what the interpreter raises, and UnsupportedError for another machine.
 
-        `as_loaded` says that nobody has changed the model since it was loaded. What numpy computes is
+        `file` is what the model was loaded from, if nobody has changed it since. What numpy computes is
         computed in the context that `evaluating` returns. `updates` names the inputs that outputs are new
         values of, by the names of the outputs: `run_fast` may write these over the inputs.
         """
         self._host = host()
-        model = expanded(model, registry, limits)
-        self._model = model.clone()
-        weakref.finalize(self, _drop, self._model).atexit = False
         self._registry, self._limits, self._newer_opsets = registry, limits, newer_opsets
         self._evaluating = evaluating
-        with without_collector():
-            scheduled = run_with_limits(limits, schedule, model, registry, newer_opsets=newer_opsets)
-        program = scheduled.program
-        constants = run_with_limits(limits, _constants, program)
-        make_plan(program, [v.slot for v in program.outputs])  # raises for a call that is invalid
-        self._defaults = [constants.get(v.slot) for v in program.inputs]
-        slots = [v.slot for v in program.inputs]
-        defaults = {s: d for s, d in zip(slots, self._defaults, strict=True) if d is not None}
-        numbers = sum(t.size for t in program.constants.values() if isinstance(t, Tensor))
-        self._front = Front(scheduled, defaults, numbers=numbers)
+        self._subject = subject = (
+            model
+            if isinstance(model, Subject)
+            else _bound(model, registry, limits, file, newer_opsets=newer_opsets)
+        )
+        self._defaults = subject.defaults
+        self._front = subject.front
         # the limits of subgraphs must be those of the interpreter: it may take long to reach them
-        self._has_turns = any(call.cost > 1 for call in program.calls)
-        if self._has_turns:
+        if subject.has_turns:
             self._front.numbers = run_with_limits(limits, lambda: self._runner.numbers)
         self._team = team(threads or self._host.cores)
         self._plans = Plans(
-            self._model, registry, limits, self._host, self._team, evaluating,
-            newer_opsets=newer_opsets, as_loaded=as_loaded, updates=updates or {},
+            subject, registry, limits, self._host, self._team, evaluating,
+            newer_opsets=newer_opsets, updates=updates or {},
         )  # fmt: skip
         self._stops = Stops()
         self._fast: FastRun | None = None
@@ -129,9 +119,11 @@ class Compiled:
     @cached_property
     def _runner(self) -> Runner:
         """The interpreter, which runs what no plan can, under the limits in force."""
+        from sabir.evaluation import Runner  # ruff: ignore[import-outside-top-level]  few sessions run it
+
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SabirWarning)  # this session has issued them
-            return Runner(self._model, self._registry, newer_opsets=self._newer_opsets)
+            return Runner(self._subject.model, self._registry, newer_opsets=self._newer_opsets)
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the named outputs (all by default), as the interpreter does."""
@@ -159,7 +151,9 @@ class Compiled:
         except (Mismatch, EvaluationError):
             return None
         except LimitError as error:
-            if error.limit == "seconds" or (error.limit == "iterations" and not self._model.functions):
+            if error.limit == "seconds" or (
+                error.limit == "iterations" and not self._subject.model.functions
+            ):
                 raise  # the interpreter would take as long again to say the same
             return None
         except ACCIDENTS as error:
@@ -354,12 +348,11 @@ class Compiled:
         return roofline(self._team)
 
 
-def _drop(model: Model) -> None:
-    for graph in model.graphs():
-        drop_constants(graph)
+def _bound(
+    model: Model, registry: Registry, limits: Limits | None, file: OpenedFile | None, *,
+    newer_opsets: bool,
+) -> Subject:  # fmt: skip
+    # ruff: ignore[import-outside-top-level]  a file that the cache describes is not bound
+    from sabir.compilation._binding import bound_subject
 
-
-def _constants(program: Program) -> dict[int, Array]:
-    """Return the initializers by slot; raises what is wrong with their data."""
-    names = {v.slot: v.name for v in program.values}
-    return {slot: read_constant(names[slot], tensor) for slot, tensor in program.constants.items()}
+    return bound_subject(model, registry, limits, file, newer_opsets=newer_opsets)

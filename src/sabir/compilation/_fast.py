@@ -17,7 +17,6 @@ import numpy as np
 
 from sabir.base import CancelledError
 from sabir.compilation._plan import ERRORS, SCRATCH, Buffer, Entry
-from sabir.compilation._tail import Tail, has_tail
 from sabir.compilation.native import Control, Frame, execute, team
 from sabir.compilation.native._entrance import COUNT, FIRST, INPUT, OUTPUT, InputSpec, entrance, finish, works
 from sabir.elements import element
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from sabir.compilation._commits import Commit
     from sabir.compilation._instance import PartLayout, Sizes
     from sabir.compilation._program import CompiledProgram
+    from sabir.compilation._tail import Tail
     from sabir.compilation.native import Team
     from sabir.ir import Array
 
@@ -229,7 +229,7 @@ def fast_run(
 
     What a run evaluates at its end it evaluates under `limits`.
     """
-    if layout is None or not works() or not (program.is_native or has_tail(program)):
+    if layout is None or not works() or not (program.is_native or _has_tail(program)):
         return None
     made = {slot for call in program.calls.values() for slot in call.outputs}
     native = [(name, slot) for name, slot in outputs if slot not in made]
@@ -240,10 +240,18 @@ def fast_run(
         return None
     runs = _Runs(program, layout, sizes, names, native, control)
     if not program.is_native:
+        from sabir.compilation._tail import Tail  # ruff: ignore[import-outside-top-level]  as in `_has_tail`
+
         runs.tail = tail = Tail(program, layout, sizes, [slot for _, slot, _ in names], outputs, limits)
         if not tail.is_whole or any(x.dtype.hasobject for _, _, x in names):  # texts must be read first
             return None
     return FastRun(_entered(runs, [name for name, _, _ in names]), control, runs.in_place)
+
+
+def _has_tail(program: CompiledProgram) -> bool:
+    from sabir.compilation._tail import has_tail  # ruff: ignore[import-outside-top-level]  few plans have one
+
+    return has_tail(program)
 
 
 class _Memory:

@@ -133,7 +133,10 @@ def _needed(entry: Entry | Step) -> set[str]:
         for limit, _, _, arguments in entry.choices:
             found.append(limit)
             for a in arguments:
-                found += [a.bytes] if isinstance(a, Offset) else a.sizes if isinstance(a, Computed) else [a]
+                if type(a) is not int and type(a) is not BufferNumber:  # nearly all of thousands are
+                    found += (
+                        [a.bytes] if isinstance(a, Offset) else a.sizes if isinstance(a, Computed) else [a]
+                    )
     return {s for size in found if isinstance(size, Expr) for s in size.symbols}
 
 

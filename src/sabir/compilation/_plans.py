@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from sabir.base import Limits
     from sabir.compilation._foreign import ForeignProgram
     from sabir.compilation._patterns import Pattern
+    from sabir.compilation._subject import Subject
     from sabir.compilation.native import Host, Team
-    from sabir.ir import Model
     from sabir.schema import Registry
 
 
@@ -42,16 +42,14 @@ class Plans:
     """The plans of a model; several threads may ask for them. `latest` is what the last new one is for."""
 
     def __init__(
-        self, model: Model, registry: Registry, limits: Limits | None, host: Host, team: Team,
-        evaluating: Callable[[], AbstractContextManager[object]], *, newer_opsets: bool, as_loaded: bool,
+        self, subject: Subject, registry: Registry, limits: Limits | None, host: Host, team: Team,
+        evaluating: Callable[[], AbstractContextManager[object]], *, newer_opsets: bool,
         updates: Mapping[str, str],
     ) -> None:  # fmt: skip
-        self._model, self._registry, self._limits = model, registry, limits
+        self._subject, self._registry, self._limits = subject, registry, limits
         self._host, self._team, self._newer_opsets = host, team, newer_opsets
         self._evaluating, self._updates = evaluating, updates
-        self._stored = StoredPlans(
-            model, host, newer_opsets=newer_opsets, as_loaded=as_loaded, updates=updates
-        )
+        self._stored = StoredPlans(subject, host, newer_opsets=newer_opsets, updates=updates)
         self._programs: dict[Pattern, tuple[CompiledProgram, ...]] = {}
         self._refused: set[Pattern] = set()
         self._lock = ProcessLock()
@@ -98,7 +96,7 @@ class Plans:
         from sabir.compilation._planning import planned_for  # ruff: ignore[import-outside-top-level]  for tools
 
         return planned_for(
-            target, self._model, pattern, sizes, self._registry, newer_opsets=self._newer_opsets
+            target, self._subject.model, pattern, sizes, self._registry, newer_opsets=self._newer_opsets
         )
 
     def _compiled(
@@ -132,10 +130,11 @@ class Plans:
             with suppress(LookupError), without_collector():  # its kernels were removed
                 found = CompiledProgram(executable, self._team, images=images, progress=progress or _timed)
                 if found.fits(sizes):
+                    self._subject.keep()
                     return found
         made = self._new_plan(pattern, sizes, progress)
-        if key is not None:
-            self._stored.write(key, made)
+        if key is not None and self._stored.write(key, made):
+            self._subject.keep()
         return made
 
     def _new_plan(
@@ -147,7 +146,8 @@ class Plans:
             from sabir.compilation._planning import planned
 
             return planned(
-                self._model, pattern, sizes, self._registry, self._host, self._team, progress or _timed,
+                self._subject.model, pattern, sizes, self._registry, self._host, self._team,
+                progress or _timed,
                 newer_opsets=self._newer_opsets, updates=self._updates,
             )  # fmt: skip
 

@@ -14,7 +14,6 @@ from sabir.compilation._running import Arenas, PlanRun
 from sabir.compilation._weights import packed_weights
 from sabir.compilation.native import Control, Library, execute
 from sabir.elements import element
-from sabir.evaluation import CallBinder
 from sabir.ir import Expr
 
 if TYPE_CHECKING:
@@ -102,6 +101,8 @@ class CompiledProgram:
         return all(guard.holds(sizes) for guard in self.executable.guards)
 
     def _bound_calls(self, prepared: Prepared, bodies: Bodies | None) -> dict[int, BoundCall]:
+        from sabir.evaluation import CallBinder  # ruff: ignore[import-outside-top-level]  new plans only
+
         binder = CallBinder(strict=False, bodies=bodies)
         steps = [e for e in self.plan.entries if isinstance(e, Step)]
         return {s.call.place: binder.bind(prepared.program.calls[s.call.place]) for s in steps}

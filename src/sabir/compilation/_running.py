@@ -11,7 +11,6 @@ from sabir.base import CancelledError, check_time
 from sabir.compilation._instance import Sizes, aligned, allocated
 from sabir.compilation._plan import ERRORS, SCRATCH, Mismatch
 from sabir.elements import element
-from sabir.evaluation import run_call
 from sabir.ir import Expr
 
 if TYPE_CHECKING:
@@ -178,6 +177,8 @@ class PlanRun:
     # ------------------------------------------------------------ evaluated calls
 
     def _step(self, step: Any) -> None:
+        from sabir.evaluation import run_call  # ruff: ignore[import-outside-top-level]  kernels need no calls
+
         program, slots = self.program, self.slots
         for slot, read in step.reads.items():
             slots[slot] = self._view(*read)

@@ -153,7 +153,11 @@ def identity_of(array: Array) -> tuple[str | None, bool]:
 
 def identity_of_file(file: MappedFile) -> str | None:
     """Return what identifies the contents of a file; None for one that was changed a moment ago."""
-    status = os.fstat(file.descriptor)
+    return identity_of_status(os.fstat(file.descriptor))
+
+
+def identity_of_status(status: os.stat_result) -> str | None:
+    """Return what identifies the contents of a file with a status; None for one changed a moment before."""
     if max(status.st_mtime, status.st_ctime) + _SETTLED >= time.time():
         return None
     return f"file {status.st_dev}.{status.st_ino}.{status.st_size}.{status.st_mtime_ns}.{status.st_ctime_ns}"
@@ -167,4 +171,4 @@ def owner_of(array: Array) -> object:
     return owner
 
 
-__all__ = ["Packed", "identity_of", "identity_of_file", "owner_of", "packed_weights"]
+__all__ = ["Packed", "identity_of", "identity_of_file", "identity_of_status", "owner_of", "packed_weights"]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from sabir.base import ACCIDENTS, Budget, CancelledError, EvaluationError, LimitError, SabirError, check_time
-from sabir.evaluation._declared import Dimensions
-from sabir.evaluation._sizes import LITTLE, bytes_of, unseen_work
+from sabir.base import ACCIDENTS, CancelledError, EvaluationError, LimitError, SabirError, check_time
+from sabir.evaluation._costs import bytes_of, unseen_work
 from sabir.evaluation._types import shown_type
 from sabir.scheduling import ABSENT
 from sabir.schema import as_results
@@ -17,38 +15,12 @@ from sabir.schema import as_results
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sabir.evaluation._run import Run
     from sabir.evaluation._types import OperandTypes
     from sabir.ir import Array
 
+_LITTLE = 1 << 12  # bytes of a value whose narrow numbers take no time worth counting
 SlotValues: TypeAlias = "list[Any]"  # the values of one run of a graph, by slot
-
-
-@dataclass(slots=True)
-class Run:
-    """The state that the calls of one run share.
-
-    >>> from sabir.base import Budget, Limits
-    >>> from sabir.evaluation._declared import Dimensions
-    >>> run = Run(Budget(Limits()), Dimensions(), print, strict=False)
-    >>> run.inside_function().budget is run.budget
-    True
-
-    `dims` has the sizes of dimension variables. `mismatch` takes a place and how the value there contradicts
-    its declared type; where `strict`, it raises.
-    """
-
-    budget: Budget
-    dims: Dimensions
-    mismatch: Callable[[str, str], None]
-    strict: bool
-
-    def inside_function(self) -> Run:
-        """Return the run as a function sees it: its dimension variables are not those of the caller."""
-        return Run(self.budget, Dimensions(), self.mismatch, self.strict)
-
-    def inside_subgraph(self) -> Run:
-        """Return the run as one call of a subgraph sees it: the sizes that it fixes last for the call."""
-        return Run(self.budget, Dimensions(self.dims), self.mismatch, self.strict)
 
 
 class BoundCall(NamedTuple):
@@ -123,6 +95,6 @@ def _compute(call: BoundCall, operands: list[Any], slots: SlotValues, sizes: lis
         if slot != ABSENT:
             slots[slot] = np.asarray(cast("Array", value)) if isinstance(value, np.generic) else value
             sizes[slot] = size = bytes_of(value)
-            if size > LITTLE:
+            if size > _LITTLE:
                 budget.work -= unseen_work(value)
             budget.allocate(size)

@@ -6,11 +6,16 @@ size there.
 
 from __future__ import annotations
 
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
 from sabir.ir import Expr, OptionalType, SequenceType, TensorType, Type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sabir.evaluation._run import Run
 
 _ARRAY: Any = np.ndarray  # untyped: a cast would take time in every run
 
@@ -155,3 +160,19 @@ class _OptionalDeclaration:
 
     def conflict(self, value: Any, where: str, dims: Dimensions, *, strict: bool = False) -> str:
         return "" if value is None else self._item.conflict(value, where, dims, strict=strict)
+
+
+class DeclaredValue(NamedTuple):
+    """An input or output of a graph as a run compares it: its place in messages, and its declaration."""
+
+    where: str
+    declared: Declaration | None
+
+
+def compare(declared: Iterable[DeclaredValue], values: Iterable[Any], run: Run) -> None:
+    """Report each value that contradicts its declared type."""
+    for port, value in zip(declared, values, strict=False):
+        if port.declared is not None:
+            problem = port.declared.conflict(value, port.where, run.dims, strict=run.strict)
+            if problem:
+                run.mismatch(port.where, problem)

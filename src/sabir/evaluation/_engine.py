@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import inspect
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sabir.base import (
-    EvaluationError,
     FeedError,
     Limits,
-    SabirWarning,
-    SchemaError,
-    budget,
     quote,
     run_with_limits,
     suggest,
     without_collector,
 )
 from sabir.evaluation._binding import BoundProgram, CallBinder
-from sabir.evaluation._calls import Run
-from sabir.evaluation._declared import Dimensions, declaration
-from sabir.evaluation._feeds import FeedReader, ModelPort
-from sabir.evaluation._results import owned
-from sabir.evaluation._sizes import numbers_of
-from sabir.evaluation._subgraphs import DeclaredValue, compare
+from sabir.evaluation._declared import declaration
+from sabir.evaluation._front import Front
 from sabir.opsets import STANDARD
 from sabir.scheduling import calls_in_graph, schedule
 
@@ -34,80 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sabir.evaluation._declared import Declaration
+    from sabir.evaluation._feeds import ModelPort
     from sabir.evaluation._plans import BoundPlan
-    from sabir.ir import Array, Model
-    from sabir.scheduling import Program, Schedule, ValueInfo
+    from sabir.ir import Model
+    from sabir.scheduling import Program
     from sabir.schema import Registry
-
-
-class Front:
-    """What every engine has in front of its runs: ports, feeds, limits, and the comparison of results.
-
-    It is made of a schedule and the defaults of inputs by slot. With `strict` a value that contradicts its
-    declared type raises EvaluationError; else it is a SabirWarning, once for each place.
-
-    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
-    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
-    >>> from sabir.opsets import STANDARD
-    >>> from sabir.scheduling import schedule
-    >>> front = Front(schedule(model, STANDARD), {})
-    >>> run, inputs = front.start({'x': [1.0, 2.0]})
-    >>> inputs
-    [array([1., 2.], dtype=float32)]
-    """
-
-    def __init__(
-        self, scheduled: Schedule, defaults: Mapping[int, Array], *, strict: bool = False, numbers: int = 0
-    ) -> None:
-        """Warn of what the file should repair; raises SchemaError where two outputs have one name.
-
-        `numbers` is how many numbers the constants have: the limits of a run grow with it.
-        """
-        for note in scheduled.notes:
-            warn(f"{note}; `sabir check --fix` mends the file")
-        for name in scheduled.experimental:
-            warn(f"{name} is experimental: its meaning may change without a new version")
-        program = scheduled.program
-        self.output_slots = _output_slots(program.outputs)
-        self.outputs = tuple(ModelPort(v.name, v.type) for v in program.outputs if v.slot)
-        self.numbers = numbers
-        self._strict = strict
-        self._reported: set[str] = set()
-        self._declared = {
-            v.name: DeclaredValue(f"output {quote(v.name)}", declaration(v.type)) for v in self.outputs
-        }
-        self._feeds = FeedReader(program.inputs, defaults)
-
-    @property
-    def inputs(self) -> tuple[ModelPort, ...]:
-        """The inputs of the model."""
-        return self._feeds.ports
-
-    def start(self, feeds: Mapping[str, Any]) -> tuple[Run, list[Any]]:
-        """Return the state of a new run, and the feeds as values, None where an input keeps its default.
-
-        Raises FeedError.
-        """
-        run = Run(budget(), Dimensions(), self._mismatch, self._strict)
-        inputs = self._feeds.read(feeds, run.dims, strict=self._strict)
-        run.budget.raise_for(self.numbers + sum(map(numbers_of, inputs)))
-        return run, inputs
-
-    def finish(
-        self, names: Sequence[str], results: Sequence[Any], inputs: Sequence[Any], run: Run
-    ) -> dict[str, Any]:
-        """Return the results of a run by name, compared with their declared types, as the caller's own."""
-        declared = self._declared
-        named = [(declared[n], r) for n, r in zip(names, results, strict=True) if n in declared]
-        compare([d for d, _ in named], [r for _, r in named], run)
-        return dict(zip(names, owned(results, inputs), strict=True))
-
-    def _mismatch(self, where: str, problem: str) -> None:
-        if self._strict:
-            raise EvaluationError(problem)
-        if where not in self._reported:
-            self._reported.add(where)
-            warn(f"{problem}; a strict run makes this an error")
 
 
 def expanded(model: Model, registry: Registry, limits: Limits | None) -> Model:
@@ -161,7 +82,7 @@ class Runner:
             scheduled = run_with_limits(limits, schedule, model, registry, newer_opsets=newer_opsets)
             program, binder = scheduled.program, CallBinder(strict=strict)
             self._program = run_with_limits(limits, BoundProgram, program, binder)
-            self._front = Front(scheduled, self._program.arrays, strict=strict)
+            self._front = Front.of(scheduled, self._program.arrays, strict=strict)
             self._slots = {v.name: v.slot for v in reversed(program.values)} | self._front.output_slots
             self._declared = _declarations(program) if strict else None
             self._plans: dict[tuple[str, ...], BoundPlan] = {}
@@ -212,31 +133,6 @@ class Runner:
             hint = suggest(name, self._slots) or f"; the outputs are {listed}"
             raise FeedError(f"the model has no value {name!r}{hint}")
         return slot
-
-
-def warn(message: str) -> None:
-    """Issue a SabirWarning at the line outside Sabir that called it.
-
-    >>> import warnings
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter('always')
-    ...     warn('the file is odd')
-    >>> print(caught[0].message)
-    the file is odd
-    """
-    depth, frame = 1, inspect.currentframe()
-    while frame is not None and str(frame.f_globals.get("__name__")).startswith("sabir."):
-        depth, frame = depth + 1, frame.f_back
-    warnings.warn(message, SabirWarning, stacklevel=depth)
-
-
-def _output_slots(outputs: Sequence[ValueInfo]) -> dict[str, int]:
-    """Return the slots of the outputs by name; raises SchemaError where two values have one name."""
-    found: dict[str, int] = {}
-    for value in outputs:
-        if value.slot and found.setdefault(value.name, value.slot) != value.slot:
-            raise SchemaError(f"two outputs are named {quote(value.name)}; a run returns its results by name")
-    return found
 
 
 def _declarations(program: Program) -> dict[int, tuple[str, Declaration]]:

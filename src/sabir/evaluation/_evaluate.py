@@ -6,9 +6,9 @@ import os
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from sabir.base import SabirError, UnsupportedError, run_with_limits
-from sabir.evaluation._engine import Runner
 from sabir.evaluation._feeds import shown_class
 from sabir.evaluation._requests import read_request
+from sabir.files import OpenedFile
 from sabir.ir import Model, drop_constants
 from sabir.opsets import STANDARD
 
@@ -48,6 +48,8 @@ def evaluate(
     >>> sabir.evaluate(model, {'x': [-1.0, 2.0]})['y']
     array([0., 2.], dtype=float32)
     """
+    # ruff: ignore[import-outside-top-level]  sessions of compiled models need no interpreter
+    from sabir.evaluation._engine import Runner
 
     def run() -> dict[str, Any]:
         engine = make_engine(model, lambda m: Runner(m, registry, strict=strict, newer_opsets=newer_opsets))
@@ -57,8 +59,8 @@ def evaluate(
     return run_with_limits(limits, run)
 
 
-def make_engine(source: Model | str | os.PathLike[str] | bytes, make: Callable[[Model], T]) -> T:
-    """Return the engine that `make` returns for a model, which is loaded from a path or bytes if need be.
+def make_engine(source: Model | str | os.PathLike[str] | bytes | OpenedFile, make: Callable[[Model], T]) -> T:
+    """Return the engine that `make` returns for a model, which is loaded from a file or bytes if need be.
 
     An error of `make` names the file. The constants of a model that is loaded here are dropped afterwards:
         nothing else refers to it.
@@ -83,8 +85,10 @@ def make_engine(source: Model | str | os.PathLike[str] | bytes, make: Callable[[
 
 def _loaded(source: object) -> Model:
     # ruff: ignore[import-outside-top-level]  a model that is built in memory needs no readers
-    from sabir.serial import load
+    from sabir.serial import load, load_opened
 
+    if isinstance(source, OpenedFile):
+        return load_opened(source)
     if not isinstance(source, (str, os.PathLike, bytes, bytearray, memoryview)) and not hasattr(
         source, "read"
     ):

@@ -1,4 +1,4 @@
-"""The cost of values in numpy: their bytes, the work beside them, and the sizes of outputs before a call.
+"""The cost of calls in numpy: how many numbers attributes have, and the sizes of outputs before a call.
 
 The limits count what these functions say: another engine, which computes in another way, has its own.
 """
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from sabir.base import ACCIDENTS, InferenceError, SabirError, UnsupportedError, check_elements
+from sabir.evaluation._costs import WIDE, numbers_of, unseen_work
 from sabir.evaluation._types import Kind, OperandTypes, kind_of
 from sabir.ir import MAX_RANK, Tensor, TensorType
 from sabir.opsets.families.ranks import type_of
@@ -19,51 +20,10 @@ from sabir.schema import as_results
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sabir.ir import Array
     from sabir.schema import Call, Version
 
 _ARRAY: Any = np.ndarray  # untyped: a cast would take time in every run
-_OBJECT = np.dtype(object)
-_TEXT, _ITEM, _ENTRY = 56, 128, 128  # bytes, about: a text, an array, an entry in a map beside its contents
 _MOST_REMEMBERED = 16
-_WIDE, _NARROW = 8, 4  # bytes of a number while it is computed, where it is narrower than the second
-LITTLE = 1 << 12  # bytes of a value whose narrow numbers take no time worth counting
-
-
-def bytes_of(value: Any) -> int:
-    """Return about how many bytes a value has; a view has those of its copy."""
-    if type(value) is _ARRAY:
-        return value.nbytes if value.dtype is not _OBJECT else value.size * _TEXT + _letters(value)
-    if isinstance(value, list):
-        return _ITEM * len(cast("list[Any]", value)) + _item_bytes(cast("list[Any]", value))
-    if isinstance(value, dict):
-        return _ENTRY * len(cast("dict[Any, Any]", value))
-    return 0
-
-
-def _item_bytes(items: list[Any]) -> int:
-    """Return the bytes of a sequence's items, which are all of one type."""
-    if items and type(items[0]) is _ARRAY and items[0].dtype is not _OBJECT:
-        return sum([x.nbytes for x in items])  # ruff: ignore[unnecessary-comprehension-in-call]  half the time
-    if items and isinstance(items[0], dict):
-        return _ENTRY * sum(map(len, items))
-    return sum(map(bytes_of, items))
-
-
-def unseen_work(value: Any) -> int:
-    """Return how many bytes more a value would have if its numbers were as wide as in the computation."""
-    return (_WIDE - value.itemsize) * value.size if type(value) is _ARRAY and value.itemsize < _NARROW else 0
-
-
-def numbers_of(value: Any) -> int:
-    """Return how many numbers a value has, with which the bounds of a run grow; eight letters are one."""
-    if type(value) is _ARRAY:
-        return value.size if value.dtype is not _OBJECT else value.size + _letters(value) // _WIDE
-    if isinstance(value, list):
-        return sum(map(numbers_of, cast("list[Any]", value)))
-    if isinstance(value, dict):
-        return 2 * len(cast("dict[Any, Any]", value))
-    return 0
 
 
 def numbers_in(attributes: Mapping[str, Any]) -> int:
@@ -78,14 +38,10 @@ def _attribute_numbers(value: Any) -> int:
         except SabirError:
             return 0  # the run reports it
     if isinstance(value, (str, bytes)):
-        return len(value) // _WIDE
+        return len(value) // WIDE
     if isinstance(value, tuple):
         return sum(map(_attribute_numbers, cast("tuple[Any, ...]", value)))
     return 1
-
-
-def _letters(array: Array) -> int:
-    return sum(len(text) for text in array.ravel().tolist() if isinstance(text, (str, bytes)))
 
 
 class OutputSizes(OperandTypes):
@@ -136,7 +92,7 @@ class OutputSizes(OperandTypes):
         """Return the elements of the largest output and of all inputs, the bytes of one, and those beside."""
         count, width = self._largest(inputs)
         arrays = [x for x in inputs if type(x) is _ARRAY]
-        return count, sum(x.size for x in arrays), max(width, _WIDE), sum(map(unseen_work, arrays))
+        return count, sum(x.size for x in arrays), max(width, WIDE), sum(map(unseen_work, arrays))
 
     def _largest(self, inputs: Sequence[Any]) -> tuple[int, int]:
         """Return how many elements the largest output will have, and their width in bytes."""

@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 from itertools import starmap
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from sabir.base import EvaluationError, quote, spend_iteration
-from sabir.evaluation._declared import declaration
+from sabir.evaluation._declared import DeclaredValue, compare, declaration
 from sabir.ir import TensorType
 from sabir.opsets.families.iterations import type_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from sabir.evaluation._calls import Run, SlotValues
-    from sabir.evaluation._declared import Declaration
+    from sabir.evaluation._calls import SlotValues
     from sabir.evaluation._plans import BoundPlan
+    from sabir.evaluation._run import Run
     from sabir.ir import Type
     from sabir.scheduling import ScheduledSubgraph, ValueInfo
     from sabir.schema import Binding, Call
 
 _ARRAY: Any = np.ndarray  # untyped: a cast would take time in every run
-
-
-class DeclaredValue(NamedTuple):
-    """An input or output of a graph as a run compares it: its place in messages, and its declaration."""
-
-    where: str
-    declared: Declaration | None
 
 
 class BoundSubgraph:
@@ -120,15 +113,6 @@ class SubgraphFunction:
         results = bound.plan.run(inputs, self._captured, run)
         _compare_changed(self._output_kinds, bound.outputs, results, run)
         return results
-
-
-def compare(declared: Iterable[DeclaredValue], values: Iterable[Any], run: Run) -> None:
-    """Report each value that contradicts its declared type."""
-    for port, value in zip(declared, values, strict=False):
-        if port.declared is not None:
-            problem = port.declared.conflict(value, port.where, run.dims, strict=run.strict)
-            if problem:
-                run.mismatch(port.where, problem)
 
 
 def _compare_changed(

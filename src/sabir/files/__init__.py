@@ -25,12 +25,13 @@ from sabir.files._reading import (
 if TYPE_CHECKING:
     from sabir.files._folders import OpenFolder, open_inside
     from sabir.files._locations import is_device_name, parts_of
+    from sabir.files._opened import OpenedFile, opened_file
     from sabir.files._saving import NewFile, replace_file, temporary_name, writable
 
 # imported on first use, so that `import sabir` stays fast
 _LATER = {
     "OpenFolder": "_folders", "open_inside": "_folders", "is_device_name": "_locations",
-    "parts_of": "_locations",
+    "parts_of": "_locations", "OpenedFile": "_opened", "opened_file": "_opened",
     "NewFile": "_saving", "replace_file": "_saving", "temporary_name": "_saving", "writable": "_saving",
 }  # fmt: skip
 
@@ -45,6 +46,7 @@ __all__ = [
     "NewFile",
     "OpenFile",
     "OpenFolder",
+    "OpenedFile",
     "absolute",
     "allocated_size",
     "contents_of",
@@ -52,6 +54,7 @@ __all__ = [
     "map_file",
     "open_file",
     "open_inside",
+    "opened_file",
     "parts_of",
     "pieces_of",
     "reason",

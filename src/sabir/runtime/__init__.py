@@ -1,8 +1,18 @@
 """Sessions: a model loaded once and run many times; derivatives of a model as numbers."""
 
-from sabir.runtime._derivatives import hessian, jacobian, vjp
+from typing import TYPE_CHECKING
+
+from sabir.base import importing_later
 from sabir.runtime._engines import ENGINES, Engine
 from sabir.runtime._node_args import NodeArg
 from sabir.runtime._session import Session
+
+if TYPE_CHECKING:
+    from sabir.runtime._derivatives import hessian, jacobian, vjp
+
+# sessions need no interpreter
+_LATER = {"hessian": "_derivatives", "jacobian": "_derivatives", "vjp": "_derivatives"}
+
+__getattr__ = importing_later(__name__, _LATER)
 
 __all__ = ["ENGINES", "Engine", "NodeArg", "Session", "hessian", "jacobian", "vjp"]

@@ -6,15 +6,17 @@ import contextlib
 import functools
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from sabir.base import UnsupportedError
-from sabir.evaluation import Runner
+from sabir.base import UnsupportedError, has_limits
+from sabir.opsets import is_standard
 from sabir.runtime._threads import ThreadLimit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from sabir.base import Limits
+    from sabir.compilation import Subject
     from sabir.evaluation import ModelPort
+    from sabir.files import OpenedFile
     from sabir.ir import Model
     from sabir.schema import Registry
 
@@ -51,7 +53,7 @@ class Engine(Protocol):
 
 
 class Options(NamedTuple):
-    """The arguments of a session that its engine needs; `as_loaded` says that its model is from a file.
+    """The arguments of a session that its engine needs; `file` is the one that its model was loaded from.
 
     `updates` has the inputs that outputs are new values of, by the names of the outputs.
     """
@@ -61,26 +63,47 @@ class Options(NamedTuple):
     strict: bool
     newer_opsets: bool
     threads: int | None = None
-    as_loaded: bool = False
+    file: OpenedFile | None = None
     updates: Mapping[str, str] | None = None
 
 
 def _reference(model: Model, options: Options) -> Engine:
+    from sabir.evaluation import Runner  # ruff: ignore[import-outside-top-level]  the other engine needs none
+
     return Runner(
         model, options.registry, options.limits, strict=options.strict, newer_opsets=options.newer_opsets
     )
 
 
 def _compiled(model: Model, options: Options) -> Engine:
+    if options.strict:  # a strict run compares every value, which native code does not hand out
+        return _reference(model, options)
+    return _compiled_of(model, options)
+
+
+def known_engine(name: str, options: Options) -> tuple[str, Engine] | None:
+    """Return the engine of a file that the cache describes, which is not read, and how its model is shown.
+
+    It is None where the cache does not describe it, and where the engine of that name reads every model.
+    """
+    # ruff: ignore[import-outside-top-level]  as below
+    from sabir.compilation import Subject
+
+    is_usual = options.limits is None and not options.strict and is_standard(options.registry)
+    if name != "compiled" or options.file is None or not is_usual or has_limits():
+        return None
+    subject = Subject.known(options.file, newer_opsets=options.newer_opsets)
+    return None if subject is None else (subject.name, _compiled_of(subject, options))
+
+
+def _compiled_of(model: Model | Subject, options: Options) -> Engine:
     # ruff: ignore[import-outside-top-level]  where LLVM is missing, only this engine is
     from sabir.compilation import Compiled
 
-    if options.strict:  # a strict run compares every value, which native code does not hand out
-        return _reference(model, options)
     threads = options.threads
     return Compiled(
         model, options.registry, options.limits, threads=threads, newer_opsets=options.newer_opsets,
-        as_loaded=options.as_loaded, updates=options.updates,
+        file=options.file, updates=options.updates,
         evaluating=contextlib.nullcontext if threads is None else functools.partial(ThreadLimit, threads),
     )  # fmt: skip
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from sabir.base import Limits, UnsupportedError
 from sabir.compilation import Compiled
 from sabir.evaluation import make_engine, read_request
+from sabir.files import opened_file
 from sabir.ir import OptionalType
 from sabir.opsets import STANDARD
 from sabir.runtime._buffers import check_buffers, write_buffers
-from sabir.runtime._engines import Options, engine_named
+from sabir.runtime._engines import Options, engine_named, known_engine
 from sabir.runtime._node_args import NodeArg, node_arg
 from sabir.runtime._threads import ThreadLimit
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Mapping, Sequence
 
     from sabir.compilation import Commit, Explanation
@@ -74,13 +76,19 @@ class Session:
             raise UnsupportedError(f"threads must be a number, 1 or more, or None; got {threads!r}")
         self.threads = threads
         self._model = ""
-        options = Options(registry, limits, strict, newer_opsets, threads, updates=updates)
+        self._engine: Engine
+        file = opened_file(Path(os.fsdecode(model))) if isinstance(model, (str, os.PathLike)) else None
+        options = Options(registry, limits, strict, newer_opsets, threads, file, updates)
 
         def bind(loaded: Model) -> Engine:
             self._model = repr(loaded)
-            return make(loaded, options._replace(as_loaded=loaded is not model))
+            return make(loaded, options)
 
-        self._engine = make_engine(model, bind)
+        known = None if file is None else known_engine(self.engine, options)
+        if known is None:
+            self._engine = make_engine(model if file is None else file, bind)
+        else:
+            self._model, self._engine = known
         self._keep_memory = keep_memory
         self._run_fast: Callable[..., dict[str, Any] | None] | None = (
             getattr(self._engine, "run_fast", None) if keep_memory else None

@@ -12,29 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sabir.base import SabirError
-    from sabir.ir import Constant, Type
+    from sabir.ir import Constant
     from sabir.scheduling._plan import Plan
     from sabir.scheduling._subgraph_types import SubgraphTypes
+    from sabir.scheduling._values import ValueInfo
     from sabir.schema import Version
 
 Slots: TypeAlias = tuple[int, ...]
 ABSENT = 0  # the slot of an operand or a result that the node leaves out
-
-
-class ValueInfo(NamedTuple):
-    """A value of a graph: its name, its declared type and its slot.
-
-    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
-    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
-    >>> from sabir.opsets import STANDARD
-    >>> program = schedule(model, STANDARD).program
-    >>> print(program.inputs[0].name, program.inputs[0].type)
-    x float[N]
-    """
-
-    name: str
-    type: Type | None
-    slot: int
 
 
 class ScheduledCall(Protocol):

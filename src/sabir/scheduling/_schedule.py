@@ -20,9 +20,9 @@ from sabir.scheduling._program import (
     Program,
     ScheduledFunction,
     ScheduledSubgraph,
-    ValueInfo,
 )
 from sabir.scheduling._subgraph_types import SubgraphTypes, is_complete
+from sabir.scheduling._values import ValueInfo
 from sabir.schema import Callees, Scope, check_call, check_expansion, implicit_imports
 
 if TYPE_CHECKING:

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING
 from sabir.base import SchemaError, UnsupportedError, quote
 from sabir.ir import NEWEST_IR, OperatorEntry, OperatorSet, canonical_domain, first_ir_of, newest_opset
 from sabir.schema._documents import Documents
-from sabir.schema._expansion import check_recursion
-from sabir.schema._operator import Operator
-from sabir.schema._scope import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from sabir.ir import Function
     from sabir.schema._documents import Declaration
+    from sabir.schema._operator import Operator
     from sabir.schema._version import Version
 
 
@@ -181,6 +179,9 @@ class Registry:
         SchemaError for two documents of one domain and version, and for functions that call one another in
         a cycle.
         """
+        from sabir.schema._expansion import check_recursion  # ruff: ignore[import-outside-top-level]  as below
+        from sabir.schema._scope import Scope  # ruff: ignore[import-outside-top-level]  as below
+
         new = Registry(
             self._rooms, tuple(self._more.values()), self._opsets, (*self.operator_sets, *operator_sets)
         )
@@ -259,6 +260,8 @@ def _canonical(opsets: Mapping[str, int]) -> dict[str, int]:
 
 
 def _operator_of(module: str) -> Operator:
+    from sabir.schema._operator import Operator  # ruff: ignore[import-outside-top-level]  the first room loads it
+
     found = [v for v in vars(importlib.import_module(module)).values() if isinstance(v, Operator)]
     if len(found) != 1:
         raise TypeError(f"{module} must define one Operator, and defines {len(found)}")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from sabir.base import importing_later
 from sabir.serial._external import Extent, Folder, extent_of
 from sabir.serial._formats import FORMATS, Format, format_by_name, format_named, format_of
-from sabir.serial._loading import load, load_tensor, loads
+from sabir.serial._loading import load, load_opened, load_tensor, loads
 from sabir.serial._saving import dumps, save
 from sabir.serial._verifying import ExternalProblem, external_problems
 
@@ -54,6 +54,7 @@ __all__ = [
     "largest_movable",
     "load",
     "load_either",
+    "load_opened",
     "load_operator_set",
     "load_safetensors",
     "load_tensor",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, c
 from google.protobuf.message import EncodeError
 
 from sabir.base import FileError, SabirError, WireError, run_with_limits, without_collector
-from sabir.files import absolute, map_file, open_file, reason, view_of
+from sabir.files import OpenedFile, absolute, map_file, open_file, reason, view_of
 from sabir.ir import Model, Tensor, WireTensor
 from sabir.proto import (
     Bulk,
@@ -128,10 +128,38 @@ def read_file(
     try:
         named = chosen or (format_of if any_name else format_by_name)(path)
         data = view_of(descriptor, str(path), mapped=mapped)
-        folder = Folder.of(path, mapped=mapped, opened=os.fstat(descriptor))
+        file = OpenedFile(path, data, os.fstat(descriptor))
     finally:
         os.close(descriptor)
-    return _read(data, str(path), folder, named or _format(data), kind)
+    return _read_opened(file, named or _format(data), kind, mapped=mapped)
+
+
+def _read_opened(file: OpenedFile, chosen: Format, kind: Kind[T], *, mapped: bool) -> T:
+    folder = Folder.of(file.path, mapped=mapped, opened=file.status)
+    return _read(file.data, str(file.path), folder, chosen, kind)
+
+
+def load_opened(file: OpenedFile) -> Model:
+    """Return the model in a file that is open: `load`, of bytes that are at hand; raises as that does.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sabir.files import opened_file
+    >>> with TemporaryDirectory() as folder:
+    ...     sabir.save(model, Path(folder, 'model.onnx'))
+    ...     print(load_opened(opened_file(Path(folder, 'model.onnx'))).graph[0].op)
+    Relu
+    """
+
+    def read() -> Model:
+        chosen = format_by_name(file.path) or _format(file.data)
+        model = _read_opened(file, chosen, MODEL, mapped=True)
+        model.path = absolute(file.path)
+        return model
+
+    return run_with_limits(None, read)
 
 
 def load_by_any_name(path: Path) -> Model:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabir.base import UnsupportedError
 from sabir.compilation.native._cache import cache
-from sabir.compilation.native._emitting import objects_of
 from sabir.compilation.native._facts import facts
 from sabir.compilation.native._llvm import LOCK, llvm
 from sabir.compilation.native._placing import Image, can_place, code_at, image_of, placed
@@ -39,7 +38,7 @@ class Source(NamedTuple):
 
 
 _NOTHING = b"\xc3"  # the instruction of x86-64 that returns
-_FORMAT = "2"  # another number for another way to make objects from texts
+_FORMAT = "3"  # another number for another way to make objects from texts
 _FROM_NAME = "name: "  # no text of a module begins so
 
 
@@ -187,6 +186,11 @@ def _compiled(
     texts: Mapping[bytes, str | Source | bytes], early: EarlyKernels | None = None
 ) -> Iterator[tuple[bytes, bytes]]:
     """Compile texts, and keep their objects in the cache; raises LookupError for a key without a text."""
+    if not texts and early is None:
+        return
+    # ruff: ignore[import-outside-top-level]  a process that finds all kernels compiles none
+    from sabir.compilation.native._emitting import objects_of
+
     by_symbol = {symbol_of(key): key for key in texts}
     begun = set[str]() if early is None else early.symbols
     written = [(symbol, _writer(texts[key])) for symbol, key in by_symbol.items() if symbol not in begun]
