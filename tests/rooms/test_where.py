@@ -35,7 +35,7 @@ def values(kind, shape, seed):
 def model_of(kind):
     b = sabir.Builder(21)
     element = sabir.ir.ArrayTensor(np.zeros(1, kind)).element
-    given = [b.input(n, e) for n, e in zip("cxy", ("bool", str(element), str(element)), strict=True)]
+    given = list(itertools.starmap(b.input, zip("cxy", ("bool", str(element), str(element)), strict=True)))
     b.output(b.Where(*given), "z")
     return b.model()
 
@@ -50,9 +50,7 @@ def test_it_copies_bits():
                 found = session.run({"c": condition, "x": x, "y": y})["z"]
                 c, a, b = np.broadcast_arrays(condition, x, y)
                 assert (found.dtype, found.shape) == (x.dtype, c.shape), kind
-                expected = np.array(
-                    [p if q else r for q, p, r in zip(c.flat, a.flat, b.flat, strict=True)], kind
-                )
+                expected = np.array([a[i] if c[i] else b[i] for i in np.ndindex(c.shape)], kind)
                 if kind is object:
                     assert found.ravel().tolist() == expected.tolist()
                 else:

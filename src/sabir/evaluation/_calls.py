@@ -101,7 +101,7 @@ def run_calls(calls: Iterable[BoundCall], slots: SlotValues, sizes: list[int], r
     for call in calls:
         function, inputs, outputs, _, checks, nested, _, _, dead = call
         operands = [slots[slot] for slot in inputs]
-        try:
+        try:  # ruff: ignore[too-many-statements-in-try-clause]  a function for each step takes as long as it
             if budget.deadline is not None:
                 check_time(budget)
             if checks is not None:

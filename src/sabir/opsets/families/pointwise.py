@@ -49,7 +49,8 @@ def pointwise(function: Callable[..., Array]) -> BehaviourFunction:
 
 def sigmoid(x: Array) -> Array:
     """Return 1 / (1 + exp(-x)); where the exponential overflows, that is 0."""
-    y = np.negative(x, out=np.empty(x.shape, x.dtype))
+    y: Array = np.empty(x.shape, x.dtype)
+    np.negative(x, out=y)
     np.exp(y, out=y)
     y += 1
     return np.reciprocal(y, out=y)

@@ -1,7 +1,7 @@
 """Memory for large results, which values of the run had that are no longer alive.
 
-The system clears each page of memory that it hands out, and takes it back soon: for large values that takes as
-long as an addition that writes them. So a run keeps such memory for its later values, and for the next run.
+The system clears each page of memory that it hands out, and takes it back soon: for a large value this takes
+as long as an addition that writes it. So a run keeps such memory for its later values, and for the next run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from sabir.opsets.typing import Array
 
@@ -40,8 +40,8 @@ class SpareMemory:
         self._size = 0
 
     @contextlib.contextmanager
-    def in_use(self) -> Iterator[None]:
-        """Let `empty` take memory from here, in this thread; at the end what the run has not used is freed."""
+    def in_use(self) -> Generator[None]:
+        """Let `empty` take memory from here, in this thread; at the end, free what the run has not used."""
         outer = _PRESENT.spare
         _PRESENT.spare = self
         try:
