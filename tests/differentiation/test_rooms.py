@@ -1,6 +1,7 @@
 """The gradients of all rooms that have one: their examples in double precision, against central differences."""
 
 import inspect
+from itertools import starmap
 
 import numpy as np
 import pytest
@@ -119,7 +120,7 @@ def test_a_gradient_holds_at_the_newest_operator_set(name):
 def test_gradients_with_shapes_that_only_a_run_knows(name, place):
     case = case_of(name, place)
     exact = [seeded(case, *pair) for pair in case.pairs]
-    expected = [computed(*each) for each in exact]
+    expected = list(starmap(computed, exact))
     for known in (True, False):
         model = with_open_shapes(case, ranks=known)
         for (of, wrt), (_, feeds), results in zip(case.pairs, exact, expected, strict=True):
