@@ -2,6 +2,7 @@
 
 import functools
 import re
+import zlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +20,9 @@ from support.rooms import OPERATORS, by_operator, examples_of, inferred, model_o
 pytestmark = pytest.mark.filterwarnings("ignore::sabir.SabirWarning")
 
 # calls that one type is tried on, more only while none of them takes it: by the first version that computes with some
-# functions, and by the later ones, whose kernels would be the same
+# functions, and by the later ones, which compute by the very same functions: there, one type in so many
 FIRST, LATER = {"reference": 2, "compiled": 1}, {"reference": 1, "compiled": 0}
+SHARE = 4
 TYPE_ATTRIBUTES = ("to", "dtype", "output_dtype", "output_datatype", "stash_type")
 # constraints that must take the same type for a call to mean anything
 TOGETHER = {
@@ -144,8 +146,10 @@ def computed_by(case: Case, to: ElementType) -> tuple[Any, ...]:
 
 def tries(case: Case, to: ElementType, engine: str) -> int:
     """The number of calls to try a type on."""
-    first = first_with()[computed_by(case, to)] is case.version
-    return (FIRST if first else LATER)[engine]
+    if first_with()[computed_by(case, to)] is case.version:
+        return FIRST[engine]
+    name = f"{case.version} {case.constraint.name} {to}"
+    return LATER[engine] if zlib.crc32(name.encode()) % SHARE == 0 else 0
 
 
 def port_at(ports, place: int) -> Port:

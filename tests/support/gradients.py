@@ -166,6 +166,23 @@ def depends(model, of, name, *, must=False):
     return True
 
 
+def reaching(model, of, names):
+    """The inputs among some to which gradients of an output pass."""
+    left = list(names)
+    while left:
+        try:
+            differentiate(model, of, left)
+        except SchemaError as error:
+            unrelated = [n for n in left if f"does not depend on {n!r}" in str(error)]
+            assert unrelated, error
+            left = [n for n in left if n not in unrelated]
+        except UnsupportedError:
+            return [n for n in left if depends(model, of, n)]
+        else:
+            break
+    return left
+
+
 def in_domain(model, feeds, pairs):
     """The feeds, moved to where the outputs are finite, also nearby: zeros, then all numbers; None if nowhere."""
     wrt = {n for _, names in pairs for n in names}
@@ -206,7 +223,7 @@ def above(x):
 
 def _is_finite(model, feeds, of, wrt):
     moved = ({n: x + change if n in wrt else x for n, x in feeds.items()} for change in (0, 0.05, -0.05))
-    return all(np.isfinite(sabir.evaluate(model, f, outputs=[of])[of]).all() for f in moved)
+    return all(np.isfinite(computed(model, f, [of])[of]).all() for f in moved)
 
 
 @functools.cache
@@ -249,7 +266,7 @@ def runs_alike(model, feeds, tolerance=1e-9):
         theirs = by_onnxruntime(model, feeds)
     except Exception:  # ruff: ignore[blind-except]  its errors have no common base
         return False
-    ours = sabir.evaluate(model, feeds)
+    ours = computed(model, feeds)
     return all(
         theirs[n].shape == x.shape and np.allclose(theirs[n], x, rtol=tolerance, atol=tolerance / 100)
         for n, x in ours.items()
@@ -277,14 +294,14 @@ def runs_in_float(case):
     return True
 
 
-def check(model, feeds, of, wrt, *, compare=True):
+def check(model, feeds, of, wrt, *, compare=True, found=None):
     """Compare the gradients with differences, and with onnxruntime's where it runs the model and `compare`.
 
-    Return the model with gradients, its feeds, and whether onnxruntime ran it.
+    `found` is the model with gradients, if it is made already. Return the model with gradients, its feeds, and whether onnxruntime ran it.
     """
     random = np.random.default_rng(len(of) + sum(x.size for x in feeds.values()))
     feeds = smooth(model, feeds, of, wrt, random)
-    found = gradient_model(model, of, wrt)
+    found = gradient_model(model, of, wrt) if found is None else found
     all_feeds, results = _compare(model, found, feeds, (of, wrt), random)
     runs = (
         compare and all(x.size for x in feeds.values()) and runs_alike(model, feeds)
@@ -299,11 +316,11 @@ def check_twice(model, feeds, of, wrt):
     random = np.random.default_rng(1)
     once = gradient_model(model, of, wrt, seed="first")
     feeds = smooth(model, feeds, of, wrt, random)
-    seed = random.standard_normal(sabir.evaluate(model, feeds, outputs=[of])[of].shape)
+    seed = random.standard_normal(computed(model, feeds, [of])[of].shape)
     feeds = fed(once, {**feeds, "first": seed})
     for name in wrt:
         gradient = f"d_{of}_d_{name}"
-        reach = [n for n in [*wrt, "first"] if depends(once, gradient, n)]
+        reach = reaching(once, gradient, [*wrt, "first"])
         if reach and _is_finite(once, feeds, gradient, reach):
             near = smooth(once, feeds, gradient, reach, random)
             found = gradient_model(once, gradient, reach)
@@ -318,10 +335,10 @@ def fed(model, feeds):
 def _compare(model, found, feeds, pair, random, small=SMALL):
     """Compare gradients with differences; return the feeds of the model with gradients, and its results."""
     of, wrt = pair
-    y = sabir.evaluate(model, feeds, outputs=[of])[of]
+    y = computed(model, feeds, [of])[of]
     assert np.isfinite(y).all() or not any(feeds[n].size for n in wrt)
     all_feeds = fed(found, {**feeds, SEED: random.standard_normal(y.shape)})
-    results = sabir.evaluate(found, all_feeds)
+    results = computed(found, all_feeds)
     for name in wrt:
         gradient = results[f"d_{of}_d_{name}"]
         assert (gradient.shape, gradient.dtype) == (feeds[name].shape, feeds[name].dtype)
@@ -354,7 +371,12 @@ def _is_smooth(model, feeds, of, name, random):
 
 
 def _moved(model, feeds, of, name, change):
-    return prepared(exact(model)).run({**feeds, name: feeds[name] + change}, outputs=[of])[of]
+    return computed(exact(model), {**feeds, name: feeds[name] + change}, [of])[of]
+
+
+def computed(model, feeds, outputs=None):
+    """What a model computes, which must stay as it is."""
+    return prepared(model).run(feeds, outputs)
 
 
 @functools.lru_cache(maxsize=8)
@@ -395,11 +417,13 @@ def _difference(model, feeds, of, name, direction):
 
 
 def _compare_jacobian(model, found, feeds, of, name):
-    shape = sabir.evaluate(model, feeds, outputs=[of])[of].shape
+    shape = computed(model, feeds, [of])[of].shape
     units = unit_arrays(shape)
     key = f"d_{of}_d_{name}"
-    run = prepared(found).run
-    rows = [run(fed(found, {**feeds, SEED: unit}), outputs=[key])[key].ravel() for unit in units]
+    given = fed(found, {**feeds, SEED: units[0]}) if len(units) else {}
+    rows = [
+        computed(found, {**given, SEED: unit.astype(given[SEED].dtype)}, [key])[key].ravel() for unit in units
+    ]
     steps = unit_arrays(feeds[name].shape)
     columns = [_difference(model, feeds, of, name, step).ravel() for step in steps]
     size = (len(units), len(steps))

@@ -13,12 +13,13 @@ from sabir.scheduling import ABSENT
 from sabir.schema import as_results
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from sabir.evaluation._run import Run
     from sabir.evaluation._types import OperandTypes
     from sabir.ir import Array
 
+_ARRAY: Any = np.ndarray  # untyped: a cast would take time in every run
 _LITTLE = 1 << 12  # bytes of a value whose narrow numbers take no time worth counting
 SlotValues: TypeAlias = "list[Any]"  # the values of one run of a graph, by slot
 
@@ -60,33 +61,47 @@ def run_call(call: BoundCall, slots: SlotValues, sizes: list[int], run: Run) -> 
     >>> slots[2]
     array([-1., -2.], dtype=float32)
     """
-    operands = [slots[slot] for slot in call.inputs]
-    try:
-        _compute(call, operands, slots, sizes, run)
-    except CancelledError:
-        raise
-    except LimitError as error:
-        raise error.located(call.label) from error
-    except SabirError as error:
-        raise EvaluationError(f"{call.label}: {error}") from error
-    except ACCIDENTS as error:
-        shown = ", ".join(map(shown_type, operands))
-        # numpy and Python speak of their own operands; inference says in ONNX's terms what is wrong
-        reason = (call.checks.objection(operands) if call.checks else None) or error
-        raise EvaluationError(f"{call.label} on ({shown}): {reason}") from error
-    for slot in call.dead:
-        slots[slot] = None
-        run.budget.live_bytes -= sizes[slot]
-        sizes[slot] = 0
+    run_calls((call,), slots, sizes, run)
 
 
-def _compute(call: BoundCall, operands: list[Any], slots: SlotValues, sizes: list[int], run: Run) -> None:
+def run_calls(calls: Iterable[BoundCall], slots: SlotValues, sizes: list[int], run: Run) -> None:
+    """Make calls in turn, as `run_call` does.
+
+    What is done for each call is written out here: small models spend their time with it.
+    """
     budget = run.budget
-    if budget.deadline is not None:
-        check_time(budget)
-    if call.checks is not None:
-        call.checks.check(operands, budget.unchecked_elements)
-    results = as_results(call.function(run, slots, *operands) if call.nested else call.function(*operands))
+    for call in calls:
+        function, inputs, outputs, _, checks, nested, _, _, dead = call
+        operands = [slots[slot] for slot in inputs]
+        try:  # ruff: ignore[too-many-statements-in-try-clause]  a function for each step takes as long as it
+            if budget.deadline is not None:
+                check_time(budget)
+            if checks is not None:
+                checks.check(operands, budget.unchecked_elements)
+            result = function(run, slots, *operands) if nested else function(*operands)
+            if type(result) is _ARRAY and len(outputs) == 1 and outputs[0] != ABSENT and not nested:
+                slot = outputs[0]
+                slots[slot] = result
+                sizes[slot] = size = bytes_of(result)
+                if size > _LITTLE:
+                    budget.work -= unseen_work(result)
+                budget.allocate(size)
+            else:
+                _keep_results(call, as_results(result), slots, sizes, budget)
+        except CancelledError:
+            raise
+        except (SabirError, *ACCIDENTS) as error:
+            raise _explained(call, operands, error) from error
+        for slot in dead:
+            slots[slot] = None
+            budget.live_bytes -= sizes[slot]
+            sizes[slot] = 0
+
+
+def _keep_results(
+    call: BoundCall, results: tuple[Any, ...], slots: SlotValues, sizes: list[int], budget: Budget
+) -> None:
+    """Keep the results of a call in their slots."""
     if len(results) < len(call.outputs):
         raise EvaluationError(f"it returned {len(results)} outputs, and the node names {len(call.outputs)}")
     if call.nested and call.checks is not None:
@@ -98,3 +113,15 @@ def _compute(call: BoundCall, operands: list[Any], slots: SlotValues, sizes: lis
             if size > _LITTLE:
                 budget.work -= unseen_work(value)
             budget.allocate(size)
+
+
+def _explained(call: BoundCall, operands: list[Any], error: BaseException) -> SabirError:
+    """Return an error of a call as one that says which call it is."""
+    if isinstance(error, LimitError):
+        return error.located(call.label)
+    if isinstance(error, SabirError):
+        return EvaluationError(f"{call.label}: {error}")
+    shown = ", ".join(map(shown_type, operands))
+    # numpy and Python speak of their own operands; inference says in ONNX's terms what is wrong
+    reason = (call.checks.objection(operands) if call.checks else None) or error
+    return EvaluationError(f"{call.label} on ({shown}): {reason}")

@@ -18,6 +18,7 @@ from sabir.evaluation._binding import BoundProgram, CallBinder
 from sabir.evaluation._declared import declaration
 from sabir.evaluation._front import Front
 from sabir.opsets import STANDARD
+from sabir.opsets.families.spare_memory import SpareMemory
 from sabir.scheduling import calls_in_graph, schedule
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ class Runner:
             self._slots = {v.name: v.slot for v in reversed(program.values)} | self._front.output_slots
             self._declared = _declarations(program) if strict else None
             self._plans: dict[tuple[str, ...], BoundPlan] = {}
+            self._spare: list[SpareMemory] = []
             self._plan(tuple(self._front.output_slots))
             self._front.numbers = binder.numbers  # those of the outputs: other plans do not raise the limits
 
@@ -114,11 +116,25 @@ class Runner:
         plan = self._plan(names)
         return run_with_limits(self._limits, self._results, plan, feeds, names)
 
+    def release(self) -> None:
+        """Give back the memory that runs have left for the next ones."""
+        self._spare.clear()
+
     def _results(self, plan: BoundPlan, feeds: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
         run, inputs = self._front.start(feeds)
-        with np.errstate(all="ignore"):  # infinities and NaNs are ordinary values
+        spare = self._take_spare_memory()
+        with np.errstate(all="ignore"), spare.in_use():  # infinities and NaNs are ordinary values
             results = plan.run(inputs, (), run, self._declared)
-        return self._front.finish(names, results, inputs, run)
+        finished = self._front.finish(names, results, inputs, run)
+        self._spare.append(spare)
+        return finished
+
+    def _take_spare_memory(self) -> SpareMemory:
+        """Return the memory that an earlier run has left, for one run alone."""
+        try:
+            return self._spare.pop()
+        except IndexError:  # other threads have taken it, or no run has ended
+            return SpareMemory()
 
     def _plan(self, names: tuple[str, ...]) -> BoundPlan:
         plan = self._plans.get(names)

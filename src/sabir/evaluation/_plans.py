@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sabir.evaluation._calls import SlotValues, run_call
+from sabir.evaluation._calls import SlotValues, run_call, run_calls
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -58,10 +58,12 @@ class BoundPlan:
         for slot, value in zip(self._captures, captured, strict=True):
             slots[slot] = value
         sizes = [0] * len(slots)
-        for call in self.calls:
-            run_call(call, slots, sizes, run)
-            if declared:
+        if declared:
+            for call in self.calls:
+                run_call(call, slots, sizes, run)
                 _compare(call, slots, declared, run)
+        else:
+            run_calls(self.calls, slots, sizes, run)
         run.budget.live_bytes -= sum(sizes)
         return tuple([slots[slot] for slot in self._results])
 

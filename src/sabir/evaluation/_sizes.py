@@ -6,7 +6,7 @@ The limits count what these functions say: another engine, which computes in ano
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -44,6 +44,17 @@ def _attribute_numbers(value: Any) -> int:
     return 1
 
 
+class _Checked(NamedTuple):
+    """The operands of the last call that was in order: their types, the shapes of arrays among them.
+
+    `most` is how many elements may need no check for all outputs to need none.
+    """
+
+    kinds: list[Kind]
+    shapes: list[tuple[int, ...]]
+    most: float
+
+
 class OutputSizes(OperandTypes):
     """Checks, before a call, how large its outputs will be, and the types of its operands.
 
@@ -51,34 +62,39 @@ class OutputSizes(OperandTypes):
     counts is enough. An operator whose output size follows from contents or attributes checks it itself.
     """
 
-    __slots__ = ("_attributes", "_call", "_remembered")
+    __slots__ = ("_attributes", "_call", "_last", "_remembered")
 
     def __init__(self, version: Version, attributes: Mapping[str, Any], call: Call) -> None:
         """Take a version, the values of a node's attributes, and the facts of its call."""
         super().__init__(version)
         self._attributes, self._call = attributes, call
         self._remembered: dict[tuple[Any, ...], tuple[int, int, int, int]] = {}
+        self._last = _Checked([], [], math.inf)
 
     def check(self, inputs: Sequence[Any], plain: float) -> None:
         """Raise LimitError for an output that would be too large; up to `plain` elements are not looked at.
 
         Raises EvaluationError for an input of a type that is not admitted.
         """
-        product, axes = 1, 0
         kinds: list[Kind] = []
+        shapes: list[tuple[int, ...]] = []
         for x in inputs:
             if type(x) is _ARRAY:
-                product *= x.size or 1
-                axes += x.ndim
                 kinds.append(x.dtype)
+                shapes.append(x.shape)
             else:
                 kinds.append(kind_of(x))
-        if kinds != self.kinds:
-            self.check_kinds(kinds)
-        if product > plain or axes > MAX_RANK:
-            self._check(inputs)
+        last_kinds, last_shapes, most = self._last
+        if most <= plain and shapes == last_shapes and kinds == last_kinds:
+            return
+        self.check_kinds(kinds)
+        most = math.prod([d or 1 for shape in shapes for d in shape])
+        if most > plain or sum(map(len, shapes)) > MAX_RANK:
+            most = self._check(inputs)
+        self._last = _Checked(kinds, shapes, most)
 
-    def _check(self, inputs: Sequence[Any]) -> None:
+    def _check(self, inputs: Sequence[Any]) -> float:
+        """Raise LimitError as `check`; return the elements of the largest output, if nothing else counts."""
         key = tuple([(x.shape, x.itemsize) if type(x) is _ARRAY else x is None for x in inputs])
         found = self._remembered.get(key)
         if found is None:
@@ -87,6 +103,7 @@ class OutputSizes(OperandTypes):
             found = self._remembered[key] = self._counts(inputs)
         count, read, width, temporaries = found
         check_elements(count, read, width=width, beside=temporaries)
+        return math.inf if temporaries else count
 
     def _counts(self, inputs: Sequence[Any]) -> tuple[int, int, int, int]:
         """Return the elements of the largest output and of all inputs, the bytes of one, and those beside."""

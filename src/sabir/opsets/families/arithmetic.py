@@ -13,6 +13,7 @@ import numpy as np
 from sabir.ir import Expr, add, dim_max, dim_min, exact_quotient, is_nonnegative, mul, sub, total, trunc_div
 from sabir.opsets.families import binary, broadcasting
 from sabir.opsets.families.sizes import passed_over
+from sabir.opsets.families.spare_memory import computed
 from sabir.schema import Attribute, Example, tensors
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def through_float32(function: Callable[[Array], Array], *, slow: int = 0) -> Beh
     def evaluate(x: Array, /) -> Array:
         if slow:
             passed_over(x, slow)
-        y = function(widened(x))
+        y = computed(function, widened(x))
         return y if y.dtype == x.dtype else y.astype(x.dtype)
 
     return evaluate
@@ -53,7 +54,7 @@ def through_float32(function: Callable[[Array], Array], *, slow: int = 0) -> Beh
 def divide(a: Array, b: Array, /) -> Array:
     """Return a / b; a quotient of integers is truncated toward zero, and 0 where b is 0."""
     if a.dtype.kind not in "iu":
-        return np.divide(a, b)
+        return computed(np.divide, a, b)
     quotient = np.floor_divide(a, b)
     if a.dtype.kind == "u":
         return quotient

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sabir.opsets.families.spare_memory import LEAST, computed
 from sabir.schema import Attribute, Example, Input, Output
 
 if TYPE_CHECKING:
@@ -50,7 +51,9 @@ def elementwise(function: Callable[[Array, Array], Array]) -> BehaviourFunction:
     """Return the evaluation of a binary operator by a numpy function; the binder cannot inspect a ufunc."""
 
     def evaluate(a: Array, b: Array, /) -> Array:
-        return function(a, b)
+        if a.nbytes < LEAST and b.nbytes < LEAST:
+            return function(a, b)
+        return computed(function, a, b)
 
     return evaluate
 

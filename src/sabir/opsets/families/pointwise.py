@@ -11,6 +11,7 @@ import numpy as np
 from sabir.ir import Expr
 from sabir.opsets.families import arithmetic, broadcasting
 from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.spare_memory import empty
 from sabir.schema import Example
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def pointwise(function: Callable[..., Array]) -> BehaviourFunction:
             y = function(widened(x), **attributes)
             return y if y.dtype == x.dtype else y.astype(x.dtype)
         row: Array = np.ascontiguousarray(x).reshape(-1)
-        out: Array = np.empty(row.shape, x.dtype)
+        out = empty(row.shape, x.dtype)
         for start in range(0, row.size, _BLOCK):
             block = slice(start, start + _BLOCK)
             out[block] = function(widened(row[block]), **attributes)
@@ -48,7 +49,11 @@ def pointwise(function: Callable[..., Array]) -> BehaviourFunction:
 
 def sigmoid(x: Array) -> Array:
     """Return 1 / (1 + exp(-x)); where the exponential overflows, that is 0."""
-    return 1 / (1 + np.exp(-x))
+    y: Array = np.empty(x.shape, x.dtype)
+    np.negative(x, out=y)
+    np.exp(y, out=y)
+    y += 1
+    return np.reciprocal(y, out=y)
 
 
 def exponential_unit(x: Array, alpha: float) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 
 from sabir.base import InferenceError, spend_work
 from sabir.opsets.families.shapes import broadcast, same_dim
+from sabir.opsets.families.spare_memory import empty
 
 if TYPE_CHECKING:
     from sabir.ir import Shape, Value
@@ -56,7 +57,9 @@ def _float_matmul(a: Array, b: Array) -> Array:
     some = a.ndim == b.ndim == MATRIX and len(a) in _SOME_ROWS and len(a) <= len(b)
     if some and b.strides[0] == b.itemsize < b.strides[1]:
         return np.ascontiguousarray(np.matmul(b.T, a.T).T)
-    return np.matmul(a, b)
+    if a.shape[:-2] != b.shape[:-2] or min(a.ndim, b.ndim) < MATRIX or a.dtype != b.dtype:
+        return np.matmul(a, b)
+    return np.matmul(a, b, out=empty((*a.shape[:-1], b.shape[-1]), a.dtype))
 
 
 def _integer_matmul(a: Array, b: Array) -> Array:

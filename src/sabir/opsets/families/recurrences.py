@@ -63,7 +63,8 @@ class _Formula:
 
 def sigmoid(x: Array) -> Array:
     """Return `1 / (1 + exp(-x))`."""
-    y = np.exp(np.negative(x))
+    y = np.negative(x)
+    np.exp(y, out=y)
     y += 1
     return np.reciprocal(y, out=y)
 

@@ -11,6 +11,7 @@ from sabir.loops import Expression
 from sabir.opsets.families import contents
 from sabir.opsets.families.axes import from_front
 from sabir.opsets.families.shapes import axis_in, same_dim
+from sabir.opsets.families.spare_memory import LEAST, empty
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
@@ -83,7 +84,12 @@ def _with_gaps(inputs: tuple[TensorType, ...]) -> list[TensorType]:
 
 @v1.evaluate
 def evaluate(*inputs: Array, axis: int | None) -> Array:
-    return np.concatenate(inputs, 1 if axis is None else axis)
+    along, first = 1 if axis is None else axis, inputs[0]
+    if first.nbytes * len(inputs) < LEAST or any(x.dtype != first.dtype for x in inputs):
+        return np.concatenate(inputs, along)
+    shape = list(first.shape)
+    shape[along] = sum(x.shape[along] for x in inputs)
+    return np.concatenate(inputs, along, out=empty(shape, first.dtype))
 
 
 @v1.lower

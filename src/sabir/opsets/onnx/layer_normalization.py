@@ -18,6 +18,7 @@ from sabir.opsets.families.ranks import check_broadcast
 from sabir.opsets.families.reduction_gradients import share
 from sabir.opsets.families.scalars import Numbers, element_of
 from sabir.opsets.families.shapes import axis_in
+from sabir.opsets.families.spare_memory import computed
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
@@ -93,7 +94,7 @@ def evaluate(
     count = math.prod(x.shape[kept:])
     stashed = widened(x.astype(stash, copy=False)).reshape(math.prod(x.shape[:kept]), count)
     mean = np.add.reduce(stashed, axis=1, keepdims=True) / np.float32(count)
-    rows = stashed - mean
+    rows = computed(np.subtract, stashed, mean)
     variance = np.einsum("ij,ij->i", rows, rows)[:, None] / np.float32(count)
     inverse = 1 / np.sqrt(variance + np.float32(epsilon))
     rows *= inverse

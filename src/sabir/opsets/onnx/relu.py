@@ -9,6 +9,7 @@ from sabir.ir import Builder, Value, dim_max
 from sabir.loops import Expression
 from sabir.opsets.families.pointwise import known_by
 from sabir.opsets.families.scalars import Numbers
+from sabir.opsets.families.spare_memory import computed
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, SIGNED, Attribute, Constraint, Example, Input, Operator, Output
 
@@ -31,7 +32,7 @@ v1.infer(known_by(lambda x: dim_max(x, 0)))
 
 @v1.evaluate
 def evaluate(x: Array, /) -> Array:
-    return np.maximum(x, x.dtype.type(0))
+    return computed(np.maximum, x, np.zeros((), x.dtype))
 
 
 @v1.lower

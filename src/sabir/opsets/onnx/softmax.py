@@ -7,6 +7,7 @@ import numpy as np
 from sabir.ir import Builder, Value
 from sabir.loops import Expression
 from sabir.opsets.families import flattening, kernels, reductions
+from sabir.opsets.families.spare_memory import empty
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
@@ -37,7 +38,7 @@ v13 = v11.evolve(
 def evaluate(x: Array, /, *, axis: int) -> Array:
     """Shift by the maximum first, so that no exponential overflows; sum halves in float32."""
     wide = x if x.dtype.itemsize >= 4 else x.astype(np.float32)  # ruff: ignore[magic-value-comparison] - bytes of a float32
-    y = np.empty_like(wide)
+    y = empty(wide.shape, wide.dtype) if wide.flags.c_contiguous else np.empty_like(wide)
     if wide.ndim > 1 and wide.size and wide.flags.c_contiguous and axis in {-1, wide.ndim - 1}:
         rows, results = wide.reshape(-1, wide.shape[-1]), y.reshape(-1, wide.shape[-1])
         step = max(1, _BLOCK // wide.shape[-1])

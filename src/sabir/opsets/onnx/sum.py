@@ -8,6 +8,7 @@ import numpy as np
 
 from sabir.ir import Builder, Value
 from sabir.opsets.families import arithmetic, variadic
+from sabir.opsets.families.spare_memory import computed
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator
 
@@ -28,7 +29,7 @@ v8.infer(arithmetic.known_total)
 @v8.evaluate
 def evaluate(*inputs: Array) -> Array:
     wide = (arithmetic.widened(x) for x in inputs)  # halves are rounded once, at the end
-    return functools.reduce(np.add, wide).astype(inputs[0].dtype, copy=False)
+    return functools.reduce(functools.partial(computed, np.add), wide).astype(inputs[0].dtype, copy=False)
 
 
 v8.lower(variadic.folded_expression("add"))
