@@ -101,3 +101,31 @@ def test_the_bits_are_those_of_panels_and_of_any_number_of_threads(kind, monkeyp
     same_bits(packed.run(feeds)["y"], found[0], "panels")
     same_bits(found[1], found[0], "two threads")
     assert any(kernel.kind == "pack" for kernel in packed.explain().kernels)
+
+
+def attention_in_float64(q, k, v):
+    scores = q.astype(np.float64) @ k.astype(np.float64)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True) @ v.astype(np.float64)
+
+
+def test_attention_with_few_rows_copies_the_keys_itself():
+    """Keys lie as rows, or as columns; sizes are around those of vectors, panels and blocks of values."""
+    for rows, keys, depth, columns in ((1, 65, 16, 64), (3, 48, 20, 40), (24, 129, 64, 33), (9, 7, 5, 130)):
+        for order in ("rows", "columns"):
+            shape, line = f"2,{depth},{keys}", "c = Identity (k)"
+            if order == "rows":
+                shape, line = f"2,{keys},{depth}", "c = Transpose <perm = [0, 2, 1]> (k)"
+            model = sabir.parse(f"""<ir_version: 10, opset_import: ["" : 21]>
+                g (float[2,{rows},{depth}] q, float[{shape}] k, float[2,{keys},{columns}] v)
+                    => (float[2,{rows},{columns}] y) {{
+                    {line} s = MatMul (q, c) p = Softmax (s) y = MatMul (p, v) }}""")
+            q, c, v = (
+                RANDOM.standard_normal(s, np.float32)
+                for s in ((2, rows, depth), (2, depth, keys), (2, keys, columns))
+            )
+            q *= 0.1  # for scores without cancellation
+            k = np.ascontiguousarray(c.swapaxes(1, 2)) if order == "rows" else c
+            found = kernels_only(model, {"q": q, "k": k, "v": v})["y"]
+            np.testing.assert_allclose(found, attention_in_float64(q, c, v), rtol=2e-5, atol=2e-6)
+            assert f"keys in {order}" in specs_of(model)

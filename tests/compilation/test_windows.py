@@ -85,6 +85,24 @@ def test_convolutions_of_one_to_three_dimensions(element: str):
         same(model, {"x": integers(shape, 3, dtype)})
 
 
+def test_windows_that_reach_far_out_of_the_image_are_divided():
+    """Results that read the same taps are a product of their own, whose taps are all inside."""
+    for x, weights, attributes, products in (
+        ("2,9,20,20", (17, 9, 3, 3), {"pads": [12, 12, 12, 12], "dilations": [12, 12]}, 9),
+        ("1,9,16,30", (17, 9, 3, 3), {"pads": [8, 1, 8, 1], "dilations": [8, 1]}, 2),
+        ("1,9,24,24", (17, 9, 3, 3), {"pads": [14, 9, 0, 9], "dilations": [7, 9]}, 9),
+        ("1,9,40", (5, 9, 4), {"pads": [30, 0], "dilations": [10]}, 4),
+        ("1,9,60", (33, 9, 3), {"pads": [20, 20], "dilations": [20], "strides": [2]}, 3),
+        ("1,9,20,20", (17, 9, 3, 3), {"auto_pad": "SAME_LOWER", "dilations": [8, 8]}, 9),
+        ("1,9,20,20", (17, 9, 3, 3), {"pads": [1, 1, 1, 1]}, 1),
+        ("1,9,6,6", (17, 9, 3, 3), {"pads": [30, 30, 30, 30], "dilations": [6, 6]}, 1),
+    ):
+        model = conv(x, weights, after="Relu", **attributes)
+        compiled = same(model, {"x": integers([int(d) for d in x.split(",")], 3)})
+        found = [kernel.kind for kernel in compiled.explain().kernels]
+        assert found.count("product") == products, (x, attributes)
+
+
 def test_sizes_that_only_a_run_knows():
     for auto_pad, strides, group in itertools.product(
         ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"), ([1, 1], [2, 3]), (1, 6)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation import kernels
 from sabir.compilation._axes import nest_of
+from sabir.compilation._direct import is_constant
+from sabir.compilation._jobs import rows_of_attention, up
 from sabir.compilation._matrices import contract_of, packed_operand, with_operands
 from sabir.compilation._nesting import NestBuilder, Nesting, Place, nesting_of
 from sabir.compilation._panels import lanes_of, panels_of
-from sabir.compilation._plan import Argument, Entry, count_of
-from sabir.compilation._tiles import VECTORS, tile_for
+from sabir.compilation._plan import Argument, Computed, Entry, count_of
+from sabir.compilation._tiles import VECTORS, result_tile, tile_for
 from sabir.compilation._views import Located
 from sabir.compilation.kernels import Accumulated, Load, Position, element_bytes
 
@@ -20,9 +23,11 @@ if TYPE_CHECKING:
     from sabir.compilation._bounds import Reach
     from sabir.compilation._building import PlanBuilder
     from sabir.compilation._groups import Group
-    from sabir.compilation.kernels import Attention
+    from sabir.compilation.kernels import Attention, Keys
     from sabir.loops import Contract, Expression, Size
 
+_LINE = 64  # bytes, at a multiple of which vectors are read
+_MOST_ROWS = 24  # of a job
 _USUAL_ROWS = 128  # the tile of a product whose number of rows is symbolic is that for so many
 
 
@@ -46,52 +51,98 @@ def add_attention(builder: PlanBuilder, group: Group) -> None:
         _rows_of_scores(builder, scores, second.a, places.head),
         _chosen(nesting_of(group, builder.grouping), places.head),
     )
-    packed = packed_operand(builder, first, places.keys, [second.shape[axis] for axis in places.head])
-    attention = _attention(builder, rows, results, second)
+    order = _order_of_keys(builder, first, places.keys)
+    attention = _attention(builder, rows, results, second, order)
     entry = Entry([], nodes=builder.origins.labels([*scores.members, *scores.inlined, *group.members]))
-    size = element_bytes(second.element)
-    kept = builder.scratch(attention.scores, rows)
-    width = attention.vectors * attention.lanes
-    entry.scratch = kept + panels_of(first.b.shape[-1], attention.lanes) * (attention.rows * width * size)
+    keys = _keys(builder, first, places, order, entry)
+    kept = (builder.scratch(attention.scores, rows) + (_LINE - 1)) // _LINE * _LINE
+    entry.scratch = kept + _scratch(attention, first, second.shape[-1])
     row = rows.places.pop()  # the row of scores, which the kernel places itself
     arguments = builder.arguments(attention.scores, rows, entry, entry.scratch, own=row)
     arguments += builder.arguments(attention.output, results, entry, entry.scratch)
     arguments += _operand_arguments(builder, places.queries, entry)
-    arguments += [*packed.arguments(builder, entry), packed.panel, *packed.strides]
-    arguments += _operand_arguments(builder, places.values, entry)
-    entry.choices.append((None, 0, attention, [*arguments, first.b.shape[-2], kept]))
+    arguments += [*keys, *_operand_arguments(builder, places.values, entry)]
+    job = partial(rows_of_attention, tile_rows=attention.rows, most=attention.most, cores=builder.host.cores)
+    counts = results.sizes[-2], first.b.shape[-1], count_of(results.sizes[:-2])
+    arguments += [first.b.shape[-2], Computed(job, counts), kept]
+    entry.choices.append((None, 0, attention, arguments))
     entry.reaches += _attention_reaches(builder, places, results.sizes, first)
     entry.flops = 2 * count_of(first.shape) * (first.b.shape[-2] + second.shape[-1])
     builder.entries.append(entry)
 
 
+def _keys(
+    builder: PlanBuilder, first: Contract, places: _AttentionPlaces, order: Keys, entry: Entry
+) -> list[Argument]:
+    """Return the arguments of the keys: packed ones, or where they lie."""
+    place = places.keys
+    if order == "panels":
+        packed = packed_operand(builder, first, place, [first.shape[axis] for axis in places.head])
+        return [*packed.arguments(builder, entry), packed.panel, *packed.strides]
+    down, across = place.located.strides[-2:]
+    return _operand_arguments(builder, place, entry, across if order == "rows" else down)
+
+
 def _attention_reaches(
     builder: PlanBuilder, places: _AttentionPlaces, sizes: Sequence[Size], first: Contract
 ) -> list[Reach]:
-    """Return what the queries and the values touch; the packed keys are whole."""
-    queries, values = places.queries, places.values
+    """Return what the queries and the values touch, and the keys that are read where they lie."""
+    queries, keys, values = places.queries, places.keys, places.values
     *batch, rows, columns = sizes
+    depth, count = first.b.shape[-2:]
+
+    def reach(place: Place, axes: list[tuple[Size, Size]]) -> Reach:
+        outer = zip(batch, place.strides[: len(batch)], strict=True)
+        return builder.reach(place.located, first.element, [*outer, *axes])
+
+    found = [
+        reach(queries, [(rows, queries.strides[-2]), (depth, 1)]),
+        reach(values, [(count, values.strides[-2]), (columns, 1)]),
+    ]
+    if _order_of_keys(builder, first, keys) != "panels":
+        down, across = keys.located.strides[-2:]
+        found.append(reach(keys, [(depth, down), (count, across)]))
+    return found
+
+
+def _order_of_keys(builder: PlanBuilder, first: Contract, keys: Place) -> Keys:
+    """Return how a kernel reads the keys: with few rows, each job copies those where they lie itself."""
+    rows = first.shape[-2]
+    if not isinstance(rows, int) or rows > _MOST_ROWS or is_constant(builder.lowered, keys.located):
+        return "panels"
+    down, across = keys.located.strides[-2:]
+    if down == 1 and builder.host.has_masks:  # where lanes are read one by one, packing all keys is faster
+        return "rows"
+    return "columns" if across == 1 else "panels"
+
+
+def _scratch(attention: Attention, first: Contract, columns: Size) -> Size:
+    """Return the bytes of the rows of scores, of the sums of results, and of a panel of keys."""
+    size = element_bytes(attention.element)
+    width, wide = attention.vectors * attention.lanes, attention.columns * attention.lanes
     depth, keys = first.b.shape[-2:]
-    outer = [
-        list(zip([*batch, n], place.strides[:-1], strict=True))
-        for n, place in ((rows, queries), (keys, values))
-    ]
-    return [
-        builder.reach(queries.located, first.element, [*outer[0], (depth, 1)]),
-        builder.reach(values.located, first.element, [*outer[1], (columns, 1)]),
-    ]
+    scores = panels_of(keys, attention.lanes) * (attention.most * width)
+    sums = (columns + (wide - 1)) // wide * (wide * (attention.most + attention.result_rows))
+    panel = 0 if attention.keys == "panels" else depth * width
+    return (scores + sums + panel) * size
 
 
-def _attention(builder: PlanBuilder, rows: Nesting, results: Nesting, second: Contract) -> Attention:
-    count, columns = second.shape[-2:]
+def _attention(
+    builder: PlanBuilder, rows: Nesting, results: Nesting, second: Contract, keys: Keys
+) -> Attention:
+    host = builder.host
+    count, columns = (n if isinstance(n, int) else None for n in second.shape[-2:])
     lanes = lanes_of(builder, second.element)
-    tile = tile_for(count if isinstance(count, int) else _USUAL_ROWS, builder.host.registers)
-    vectors = max(1, min(2, -(-columns // lanes))) if isinstance(columns, int) else 2
-    whole = not builder.host.has_masks and isinstance(columns, int) and columns % (vectors * lanes) == 0
+    tile = tile_for(_USUAL_ROWS if count is None else count, host.registers)
+    most = _MOST_ROWS // tile.rows * tile.rows
+    if count is not None:
+        most = min(most, up(count, tile.rows) * tile.rows)
+    result = result_tile(most, columns, lanes, host.registers, masks=host.has_masks)
+    whole = not host.has_masks and columns is not None and columns % (result.vectors * lanes) == 0
     return kernels.Attention(
-        nest_of(rows, builder.host.vector_bits, inner=len(rows.sizes) - 1),
-        nest_of(results, builder.host.vector_bits, inner=len(results.sizes) - 1),
-        second.element, tile.rows, VECTORS, vectors, lanes, whole,
+        nest_of(rows, host.vector_bits, inner=len(rows.sizes) - 1),
+        nest_of(results, host.vector_bits, inner=len(results.sizes) - 1),
+        second.element, tile.rows, VECTORS, result.rows, result.vectors, lanes, most, keys, whole,
     )  # fmt: skip
 
 
@@ -110,12 +161,14 @@ def _attention_places(builder: PlanBuilder, first: Contract, second: Contract) -
     return _AttentionPlaces(head, queries, keys, found._replace(strides=strides))
 
 
-def _operand_arguments(builder: PlanBuilder, place: Place, entry: Entry) -> list[Argument]:
-    """Return where an operand lies, its bytes from row to row, and its strides along the batch axes."""
+def _operand_arguments(
+    builder: PlanBuilder, place: Place, entry: Entry, line: Size | None = None
+) -> list[Argument]:
+    """Return where an operand lies, its bytes from `line` to line, and its strides along the batch axes."""
     size = element_bytes(place.element)
     *batch, row, _ = place.strides
     pointer = builder.pointer(place.located, place.element, entry)
-    return [*pointer, row * size, *(stride * size for stride in batch)]
+    return [*pointer, (row if line is None else line) * size, *(stride * size for stride in batch)]
 
 
 def _rows_of_scores(builder: PlanBuilder, scores: Group, result: Expression, head: Sequence[int]) -> Nesting:

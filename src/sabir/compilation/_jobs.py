@@ -6,6 +6,7 @@ from sabir.compilation._plan import Mismatch
 
 _JOBS = 4  # of each core, into which a product is divided at least, where it has the rows
 MOST_ROWS = 256  # rows of a job of a product: their part of `a` stays in the cache of a core
+_SCORES = 1 << 16  # of the rows of a job of attention
 _BLOCK_ROWS = 512  # of a job of trees, at most
 
 
@@ -14,6 +15,13 @@ def rows_of_a_job(rows: int, columns: int, batch: int, *, tile_rows: int, width:
     groups = max(1, batch) * max(1, -(-columns // width))
     chunks = max(up(_JOBS * cores, groups), -(-rows // MOST_ROWS), 1) if rows else 1
     return max(tile_rows, up(up(rows, chunks), tile_rows) * tile_rows)
+
+
+def rows_of_attention(rows: int, keys: int, batch: int, *, tile_rows: int, most: int, cores: int) -> int:
+    """Return how many rows one job of attention computes: their scores fit into the cache of a core."""
+    fit = min(most, max(tile_rows, _SCORES // max(1, keys)))
+    chunks = max(up(_JOBS * cores, max(1, batch)), up(rows, fit), 1) if rows else 1
+    return max(tile_rows, min(most, up(up(rows, chunks), tile_rows) * tile_rows))
 
 
 def tiles_of_a_job(tiles: int, *, most: int, cores: int) -> int:

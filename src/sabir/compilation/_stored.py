@@ -162,7 +162,7 @@ _ALLOWED = frozenset({
     ("sabir.compilation._stored", "_Constant"),
     ("sabir.compilation.native._placing", "Image"),
     ("sabir.compilation._jobs", "rows_of_a_job"), ("sabir.compilation._jobs", "rows_of_trees"),
-    ("sabir.compilation._jobs", "tiles_of_a_job"),
+    ("sabir.compilation._jobs", "rows_of_attention"), ("sabir.compilation._jobs", "tiles_of_a_job"),
     ("sabir.ir._dims_algebra", "DimCall"), ("sabir.ir._dims_algebra", "Expr"),
 })  # fmt: skip
 

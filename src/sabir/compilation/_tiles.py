@@ -89,6 +89,15 @@ def _window_tile(rows: int | None, columns: int, lanes: int, registers: int) -> 
     return min(found, key=cost)
 
 
+def result_tile(rows: int, columns: int | None, lanes: int, registers: int, *, masks: bool) -> Tile:
+    """Return the tile of the results of attention; without `masks`, its vectors fill the columns."""
+    widest = max(_WIDTHS)
+    if columns is None or masks:
+        return _window_tile(rows, widest * lanes if columns is None else columns, lanes, registers)
+    vectors = max((v for v in _WIDTHS if columns % (v * lanes) == 0), default=2)
+    return Tile(min(rows, _WIDTHS[vectors][0], (registers - vectors - 1) // vectors), 1, vectors)
+
+
 def step_tiles(
     rows: int | None, columns: Size, products: int, lanes: int, registers: int
 ) -> list[tuple[int | None, Tile]]:

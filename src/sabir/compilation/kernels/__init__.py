@@ -32,7 +32,7 @@ from sabir.compilation.kernels._texts import Kernel, text_of
 from sabir.compilation.kernels._transposes import can_transpose
 
 if TYPE_CHECKING:
-    from sabir.compilation.kernels._attention import Attention
+    from sabir.compilation.kernels._attention import Attention, Keys
     from sabir.compilation.kernels._bands import MOST_TENSORS, Bands
     from sabir.compilation.kernels._coupling import Coupling, coupled_vectors
     from sabir.compilation.kernels._cumulation import Cumulation
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 # imported on first use: most models have few kinds of kernels
 _LATER = {
-    "Attention": "_attention", "Bands": "_bands", "MOST_TENSORS": "_bands",
+    "Attention": "_attention", "Keys": "_attention", "Bands": "_bands", "MOST_TENSORS": "_bands",
     "Coupling": "_coupling", "coupled_vectors": "_coupling",
     "Cumulation": "_cumulation", "Descent": "_descent", "LANES": "_descent", "memory_test_text": "_limits",
     "multiply_test_text": "_limits", "MatrixRecurrence": "_matrix_steps", "Recurrence": "_recurrence",
@@ -66,9 +66,9 @@ __getattr__ = importing_later(__name__, _LATER)
 __all__ = [
     "ANY", "GAP", "GROUPS", "LANES", "MOST_REPEATS", "MOST_TENSORS", "NEXT", "PLACES", "SHORT", "STILL",
     "WALK", "Access", "Accumulated", "Apply", "Attention", "Bands", "Constant", "Coupling", "Cumulation",
-    "Descent", "Dot", "Fold", "Groups", "Kernel", "Layout", "Load", "MatrixRecurrence", "Nest", "Packing",
-    "Position", "Product", "ProductLayout", "Recurrence", "Scattering", "Selection", "SizeArgument",
-    "Sliding", "StateAccess", "Step", "StepStage", "Stride", "TakeStep", "Winograd", "can_transpose",
-    "coupled_vectors", "element_bytes", "memory_test_text", "multiply_test_text", "passes_of",
-    "record_bytes", "text_of",
+    "Descent", "Dot", "Fold", "Groups", "Kernel", "Keys", "Layout", "Load", "MatrixRecurrence", "Nest",
+    "Packing", "Position", "Product", "ProductLayout", "Recurrence", "Scattering", "Selection",
+    "SizeArgument", "Sliding", "StateAccess", "Step", "StepStage", "Stride", "TakeStep", "Winograd",
+    "can_transpose", "coupled_vectors", "element_bytes", "memory_test_text", "multiply_test_text",
+    "passes_of", "record_bytes", "text_of",
 ]  # fmt: skip

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from sabir.compilation.kernels._body import element_bytes, kind_of, pointer_at
 from sabir.compilation.kernels._casts import SMALL_INTEGERS, cast
-from sabir.compilation.kernels._emitter import INDEX, Emitter, Kind, Register, Variable
+from sabir.compilation.kernels._emitter import Emitter, Kind, Register, Variable
 from sabir.compilation.kernels._jobs import digits, lanes_before, product_of
-from sabir.compilation.kernels._transposes import transposed
+from sabir.compilation.kernels._panel_copies import PanelSource, gathered, strip
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -150,9 +150,7 @@ class _PackingEmission:
         start = e.offset(row, e.mul(column, self.across))
         if self.packing.next_column:
             return e.load(start, kind, mask)
-        steps = Register(f"<{', '.join(f'i64 {n}' for n in range(lanes))}>", INDEX._replace(lanes=lanes))
-        offsets = e.binary("mul", e.splat(self.across, lanes), steps)
-        return e.gather(e.value(Kind("ptr", lanes), f"getelementptr i8, {start}, {offsets}"), kind, mask)
+        return gathered(e, start, self.across, kind, mask)
 
 
 class _RowEmission(_PackingEmission):
@@ -204,25 +202,11 @@ class _TileEmission(_PackingEmission):
                 row, lines = e.offset(row, e.mul(place, stride)), e.add(e.mul(lines, size), place)
             target = e.offset(to, e.mul(e.mul(lines, depth), width * self.element_bytes))
             v = loops.enter_context(e.loop(e.index(0), e.index(width), self.packing.lanes))
-            self._strip(row, e.add(column, v), e.offset(target, e.mul(v, self.element_bytes)))
-
-    def _strip(self, row: Register, first: Register, target: Register) -> None:
-        """Emit a vector of columns: tiles, then the rest of the rows one by one."""
-        e, lanes, size = self.e, self.packing.lanes, self.element_bytes
-        depth, line = self.depths[-1], self.packing.width * size
-        kind = kind_of(self.packing.element, lanes)
-        inside = e.compare("icmp sle", e.add(first, lanes), self.columns)
-        whole = e.mul(e.binary("udiv", depth, e.index(lanes)), lanes)
-        tiled = e.select(inside, whole, e.index(0))
-        corner = e.offset(row, e.mul(first, self.across))
-        with e.loop(e.index(0), tiled, lanes) as k:
-            start = e.offset(corner, e.mul(k, size))
-            rows = [e.load(e.offset(start, e.mul(self.across, n)), kind) for n in range(lanes)]
-            for n, x in enumerate(transposed(e, rows)):
-                e.store(x, e.offset(target, e.mul(e.add(k, n), line)), align=lanes * size)
-        with e.loop(tiled, depth) as k:
-            x = self._vector(e.offset(row, e.mul(k, size)), first)
-            e.store(x, e.offset(target, e.mul(k, line)), align=lanes * size)
+            source = PanelSource(
+                self.packing.element, self.packing.lanes, row, self.across, depth, self.columns
+            )
+            line = width * self.element_bytes
+            strip(e, source, e.add(column, v), e.offset(target, e.mul(v, self.element_bytes)), line)
 
 
 class _GroupEmission(_PackingEmission):

@@ -10,6 +10,7 @@ from sabir import loops
 from sabir.ir import add, dim_max, floor_div, mul, product, sub
 from sabir.loops import INTEGERS, Expression, NotLowered
 from sabir.opsets.families.convolution import kernel_of
+from sabir.opsets.families.edge_windows import by_parts
 from sabir.opsets.families.windows import Window
 
 if TYPE_CHECKING:
@@ -36,10 +37,17 @@ def convolved(
         raise NotLowered(
             f"whether {x.shape[1]} channels match weights of {w.shape[1]} is known at run time only"
         )
-    y = channels_first(filtered(windows_of(x, window, 0, multiplied=True), w, group, filters_of(w, group)))
+    y = by_parts(x, w, window, _ungrouped) if group == 1 and x.element in loops.FLOATS else None
+    if y is None:
+        found = windows_of(x, window, 0, multiplied=True)
+        y = channels_first(filtered(found, w, group, filters_of(w, group)))
     if bias is None:
         return y
     return loops.apply("add", y, loops.reshape(bias, (w.shape[0], *(1,) * len(window.kernel))))
+
+
+def _ungrouped(x: Expression, w: Expression, window: Window) -> Expression:
+    return channels_first(filtered(windows_of(x, window, 0, multiplied=True), w, 1, w.shape[0]))
 
 
 def filters_of(w: Expression, group: int) -> Size:
