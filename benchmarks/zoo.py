@@ -167,7 +167,7 @@ def _size(dim: Any, place: int, sizes: dict[str, int]) -> int:
 
 
 def _openvino(path: Path, feeds: dict[str, Any]) -> Callable[[Any], Any]:
-    """Return a run of a model by OpenVINO, which computes in bfloat16 by default; a hint switches that off."""
+    """Return a run of a model by OpenVINO, in single precision: its default is bfloat16."""
     openvino: Any = importlib.import_module("openvino")
     settings = {"INFERENCE_NUM_THREADS": h.THREADS, "INFERENCE_PRECISION_HINT": "f32"}
     request = openvino.Core().compile_model(path, "CPU", settings).create_infer_request()

@@ -15,6 +15,7 @@ from sabir.schema import as_results
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from sabir.base import Budget
     from sabir.evaluation._run import Run
     from sabir.evaluation._types import OperandTypes
     from sabir.ir import Array
