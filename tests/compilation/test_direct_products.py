@@ -47,6 +47,17 @@ def test_sizes_around_those_of_tiles_and_blocks():
             assert "pack" not in specs
 
 
+def test_few_rows_read_matrices_of_any_depth():
+    for m, k, n in ((1, 700, 64), (4, 300, 33), (2, 64, 1500)):
+        a, b = whole("float", 3, m, k), whole("float", 3, k, n)
+        for depth in (k, "K") if n <= 64 else (k,):
+            model = model_of("float", m, depth, n)
+            for count in (k, k - 1, 2) if depth == "K" else (k,):
+                feeds = {"a": a[:, :, :count].copy(), "b": b[:, :count].copy()}
+                np.testing.assert_array_equal(kernels_only(model, feeds)["y"], feeds["a"] @ feeds["b"])
+        assert "pack" not in specs_of(model_of("float", m, k, n))
+
+
 def test_a_transposed_first_operand_is_read_where_it_lies():
     for m, k in ((48, 130), (5, 64)):
         model = model_of(
