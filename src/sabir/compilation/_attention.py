@@ -15,7 +15,7 @@ from sabir.compilation._panels import lanes_of, panels_of
 from sabir.compilation._plan import Argument, Computed, Entry, count_of
 from sabir.compilation._tiles import VECTORS, result_tile, tile_for
 from sabir.compilation._views import Located
-from sabir.compilation.kernels import Accumulated, Load, Position, element_bytes
+from sabir.compilation.kernels import Accumulated, Apply, Constant, Load, Position, element_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from sabir.compilation._bounds import Reach
     from sabir.compilation._building import PlanBuilder
     from sabir.compilation._groups import Group
-    from sabir.compilation.kernels import Attention, Keys
+    from sabir.compilation.kernels import Attention, Keys, Step
     from sabir.loops import Contract, Expression, Size
 
 _LINE = 64  # bytes, at a multiple of which vectors are read
 _MOST_ROWS = 24  # of a job
 _USUAL_ROWS = 128  # the tile of a product whose number of rows is symbolic is that for so many
+_LEAST_NORMAL = {"float": 2.0**-126, "double": 2.0**-1022}
 
 
 class _AttentionPlaces(NamedTuple):
@@ -179,8 +180,24 @@ def _rows_of_scores(builder: PlanBuilder, scores: Group, result: Expression, hea
     nesting.places.append(Place(located, result.element, located.strides))
     own = len(nesting.places) - 1
     nesting.steps = [Load(s.element, own) if isinstance(s, Accumulated) else s for s in nesting.steps]
-    nesting.stores = [(own, nests.numbers[result])]
+    nesting.stores = [(own, _without_subnormals(nesting.steps, result.element, nests.numbers[result]))]
     return _chosen(nesting, head)
+
+
+def _without_subnormals(steps: list[Step], element: str, number: int) -> int:
+    """Add steps that turn subnormal numbers to 0; return the number of the result.
+
+    Processors multiply them a hundred times more slowly, and masks of -100 give whole rows of them.
+    """
+    first = len(steps)
+    steps += [
+        Apply(element, "abs", (number,)),
+        Constant(element, _LEAST_NORMAL[element]),
+        Apply("bool", "lt", (first, first + 1)),
+        Constant(element, 0.0),
+        Apply(element, "where", (first + 2, first + 3, number)),
+    ]
+    return len(steps) - 1
 
 
 def _chosen(nesting: Nesting, head: Sequence[int]) -> Nesting:
