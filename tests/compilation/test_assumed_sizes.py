@@ -204,6 +204,8 @@ def test_what_is_assumed_of_sizes():
         assert smaller(N, 4) == 4
         assert larger(N, 4) == N
         assert found.equal == {(N, 3 * (N // 3)): None, (M, 3): None}
+        assert larger(-N, 0) == 0
+        assert smaller(N + 2, 1) == 1
         assert found.ordered == {(N, 4): None}
         before = dict(found.equal)
         with pytest.raises(ZeroDivisionError), tentative():

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sabir.ir import Array
 
 
-_EXACT = frozenset("biuO")  # kinds of numpy of which no arithmetic warns in text that is put together
+_EXACT = frozenset("biuO")  # kinds of numpy: what reads these alone to put texts together divides nothing
 
 
 class _View(NamedTuple):

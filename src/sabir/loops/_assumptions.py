@@ -90,8 +90,7 @@ def equal(m: Size, n: Size) -> bool:
 
 def at_least(m: Size, n: Size) -> bool:
     """Return whether a size is at least another: always, or for the feeds at hand, which is assumed then."""
-    least = lower_bound(sub(m, n))
-    if least is not None and least >= 0:
+    if _surely(m, n):
         return True
     if isinstance(m, int) and isinstance(n, int):
         return False
@@ -99,18 +98,24 @@ def at_least(m: Size, n: Size) -> bool:
     return assumptions is not None and assumptions.in_order(m, n)
 
 
+def _surely(m: Size, n: Size) -> bool:
+    """Return whether a size is at least another for all feeds."""
+    least = lower_bound(sub(m, n))
+    return least is not None and least >= 0
+
+
 def smaller(m: Size, n: Size) -> Size | None:
     """Return the smaller of two sizes, maybe for the feeds at hand only; None where it is open."""
-    if at_least(m, n):
-        return n
-    return m if at_least(n, m) else None
+    if _surely(n, m) or not at_least(m, n):
+        return m if at_least(n, m) else None
+    return n
 
 
 def larger(m: Size, n: Size) -> Size | None:
     """Return the larger of two sizes, maybe for the feeds at hand only; None where it is open."""
-    if at_least(m, n):
-        return m
-    return n if at_least(n, m) else None
+    if _surely(n, m) or not at_least(m, n):
+        return n if at_least(n, m) else None
+    return m
 
 
 def divided(size: Size, count: Size) -> Size | None:
