@@ -62,7 +62,7 @@ def test_values_of_all_iterations_stay():
     start = drawn(0)["x"]
     for _ in range(2):
         found = session.run({"s": start, "x": np.float32([1, 2, 3, 4, 5])})
-        states = start + np.float32([1, 3, 6, 10, 15])[:, None, None]
+        states = start + np.array([1, 3, 6, 10, 15], np.float32)[:, None, None]
         np.testing.assert_allclose(found["all"], states**2, rtol=1e-5)
         np.testing.assert_allclose(found["last"], states[-1], rtol=1e-5)
 
@@ -165,7 +165,7 @@ def test_small_values_and_texts_are_left_to_the_allocator():
 def test_functions_compute_what_they_compute_elsewhere():
     a = drawn(1)["x"]
     operands = [
-        (np.add, a, a.T), (np.add, a, a[:1]), (np.multiply, a[:, :1], a), (np.subtract, a, np.float32(2)[...]),
+        (np.add, a, a.T), (np.add, a, a[:1]), (np.multiply, a[:, :1], a), (np.subtract, a, np.full((), 2, np.float32)),
         (np.exp, a), (np.exp, a.T), (np.greater, a, a.T), (np.add, a[:, None], a), (np.add, a, a.astype(np.float64)),
         (lambda x: x + 1, a), (np.add, (a * 99).astype(np.int32), (a * 9).astype(np.int32)),
     ]  # fmt: skip
