@@ -3,9 +3,9 @@
     python benchmarks/variants.py FOLDER
 
 onnxruntime's own tools make the variants: weights and activations as QuantizeLinear and DequantizeLinear
-where a model has convolutions, else dynamically quantized products; float16 with inputs and outputs of that
-type. A model whose input has an open dimension `seq` also runs with one token. `BENCH_THREADS` is the number
-of threads of both sides.
+where a model has convolutions, else dynamically quantized products and tables; float16 with inputs and
+outputs of that type. A model whose input has an open dimension `seq` also runs with one token.
+`BENCH_THREADS` is the number of threads of both sides.
 """
 # ruff: file-ignore[banned-api]  onnx is the format of the peer's tools
 
@@ -77,7 +77,8 @@ def _figures(path: Path, sizes: dict[str, int]) -> tuple[str, ...]:
 
 def _quantized(path: Path, target: Path) -> None:
     if not any(node.op_type == "Conv" for node in onnx.load(path, load_external_data=False).graph.node):
-        quantization.quantize_dynamic(path, target)
+        # recurrences would become an operator of onnxruntime's own
+        quantization.quantize_dynamic(path, target, op_types_to_quantize=["MatMul", "Gemm", "Gather"])
         return
     with tempfile.TemporaryDirectory() as folder:
         prepared = Path(folder) / "prepared.onnx"

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from sabir.scheduling import Plan, Program, ScheduledCall
     from sabir.schema import Registry
 
-_MOST_FOLDED = 1 << 26  # elements of a constant that is computed before runs
+_MOST_FOLDED = 1 << 27  # elements of a constant that is computed before runs
 
 
 class Prepared(NamedTuple):
