@@ -1,4 +1,4 @@
-"""What a plan may touch and need, checked for given sizes before anything is allocated or run.
+"""What a plan may touch and need, checked for the sizes of a run before anything is allocated or run.
 
 A kernel trusts its arguments. So each place that it reads or writes is compared with the memory of its buffer
 when a plan is laid out: a shape that a model computes wrongly makes the interpreter run the request, and say

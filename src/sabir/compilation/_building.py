@@ -219,7 +219,7 @@ class PlanBuilder:
     def arguments(
         self, nest: Nest, nesting: Nesting, entry: Entry, scratch: Size, own: Place | None = None
     ) -> list[Argument]:
-        """Return the arguments of a nest; the kernel itself places its last access where `own` is given."""
+        """Return the arguments of a nest; with `own`, the kernel places the last access."""
         entry.reaches += [] if entry.choices else reaches_of(nesting, self.buffer)
         found: list[Argument] = [*nesting.sizes]
         places = nesting.places if own is None else [*nesting.places, own]

@@ -1,4 +1,4 @@
-"""A plan for given sizes: the blocks of arguments, and where each tensor lies in the arena.
+"""A plan for the sizes of a run: the blocks of arguments, and where each tensor lies in the arena.
 
 Nothing is compiled here: kernels take sizes, strides and offsets as arguments. A plan has several parts where
 an evaluated call decides sizes that the shapes of the feeds do not: each part has its own arena, and is laid
@@ -51,7 +51,7 @@ class Part(NamedTuple):
 
 
 class PartLayout(NamedTuple):
-    """A part for given sizes.
+    """A part for the sizes of a run.
 
     `rows` are the rows of the native plan, which point into `blocks`; `owners` has the number of the entry of
     each. `runs` has, in order, either the first
@@ -144,7 +144,7 @@ def lay_out(
     plan: Plan, part: Part, parts: Sequence[Part], sizes: Sizes, addresses: Mapping[object, int],
     earlier: Mapping[Buffer, int],
 ) -> PartLayout:  # fmt: skip
-    """Return a part for given sizes; raises Mismatch for sizes that its kernels cannot have.
+    """Return a part for the sizes of a run; raises Mismatch for sizes that its kernels cannot have.
 
     `addresses` has the address of each kernel, `earlier` the offsets of buffers in the arenas of earlier
     parts.

@@ -28,7 +28,7 @@ _MOST_FREE = 4  # blocks of memory that a program keeps for its next runs
 
 
 class Arenas:
-    """Memory that runs have given back, for runs with the same needs: fresh memory is slow to touch first."""
+    """Memory that runs no longer need, for runs with the same needs: fresh memory is slow to touch first."""
 
     def __init__(self) -> None:
         self._free: dict[int, list[Array]] = {}

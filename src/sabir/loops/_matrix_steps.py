@@ -45,6 +45,6 @@ class MatrixSteps(Expression):
         return tuple(x for x in (getattr(self, name) for name in _OPERANDS) if x is not None)
 
     def of(self, operands: Sequence[Expression]) -> MatrixSteps:
-        """Return the steps with other operands, given as `operands` has them."""
+        """Return the steps with other operands, in the order of `operands`."""
         names = [name for name in _OPERANDS if getattr(self, name) is not None]
         return replace(self, **dict(zip(names, operands, strict=True)))

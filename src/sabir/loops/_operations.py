@@ -89,13 +89,13 @@ def apply(op: str, *operands: Expression | float) -> Expression:
     """
     typed = [x for x in operands if isinstance(x, Expression)]
     of = typed[-1].element  # the first operand of `where` is its condition
-    given = [x if isinstance(x, Expression) else number(of, x) for x in operands]
-    for x in given:
+    expressions = [x if isinstance(x, Expression) else number(of, x) for x in operands]
+    for x in expressions:
         (check_element if op == "where" else check_computed)(x.element)
     shape: Sizes = ()
-    for x in given:
+    for x in expressions:
         shape = broadcast(shape, x.shape)
-    return Map("bool" if op in _TRUTHS else of, shape, op, tuple(given))
+    return Map("bool" if op in _TRUTHS else of, shape, op, tuple(expressions))
 
 
 def check_element(element: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, c
 from google.protobuf.message import EncodeError
 
 from sabir.base import FileError, SabirError, WireError, run_with_limits, without_collector
-from sabir.files import OpenedFile, absolute, map_file, open_file, reason, view_of
+from sabir.files import OpenedFile, absolute, map_file, opened_file, reason
 from sabir.ir import Model, Tensor, WireTensor
 from sabir.proto import (
     Bulk,
@@ -124,14 +124,9 @@ def read_file(
     path: Path, chosen: Format | None, kind: Kind[T], *, any_name: bool = False, mapped: bool = True
 ) -> T:
     """Return what a file contains; `any_name` is as in `_load_path`. Raises as `load` does."""
-    descriptor = open_file(path)
-    try:
-        named = chosen or (format_of if any_name else format_by_name)(path)
-        data = view_of(descriptor, str(path), mapped=mapped)
-        file = OpenedFile(path, data, os.fstat(descriptor))
-    finally:
-        os.close(descriptor)
-    return _read_opened(file, named or _format(data), kind, mapped=mapped)
+    file = opened_file(path, mapped=mapped)
+    named = chosen or (format_of if any_name else format_by_name)(path)
+    return _read_opened(file, named or _format(file.data), kind, mapped=mapped)
 
 
 def _read_opened(file: OpenedFile, chosen: Format, kind: Kind[T], *, mapped: bool) -> T:

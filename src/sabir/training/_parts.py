@@ -94,13 +94,13 @@ class RunnablePart:
         """
         session, wanted = self._session(outputs)
         over = {} if commit is None else self._replaceable(session, state, feeds)
-        given = {n: state[n] for n in wanted if n in state and n not in feeds}
-        given.update((n, v) for n, v in feeds.items() if n in wanted)
+        inputs = {n: state[n] for n in wanted if n in state and n not in feeds}
+        inputs.update((n, v) for n, v in feeds.items() if n in wanted)
         _, keys, count = self._prepared()
         if keys in wanted and self._stream is not None:
-            given[keys] = keys_for((path[0], *self._stream, *path[1:]), count)
+            inputs[keys] = keys_for((path[0], *self._stream, *path[1:]), count)
         spares = self._spares.free()
-        results = session.run_reusing(given, {**spares, **over}, commit)
+        results = session.run_reusing(inputs, {**spares, **over}, commit)
         updates = {} if commit is not None and commit.done else self.assigned(results, state)
         assigned, in_place = self._assigned, session.in_place
         fresh = {o: results[o] for o in assigned if o not in in_place}

@@ -268,7 +268,7 @@ class TrainingSession:
         return results
 
     def computed(self, work: Work, values: Mapping[str, Array]) -> Computed:
-        """Return outputs and updates of an algorithm for a state that is given, and change nothing."""
+        """Return outputs and updates of an algorithm for a state, and change nothing."""
         part = self._algorithm(work.algorithm)
         return part.run(work.feeds, values, work.outputs, work.path)
 

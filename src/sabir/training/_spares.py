@@ -21,8 +21,8 @@ _MOST = 2  # the present state, and the one that is written
 class Spares:
     """The arrays that were results of earlier runs, by name.
 
-    An array is given again only where nothing but this object refers to it, neither directly nor by a view. A
-    session that does not write into such arrays is given none any more.
+    An array is used again only where nothing but this object refers to it, neither directly nor by a view. A
+    session that does not write into such arrays gets none any more.
 
     >>> spares = Spares()
     >>> spares.keep({'w': np.zeros(2)}, spares.free())
@@ -31,35 +31,35 @@ class Spares:
     """
 
     def __init__(self) -> None:
-        self._held: dict[str, list[Array]] = {}
+        self._kept: dict[str, list[Array]] = {}
         self._are_used = True
 
     def free(self) -> dict[str, Array]:
         """Return an array for each name that has one which nothing else refers to."""
         found: dict[str, Array] = {}
-        for name, held in self._held.items():
-            for place in range(len(held)):
-                if _count(held, place) == _ALONE:
-                    found[name] = held[place]
+        for name, arrays in self._kept.items():
+            for place in range(len(arrays)):
+                if _count(arrays, place) == _ALONE:
+                    found[name] = arrays[place]
                     break
         return found
 
-    def keep(self, results: Mapping[str, Any], given: Mapping[str, Array]) -> None:
-        """Keep the results of a run that was given some arrays."""
-        if any(results[name] is not array for name, array in given.items()):
+    def keep(self, results: Mapping[str, Any], offered: Mapping[str, Array]) -> None:
+        """Keep the results of a run that could write into some arrays."""
+        if any(results[name] is not array for name, array in offered.items()):
             self._are_used = False
-            self._held.clear()
+            self._kept.clear()
         if not self._are_used:
             return
         for name, result in results.items():
-            if name not in given and isinstance(result, np.ndarray) and result.base is None:
-                held = self._held.setdefault(name, [])
-                held.append(cast("Array", result))
-                del held[:-_MOST]
+            if name not in offered and isinstance(result, np.ndarray) and result.base is None:
+                arrays = self._kept.setdefault(name, [])
+                arrays.append(cast("Array", result))
+                del arrays[:-_MOST]
 
 
-def _count(held: list[Any], place: int) -> int:
-    return sys.getrefcount(held[place])
+def _count(arrays: list[Any], place: int) -> int:
+    return sys.getrefcount(arrays[place])
 
 
 _ALONE = _count([np.empty(0)], 0)

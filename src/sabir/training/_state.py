@@ -134,11 +134,11 @@ def _fitting(name: str, value: Any, present: Array) -> Array:
     return array.astype(present.dtype)
 
 
-def _converts(given: np.dtype[Any], to: np.dtype[Any]) -> bool:
+def _converts(source: np.dtype[Any], to: np.dtype[Any]) -> bool:
     """Return whether numbers of Python may become elements of a type without a change of their kind."""
-    if given.kind == "O" or to.kind == "O":
+    if source.kind == "O" or to.kind == "O":
         return False
-    return np.can_cast(given, to, "same_kind") or (to.kind == "V" and given.kind in "biuf")
+    return np.can_cast(source, to, "same_kind") or (to.kind == "V" and source.kind in "biuf")
 
 
 __all__ = ["State", "StepState", "Store"]

@@ -32,7 +32,7 @@ _MOST_WAITING = 16  # kernels: LLVM needs about 1 MB for each
 def objects_of(
     texts: Sequence[tuple[str, Callable[[], str]]], begun: Emission | None = None
 ) -> Generator[tuple[str, bytes]]:
-    """Yield the objects of kernels, given as their symbols and what returns their texts, in any order.
+    """Yield the objects of kernels, from their symbols and what returns their texts, in any order.
 
     Those of an emission that was begun come too, and it ends. Raises UnsupportedError as `object_of` does.
     """

@@ -109,7 +109,7 @@ class Library:
         """
         target = host()
         keys = [text if isinstance(text, bytes) else key_of(text, target) for text in texts]
-        given: Mapping[bytes, Image] = images if images is not None and can_place() else {}
+        at_hand: Mapping[bytes, Image] = images if images is not None and can_place() else {}
         codes: dict[bytes, _Code] = {}  # held here, so that no other thread frees what was found
         found: dict[bytes, bytes | Image] = {}
         missing: dict[bytes, str | Source | bytes] = {}
@@ -118,7 +118,7 @@ class Library:
                 if key in codes or key in found or key in missing:
                     continue
                 code = _LOADED.get(key)
-                image = (given.get(key) or _cached(key)) if code is None else None
+                image = (at_hand.get(key) or _cached(key)) if code is None else None
                 if code is not None:
                     codes[key] = code
                 elif image is not None:

@@ -306,14 +306,14 @@ def _row(whole: Value, b: ShapedBuilder, place: Value) -> Value:
 
 
 class _Log:
-    """What a sequence held in each step: the items of all steps in one sequence, and their counts."""
+    """What a sequence contains in each step: the items of all steps in one sequence, and their counts."""
 
     def __init__(self, items: Value, g: Gradient, counts: Value) -> None:
         self._items, self._counts = items, counts
         self._starts = g.CumSum(counts, g.Constant(value=np.array(0)), exclusive=1)
 
     def sequence(self, b: ShapedBuilder, place: Value) -> Value:
-        """Return what the sequence held in one step."""
+        """Return what the sequence contains in one step."""
         start, count = (b.Gather(x, place, axis=0) for x in (self._starts, self._counts))
         kind = self._items.type
         item = kind.item if isinstance(kind, SequenceType) else None

@@ -126,5 +126,5 @@ def computed(function: Callable[..., Array], *operands: Array) -> Array:
 
 @functools.cache
 def _keeps_type(function: np.ufunc, operands: str) -> bool:
-    """Whether the result has the type of the operands, given by the letters of all."""
+    """Whether the result has the type of the operands, whose letters are in `operands`."""
     return f"{operands}->{operands[0]}" in function.types
