@@ -1,5 +1,6 @@
 import itertools
 import json
+import re
 import sys
 import time
 import types
@@ -7,6 +8,7 @@ import types
 import numpy as np
 import pytest
 
+import sabir
 from sabir.cli import _bench
 from sabir.compilation import _roofline
 
@@ -67,6 +69,22 @@ def test_a_profile_as_json(cli, model):
 
 
 # ---------------------------------------------------------------- bench
+
+
+def test_fast_kernels_are_others(cli, tmp_path, monkeypatch):
+    monkeypatch.setenv("SABIR_CACHE", str(tmp_path / "cache"))
+    b = sabir.Builder(opsets={"": 21})
+    w = np.random.default_rng(0).standard_normal((32, 32, 3, 3), np.float32)
+    b.output(b.Conv(b.input("x", "float", [1, 32, 24, 24]), w), "y")
+    path = tmp_path / "model.onnx"
+    sabir.save(b.model(), path)
+    tiles = {}
+    for precision in ("exact", "fast"):
+        code, out, _ = cli("compile", path, "--precision", precision, "--show", "schedule")
+        assert code == 0
+        tiles[precision] = re.findall(r"results (\S+)", out)
+        assert cli("run", path, "--precision", precision)[0] == 0
+    assert tiles == {"exact": ["2x2"], "fast": ["4x4"]}
 
 
 @pytest.mark.parametrize("engine", ["reference", "compiled"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,13 @@ def conv(shape: list[Any], w: np.ndarray, **attributes: Any) -> sabir.Model:
     b = sabir.Builder(opsets={"": 21})
     b.output(b.Conv(b.input("x", "float", shape), w, **attributes), "y")
     return b.model()
+
+
+def results(compiled: Compiled, shape: tuple[int, ...]) -> str:
+    """How many results the tiles of the first Winograd kernel have: "2x2" or "4x4"."""
+    listing = compiled.compile({"x": np.zeros(shape, np.float32)}).listing("schedule")
+    line = next(line for line in listing if "  winograd float" in line)
+    return re.findall(r"results (\S+)", line)[0]
 
 
 def kinds(compiled: Compiled) -> set[str]:
@@ -116,13 +124,41 @@ def test_filters_that_are_computed_in_a_run_are_read_as_they_are():
     assert "winograd" not in kinds(compiled)
 
 
+def test_fast_convolutions_of_large_images_have_larger_tiles_and_round_a_little_more():
+    rng = np.random.default_rng(0)
+    for shape, filters, pads in (
+        ((1, 40, 21, 24), 72, [1, 1, 1, 1]),
+        ((3, 33, 27, 26), 50, [0, 2, 1, 0]),
+        ((2, 96, 23, 22), 32, [1, 1, 1, 1]),
+    ):
+        x, w = (rng.standard_normal(s, np.float32) for s in (shape, (filters, shape[1], 3, 3)))
+        model = conv(list(shape), w, pads=pads)
+        one, two = (Compiled(model, threads=n, precision="fast") for n in (1, 2))
+        y = one.run({"x": x})["y"]
+        expected = convolved(x, w, pads)
+        np.testing.assert_allclose(y, expected, rtol=0, atol=3e-6 * np.abs(expected).max())
+        np.testing.assert_array_equal(two.run({"x": x})["y"], y)
+        alone = Compiled(conv([1, *shape[1:]], w, pads=pads), precision="fast")
+        np.testing.assert_array_equal(alone.run({"x": x[-1:]})["y"], y[-1:])
+        assert (results(one, shape), results(Compiled(model), shape)) == ("4x4", "2x2")
+
+
+def test_fast_convolutions_of_small_or_unknown_images_are_exact_ones():
+    w = integers((32, 32, 3, 3), 2)
+    for declared, shape in (([1, 32, 20, 20], (1, 32, 20, 20)), (["N", 32, "H", "W"], (2, 32, 40, 40))):
+        compiled = Compiled(conv(declared, w), precision="fast")
+        x = integers(shape, 1)
+        np.testing.assert_array_equal(compiled.run({"x": x})["y"], convolved(x, w, [0] * 4))
+        assert results(compiled, shape) == "2x2"
+
+
 def test_infinities_and_nan_stay_in_the_results_that_depend_on_them():
     """Feeds of other values take the kernels again."""
-    w = integers((32, 32, 3, 3), 2)
-    compiled = Compiled(conv([1, 32, 12, 13], w, pads=[1, 1, 1, 1]))
+    w, shape = integers((32, 32, 3, 3), 2), (1, 32, 12, 13)
+    compiled = Compiled(conv(list(shape), w, pads=[1, 1, 1, 1]))
     for special in (np.inf, -np.inf, np.nan):
         for place in ((0, 0), (5, 6), (11, 12)):
-            x = integers((1, 32, 12, 13), 1)
+            x = integers(shape, 1)
             expected = convolved(x, w, [1] * 4)
             x[0, 3, *place] = special
             rows, columns = (slice(max(n - 1, 0), n + 2) for n in place)
@@ -130,6 +166,19 @@ def test_infinities_and_nan_stay_in_the_results_that_depend_on_them():
             assert not np.isfinite(found[..., rows, columns]).all()
             found[..., rows, columns] = expected[..., rows, columns] = 0
             np.testing.assert_array_equal(found, expected)
-        x = integers((1, 32, 12, 13), 3)
+        x = integers(shape, 3)
         np.testing.assert_array_equal(compiled.run({"x": x})["y"], convolved(x, w, [1] * 4))
     assert "winograd" in kinds(compiled)
+
+
+def test_infinities_stay_where_they_belong_in_fast_convolutions():
+    w, shape = integers((32, 32, 3, 3), 2), (1, 32, 24, 25)
+    compiled = Compiled(conv(list(shape), w, pads=[1, 1, 1, 1]), precision="fast")
+    x = integers(shape, 1)
+    expected = convolved(x, w, [1] * 4)
+    x[0, 3, 10, 24] = np.inf
+    found = compiled.run({"x": x})["y"]
+    assert not np.isfinite(found[..., 9:12, 23:]).all()
+    found[..., 9:12, 23:] = expected[..., 9:12, 23:] = 0
+    np.testing.assert_array_equal(found, expected)
+    assert results(compiled, shape) == "4x4"

@@ -50,6 +50,9 @@ def test_bad_options_are_told(model):
         sabir.Session(model, providers=["CPUExecutionProvider"])
     with pytest.raises(FileError, match="no such file"):
         sabir.Session("nowhere.onnx")
+    for precision in ("high", None, ["fast"]):
+        with pytest.raises(UnsupportedError, match="precision must be 'exact' or 'fast'; got "):
+            sabir.Session(model, precision=precision)
 
 
 def test_what_is_wrong_with_a_model_names_its_file(model, tmp_path):

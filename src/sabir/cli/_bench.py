@@ -16,6 +16,7 @@ from sabir.cli._compile import values_of
 from sabir.cli._feed_options import (
     DimsOption,
     InputsOption,
+    PrecisionOption,
     SeedOption,
     ShapesOption,
     ThreadsOption,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from sabir.cli._feeds import Feeds
     from sabir.compilation import Roofline
+    from sabir.compilation.native import Precision
     from sabir.ir import Model
     from sabir.schema import Registry
 
@@ -111,6 +113,7 @@ def bench(  # ruff: ignore[too-many-arguments]  each is an option
     ] = None,
     rounds: Annotated[int, typer.Option(min=1, metavar="N", help="Time N runs.")] = 50,
     threads: ThreadsOption = None,
+    precision: PrecisionOption = "exact",
     newer_opsets: Annotated[
         bool,
         typer.Option(
@@ -133,7 +136,10 @@ def bench(  # ruff: ignore[too-many-arguments]  each is an option
     """
     registry, loaded = registry_of(operators, documents), load_any(model)
     chosen: Any = engine  # one of the names, as the option has checked
-    session = Session(loaded, engine=chosen, threads=threads, newer_opsets=newer_opsets, registry=registry)
+    session = Session(
+        loaded, engine=chosen, threads=threads, newer_opsets=newer_opsets, registry=registry,
+        precision=precision,
+    )  # fmt: skip
     feeds = gather(session.inputs, feed_options({p.name for p in session.inputs}, inputs, dims, shapes, seed))
     values = values_of(feeds.values)
     with counting_bar("compiling") as progress:
@@ -146,7 +152,7 @@ def bench(  # ruff: ignore[too-many-arguments]  each is an option
         programs[against] = peer(against, loaded, threads or usable_cores())
         problems = _differences(results, programs[against](values))
     times = measure(programs, values, rounds)
-    work = _work(loaded, registry, values, threads, newer_opsets=newer_opsets)
+    work = _work(loaded, registry, values, threads, precision, newer_opsets=newer_opsets)
     found = [Measured(n, s, memory if n == session.engine else None) for n, s in times.items()]
     if as_json:
         write_json(_as_json(found, work, feeds, problems))
@@ -180,11 +186,17 @@ def _differences(results: Mapping[str, Any], others: Mapping[str, Any]) -> list[
 
 
 def _work(
-    model: Model, registry: Registry, feeds: Mapping[str, Any], threads: int | None, *, newer_opsets: bool
+    model: Model,
+    registry: Registry,
+    feeds: Mapping[str, Any],
+    threads: int | None,
+    precision: Precision,
+    *,
+    newer_opsets: bool,
 ) -> Work | None:
     """Return the work of a run; None where there are no kernels for this machine."""
     try:
-        compiled = Compiled(model, registry, threads=threads, newer_opsets=newer_opsets)
+        compiled = Compiled(model, registry, threads=threads, newer_opsets=newer_opsets, precision=precision)
         plan = compiled.compile(feeds)
         return Work(plan.flops, len(plan.explain().evaluated), compiled.roofline())
     except UnsupportedError:

@@ -12,6 +12,7 @@ from sabir.base import counted
 from sabir.cli._feed_options import (
     DimsOption,
     InputsOption,
+    PrecisionOption,
     ShapesOption,
     feed_options,
 )
@@ -79,6 +80,7 @@ def compile(  # ruff: ignore[builtin-variable-shadowing, too-many-arguments]  th
     inputs: InputsOption = None,
     dims: DimsOption = None,
     shapes: ShapesOption = None,
+    precision: PrecisionOption = "exact",
     newer_opsets: Annotated[
         bool,
         typer.Option(
@@ -101,7 +103,7 @@ def compile(  # ruff: ignore[builtin-variable-shadowing, too-many-arguments]  th
             "nothing is compiled for another processor; add --show", param_hint="--target"
         )
     registry = registry_of(operators, documents)
-    compiled = Compiled(load_any(model), registry, newer_opsets=newer_opsets)
+    compiled = Compiled(load_any(model), registry, newer_opsets=newer_opsets, precision=precision)
     ports = compiled.inputs
     feeds = gather(ports, feed_options({p.name for p in ports}, inputs, dims, shapes))
     started = time.perf_counter()

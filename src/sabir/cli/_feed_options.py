@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
@@ -47,6 +47,10 @@ SeedOption: TypeAlias = Annotated[
 ]
 ThreadsOption: TypeAlias = Annotated[
     int | None, typer.Option("--threads", min=1, metavar="T", help="Use at most T threads.")
+]
+PrecisionOption: TypeAlias = Annotated[
+    Literal["exact", "fast"],
+    typer.Option("--precision", help="With fast, kernels may round a few times more where they are faster."),
 ]
 
 

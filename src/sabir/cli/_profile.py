@@ -12,6 +12,7 @@ from sabir.cli._compile import values_of
 from sabir.cli._feed_options import (
     DimsOption,
     InputsOption,
+    PrecisionOption,
     SeedOption,
     ShapesOption,
     ThreadsOption,
@@ -54,6 +55,7 @@ def profile(  # ruff: ignore[too-many-arguments]  each is an option
     runs: Annotated[int, typer.Option(min=1, metavar="N", help="Run N times; times are medians.")] = 10,
     top: Annotated[int, typer.Option(min=1, metavar="K", help="List the K slowest.")] = 20,
     threads: ThreadsOption = None,
+    precision: PrecisionOption = "exact",
     newer_opsets: Annotated[
         bool,
         typer.Option(
@@ -82,7 +84,9 @@ def profile(  # ruff: ignore[too-many-arguments]  each is an option
     above 100% where operands come from caches and not from memory.
     """
     registry = registry_of(operators, documents)
-    compiled = Compiled(load_any(model), registry, threads=threads, newer_opsets=newer_opsets)
+    compiled = Compiled(
+        load_any(model), registry, threads=threads, newer_opsets=newer_opsets, precision=precision
+    )
     ports = compiled.inputs
     feeds = gather(ports, feed_options({p.name for p in ports}, inputs, dims, shapes, seed))
     values = values_of(feeds.values)

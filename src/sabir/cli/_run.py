@@ -16,6 +16,7 @@ from sabir.cli._compare import compare, data_sets, listed
 from sabir.cli._feed_options import (
     DimsOption,
     InputsOption,
+    PrecisionOption,
     SeedOption,
     ShapesOption,
     ThreadsOption,
@@ -90,6 +91,7 @@ def run(  # ruff: ignore[too-many-arguments]  each is an option
     atol: Annotated[float, typer.Option(min=0, help="Absolute tolerance of --compare.")] = 1e-7,
     repeat: Annotated[int, typer.Option(min=1, metavar="K", help="Run K times, and report the times.")] = 1,
     threads: ThreadsOption = None,
+    precision: PrecisionOption = "exact",
     seed: SeedOption = 0,
     strict: Annotated[
         bool,
@@ -124,7 +126,10 @@ def run(  # ruff: ignore[too-many-arguments]  each is an option
     loaded, registry = load_any(model), registry_of(operators, documents)
     if strict:
         check(loaded, registry=registry)
-    session = Session(loaded, threads=threads, strict=strict, newer_opsets=newer_opsets, registry=registry)
+    session = Session(
+        loaded, threads=threads, strict=strict, newer_opsets=newer_opsets, registry=registry,
+        precision=precision,
+    )  # fmt: skip
     if data is not None:
         _refuse_with_compare(inputs, dims, shapes, output)
         _compare(session, data, rtol, atol, as_json=as_json)

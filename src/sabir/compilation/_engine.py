@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from sabir.compilation._profiling import Profile, ProfiledRun
     from sabir.compilation._program import CompiledProgram
     from sabir.compilation._roofline import Roofline
+    from sabir.compilation.native import Precision
     from sabir.evaluation import ModelPort, Run, Runner
     from sabir.files import OpenedFile
     from sabir.ir import Array, Model
@@ -76,14 +78,16 @@ class Compiled:
         file: OpenedFile | None = None,
         evaluating: Callable[[], AbstractContextManager[object]] = nullcontext,
         updates: Mapping[str, str] | None = None,
+        precision: Precision = "exact",
     ) -> None:
         """Compile a model; raises what the interpreter raises, and UnsupportedError for another machine.
 
         `file` is what the model was loaded from, if nobody has changed it since. What numpy computes is
         computed in the context that `evaluating` returns. `updates` names the inputs that outputs are new
-        values of, by the names of the outputs: `run_fast` may write these over the inputs.
+        values of, by the names of the outputs: `run_fast` may write these over the inputs. With the
+        precision "fast" kernels may round a few times more.
         """
-        self._host = host()
+        self._host = replace(host(), precision=precision)
         self._registry, self._limits, self._newer_opsets = registry, limits, newer_opsets
         self._evaluating = evaluating
         self._subject = subject = (
@@ -282,7 +286,8 @@ class Compiled:
     def _shown(self, pattern: Pattern, sizes: Mapping[str, int], target: str) -> CompiledPlan:
         from sabir.compilation._inspecting import CompiledPlan  # ruff: ignore[import-outside-top-level]  for tools
 
-        found = self._plans.foreign(pattern, sizes, target_named(target))
+        processor = replace(target_named(target), precision=self._host.precision)
+        found = self._plans.foreign(pattern, sizes, processor)
         return CompiledPlan(found, sizes, lambda: found)
 
     def _inspected(

@@ -45,7 +45,8 @@ class Panels(NamedTuple):
     """A matrix `[batch..., k..., n]` in panels of a width: the size and the stride of each of its axes.
 
     Groups of neighbours are along the last `run` axes of `k`. With `winograd`, the axes of `k` are those of
-    3x3 filters and their channels, and each has the matrices of Winograd's algorithm.
+    3x3 filters and their channels, and each has the matrices of Winograd's algorithm with so many results
+    along an axis.
     """
 
     element: str
@@ -55,7 +56,7 @@ class Panels(NamedTuple):
     width: int
     group: Groups = 1
     run: int = 1
-    winograd: bool = False
+    winograd: int = 0
 
     @property
     def panel(self) -> Size:
@@ -66,7 +67,8 @@ class Panels(NamedTuple):
             groups = count_of([n for n, _ in self.depth[:outer]]) * ((count + (self.group - 1)) // self.group)
             return groups * (self.width * self.group) + 4 * self.width
         if self.winograd:
-            return self.depth[-1][0] * (kernels.PLACES * self.width * element_bytes(self.element))
+            line = self.width * element_bytes(self.element)
+            return self.depth[-1][0] * (kernels.places_of(self.winograd) * line)
         return count_of([n for n, _ in self.depth]) * (self.width * element_bytes(self.element))
 
     @property
@@ -84,7 +86,7 @@ def packed_panels(builder: PlanBuilder, x: Expression, b: Located, panels: Panel
     constant = is_constant(builder.lowered, b) and not any(isinstance(n, Expr) for n in numbers)
     layout = f"{panels.element}/{b.offset}/{panels.batch}/{panels.depth}/{panels.columns}/{panels.width}"
     layout += f"/{panels.run}" if panels.group > 1 else ""
-    layout += "/winograd" if panels.winograd else ""
+    layout += f"/winograd {panels.winograd}" if panels.winograd else ""
     found = builder.buffers.get((b.base, layout))
     if found is None:
         kind: BufferKind = "packed" if constant else "arena"

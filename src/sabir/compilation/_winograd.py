@@ -1,4 +1,9 @@
-"""The entries of convolutions by Winograd's algorithm: which of them, in which tiles."""
+"""The entries of convolutions by Winograd's algorithms: which of them, in which tiles.
+
+F(2x2) rounds as little as products do. F(4x4) multiplies less, 36 times for 16 results and not 64 times, but
+rounds three times as much, and its filters are more than twice as large: it is for `precision="fast"` and
+images that are known to be large.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,7 @@ from sabir.compilation.kernels import element_bytes
 from sabir.loops import Contract
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from sabir.compilation._building import PlanBuilder
     from sabir.compilation._groups import Group
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
     from sabir.loops import Size
 
 _TAPS = 3  # of a window along each of its axes
+_SMALL, _LARGE = 2, 4  # results of a tile along an axis
 _ROW_AXES = 3  # the batch, height and width
 _LEAST_CHANNELS = 32  # and filters: with fewer, sums and differences cost what multiplications do
 _LEAST_TILES = 36  # of an image: with fewer, the filters, which are larger, take longer to come from memory
@@ -35,7 +41,7 @@ _MOST_TILES = 128
 
 
 def is_winograd(builder: PlanBuilder, contract: Contract, nesting: Nesting, a: Place, b: Place) -> bool:
-    """Return whether a product is a convolution that Winograd's algorithm computes faster.
+    """Return whether a product is a convolution that one of Winograd's algorithms computes faster.
 
     Its windows of 3x3 elements are side by side in an image, its filters are constants. `nesting` has its
     loops, as few as possible. The answer is the same for every batch.
@@ -52,13 +58,19 @@ def is_winograd(builder: PlanBuilder, contract: Contract, nesting: Nesting, a: P
         return False
     if min(channels, columns) < _LEAST_CHANNELS:
         return False
-    tiles = _tiles(height) * _tiles(width)
-    few = tiles < _LEAST_TILES if isinstance(tiles, int) else channels * columns > _MOST_FILTERS
-    if few:
+    if not _pays((height, width), channels * columns, _SMALL):
         return False
     strides = a.located.strides
     beside = strides[-_ROW_AXES:] == (*strides[-2 * _ROW_AXES + 1 : -_ROW_AXES], 1)
     return beside and is_constant(builder.lowered, b.located)
+
+
+def _pays(image: Sequence[Size], filters: int, results: int) -> bool:
+    """Return whether an image has so many tiles that transforming `filters` elements of 3x3 filters pays."""
+    tiles = _tiles_of_image(image, results)
+    if isinstance(tiles, int):
+        return tiles >= _LEAST_TILES
+    return results == _SMALL and filters <= _MOST_FILTERS
 
 
 def add_winograd(
@@ -72,8 +84,9 @@ def add_winograd(
     packed, panel = _filters(builder, contract, b, tiling)
     entry = Entry([], tiling.scratch, nodes=builder.origins.labels([*group.members, *group.inlined]))
     *batch, height, width, filters = nesting.sizes
-    tiles, channels = count_of(batch) * _tiles(height) * _tiles(width), contract.a.shape[-1]
-    entry.flops = 2 * kernels.PLACES * channels * filters * tiles
+    tiles = count_of(batch) * _tiles_of_image((height, width), tiling.results)
+    channels = contract.a.shape[-1]
+    entry.flops = 2 * kernels.places_of(tiling.results) * channels * filters * tiles
     entry.reaches.append(builder.reach(a.located, a.element, _extents(contract, nesting, a)))
     arguments = builder.arguments(nest, nesting, entry, entry.scratch)
     arguments += builder.pointer(a.located, a.element, entry)
@@ -81,7 +94,9 @@ def add_winograd(
     arguments += [BufferNumber(packed), Offset(packed, 0)]
     arguments += [stride * element_bytes(a.element) for stride in a.strides[:-1]]
     arguments += [panel, channels, Computed(tiling.job, (tiles,))]
-    spec = kernels.Winograd(nest, contract.element, *tiling.tile, whole=tiling.is_whole(filters))
+    spec = kernels.Winograd(
+        nest, contract.element, *tiling.tile, whole=tiling.is_whole(filters), results=tiling.results
+    )
     entry.choices.append((None, 0, spec, arguments))
     builder.note_writes(entry, nesting)
     builder.entries.append(entry)
@@ -90,7 +105,7 @@ def add_winograd(
 def _filters(builder: PlanBuilder, contract: Contract, b: Place, tiling: _Tiling) -> tuple[Buffer, Size]:
     """Return the transformed filters, and the bytes of a panel of them."""
     *depth, columns = zip(contract.b.shape, b.located.strides, strict=True)
-    panels = Panels(contract.element, [], depth, columns, tiling.panel, winograd=True)
+    panels = Panels(contract.element, [], depth, columns, tiling.panel, winograd=tiling.results)
     return packed_panels(builder, contract, b.located, panels), panels.panel
 
 
@@ -101,8 +116,13 @@ def _extents(contract: Contract, nesting: Nesting, a: Place) -> list[tuple[Size,
 
 
 class _Tiling(NamedTuple):
-    """The rows and vectors of a tile of the products, the columns of a panel, scratch memory, and jobs."""
+    """What a convolution is divided into.
 
+    That is how many results a tile has along an axis, the rows and vectors of a tile of the products, the
+    columns of a panel, scratch memory, and jobs.
+    """
+
+    results: int
     tile: tuple[int, int]
     panel: int
     scratch: Size
@@ -117,18 +137,21 @@ def _tiling(builder: PlanBuilder, contract: Contract) -> _Tiling:
     channels, columns, lanes = contract.a.shape[-1], contract.shape[-1], lanes_of(builder, contract.element)
     if not isinstance(channels, int) or not isinstance(columns, int):
         raise TypeError("the channels are known")
-    size = element_bytes(contract.element)
-    line = kernels.PLACES * (up(channels, lanes) * lanes * size + kernels.GAP)
+    size, results = element_bytes(contract.element), _SMALL
+    if builder.host.precision == "fast" and _pays(contract.shape[1:3], channels * columns, _LARGE):
+        results = _LARGE
+    places = kernels.places_of(results)
+    line = places * (up(channels, lanes) * lanes * size + kernels.GAP)
     most = min(max(_SCRATCH // line, _FEW_TILES), _MOST_TILES)
     job = partial(tiles_of_a_job, most=most, cores=builder.host.cores)
-    image = _tiles(contract.shape[1]) * _tiles(contract.shape[2])
+    image = _tiles_of_image(contract.shape[1:3], results)
     usual = job(image) if isinstance(image, int) else most
     ((_, tile),) = window_tiles(usual, columns, lanes, builder.host.registers)
     panel = tile.vectors * lanes
-    scratch = most * line + (most + tile.rows) * kernels.PLACES * panel * size
-    return _Tiling((tile.rows, tile.vectors), panel, scratch, job)
+    scratch = most * line + (most + tile.rows) * places * panel * size
+    return _Tiling(results, (tile.rows, tile.vectors), panel, scratch, job)
 
 
-def _tiles(size: Size) -> Size:
-    """Return how many tiles cover an axis of results."""
-    return (size + 1) // 2
+def _tiles_of_image(sizes: Sequence[Size], results: int) -> Size:
+    """Return how many tiles cover an image of results."""
+    return count_of([(size + (results - 1)) // results for size in sizes])

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from sabir.base import Limits
     from sabir.compilation import Subject
+    from sabir.compilation.native import Precision
     from sabir.evaluation import ModelPort
     from sabir.files import OpenedFile
     from sabir.ir import Model
@@ -65,6 +66,7 @@ class Options(NamedTuple):
     threads: int | None = None
     file: OpenedFile | None = None
     updates: Mapping[str, str] | None = None
+    precision: Precision = "exact"
 
 
 def _reference(model: Model, options: Options) -> Engine:
@@ -103,7 +105,7 @@ def _compiled_of(model: Model | Subject, options: Options) -> Engine:
     threads = options.threads
     return Compiled(
         model, options.registry, options.limits, threads=threads, newer_opsets=options.newer_opsets,
-        file=options.file, updates=options.updates,
+        file=options.file, updates=options.updates, precision=options.precision,
         evaluating=contextlib.nullcontext if threads is None else functools.partial(ThreadLimit, threads),
     )  # fmt: skip
 

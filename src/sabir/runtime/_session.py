@@ -37,9 +37,11 @@ class Session:
     that contradicts its declared type or shape is an EvaluationError; else it is a SabirWarning, once for
     each place. With `newer_opsets` an operator set newer than any known one counts as the newest; else it is
     an UnsupportedError. `registry` has the operators, by default those of the standard. `limits` bounds what
-    one run may use. Without `keep_memory` each run gives back the memory that it leaves for the next one, as
-    `release` does. `updates` names inputs by the outputs that are new values of them, for `run_reusing`.
-    `providers` is refused: it is an argument of onnxruntime.
+    one run may use. With the precision "fast" the compiled engine may use algorithms that round a few times
+    more, by some 1e-6 of the largest result, where they are faster: that is Winograd's F(4x4) for
+    convolutions of large images. Without `keep_memory` each run gives back the memory that it leaves for the
+    next one, as `release` does. `updates` names inputs by the outputs that are new values of them, for
+    `run_reusing`. `providers` is refused: it is an argument of onnxruntime.
 
     Several threads may run a session at a time. Dropping it frees the constants at once.
 
@@ -64,6 +66,7 @@ class Session:
         limits: Limits | None = None,
         keep_memory: bool = True,
         updates: Mapping[str, str] | None = None,
+        precision: Literal["exact", "fast"] = "exact",
         providers: None = None,
     ) -> None:
         """Load and bind a model; raises FileError, WireError, SchemaError, UnsupportedError or LimitError."""
@@ -74,11 +77,13 @@ class Session:
         self.engine, make = engine_named(engine)
         if threads is not None and (not isinstance(cast("object", threads), int) or threads < 1):
             raise UnsupportedError(f"threads must be a number, 1 or more, or None; got {threads!r}")
+        if cast("object", precision) not in ("exact", "fast"):  # ruff: ignore[literal-membership]  a list has no hash
+            raise UnsupportedError(f"precision must be 'exact' or 'fast'; got {precision!r}")
         self.threads = threads
         self._model = ""
         self._engine: Engine
         file = opened_file(Path(os.fsdecode(model))) if isinstance(model, (str, os.PathLike)) else None
-        options = Options(registry, limits, strict, newer_opsets, threads, file, updates)
+        options = Options(registry, limits, strict, newer_opsets, threads, file, updates, precision)
 
         def bind(loaded: Model) -> Engine:
             self._model = repr(loaded)

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from sabir.compilation.kernels._scattering import Scattering
     from sabir.compilation.kernels._selection import Selection, record_bytes
     from sabir.compilation.kernels._sliding import Sliding
-    from sabir.compilation.kernels._winograd import GAP, PLACES, Winograd
+    from sabir.compilation.kernels._winograd import GAP, Winograd, places_of
 
 # imported on first use: most models have few kinds of kernels
 _LATER = {
@@ -58,17 +58,62 @@ _LATER = {
     "multiply_test_text": "_limits", "MatrixRecurrence": "_matrix_steps", "Recurrence": "_recurrence",
     "StateAccess": "_recurrence", "StepStage": "_recurrence", "WALK": "_recurrence",
     "Scattering": "_scattering", "Selection": "_selection", "record_bytes": "_selection",
-    "Sliding": "_sliding", "Winograd": "_winograd", "GAP": "_winograd", "PLACES": "_winograd",
+    "Sliding": "_sliding", "Winograd": "_winograd", "GAP": "_winograd", "places_of": "_winograd",
 }  # fmt: skip
 
 __getattr__ = importing_later(__name__, _LATER)
 
 __all__ = [
-    "ANY", "GAP", "GROUPS", "LANES", "MOST_REPEATS", "MOST_TENSORS", "NEXT", "PLACES", "SHORT", "STILL",
-    "WALK", "Access", "Accumulated", "Apply", "Attention", "Bands", "Constant", "Coupling", "Cumulation",
-    "Descent", "Dot", "Fold", "Groups", "Kernel", "Keys", "Layout", "Load", "MatrixRecurrence", "Nest",
-    "Packing", "Position", "Product", "ProductLayout", "Recurrence", "Scattering", "Selection",
-    "SizeArgument", "Sliding", "StateAccess", "Step", "StepStage", "Stride", "TakeStep", "Winograd",
-    "can_transpose", "coupled_vectors", "element_bytes", "memory_test_text", "multiply_test_text",
-    "passes_of", "record_bytes", "text_of",
+    "ANY",
+    "GAP",
+    "GROUPS",
+    "LANES",
+    "MOST_REPEATS",
+    "MOST_TENSORS",
+    "NEXT",
+    "SHORT",
+    "STILL",
+    "WALK",
+    "Access",
+    "Accumulated",
+    "Apply",
+    "Attention",
+    "Bands",
+    "Constant",
+    "Coupling",
+    "Cumulation",
+    "Descent",
+    "Dot",
+    "Fold",
+    "Groups",
+    "Kernel",
+    "Keys",
+    "Layout",
+    "Load",
+    "MatrixRecurrence",
+    "Nest",
+    "Packing",
+    "Position",
+    "Product",
+    "ProductLayout",
+    "Recurrence",
+    "Scattering",
+    "Selection",
+    "SizeArgument",
+    "Sliding",
+    "StateAccess",
+    "Step",
+    "StepStage",
+    "Stride",
+    "TakeStep",
+    "Winograd",
+    "can_transpose",
+    "coupled_vectors",
+    "element_bytes",
+    "memory_test_text",
+    "multiply_test_text",
+    "passes_of",
+    "places_of",
+    "record_bytes",
+    "text_of",
 ]  # fmt: skip

@@ -11,10 +11,9 @@ from sabir.compilation.kernels._casts import SMALL_INTEGERS, cast
 from sabir.compilation.kernels._emitter import Emitter, Kind, Register, Variable
 from sabir.compilation.kernels._jobs import digits, lanes_before, product_of
 from sabir.compilation.kernels._panel_copies import PanelSource, gathered, strip
+from sabir.compilation.kernels._winograd_transforms import TAPS, transform_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from sabir.compilation.kernels._terms import Groups
 
 _ROWS = 8  # of a job
@@ -28,8 +27,8 @@ class Packing:
     transposed in registers. `depth_axes` are the axes of `k`. Where `width` is 0, it is an argument: so one
     kernel packs the constants of many products, and a first run waits for fewer kernels. Integers of 8 bits
     become groups of neighbours along the last `run` of these as one, filled up with zeros, after the sums of
-    the columns; uint8 becomes int8, 128 less. With `winograd`, filters of 3x3 places become 16 matrices, one
-    after another in a panel.
+    the columns; uint8 becomes int8, 128 less. With `winograd`, filters of 3x3 places become the matrices of
+    the algorithm that has so many results along an axis, one after another in a panel.
     """
 
     element: str
@@ -41,7 +40,7 @@ class Packing:
     group: Groups = 1
     run: int = 1
     next_row: bool = False
-    winograd: bool = False
+    winograd: int = 0
 
     @property
     def in_order(self) -> bool:
@@ -53,7 +52,7 @@ class Packing:
         depth = f" depth {self.depth_axes}" if self.depth_axes > 1 else ""
         depth += f" groups of {self.group} along {self.run}" if self.group > 1 else ""
         panels = f"width {self.width or 'any'} lanes {self.lanes} batch {self.batch}{depth}"
-        kind = "pack winograd" if self.winograd else "pack"
+        kind = f"pack winograd {self.winograd}x{self.winograd}" if self.winograd else "pack"
         return f"{kind} {self.element} {panels} from {order}"
 
 
@@ -270,7 +269,7 @@ class _FilterEmission(_PackingEmission):
     """Transforms filters (3, 3, k, n) for Winograd's algorithm."""
 
     def _panel(self, matrix: Register, column: Register, to: Register) -> None:
-        e, packing = self.e, self.packing
+        e, packing, transform = self.e, self.packing, transform_of(self.packing.winograd)
         down, across, step = self.down
         line = packing.width * self.element_bytes
         place_bytes = e.mul(self.depths[2], line)
@@ -278,21 +277,18 @@ class _FilterEmission(_PackingEmission):
             row, target = e.offset(matrix, e.mul(k, step)), e.offset(to, e.mul(k, line))
             for v in range(0, packing.width, packing.lanes):
                 columns = [
-                    self._spread([
-                        self._vector(e.offset(row, e.add(e.mul(down, y), e.mul(across, x))), e.add(column, v))
-                        for y in range(3)
-                    ])
-                    for x in range(3)
+                    transform.filters(
+                        e,
+                        [
+                            self._vector(
+                                e.offset(row, e.add(e.mul(down, y), e.mul(across, x))), e.add(column, v)
+                            )
+                            for y in range(TAPS)
+                        ],
+                    )
+                    for x in range(TAPS)
                 ]
-                places = [x for taps in zip(*columns, strict=True) for x in self._spread(taps)]
+                places = [x for taps in zip(*columns, strict=True) for x in transform.filters(e, taps)]
                 for number, x in enumerate(places):
                     here = e.add(e.mul(place_bytes, number), e.index(v * self.element_bytes))
                     e.store(x, e.offset(target, here))
-
-    def _spread(self, taps: Sequence[Register]) -> list[Register]:
-        """Return the four numbers that three taps give."""
-        e, (first, middle, last) = self.e, taps
-        half = e.constant(first.kind, 0.5)
-        ends = e.binary("fadd", first, last)
-        more, less = e.binary("fadd", ends, middle), e.binary("fsub", ends, middle)
-        return [first, e.binary("fmul", more, half), e.binary("fmul", less, half), last]

@@ -1,15 +1,16 @@
-"""Convolutions of 3x3 windows with fewer multiplications: Winograd's algorithm F(2x2, 3x3).
+"""Convolutions of 3x3 windows with fewer multiplications: Winograd's F(2x2, 3x3) and F(4x4, 3x3).
 
 Four results beside each other, a tile, come from 4x4 elements of each channel. Sums and differences
 transform these, and the filters, once; then 16 products by place give what 36 would, and the results are
-sums and differences of them. A job transforms its tiles into scratch memory, and then computes one panel of
-filters after another: the 16 matrix products, and the results with the maps behind them.
+sums and differences of them. With tiles of 4x4 results, 36 products give what 144 would, and round more. A
+job transforms its tiles into scratch memory, and then computes one panel of filters after another: the
+matrix products of all places, and the results with the maps behind them.
 
 An infinity or NaN would make NaN of results of its tile that do not depend on it. So a NaN counts as an error
 of the run, which the interpreter repeats.
 
-`b` lies in panels: `[panel][16][channels][width]`. A result depends on its own tile alone, and each product
-sums up the channels in order: a tile has the same bits whatever job, batch or thread computes it.
+`b` lies in panels: `[panel][place][channels][width]`. A result depends on its own tile alone, and each
+product sums up the channels in order: a tile has the same bits whatever job, batch or thread computes it.
 """
 
 from __future__ import annotations
@@ -23,14 +24,13 @@ from sabir.compilation.kernels._emitter import Emitter, Register
 from sabir.compilation.kernels._epilogue import Results
 from sabir.compilation.kernels._jobs import digits, lanes_before, product_of
 from sabir.compilation.kernels._terms import Floats
+from sabir.compilation.kernels._winograd_transforms import TAPS, transform_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
     from sabir.compilation.kernels._nest import Nest
 
-SIDE = 4  # elements of a tile along an axis; half as many results
-PLACES = SIDE * SIDE
 GAP = 64  # bytes between transformed tiles, so that those of a tile of rows lie in other sets of the cache
 
 
@@ -38,10 +38,11 @@ GAP = 64  # bytes between transformed tiles, so that those of a tile of rows lie
 class Winograd:
     """A convolution whose nest has the axes of a batch, if there is one, height, width, and columns.
 
-    `rows` tiles by a panel of `vectors` vectors are multiplied at a time; in a `whole` one the columns fill
-    all panels. Arguments after those of the nest: `a` and `b`, buffer and offset each; the strides of the
-    axes of rows of `a` in bytes; the bytes of a panel, the channels, and the tiles of a job. Scratch memory
-    has 16 transformed numbers of each channel of each tile, then `rows` more tiles than a job by a panel.
+    A tile has `results` results along each axis, 2 or 4. `rows` tiles by a panel of `vectors` vectors are
+    multiplied at a time; in a `whole` one the columns fill all panels. Arguments after those of the nest:
+    `a` and `b`, buffer and offset each; the strides of the axes of rows of `a` in bytes; the bytes of a
+    panel, the channels, and the tiles of a job. Scratch memory has the transformed numbers of each channel of
+    each tile, one a place, then `rows` more tiles than a job by a panel.
     """
 
     nest: Nest
@@ -49,6 +50,17 @@ class Winograd:
     rows: int
     vectors: int
     whole: bool = False
+    results: int = 2
+
+    @property
+    def side(self) -> int:
+        """The elements of a tile of the image along an axis."""
+        return self.results + TAPS - 1
+
+    @property
+    def places(self) -> int:
+        """The products of a tile."""
+        return places_of(self.results)
 
     @property
     def row_axes(self) -> int:
@@ -57,7 +69,13 @@ class Winograd:
 
     def __str__(self) -> str:
         tile = f"tile {self.rows}x{self.vectors}{' whole' if self.whole else ''}"
+        tile += f" results {self.results}x{self.results}"
         return f"winograd {self.element} {tile} rows {self.row_axes}\n{self.nest}"
+
+
+def places_of(results: int) -> int:
+    """Return how many products a tile has, with so many results along an axis."""
+    return (results + TAPS - 1) ** 2
 
 
 def winograd_text(spec: Winograd) -> str:
@@ -67,7 +85,7 @@ def winograd_text(spec: Winograd) -> str:
 
 class _Emission:
     def __init__(self, spec: Winograd) -> None:
-        self.spec, self.e = spec, Emitter()
+        self.spec, self.e, self.transform = spec, Emitter(), transform_of(spec.results)
         self.body = Body(self.e, spec.nest)
         e, place = self.e, self.body.layout.count
         self.a, self.b = self.body.pointer(place), self.body.pointer(place + 2)
@@ -77,7 +95,7 @@ class _Emission:
         self.panel_bytes, self.channels, self.job_tiles = (e.argument(place + n) for n in range(3))
         *batch, self.height, self.width = self.body.sizes[:-1]
         self.columns = self.body.sizes[-1]
-        self.counts = [*batch, *(self._up(size, 2) for size in (self.height, self.width))]
+        self.counts = [*batch, *(self._up(size, spec.results) for size in (self.height, self.width))]
         self.lanes, self.size = spec.nest.lanes, element_bytes(spec.element)
         self.vector = kind_of(spec.element, self.lanes)
         self.panel = spec.vectors * self.lanes
@@ -86,8 +104,8 @@ class _Emission:
         self.line = e.add(e.mul(self._up(self.channels, self.lanes), self.lanes * self.size), GAP)
         self.place_bytes = e.mul(self.line, self.job_tiles)
         self.transformed = self.body.own_scratch()
-        self.products = e.offset(self.transformed, e.mul(self.place_bytes, PLACES))
-        self.found = e.stack(4 * self.panel * self.size)
+        self.products = e.offset(self.transformed, e.mul(self.place_bytes, spec.places))
+        self.found = e.stack(spec.results**2 * self.panel * self.size)
 
     def _up(self, count: Register, step: int) -> Register:
         return self.e.binary("udiv", self.e.add(count, step - 1), self.e.index(step))
@@ -131,8 +149,8 @@ class _Emission:
 
     def _along(self, index: Register, size: Register, stride: Register) -> list[Register]:
         """Return the offsets of the elements of a tile; where the last is outside, no result needs it."""
-        e, first, last = self.e, self.e.mul(index, 2), self.e.add(size, 1)
-        return [e.mul(e.least(e.add(first, n), last), stride) for n in range(SIDE)]
+        e, first, last = self.e, self.e.mul(index, self.spec.results), self.e.add(size, TAPS - 2)
+        return [e.mul(e.least(e.add(first, n), last), stride) for n in range(self.spec.side)]
 
     def _transform_vector(
         self, points: Sequence[Sequence[Register]], to: Register, channel: Register, mask: Register | None
@@ -140,27 +158,20 @@ class _Emission:
         e = self.e
         here = e.mul(channel, self.size)
         rows = [[e.load(e.offset(point, here), self.vector, mask) for point in row] for row in points]
-        columns = [self._differences(column) for column in zip(*rows, strict=True)]
+        columns = [self.transform.image(e, column) for column in zip(*rows, strict=True)]
         to = e.offset(to, here)
         for y, row in enumerate(zip(*columns, strict=True)):
-            for x, value in enumerate(self._differences(row)):
-                e.store(value, e.offset(to, e.mul(self.place_bytes, y * SIDE + x)))
-
-    def _differences(self, d: Sequence[Register]) -> list[Register]:
-        e = self.e
-        return [
-            e.binary("fsub", d[0], d[2]), e.binary("fadd", d[1], d[2]),
-            e.binary("fsub", d[2], d[1]), e.binary("fsub", d[1], d[3]),
-        ]  # fmt: skip
+            for x, value in enumerate(self.transform.image(e, row)):
+                e.store(value, e.offset(to, e.mul(self.place_bytes, y * self.spec.side + x)))
 
     # ------------------------------------------------------------ the products
 
     def _multiply(self, panel: Register, number: Register) -> None:
-        """Emit the 16 matrix products of all tiles of a job by a panel; the next one comes meanwhile."""
+        """Emit the matrix products of all tiles of a job by a panel; the next one comes meanwhile."""
         e, rows = self.e, self.spec.rows
         bytes_ = e.mul(self.channels, self.panel * self.size)
         lines = e.binary("udiv", e.index(self.panel * self.size), self._up(number, rows))
-        with e.loop(e.index(0), e.index(PLACES)) as place:
+        with e.loop(e.index(0), e.index(self.spec.places)) as place:
             matrix = e.offset(panel, e.mul(place, bytes_))
             tiles = e.offset(self.transformed, e.mul(place, self.place_bytes))
             to = e.offset(self.products, e.mul(place, self.panel * self.size))
@@ -169,7 +180,7 @@ class _Emission:
                 ahead = e.offset(e.offset(matrix, bytes_), done)
                 lasts = [e.least(e.add(row, m), e.add(number, -1)) for m in range(rows)]
                 sums = self._sums([e.offset(tiles, e.mul(n, self.line)) for n in lasts], matrix, ahead, lines)
-                self._keep(sums, e.offset(to, e.mul(row, PLACES * self.panel * self.size)))
+                self._keep(sums, e.offset(to, e.mul(row, self.spec.places * self.panel * self.size)))
 
     def _sums(
         self, rows: Sequence[Register], matrix: Register, ahead: Register, lines: Register
@@ -192,28 +203,28 @@ class _Emission:
         e, step = self.e, self.lanes * self.size
         for m, row in enumerate(sums):
             for v, x in enumerate(row):
-                e.store(x, e.offset(to, e.index((m * PLACES * self.spec.vectors + v) * step)))
+                e.store(x, e.offset(to, e.index((m * self.spec.places * self.spec.vectors + v) * step)))
 
     # ------------------------------------------------------------ the results
 
     def _combine(self, place: Sequence[Register], tile: Register, column: Register) -> None:
         """Emit the results of a tile from its products, and what follows them."""
-        e, step = self.e, self.lanes * self.size
-        source = e.offset(self.products, e.mul(tile, PLACES * self.panel * self.size))
+        e, spec, step = self.e, self.spec, self.lanes * self.size
+        source = e.offset(self.products, e.mul(tile, spec.places * self.panel * self.size))
         total = e.constant(self.vector, 0)
-        for v in range(self.spec.vectors):
-            products = [self._product(source, n, v) for n in range(PLACES)]
-            rows = [self._folded(products[n::SIDE]) for n in range(SIDE)]  # of each column of places
-            for y, row in enumerate(zip(*rows, strict=True)):
-                for x, value in enumerate(self._folded(row)):
-                    to = e.index(((y * 2 + x) * self.spec.vectors + v) * step)
+        for v in range(spec.vectors):
+            products = [self._product(source, n, v) for n in range(spec.places)]
+            columns = [self.transform.folded(e, products[n :: spec.side]) for n in range(spec.side)]
+            for y, row in enumerate(zip(*columns, strict=True)):
+                for x, value in enumerate(self.transform.folded(e, row)):
+                    to = e.index(((y * spec.results + x) * spec.vectors + v) * step)
                     e.store(value, e.offset(self.found, to))
                     total = e.binary("fadd", total, value)
         self.body.fail_where(e.any(e.compare("fcmp uno", total, total)))
         *batch, i, j = place
         with self._inside(i, self.height) as (y, down), self._inside(j, self.width) as (x, across):
-            line = e.offset(self.found, e.mul(e.add(e.mul(y, 2), x), self.panel * self.size))
-            for v in range(self.spec.vectors):
+            line = e.offset(self.found, e.mul(e.add(e.mul(y, spec.results), x), self.panel * self.size))
+            for v in range(spec.vectors):
                 value = e.load(e.offset(line, e.index(v * step)), self.vector)
                 self.results.store([*batch, down, across], e.add(column, v * self.lanes), value)
 
@@ -221,15 +232,10 @@ class _Emission:
         number = (place * self.spec.vectors + v) * self.lanes * self.size
         return self.e.load(self.e.offset(source, self.e.index(number)), self.vector)
 
-    def _folded(self, m: Sequence[Register]) -> list[Register]:
-        """Return two sums of four products."""
-        e = self.e
-        first = e.binary("fadd", e.binary("fadd", m[0], m[1]), m[2])
-        return [first, e.binary("fsub", e.binary("fsub", m[1], m[2]), m[3])]
-
     @contextlib.contextmanager
     def _inside(self, tile: Register, size: Register) -> Generator[tuple[Register, Register]]:
-        """Emit a loop over the two results of a tile along an axis, of which the last one may be outside."""
-        e, first = self.e, self.e.mul(tile, 2)
-        with e.loop(e.index(0), e.least(e.index(2), e.binary("sub", size, first))) as n:
+        """Emit a loop over the results of a tile along an axis, of which the last ones may be outside."""
+        e, results = self.e, self.spec.results
+        first = e.mul(tile, results)
+        with e.loop(e.index(0), e.least(e.index(results), e.binary("sub", size, first))) as n:
             yield n, e.add(first, n)
