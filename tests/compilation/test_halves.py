@@ -96,6 +96,26 @@ def test_constant_weights_stay_narrow(kind):
         np.testing.assert_allclose(found.astype(np.float64), exact, rtol=step, atol=1e-5)
 
 
+@pytest.mark.parametrize("kind", HALVES)
+def test_many_rows_share_widened_weights(kind):
+    """A row has the same bits where few rows widen what they load; the second matrix is divided into blocks."""
+    rng, dtype = np.random.default_rng(12), HALVES[kind]
+    for depth, columns, blocked in ((67, 50, False), (4096, 49, True)):
+        x, w = (rng.integers(-2, 3, shape).astype(dtype) for shape in ((60, depth), (depth, columns)))
+        b = sabir.Builder(24)
+        b.output(b.MatMul(b.input("x", kind, ["n", depth]), w), "y")
+        whole, kernels = run(b.model(), {"x": x})
+        (product,) = [k for k in kernels if isinstance(k, Product)]
+        assert (product.unpacks, product.blocked, product.narrow) == (True, blocked, kind)
+        exact = (x.astype(np.int64) @ w.astype(np.int64)).astype(np.float32).astype(dtype)
+        np.testing.assert_array_equal(whole.astype(np.float32), exact.astype(np.float32))
+        x = rng.standard_normal(x.shape).astype(dtype)
+        whole, _ = run(b.model(), {"x": x})
+        for first, count in ((0, 1), (3, 4), (7, 9), (20, 17)):
+            part, _ = run(b.model(), {"x": x[first : first + count]})
+            assert part.tobytes() == whole[first : first + count].tobytes()
+
+
 def test_quantized_weights_stay_narrow():
     rng = np.random.default_rng(4)
     for dtype, zero in ((np.int8, 0), (np.uint8, 128)):
