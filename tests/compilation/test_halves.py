@@ -6,7 +6,7 @@ import pytest
 
 import sabir
 from sabir.compilation import Compiled
-from sabir.compilation.kernels import Attention, Product
+from sabir.compilation.kernels import Attention, Packing, Product, Sliding, Winograd
 from sabir.elements import element
 
 HALVES = {"float16": np.dtype(np.float16), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
@@ -114,6 +114,25 @@ def test_many_rows_share_widened_weights(kind):
         for first, count in ((0, 1), (3, 4), (7, 9), (20, 17)):
             part, _ = run(b.model(), {"x": x[first : first + count]})
             assert part.tobytes() == whole[first : first + count].tobytes()
+
+
+@pytest.mark.parametrize("kind", HALVES)
+def test_filters_are_packed_once_as_floats(kind):
+    """Of 3x3 windows transformed, and of depthwise windows; sums of small integers are exact in any order."""
+    rng, dtype = np.random.default_rng(13), HALVES[kind]
+    x = rng.integers(-1, 2, (2, 32, 13, 14)).astype(dtype)
+    for group, form in ((1, Winograd), (32, Sliding)):
+        w = rng.integers(-1, 2, (32, 32 // group, 3, 3)).astype(dtype)
+        b = sabir.Builder(22)
+        b.output(b.Conv(b.input("x", kind, list(x.shape)), w, group=group, pads=[1] * 4), "y")
+        found, kernels = run(b.model(), {"x": x})
+        padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (1, 1), (1, 1)))
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
+        spell = "nchwij,mcij->nmhw" if group == 1 else "nchwij,cmij->nchw"
+        exact = np.einsum(spell, windows, w.astype(np.float64), optimize=True).astype(dtype)
+        np.testing.assert_array_equal(found.astype(np.float32), exact.astype(np.float32))
+        assert any(isinstance(k, form) for k in kernels)
+        assert not any(isinstance(k, Packing) for k in kernels)
 
 
 def test_quantized_weights_stay_narrow():

@@ -12,7 +12,7 @@ from sabir.compilation._panels import Panels, lanes_of, packed_panels
 from sabir.compilation._plan import BufferNumber, Computed, Entry, Offset, count_of
 from sabir.compilation._tiles import window_tiles
 from sabir.compilation.kernels import element_bytes
-from sabir.loops import Contract
+from sabir.loops import HALVES, Contract
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sabir.compilation.kernels import Nest
     from sabir.loops import Size
 
+_FILTERS = {"float"} | HALVES  # transformed as floats
 _TAPS = 3  # of a window along each of its axes
 _ROW_AXES = 3  # the batch, height and width
 _LEAST_CHANNELS = 32  # and filters: with fewer, sums and differences cost what multiplications do
@@ -40,7 +41,7 @@ def is_winograd(builder: PlanBuilder, contract: Contract, nesting: Nesting, a: P
     Its windows of 3x3 elements are side by side in an image, its filters are constants. `nesting` has its
     loops, as few as possible. The answer is the same for every batch.
     """
-    if contract.element != "float" or contract.b.element != "float" or contract.scale is not None:
+    if contract.element != "float" or contract.b.element not in _FILTERS or contract.scale is not None:
         return False
     if contract.rows != _ROW_AXES or contract.depth != _ROW_AXES or contract.rank != _ROW_AXES + 1:
         return False
@@ -90,7 +91,8 @@ def add_winograd(
 def _filters(builder: PlanBuilder, contract: Contract, b: Place, tiling: _Tiling) -> tuple[Buffer, Size]:
     """Return the transformed filters, and the bytes of a panel of them."""
     *depth, columns = zip(contract.b.shape, b.located.strides, strict=True)
-    panels = Panels(contract.element, [], depth, columns, tiling.panel, winograd=True)
+    source = "" if contract.b.element == contract.element else contract.b.element
+    panels = Panels(contract.element, [], depth, columns, tiling.panel, winograd=True, source=source)
     return packed_panels(builder, contract, b.located, panels), panels.panel
 
 

@@ -29,7 +29,7 @@ class Packing:
     kernel packs the constants of many products, and a first run waits for fewer kernels. Integers of 8 bits
     become groups of neighbours along the last `run` of these as one, filled up with zeros, after the sums of
     the columns; uint8 becomes int8, 128 less. With `winograd`, filters of 3x3 places become 16 matrices, one
-    after another in a panel.
+    after another in a panel. Matrices of another element type, `source`, are converted.
     """
 
     element: str
@@ -42,6 +42,12 @@ class Packing:
     run: int = 1
     next_row: bool = False
     winograd: bool = False
+    source: str = ""
+
+    @property
+    def read(self) -> str:
+        """The element type of the matrices."""
+        return self.source or self.element
 
     @property
     def in_order(self) -> bool:
@@ -54,7 +60,8 @@ class Packing:
         depth += f" groups of {self.group} along {self.run}" if self.group > 1 else ""
         panels = f"width {self.width or 'any'} lanes {self.lanes} batch {self.batch}{depth}"
         kind = "pack winograd" if self.winograd else "pack"
-        return f"{kind} {self.element} {panels} from {order}"
+        element = f"{self.element} of {self.source}" if self.source else self.element
+        return f"{kind} {element} {panels} from {order}"
 
 
 def packing_text(packing: Packing) -> str:
@@ -135,7 +142,9 @@ class _PackingEmission:
         self.e.store(self._turned(self._vector(row, column)), to, align=align)
 
     def _turned(self, x: Register) -> Register:
-        """Return uint8 as int8, 128 less, and smaller integers as int8; others stay."""
+        """Return uint8 as int8, 128 less, and smaller integers as int8; others become those of panels."""
+        if self.packing.source:
+            return cast(self.e, x, self.packing.source, self.packing.element)
         if self.packing.element in SMALL_INTEGERS:
             return cast(self.e, x, self.packing.element, "int8")
         if self.packing.element != "uint8":
@@ -145,7 +154,7 @@ class _PackingEmission:
     def _vector(self, row: Register, column: Register) -> Register:
         """Return some columns of a row; those past the end are 0."""
         e, lanes = self.e, self.packing.lanes
-        kind = kind_of(self.packing.element, lanes)
+        kind = kind_of(self.packing.read, lanes)
         mask = lanes_before(e, column, self.columns, lanes)
         start = e.offset(row, e.mul(column, self.across))
         if self.packing.next_column:
@@ -175,12 +184,13 @@ class _RowEmission(_PackingEmission):
         e, packing, size = self.e, self.packing, self.element_bytes
         panel = e.mul(self.depths[0], packing.width * size)
         whole = e.binary("udiv", self.columns, e.index(packing.width))
-        kind, align = kind_of(packing.element, packing.lanes), packing.lanes * size
+        kind, align = kind_of(packing.read, packing.lanes), packing.lanes * size
+        read = element_bytes(packing.read)
         with e.loop(e.index(0), whole) as number:
-            start = e.offset(row, e.mul(number, packing.width * size))
+            start = e.offset(row, e.mul(number, packing.width * read))
             to = e.offset(line, e.mul(number, panel))
             for v in range(0, packing.width, packing.lanes):
-                x = e.load(e.offset(start, e.index(v * size)), kind, align=size)
+                x = e.load(e.offset(start, e.index(v * read)), kind, align=read)
                 e.store(self._turned(x), e.offset(to, e.index(v * size)), align=align)
         done = e.mul(whole, packing.width)
         with e.when(e.compare("icmp slt", done, self.columns)):
@@ -279,7 +289,7 @@ class _FilterEmission(_PackingEmission):
             for v in range(0, packing.width, packing.lanes):
                 columns = [
                     self._spread([
-                        self._vector(e.offset(row, e.add(e.mul(down, y), e.mul(across, x))), e.add(column, v))
+                        self._tap(e.offset(row, e.add(e.mul(down, y), e.mul(across, x))), e.add(column, v))
                         for y in range(3)
                     ])
                     for x in range(3)
@@ -288,6 +298,9 @@ class _FilterEmission(_PackingEmission):
                 for number, x in enumerate(places):
                     here = e.add(e.mul(place_bytes, number), e.index(v * self.element_bytes))
                     e.store(x, e.offset(target, here))
+
+    def _tap(self, row: Register, column: Register) -> Register:
+        return self._turned(self._vector(row, column))
 
     def _spread(self, taps: Sequence[Register]) -> list[Register]:
         """Return the four numbers that three taps give."""
