@@ -43,6 +43,22 @@ def test_each_call_rounds_once(kind):
 
 
 @pytest.mark.parametrize("kind", HALVES)
+def test_powers_by_known_exponents_are_products(kind):
+    """As in the interpreter: rounded once, without a logarithm."""
+    x = every(HALVES[kind])
+    for exponent in (2, 3, 0.5):
+        b = sabir.Builder(21)
+        b.output(b.Pow(b.input("x", kind, ["n"]), np.array(exponent, x.dtype)), "y")
+        found, (nest,) = run(b.model(), {"x": x})
+        assert " pow " not in str(nest)
+        with np.errstate(all="ignore"):
+            wide = x.astype(np.float32)
+            root = np.where(np.isneginf(wide), np.inf, np.sqrt(wide) + 0)
+            exact = {2: wide * wide, 3: wide * wide * wide, 0.5: root}[exponent].astype(x.dtype)
+        np.testing.assert_array_equal(found.astype(np.float32), exact.astype(np.float32))
+
+
+@pytest.mark.parametrize("kind", HALVES)
 def test_casts_of_all_numbers(kind):
     x = every(HALVES[kind])
     some = np.random.default_rng(1).integers(0, 1 << 32, 50000, dtype=np.uint32).view(np.float32)
