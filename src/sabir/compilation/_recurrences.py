@@ -198,7 +198,8 @@ class _Making:
         located = self.builder.grouping.views.locate(x.b)
         depth, columns = zip(x.b.shape, located.strides, strict=True)
         width = tile.vectors * lanes_of(self.builder, x.element)
-        panels = Panels(x.element, [], [depth], columns, width)
+        source = "" if located.base.element == x.element else located.base.element
+        panels = Panels(x.element, [], [depth], columns, width, source=source)
         return _Packed(packed_panels(self.builder, x, located, panels), panels.panel, x.b.shape[0])
 
     # ------------------------------------------------------------ a stage

@@ -303,7 +303,10 @@ class State(Expression):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bound(Expression):
-    """An operand of a recurrence, by its number, within the expressions of a step."""
+    """An operand of a recurrence, by its number, within the expressions of a step.
+
+    A matrix that only products read may lie in memory as another element type.
+    """
 
     number: int = 0
 
