@@ -58,7 +58,7 @@ def block(
         )
 
     b = sabir.Builder(opsets={"": 21})
-    x = b.input("x", {"float32": "float", "float64": "double"}[dtype], shape)
+    x = b.input("x", {"float32": "float", "float64": "double"}.get(dtype, dtype), shape)
     y = b.Relu(b.Conv(x, weights(width, shape[1], 1, 1), weights(width)))
     y = b.Relu(b.Conv(y, weights(width, 1, *taps), weights(width), group=width, **windows))
     if second:
@@ -120,9 +120,10 @@ def test_bands_of_every_number_of_rows(monkeypatch: pytest.MonkeyPatch):
     assert numbers >= {2, 3, 4, 5, 6, 7}
 
 
-def test_the_bits_are_those_of_whole_images(monkeypatch: pytest.MonkeyPatch):
-    x = np.random.default_rng(3).standard_normal((2, 5, 33, 18)).astype(np.float32)
-    model = block([2, 5, 33, 18], {"pads": [1, 1, 1, 1]}, residual=True, random=True)
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_the_bits_are_those_of_whole_images(monkeypatch: pytest.MonkeyPatch, dtype: str):
+    x = np.random.default_rng(3).standard_normal((2, 5, 33, 18)).astype(dtype)
+    model = block([2, 5, 33, 18], {"pads": [1, 1, 1, 1]}, residual=True, random=True, dtype=dtype)
     found = [Compiled(model, threads=threads) for threads in (1, 2, 3, 5)]
     results = [compiled.run({"x": x})["y"] for compiled in found]
     assert all(in_bands(compiled) == [(*BLOCK, "Add")] for compiled in found)

@@ -6,7 +6,7 @@ import pytest
 
 import sabir
 from sabir.compilation import Compiled
-from sabir.compilation.kernels import Attention, Product
+from sabir.compilation.kernels import Attention, Packing, Product, Sliding, Winograd
 from sabir.elements import element
 
 HALVES = {"float16": np.dtype(np.float16), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
@@ -40,6 +40,22 @@ def test_each_call_rounds_once(kind):
         expected = (q.astype(np.float32) / y.astype(np.float32)).astype(x.dtype)
     np.testing.assert_array_equal(found.astype(np.float32), expected.astype(np.float32))
     assert len(kernels) == 1
+
+
+@pytest.mark.parametrize("kind", HALVES)
+def test_powers_by_known_exponents_are_products(kind):
+    """As in the interpreter: rounded once, without a logarithm."""
+    x = every(HALVES[kind])
+    for exponent in (2, 3, 0.5):
+        b = sabir.Builder(21)
+        b.output(b.Pow(b.input("x", kind, ["n"]), np.array(exponent, x.dtype)), "y")
+        found, (nest,) = run(b.model(), {"x": x})
+        assert " pow " not in str(nest)
+        with np.errstate(all="ignore"):
+            wide = x.astype(np.float32)
+            root = np.where(np.isneginf(wide), np.inf, np.sqrt(wide) + 0)
+            exact = {2: wide * wide, 3: wide * wide * wide, 0.5: root}[exponent].astype(x.dtype)
+        np.testing.assert_array_equal(found.astype(np.float32), exact.astype(np.float32))
 
 
 @pytest.mark.parametrize("kind", HALVES)
@@ -94,6 +110,45 @@ def test_constant_weights_stay_narrow(kind):
         exact = x.astype(np.float64) @ w.astype(np.float64)
         step = float(ml_dtypes.finfo(dtype).eps)
         np.testing.assert_allclose(found.astype(np.float64), exact, rtol=step, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", HALVES)
+def test_many_rows_share_widened_weights(kind):
+    """A row has the same bits where few rows widen what they load; the second matrix is divided into blocks."""
+    rng, dtype = np.random.default_rng(12), HALVES[kind]
+    for depth, columns, blocked in ((67, 50, False), (4096, 49, True)):
+        x, w = (rng.integers(-2, 3, shape).astype(dtype) for shape in ((60, depth), (depth, columns)))
+        b = sabir.Builder(24)
+        b.output(b.MatMul(b.input("x", kind, ["n", depth]), w), "y")
+        whole, kernels = run(b.model(), {"x": x})
+        (product,) = [k for k in kernels if isinstance(k, Product)]
+        assert (product.unpacks, product.blocked, product.narrow) == (True, blocked, kind)
+        exact = (x.astype(np.int64) @ w.astype(np.int64)).astype(np.float32).astype(dtype)
+        np.testing.assert_array_equal(whole.astype(np.float32), exact.astype(np.float32))
+        x = rng.standard_normal(x.shape).astype(dtype)
+        whole, _ = run(b.model(), {"x": x})
+        for first, count in ((0, 1), (3, 4), (7, 9), (20, 17)):
+            part, _ = run(b.model(), {"x": x[first : first + count]})
+            assert part.tobytes() == whole[first : first + count].tobytes()
+
+
+@pytest.mark.parametrize("kind", HALVES)
+def test_filters_are_packed_once_as_floats(kind):
+    """Of 3x3 windows transformed, and of depthwise windows; sums of small integers are exact in any order."""
+    rng, dtype = np.random.default_rng(13), HALVES[kind]
+    x = rng.integers(-1, 2, (2, 32, 13, 14)).astype(dtype)
+    for group, form in ((1, Winograd), (32, Sliding)):
+        w = rng.integers(-1, 2, (32, 32 // group, 3, 3)).astype(dtype)
+        b = sabir.Builder(22)
+        b.output(b.Conv(b.input("x", kind, list(x.shape)), w, group=group, pads=[1] * 4), "y")
+        found, kernels = run(b.model(), {"x": x})
+        padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (1, 1), (1, 1)))
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
+        spell = "nchwij,mcij->nmhw" if group == 1 else "nchwij,cmij->nchw"
+        exact = np.einsum(spell, windows, w.astype(np.float64), optimize=True).astype(dtype)
+        np.testing.assert_array_equal(found.astype(np.float32), exact.astype(np.float32))
+        assert any(isinstance(k, form) for k in kernels)
+        assert not any(isinstance(k, Packing) for k in kernels)
 
 
 def test_quantized_weights_stay_narrow():

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sabir.compilation._panels import Panels, lanes_of, packed_panels
-from sabir.compilation._plan import BufferNumber, Offset
+from sabir.compilation._plan import BufferNumber, Offset, count_of
 from sabir.compilation._tiles import FEW, scratch_rows
 from sabir.compilation.kernels import GROUPS, element_bytes
-from sabir.loops import BYTES, SMALL_INTEGERS
+from sabir.loops import BYTES, HALVES, SMALL_INTEGERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 _LEAST_UNPACKED, _MOST_UNPACKED = 16, 128  # places of `k` whose numbers wait in scratch memory
+_MOST_WIDENED = 3 << 19  # bytes of a panel of floats in scratch memory: it stays in the cache of a core
 _WAITING = 6  # products of bytes in registers of their own
 
 
@@ -100,14 +101,33 @@ def in_blocks(axis: tuple[Size, Size]) -> list[tuple[Size, Size]]:
 def unpacked_once(product: Product, depth: Sequence[tuple[Size, Size]], rows: Size, entry: Entry) -> Product:
     """Return the product by blocks of weights, which it widens once for all rows where these are many."""
     block = depth[-1][0]
-    few = product.rows <= FEW or (isinstance(rows, int) and rows <= 2 * product.rows)
-    if few or len(depth) == 1 or product.panels > 1:
+    if len(depth) == 1 or not _has_many_rows(product, rows):
         return product
     if not isinstance(block, int) or not isinstance(entry.scratch, int):
         return product
     line = product.width * element_bytes(product.element)
     entry.scratch = max(entry.scratch, (scratch_rows(rows, product.rows) + block) * line)
-    return replace(product, blocked=True)
+    return replace(product, blocked=True, unpacks=True)
+
+
+def widened_once(product: Product, depth: Sequence[tuple[Size, Size]], rows: Size, entry: Entry) -> Product:
+    """Return the product by constants of 16 bits, which it widens once for all rows where these are many."""
+    steps = count_of([n for n, _ in (depth[1:] if product.blocked else depth)])
+    if product.narrow not in HALVES or not _has_many_rows(product, rows):
+        return product
+    line = product.width * element_bytes(product.element)
+    if not isinstance(steps, int) or steps * line > _MOST_WIDENED or not isinstance(entry.scratch, int):
+        return product
+    sums = scratch_rows(rows, product.rows) * line if product.blocked else 0
+    entry.scratch = max(entry.scratch, sums + steps * line)
+    return replace(product, unpacks=True)
+
+
+def _has_many_rows(product: Product, rows: Size) -> bool:
+    """Return whether numbers that are computed once for all rows of a job pay the memory between."""
+    if product.panels > 1 or product.rows <= FEW:
+        return False
+    return not isinstance(rows, int) or rows > 2 * product.rows
 
 
 def scale_arguments(builder: PlanBuilder, contract: Contract, entry: Entry, vectors: int) -> list[Argument]:

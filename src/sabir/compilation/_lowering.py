@@ -353,7 +353,7 @@ def _store(found: Lowered, slot: int) -> None:
 def _small_numbers(array: Array) -> Known | None:
     """Return the contents of a constant of an element type that numpy does not know, as zero points have."""
     name = element(array.dtype).name
-    if array.size > _MOST_KNOWN or name not in SMALL_INTEGERS | SMALL_FLOATS:
+    if array.size > _MOST_KNOWN or name not in SMALL_INTEGERS | SMALL_FLOATS | HALVES:
         return None
     return tuple(array.astype(np.int64 if name in SMALL_INTEGERS else np.float64).ravel().tolist())
 

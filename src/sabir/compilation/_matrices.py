@@ -19,6 +19,7 @@ from sabir.compilation._formats import (
     scale_arguments,
     scaled_product,
     unpacked_once,
+    widened_once,
     zero_arguments,
 )
 from sabir.compilation._jobs import rows_of_a_job
@@ -147,7 +148,8 @@ def _formed(
         found = unpacked_once(replace(product, depth_axes=len(blocks)), blocks, rows, entry)
         return (found, blocks) if found.blocked else (product, depth)
     if contract.is_float:
-        return _blocked(product, depth, rows, entry)
+        product, depth = _blocked(product, depth, rows, entry)
+        return widened_once(product, depth, rows, entry), depth
     return of_integers(builder, product, contract, depth), depth
 
 

@@ -46,7 +46,7 @@ class Panels(NamedTuple):
 
     Groups of neighbours are along the last `run` axes of `k`. With `winograd`, the axes of `k` are those of
     3x3 filters and their channels, and each has the matrices of Winograd's algorithm with so many results
-    along an axis.
+    along an axis. A matrix of another element type than its panels has that of `source`.
     """
 
     element: str
@@ -57,6 +57,7 @@ class Panels(NamedTuple):
     group: Groups = 1
     run: int = 1
     winograd: int = 0
+    source: str = ""
 
     @property
     def panel(self) -> Size:
@@ -99,7 +100,9 @@ def packed_panels(builder: PlanBuilder, x: Expression, b: Located, panels: Panel
 
 def _packing(builder: PlanBuilder, x: Expression, b: Located, panels: Panels, target: Buffer) -> Entry:
     """Return the entry that packs an operand; constants share a kernel that reads the width."""
-    size = element_bytes(panels.element)
+    source = "" if panels.source == panels.element else panels.source
+    read = source or panels.element
+    size = element_bytes(read)
     any_width = target.kind == "packed" and panels.group == 1 and not panels.winograd
     batch, columns = panels.batch, panels.columns
     depth = _merged(panels.depth) if any_width else panels.depth
@@ -107,15 +110,15 @@ def _packing(builder: PlanBuilder, x: Expression, b: Located, panels: Panels, ta
         panels.element, len(batch), 0 if any_width else panels.width, lanes_of(builder, panels.element),
         next_column=columns[1] == 1, depth_axes=len(depth), group=panels.group, run=panels.run,
         next_row=target.kind == "arena" and _has_rows(panels),  # constants are packed once: less code
-        winograd=panels.winograd,
+        winograd=panels.winograd, source=source,
     )  # fmt: skip
     axes = [*batch, *depth, columns]
     entry = Entry([], nodes=builder.origins.labels([x]))
     arguments: list[Argument] = [n for n, _ in axes]
     entry.writes, entry.axes = [target], len(arguments)
-    arguments += builder.pointer(b, panels.element, entry)
+    arguments += builder.pointer(b, read, entry)
     arguments += [stride * size for _, stride in axes]
-    entry.reaches.append(builder.reach(b, panels.element, axes))
+    entry.reaches.append(builder.reach(b, read, axes))
     builder.use(target, entry)
     arguments += [BufferNumber(target), Offset(target, 0), panels.item]
     if any_width:
@@ -126,7 +129,7 @@ def _packing(builder: PlanBuilder, x: Expression, b: Located, panels: Panels, ta
 
 def _has_rows(panels: Panels) -> bool:
     """Return whether elements of columns lie side by side, those of rows do not, and they have 4 bytes."""
-    rows = panels.depth[-1][1] == 1 and panels.columns[1] != 1
+    rows = panels.depth[-1][1] == 1 and panels.columns[1] != 1 and panels.source in {"", panels.element}
     return rows and panels.group == 1 and element_bytes(panels.element) >= _TILED
 
 

@@ -198,7 +198,7 @@ class _Making:
         located = self.builder.grouping.views.locate(x.b)
         depth, columns = zip(x.b.shape, located.strides, strict=True)
         width = tile.vectors * lanes_of(self.builder, x.element)
-        panels = Panels(x.element, [], [depth], columns, width)
+        panels = Panels(x.element, [], [depth], columns, width, source=located.base.element)
         return _Packed(packed_panels(self.builder, x, located, panels), panels.panel, x.b.shape[0])
 
     # ------------------------------------------------------------ a stage

@@ -12,7 +12,7 @@ from sabir.compilation._nesting import Place, nesting_of
 from sabir.compilation._panels import Panels, lanes_of, packed_panels
 from sabir.compilation._plan import BufferNumber, Entry, Offset, count_of
 from sabir.compilation.kernels import GROUPS, Sliding, element_bytes
-from sabir.loops import Slide
+from sabir.loops import FLOATS, Slide
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,14 +101,14 @@ def _panels(builder: PlanBuilder, slide: Slide, lanes: int) -> Panels:
     channels, *taps = zip(x.shape, strides, strict=True)
     dot = _dot(builder, slide)
     if dot is None:
-        return Panels(slide.element, [], taps, channels, lanes)
+        return Panels(slide.element, [], taps, channels, lanes, source=x.element)
     *rows, last = taps if len(taps) > 1 else [*taps, (1, 0)]
     return Panels(x.element, [], [last, *rows], channels, lanes, GROUPS[dot], len(rows))
 
 
 def _dot(builder: PlanBuilder, slide: Slide) -> Dot | None:
     """Return the instruction that multiplies integers; weights less a zero point are no bytes."""
-    if slide.element == _weights(builder, slide).element:
+    if slide.element in FLOATS:
         return None
     return dot_of(builder.host) if slide.less == 0 else pairs_of(builder.host)
 

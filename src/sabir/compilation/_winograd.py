@@ -17,7 +17,7 @@ from sabir.compilation._panels import Panels, lanes_of, packed_panels
 from sabir.compilation._plan import BufferNumber, Computed, Entry, Offset, count_of
 from sabir.compilation._tiles import window_tiles
 from sabir.compilation.kernels import element_bytes
-from sabir.loops import Contract
+from sabir.loops import HALVES, Contract
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sabir.compilation.kernels import Nest
     from sabir.loops import Size
 
+_FILTERS = {"float"} | HALVES  # transformed as floats
 _TAPS = 3  # of a window along each of its axes
 _SMALL, _LARGE = 2, 4  # results of a tile along an axis
 _ROW_AXES = 3  # the batch, height and width
@@ -46,7 +47,7 @@ def is_winograd(builder: PlanBuilder, contract: Contract, nesting: Nesting, a: P
     Its windows of 3x3 elements are side by side in an image, its filters are constants. `nesting` has its
     loops, as few as possible. The answer is the same for every batch.
     """
-    if contract.element != "float" or contract.b.element != "float" or contract.scale is not None:
+    if contract.element != "float" or contract.b.element not in _FILTERS or contract.scale is not None:
         return False
     if contract.rows != _ROW_AXES or contract.depth != _ROW_AXES or contract.rank != _ROW_AXES + 1:
         return False
@@ -105,7 +106,9 @@ def add_winograd(
 def _filters(builder: PlanBuilder, contract: Contract, b: Place, tiling: _Tiling) -> tuple[Buffer, Size]:
     """Return the transformed filters, and the bytes of a panel of them."""
     *depth, columns = zip(contract.b.shape, b.located.strides, strict=True)
-    panels = Panels(contract.element, [], depth, columns, tiling.panel, winograd=tiling.results)
+    panels = Panels(
+        contract.element, [], depth, columns, tiling.panel, winograd=tiling.results, source=contract.b.element
+    )
     return packed_panels(builder, contract, b.located, panels), panels.panel
 
 

@@ -203,10 +203,10 @@ class Slide(Expression):
     """The elements of windows combined: the last axes of the operand, so many as there are `taps`.
 
     `op` is `sum`, `max` or `min`. With `weights`, whose axes are the last ones of the operand, it is the sum
-    of products. Those of integers of 8 bits are summed as int32, the operand less `zero`, the weights, of
-    which uint8 counts as 128 less, less `less`. With `mixed`, the axis before the windows has groups of so
-    many elements, and each result sums up all of its group: the weights have an axis for these before those
-    of the windows.
+    of products; weights of floats may be stored in fewer bytes. Those of integers of 8 bits are summed as
+    int32, the operand less `zero`, the weights, of which uint8 counts as 128 less, less `less`. With `mixed`,
+    the axis before the windows has groups of so many elements, and each result sums up all of its group: the
+    weights have an axis for these before those of the windows.
     """
 
     op: str = ""
@@ -303,7 +303,10 @@ class State(Expression):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bound(Expression):
-    """An operand of a recurrence, by its number, within the expressions of a step."""
+    """An operand of a recurrence, by its number, within the expressions of a step.
+
+    A matrix that only products read may lie in memory as another element type.
+    """
 
     number: int = 0
 

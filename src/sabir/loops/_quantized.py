@@ -189,7 +189,7 @@ def multiply_narrow(a: Expression, b: Expression, rows: int, depth: int) -> Expr
     """
     if a.element != "float":
         return None
-    half = _half_of(b)
+    half = half_of(b)
     if half is not None:
         return product_of(a, half, rows, depth)
     is_matrix = depth == b.rank - 1 == 1
@@ -220,7 +220,7 @@ def _by_blocks(a: Expression, b: Expression, rows: int, found: Quantized | None)
     if found is None or not _is_stored(found.numbers):
         return None
     numbers, zero = found.numbers, found.zero
-    scale = _half_of(found.scale) or found.scale
+    scale = half_of(found.scale) or found.scale
     turned = _TURN if numbers.element == "uint8" else 0
     if zero is not None and uniform(zero) == turned:
         zero = None
@@ -258,15 +258,15 @@ def product_of(a: Expression, b: Expression, rows: int, depth: int) -> Expressio
     return Contract(a.element, (*batch, *between, b.shape[-1]), a, b, rows, depth)
 
 
-def _half_of(x: Expression) -> Expression | None:
+def half_of(x: Expression) -> Expression | None:
     """Return the stored halves, or small floats, whose views a tensor of floats is."""
     match x:
         case Stored():
-            return None if x.origin is None else _half_of(x.origin)
+            return None if x.origin is None else half_of(x.origin)
         case Map(op="cast", operands=(half,)):
             return half if half.element in HALVES | SMALL_FLOATS and _is_stored(half) else None
         case Permute() | Reshape() | Expand() | Slice() | Windows():
-            inner = _half_of(x.operand)
+            inner = half_of(x.operand)
             return None if inner is None else replace(x, element=inner.element, operand=inner)
         case _:
             return None

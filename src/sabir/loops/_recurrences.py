@@ -18,6 +18,7 @@ from sabir.loops._expressions import (
     StepBody,
 )
 from sabir.loops._operations import NotLowered, cut, expand, number, same_shape
+from sabir.loops._quantized import half_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -68,6 +69,11 @@ class Steps:
         if self._backwards and x.rank == len(self._shape) and x.shape[0] != 1:
             x = cut(x, (x.shape[0] - 1, *(0,) * (x.rank - 1)), x.shape, (-1, *(1,) * (x.rank - 1)))
         self._bound.append(x)
+        return Bound(x.element, x.shape, len(self._bound) - 1)
+
+    def matrix(self, x: Expression) -> Expression:
+        """Return what stands for a matrix in products of a step; constants may be stored in fewer bytes."""
+        self._bound.append(half_of(x) or x)
         return Bound(x.element, x.shape, len(self._bound) - 1)
 
     def results(self, after: Sequence[Expression], outputs: Sequence[Expression]) -> Recurred:

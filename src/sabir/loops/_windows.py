@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sabir.loops._assumptions import equal
 from sabir.loops._expressions import FLOATS, Expression, Slide, Windows
 from sabir.loops._operations import NotLowered, check_computed, check_element
-from sabir.loops._quantized import quantized_of, slide_quantized
+from sabir.loops._quantized import half_of, quantized_of, slide_quantized
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +46,7 @@ def slide(op: str, x: Expression, taps: int, weights: Expression | None = None) 
             raise NotLowered(f"sums of products of {x.element} have no kernel yet")
         if not all(map(equal, weights.shape, x.shape[x.rank - weights.rank :])):
             raise NotLowered("whether the weights fit the windows is known at run time only")
+        weights = half_of(weights) or weights
     return Slide(x.element, x.shape[: x.rank - taps], op, x, weights, taps)
 
 
@@ -62,4 +63,5 @@ def slide_mixed(x: Expression, taps: int, weights: Expression, mixed: int) -> Ex
     channels, _, *kernel = weights.shape
     if not all(map(equal, (channels, *kernel), x.shape[x.rank - taps - 1 :])):
         return None
+    weights = half_of(weights) or weights
     return Slide(x.element, x.shape[: x.rank - taps], "sum", x, weights, taps, mixed=mixed)

@@ -11,8 +11,10 @@ import contextlib
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
+from sabir.compilation.kernels._turns import in_turns
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Sequence
 
 BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "i128": 128, "half": 16, "float": 32, "double": 64}
 
@@ -104,6 +106,15 @@ class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that k
     def label(self, name: str) -> None:
         """Begin a block."""
         self._lines.append(f"{name}:")
+
+    def in_turns(self, parts: Iterable[Callable[[], None]]) -> None:
+        """Emit the instructions of parts that do not depend on each other in turns."""
+        lines, found = self._lines, list[list[str]]()
+        for part in parts:
+            self._lines = []
+            part()
+            found.append(self._lines)
+        self._lines = [*lines, *in_turns(found)]
 
     def text(self, name: str = "kernel") -> str:
         """Return the module: the function, and the declarations of what it calls."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation.kernels._body import Body, Point, element_bytes, kind_of
@@ -63,7 +64,6 @@ class Epilogue:
     ) -> None:
         """Emit the results of the rows from `row` on; `places` has the indices of each."""
         e, product = self.e, self.product
-        lanes = product.nest.lanes
         # here and not before the loops, where they would take the registers of sums
         self.results.begin()
         if sum(isinstance(s, Apply) for s in product.nest.steps) > _UNROLLED:
@@ -73,9 +73,7 @@ class Epilogue:
             here = e.add(row, m)
             with e.when(e.compare("icmp slt", here, job.last)):
                 place = places[m] if product.row_axes > 1 else [here]
-                for v in range(self.vectors):
-                    column = e.add(job.column, v * lanes)
-                    self.results.store([*job.batch, *place], column, e.get(sums[m][v]))
+                self._store([*job.batch, *place], job.column, [e.get(x) for x in sums[m]])
 
     def _looped(
         self, job: Job, row: Register, sums: list[list[Variable]], places: Sequence[list[Register]]
@@ -95,6 +93,14 @@ class Epilogue:
             own = e.offset(table, e.mul(m, axes * 8))
             here = [e.load(e.offset(own, e.index(axis * 8)), INDEX) for axis in range(axes)]
             line = e.offset(tile, e.mul(m, count * size))
-            for v in range(count):  # side by side: the steps of one vector wait for each other
-                x = e.load(e.offset(line, e.index(v * size)), self.vector, align=size)
-                self.results.store([*job.batch, *here], e.add(job.column, v * lanes), x)
+            row_sums = [
+                e.load(e.offset(line, e.index(v * size)), self.vector, align=size) for v in range(count)
+            ]
+            self._store([*job.batch, *here], job.column, row_sums)
+
+    def _store(self, indices: list[Register], column: Register, sums: Sequence[Register]) -> None:
+        """Emit the results of a row from a column on: the steps of one vector wait for each other."""
+        e, lanes = self.e, self.product.nest.lanes
+        columns = [e.add(column, v * lanes) for v in range(self.vectors)]
+        store = self.results.store
+        e.in_turns(partial(store, indices, *vector) for vector in zip(columns, sums, strict=True))

@@ -28,7 +28,8 @@ class Packing:
     kernel packs the constants of many products, and a first run waits for fewer kernels. Integers of 8 bits
     become groups of neighbours along the last `run` of these as one, filled up with zeros, after the sums of
     the columns; uint8 becomes int8, 128 less. With `winograd`, filters of 3x3 places become the matrices of
-    the algorithm that has so many results along an axis, one after another in a panel.
+    the algorithm that has so many results along an axis, one after another in a panel. Matrices of another
+    element type, `source`, are converted.
     """
 
     element: str
@@ -41,6 +42,12 @@ class Packing:
     run: int = 1
     next_row: bool = False
     winograd: int = 0
+    source: str = ""
+
+    @property
+    def read(self) -> str:
+        """The element type of the matrices."""
+        return self.source or self.element
 
     @property
     def in_order(self) -> bool:
@@ -53,7 +60,8 @@ class Packing:
         depth += f" groups of {self.group} along {self.run}" if self.group > 1 else ""
         panels = f"width {self.width or 'any'} lanes {self.lanes} batch {self.batch}{depth}"
         kind = f"pack winograd {self.winograd}x{self.winograd}" if self.winograd else "pack"
-        return f"{kind} {self.element} {panels} from {order}"
+        element = f"{self.element} of {self.source}" if self.source else self.element
+        return f"{kind} {element} {panels} from {order}"
 
 
 def packing_text(packing: Packing) -> str:
@@ -134,7 +142,9 @@ class _PackingEmission:
         self.e.store(self._turned(self._vector(row, column)), to, align=align)
 
     def _turned(self, x: Register) -> Register:
-        """Return uint8 as int8, 128 less, and smaller integers as int8; others stay."""
+        """Return uint8 as int8, 128 less, and smaller integers as int8; others become those of panels."""
+        if self.packing.source:
+            return cast(self.e, x, self.packing.source, self.packing.element)
         if self.packing.element in SMALL_INTEGERS:
             return cast(self.e, x, self.packing.element, "int8")
         if self.packing.element != "uint8":
@@ -144,7 +154,7 @@ class _PackingEmission:
     def _vector(self, row: Register, column: Register) -> Register:
         """Return some columns of a row; those past the end are 0."""
         e, lanes = self.e, self.packing.lanes
-        kind = kind_of(self.packing.element, lanes)
+        kind = kind_of(self.packing.read, lanes)
         mask = lanes_before(e, column, self.columns, lanes)
         start = e.offset(row, e.mul(column, self.across))
         if self.packing.next_column:
@@ -174,12 +184,13 @@ class _RowEmission(_PackingEmission):
         e, packing, size = self.e, self.packing, self.element_bytes
         panel = e.mul(self.depths[0], packing.width * size)
         whole = e.binary("udiv", self.columns, e.index(packing.width))
-        kind, align = kind_of(packing.element, packing.lanes), packing.lanes * size
+        kind, align = kind_of(packing.read, packing.lanes), packing.lanes * size
+        read = element_bytes(packing.read)
         with e.loop(e.index(0), whole) as number:
-            start = e.offset(row, e.mul(number, packing.width * size))
+            start = e.offset(row, e.mul(number, packing.width * read))
             to = e.offset(line, e.mul(number, panel))
             for v in range(0, packing.width, packing.lanes):
-                x = e.load(e.offset(start, e.index(v * size)), kind, align=size)
+                x = e.load(e.offset(start, e.index(v * read)), kind, align=read)
                 e.store(self._turned(x), e.offset(to, e.index(v * size)), align=align)
         done = e.mul(whole, packing.width)
         with e.when(e.compare("icmp slt", done, self.columns)):
@@ -270,25 +281,24 @@ class _FilterEmission(_PackingEmission):
 
     def _panel(self, matrix: Register, column: Register, to: Register) -> None:
         e, packing, transform = self.e, self.packing, transform_of(self.packing.winograd)
-        down, across, step = self.down
+        step = self.down[-1]
         line = packing.width * self.element_bytes
         place_bytes = e.mul(self.depths[2], line)
         with e.loop(e.index(0), self.depths[2]) as k:
             row, target = e.offset(matrix, e.mul(k, step)), e.offset(to, e.mul(k, line))
             for v in range(0, packing.width, packing.lanes):
                 columns = [
-                    transform.filters(
-                        e,
-                        [
-                            self._vector(
-                                e.offset(row, e.add(e.mul(down, y), e.mul(across, x))), e.add(column, v)
-                            )
-                            for y in range(TAPS)
-                        ],
-                    )
+                    transform.filters(e, [self._tap(row, (y, x), e.add(column, v)) for y in range(TAPS)])
                     for x in range(TAPS)
                 ]
                 places = [x for taps in zip(*columns, strict=True) for x in transform.filters(e, taps)]
                 for number, x in enumerate(places):
                     here = e.add(e.mul(place_bytes, number), e.index(v * self.element_bytes))
                     e.store(x, e.offset(target, here))
+
+    def _tap(self, filters: Register, place: tuple[int, int], column: Register) -> Register:
+        """Return some columns of one tap of the filters."""
+        row = filters
+        for index, stride in zip(place, self.down, strict=False):
+            row = self.e.offset(row, self.e.mul(stride, index))
+        return self._turned(self._vector(row, column))

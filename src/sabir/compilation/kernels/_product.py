@@ -144,6 +144,7 @@ class _Emission:
         job = Job(indices, first, last, e.mul(panel, product.width))
         if not product.blocked:
             ahead = e.offset(start, e.mul(self.panel_bytes, product.panels)) if product.prefetch else None
+            bases = [self._unpacked(start)] if product.unpacks else bases
             self._tiles(job, a, bases, ahead, None)
             return
         with e.loop(e.index(0), self.blocks) as block:
@@ -154,7 +155,7 @@ class _Emission:
             if self.parameters is not None:
                 self.parameters.load(block)
             if product.unpacks:
-                here, ahead = self._unpacked(here), None
+                here = self._unpacked(here)
             self._tiles(job, a, [here], ahead, block)
 
     def _direct(self, job: Job, a: Register, b: Register) -> None:
@@ -293,7 +294,7 @@ class _Emission:
         blocks = e.binary(
             "udiv", e.add(e.binary("sub", last, first), product.rows - 1), e.index(product.rows)
         )
-        step = product.width * product.panels * self.terms.lane_bytes
+        step = product.width * product.panels * self.panel_terms.lane_bytes
         return e.binary("udiv", e.index(step), blocks)
 
     def _prefetching(

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sabir.compilation.kernels._body import element_bytes
-from sabir.compilation.kernels._small_floats import SMALL_FLOATS
 from sabir.compilation.kernels._terms import GROUPS, Dot, Groups
 
 if TYPE_CHECKING:
@@ -32,8 +31,8 @@ class Product:
     fill the last axis of `k`. `zero` is the element type of the zero point of `a`, if it has one. The panels
     of one of floats may hold `narrow` numbers; those of a `scaled` one are multiplied by panels of that
     element type, which hold one line for each index of the first axis of `k`, less those of the element type
-    `less`. A blocked one of these, or of small floats, computes what the panels represent once for all rows
-    of a job: the numbers of a block wait in scratch memory, before the sums.
+    `less`. One that `unpacks` computes what a panel, or a block of it, represents once for all rows of a job:
+    these numbers wait in scratch memory, before the sums.
     """
 
     nest: Nest
@@ -54,6 +53,7 @@ class Product:
     narrow: str = ""
     scaled: str = ""
     less: str = ""
+    unpacks: bool = False
 
     @property
     def batch(self) -> int:
@@ -79,15 +79,11 @@ class Product:
         axes += f" by {self.narrow}" if self.narrow else ""
         axes += f" scaled by {self.scaled}" if self.scaled else ""
         axes += f" less {self.less}" if self.less else ""
+        axes += " once" if self.unpacks else ""
         if self.dot is not None:
             axes += f" groups of {self.group} by {self.dot}{' ragged' if self.ragged else ''}"
             axes += f" zero point {self.zero}" if self.zero else ""
         return f"product {self.element} {tile}{axes}{' whole' if self.whole else ''}\n{self.nest}"
-
-    @property
-    def unpacks(self) -> bool:
-        """Whether what panels represent is computed once for all rows of a job."""
-        return self.blocked and (bool(self.scaled) or self.narrow in SMALL_FLOATS)
 
     @property
     def direct_bytes(self) -> int:

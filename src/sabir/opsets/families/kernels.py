@@ -8,7 +8,7 @@ import numpy as np
 
 from sabir import loops
 from sabir.ir import product
-from sabir.loops import Expression, NotLowered, Stored
+from sabir.loops import HALVES, SMALL_FLOATS, Expression, Map, NotLowered, Stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sabir.loops import Size
     from sabir.opsets.typing import BehaviourFunction
 
+_STORED = HALVES | SMALL_FLOATS  # whose numbers floats have too
 _EXACT_BITS = 53  # of a double; the limits of larger integers are not exact
 
 
@@ -123,7 +124,12 @@ def floats_of(operand: Expression | None) -> list[float] | None:
 
 
 def known_number(operand: Expression) -> float | None:
-    """Return the only element of an operand, where it is a number that is known before a run."""
+    """Return the only element of an operand, where it is a number that is known before a run.
+
+    Numbers that were stored in fewer bytes are the same as floats.
+    """
+    if isinstance(operand, Map) and operand.op == "cast" and operand.operands[0].element in _STORED:
+        (operand,) = operand.operands
     if isinstance(operand, Stored) and operand.known is not None and len(operand.known) == 1:
         found = operand.known[0]
         return found if isinstance(found, (int, float)) else None

@@ -176,7 +176,7 @@ def _gates(
         peepholes = [steps.operand(part) for part in _parts(p, hidden, _PEEPHOLES)]
     return Gates(
         [steps.operand(loops.narrow(sums, 3, n * hidden, hidden)) for n in range(layer.gates)],
-        [steps.operand(loops.permute(part, (1, 0))) for part in _parts(r, hidden, layer.gates)],
+        [steps.matrix(loops.permute(part, (1, 0))) for part in _parts(r, hidden, layer.gates)],
         biases, peepholes, (), (),
     )  # fmt: skip
 

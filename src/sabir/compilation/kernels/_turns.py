@@ -1,0 +1,47 @@
+"""Instructions of independent computations in turns, so that a processor finds some that need not wait.
+
+A processor looks at the next hundred or so instructions. Where each of these waits for the one before, as
+those of a polynomial do, it is idle, unless the ones between belong to other computations.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_REGISTER = re.compile(r"%t\d+")
+_CONTROL = re.compile(r"  br |\w+:$")
+
+
+def in_turns(parts: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of some parts, one of each part after another; the order within a part stays.
+
+    A part may use registers of earlier parts. Parts with branches follow each other as they are.
+
+    >>> in_turns([["  %t1 = a", "  %t2 = b %t1"], ["  %t3 = c %t2", "  %t4 = d"]])
+    ['  %t1 = a', '  %t2 = b %t1', '  %t3 = c %t2', '  %t4 = d']
+    """
+    if any(_CONTROL.match(line) for part in parts for line in part):
+        return [line for part in parts for line in part]
+    waiting = {_result(line) for part in parts for line in part} - {""}
+    found: list[str] = []
+    ahead = [list(reversed(part)) for part in parts]
+    while any(ahead):
+        for part in ahead:
+            if part and waiting.isdisjoint(_operands(part[-1])):
+                line = part.pop()
+                waiting.discard(_result(line))
+                found.append(line)
+    return found
+
+
+def _result(line: str) -> str:
+    name, equals, _ = line.partition(" = ")
+    return name.strip() if equals else ""
+
+
+def _operands(line: str) -> list[str]:
+    return _REGISTER.findall(line.partition(" = ")[2] or line)
