@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sabir.compilation._alone import group_alone
 from sabir.compilation._direct import is_read_in_place
-from sabir.compilation._groups import Group, GroupKind
+from sabir.compilation._groups import CLOSED, Group, GroupKind
 from sabir.compilation._inlining import is_inline, read_by
-from sabir.compilation._matrix_steps import group_matrix_steps
 from sabir.compilation._scores import add_scores, scores_of
 from sabir.compilation._stages import add_recurrence
-from sabir.compilation._trees import group_trees
 from sabir.compilation._updates import absorb, candidates, is_update, note_reader
 from sabir.compilation._views import (
     VIEWS,
@@ -41,6 +40,7 @@ from sabir.loops import (
     Number,
     Pad,
     Permute,
+    PoolRegions,
     Recur,
     Reduce,
     Reshape,
@@ -191,10 +191,8 @@ class Grouping:
                     self._scatter(x)
                 case Recur():
                     add_recurrence(self, x)
-                case Descend():
-                    group_trees(self, x)
-                case MatrixSteps():
-                    group_matrix_steps(self, x)
+                case Descend() | MatrixSteps() | PoolRegions():
+                    group_alone(self, x)
                 case _:
                     pass  # maps that are inline are among these, until they are needed in memory
 
@@ -303,7 +301,7 @@ class Grouping:
 
     def _joins(self, x: Expression, group: Group, direct: Sequence[Expression]) -> bool:
         """Return whether an expression fits the loops of a group."""
-        is_closed = group.kind in {"single", "recurrence", "trees", "matrix steps", "evaluate", "gone"}
+        is_closed = group.kind in CLOSED
         if is_closed or len(group.members) >= _MOST_MEMBERS:
             return False
         if isinstance(x, Take):

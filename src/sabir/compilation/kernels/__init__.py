@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         StateAccess,
         StepStage,
     )
+    from sabir.compilation.kernels._regions import Regions
     from sabir.compilation.kernels._scattering import Scattering
     from sabir.compilation.kernels._selection import Selection, record_bytes
     from sabir.compilation.kernels._sliding import Sliding
@@ -57,6 +58,7 @@ _LATER = {
     "Cumulation": "_cumulation", "Descent": "_descent", "LANES": "_descent", "memory_test_text": "_limits",
     "multiply_test_text": "_limits", "MatrixRecurrence": "_matrix_steps", "Recurrence": "_recurrence",
     "StateAccess": "_recurrence", "StepStage": "_recurrence", "WALK": "_recurrence",
+    "Regions": "_regions",
     "Scattering": "_scattering", "Selection": "_selection", "record_bytes": "_selection",
     "Sliding": "_sliding", "Winograd": "_winograd", "GAP": "_winograd", "PLACES": "_winograd",
 }  # fmt: skip
@@ -67,7 +69,7 @@ __all__ = [
     "ANY", "GAP", "GROUPS", "LANES", "MOST_REPEATS", "MOST_TENSORS", "NEXT", "PLACES", "SHORT", "STILL",
     "WALK", "Access", "Accumulated", "Apply", "Attention", "Bands", "Constant", "Coupling", "Cumulation",
     "Descent", "Dot", "Fold", "Groups", "Kernel", "Keys", "Layout", "Load", "MatrixRecurrence", "Nest",
-    "Packing", "Position", "Product", "ProductLayout", "Recurrence", "Scattering", "Selection",
+    "Packing", "Position", "Product", "ProductLayout", "Recurrence", "Regions", "Scattering", "Selection",
     "SizeArgument", "Sliding", "StateAccess", "Step", "StepStage", "Stride", "TakeStep", "Winograd",
     "can_transpose", "coupled_vectors", "element_bytes", "memory_test_text", "multiply_test_text",
     "passes_of", "record_bytes", "text_of",
