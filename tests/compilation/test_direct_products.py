@@ -114,6 +114,44 @@ def test_the_bits_are_those_of_panels_and_of_any_number_of_threads(kind, monkeyp
     assert any(kernel.kind == "pack" for kernel in packed.explain().kernels)
 
 
+def test_few_rows_stream_matrices_of_any_size(monkeypatch):
+    """Strips of several tiles, rests of rows and of columns, items of a batch that share a matrix."""
+    for m, k, n in ((1, 70, 9000), (4, 129, 1100), (3, 8, 5000), (2, 300, "N")):
+        model = sabir.parse(f"""<ir_version: 10, opset_import: ["" : 21]>
+            g (float[3,{m},{k}] a, float[{k},{n}] w, float[{n}] c) => (float[3,{m},{n}] y) {{
+              b = Neg (w)  u = Unsqueeze (b, axis)  d = Concat <axis = 0> (u, u, u)  p = MatMul (a, d)  y = Add (p, c) }}"""
+            .replace("b = Neg", "axis = Constant <value_ints = [0]> () b = Neg"))  # fmt: skip
+        count = 700 if n == "N" else n
+        shapes = {"a": (3, m, k), "w": (k, count), "c": (count,)}
+        feeds = {name: RANDOM.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+        found = [Compiled(model, threads=threads).run(feeds)["y"] for threads in (1, 2)]
+        kernels = Compiled(model).explain({name: list(x.shape) for name, x in feeds.items()}).kernels
+        assert "streamed" in "".join(kernel.spec for kernel in kernels)
+        same_bits(found[1], found[0], "two threads")
+        with monkeypatch.context() as patched:
+            patched.setattr(_direct, "FEW", 0)
+            patched.setattr(_direct, "_MOST_ROWS", 0)
+            packed = Compiled(model)
+            same_bits(packed.run(feeds)["y"], found[0], f"panels {m} {k} {n}")
+            assert any(kernel.kind == "pack" for kernel in packed.explain().kernels)
+
+
+def test_sums_over_no_elements_are_0():
+    """A plan for any number of them serves a run that cuts all away."""
+    for rows, columns in ((1, 100), (4, 100), (2, 3000)):
+        model = sabir.parse(f"""<ir_version: 10, opset_import: ["" : 21]>
+            g (float[{rows},K] x, float[K,{columns}] w) => (float[{rows},{columns}] y)
+                <int64[1] two = {{2}}, int64[1] end = {{99}}, int64[1] row = {{0}}, int64[1] column = {{1}}> {{
+              a = Slice (x, two, end, column)  b = Slice (w, two, end, row)  y = MatMul (a, b) }}""")
+        compiled = Compiled(model, threads=2)
+        for k in (12, 2, 3, 2):
+            x, w = whole("float", rows, k), whole("float", k, columns)
+            found = compiled.run({"x": x, "w": w})["y"]
+            np.testing.assert_array_equal(found, x[:, 2:] @ w[2:])
+        kernels = compiled.explain({"x": [rows, 12], "w": [12, columns]}).kernels
+        assert [kernel.kind for kernel in kernels] == ["product"]
+
+
 def attention_in_float64(q, k, v):
     scores = q.astype(np.float64) @ k.astype(np.float64)
     weights = np.exp(scores - scores.max(-1, keepdims=True))

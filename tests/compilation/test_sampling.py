@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.base import EvaluationError
+from sabir.base import EvaluationError, SabirError
 from sabir.compilation import Compiled
 from support.lowered import kernels_only
 
@@ -123,6 +123,70 @@ def test_regions():
     np.testing.assert_allclose(y[0, 0], [[2.5, 4.5], [10.5, 12.5]])
     np.testing.assert_allclose(y[0, 8] - 800, y[0, 0], atol=1e-4)
     np.testing.assert_array_equal(y[1], 0)
+
+
+def regions_of(op, channels, **attributes):
+    """A model of regions, and feeds: some lie inside, beyond the edges, outside, and in no order."""
+    b = sabir.Builder(opsets={"": 16})
+    x, rois = b.input("x", "float", ["N", channels, "H", "W"]), b.input("rois", "float", ["R", None])
+    corners = np.concatenate([
+        RANDOM.uniform(-4, 12, (20, 4)),
+        [[1, 2, 9, 8], [3, 3, 3, 3], [40, 40, 50, 50]],
+    ])
+    items = RANDOM.integers(0, 2, 23)
+    feeds = {"x": RANDOM.standard_normal((2, channels, 9, 11)).astype(np.float32)}
+    if op == "RoiAlign":
+        b.output(b.op(op, x, rois, b.input("items", "int64", ["R"]), **attributes), "y")
+        return b.model(), feeds | {"rois": corners.astype(np.float32), "items": items}
+    b.output(b.op(op, x, rois, **attributes), "y")
+    return b.model(), feeds | {"rois": np.column_stack([items, corners]).astype(np.float32)}
+
+
+@pytest.mark.parametrize("channels", [1, 70, 0])
+@pytest.mark.parametrize(("op", "attributes"), [
+    ("RoiAlign", {"output_height": 3, "output_width": 2}),
+    ("RoiAlign", {"output_height": 2, "output_width": 3, "sampling_ratio": 2, "mode": "max"}),
+    ("RoiAlign", {"output_width": 2, "mode": "max", "coordinate_transformation_mode": "output_half_pixel"}),
+    ("MaxRoiPool", {"pooled_shape": [3, 2], "spatial_scale": 0.5}),
+])  # fmt: skip
+def test_regions_as_long_as_their_contents_say(op, attributes, channels):
+    model, feeds = regions_of(op, channels, **attributes)
+    y = kernels_only(model, feeds)["y"]
+    np.testing.assert_allclose(y, sabir.Session(model, engine="reference").run(feeds)["y"], atol=2e-6)
+
+
+def test_pixels_of_regions_that_are_no_numbers():
+    for op, attributes in (
+        ("RoiAlign", {"mode": "max"}),
+        ("RoiAlign", {}),
+        ("MaxRoiPool", {"pooled_shape": [2, 2]}),
+    ):
+        model, feeds = regions_of(op, 3, **attributes)
+        feeds["x"][0, 1, 4:6, 5] = np.nan, np.inf
+        y = kernels_only(model, feeds)["y"]
+        np.testing.assert_allclose(y, sabir.Session(model, engine="reference").run(feeds)["y"], atol=2e-6)
+
+
+@pytest.mark.parametrize("far", [1e5, 1e30, np.nan])
+def test_a_region_without_end_is_left_to_the_interpreter(far):
+    for op, attributes in (("RoiAlign", {}), ("MaxRoiPool", {"pooled_shape": [2, 2]})):
+        model, feeds = regions_of(op, 3, **attributes)
+        feeds["rois"][0, -2:] = far
+        found: list[object] = []
+        for engine in ("compiled", "reference"):
+            try:
+                found.append(sabir.Session(model, engine=engine).run(feeds)["y"])
+            except SabirError as error:
+                found.append(str(error))
+        np.testing.assert_equal(*found)
+
+
+@pytest.mark.parametrize("item", [-1, 2, np.nan])
+def test_a_pooled_region_of_no_item_is_an_error_of_the_interpreter(item):
+    model, feeds = regions_of("MaxRoiPool", 3, pooled_shape=[2, 2])
+    feeds["rois"][5, 0] = item
+    with pytest.raises(SabirError):
+        sabir.Session(model, engine="compiled").run(feeds)
 
 
 @pytest.mark.parametrize("item", [-1, 1, 1 << 40])

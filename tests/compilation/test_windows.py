@@ -206,6 +206,15 @@ def test_a_network_stays_in_one_order():
     )
 
 
+def test_several_filters_of_a_channel_alone_are_combined_like_one():
+    x, w = integers((2, 6, 9, 8), 1), integers((18, 1, 3, 3), 2)
+    for shape in ("2,6,9,8", "N,6,H,W"):
+        model = sabir.parse(f"""{HEAD} g (float[{shape}] x, float[18,1,3,3] w) => (float[a,b,c,d] y) {{
+            y = Conv <group = 6, pads = [1, 1, 1, 1]> (x, w) }}""")
+        kinds = {kernel.kind for kernel in same(model, {"x": x, "w": w}).explain().kernels}
+        assert "product" not in kinds
+
+
 @pytest.mark.parametrize("element", ["float", "double"])
 def test_groups_of_few_channels_are_mixed_in_vectors(element: str, monkeypatch: pytest.MonkeyPatch):
     cases: list[tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [

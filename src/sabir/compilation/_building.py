@@ -33,6 +33,7 @@ from sabir.compilation._plan import (
 )
 from sabir.compilation._reaches import reaches_of, values_of
 from sabir.compilation._recurrences import add_recurrences
+from sabir.compilation._regions import add_regions
 from sabir.compilation._repeats import repeated
 from sabir.compilation._sharing import shared_products
 from sabir.compilation._singles import single_of
@@ -101,6 +102,8 @@ class PlanBuilder:
                 add_recurrences(self, group)
             elif group.kind == "matrix steps":
                 add_matrix_steps(self, group)
+            elif group.kind == "regions":
+                add_regions(self, group)
             elif group.kind == "trees":
                 add_trees(self, group)
             elif group.kind == "single":

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 _NEAR = 32  # elements from step to step of `k`, which the processor still fetches ahead
 _MOST_ROWS = 512  # more read a panel so often that the copy costs little
 _MOST_BYTES = 1 << 16  # of a matrix whose rows stay in the cache of a core while they are copied
-_MOST_BYTES_OF_FEW = 1 << 21  # of a matrix that few rows read once: memory is slow for parts of longer rows
-_FEW_COLUMNS = 128  # which one job reads, row after row
 
 
 def is_read_in_place(lowered: Lowered, x: Contract, a: Expression, at: Located, b: Located) -> bool:
@@ -56,14 +54,13 @@ def is_direct(lowered: Lowered, x: Contract, b: Located) -> bool:
         return False
     rows, columns = x.shape[-2:]
     depth = x.b.shape[-2]
-    if not isinstance(rows, int) or not isinstance(columns, int) or b.strides[-1] != 1:
+    if not isinstance(rows, int) or b.strides[-1] != 1:
         return False
-    if rows <= FEW and 0 < columns <= _FEW_COLUMNS and depth != 0:
-        return True
-    if not isinstance(depth, int):
+    if rows <= FEW:
+        return columns != 0 and depth != 0
+    if not isinstance(columns, int) or not isinstance(depth, int):
         return False
-    most = _MOST_BYTES_OF_FEW if rows <= FEW else _MOST_BYTES
-    return rows <= _MOST_ROWS and 0 < depth * columns * element_bytes(x.element) <= most
+    return rows <= _MOST_ROWS and 0 < depth * columns * element_bytes(x.element) <= _MOST_BYTES
 
 
 def direct_operand(

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sabir.compilation._alone import group_alone
 from sabir.compilation._direct import is_read_in_place
-from sabir.compilation._groups import Group, GroupKind
+from sabir.compilation._groups import CLOSED, Group, GroupKind
 from sabir.compilation._inlining import is_inline, read_by
-from sabir.compilation._matrix_steps import group_matrix_steps
+from sabir.compilation._parts import parts_to_write
 from sabir.compilation._scores import add_scores, scores_of
 from sabir.compilation._stages import add_recurrence
-from sabir.compilation._trees import group_trees
 from sabir.compilation._updates import absorb, candidates, is_update, note_reader
 from sabir.compilation._views import (
     VIEWS,
@@ -24,7 +24,6 @@ from sabir.compilation._views import (
     is_number,
     is_reshape,
     operands_of,
-    parts_of,
 )
 from sabir.loops import (
     Best,
@@ -41,6 +40,7 @@ from sabir.loops import (
     Number,
     Pad,
     Permute,
+    PoolRegions,
     Recur,
     Reduce,
     Reshape,
@@ -83,6 +83,7 @@ class Grouping:
         self._copied: dict[Expression, Copy] = {}
         self.users: dict[Expression, list[object]] = {}
         self.recurrences: dict[StepBody, Group] = {}
+        self.whole: dict[Expression, Expression | None] = {}  # what a Join or a Pad lies inside of
         self._filled: dict[int, tuple[Group, ...]] = {}  # by slot: what an evaluated call computes
         self.outputs: dict[int, Expression] = {}
         self.shapes: dict[int, Sizes] = {}  # of the outputs
@@ -191,10 +192,8 @@ class Grouping:
                     self._scatter(x)
                 case Recur():
                     add_recurrence(self, x)
-                case Descend():
-                    group_trees(self, x)
-                case MatrixSteps():
-                    group_matrix_steps(self, x)
+                case Descend() | MatrixSteps() | PoolRegions():
+                    group_alone(self, x)
                 case _:
                     pass  # maps that are inline are among these, until they are needed in memory
 
@@ -303,7 +302,7 @@ class Grouping:
 
     def _joins(self, x: Expression, group: Group, direct: Sequence[Expression]) -> bool:
         """Return whether an expression fits the loops of a group."""
-        is_closed = group.kind in {"single", "recurrence", "trees", "matrix steps", "evaluate", "gone"}
+        is_closed = group.kind in CLOSED
         if is_closed or len(group.members) >= _MOST_MEMBERS:
             return False
         if isinstance(x, Take):
@@ -345,7 +344,7 @@ class Grouping:
         if isinstance(x, Copy):
             self.stored[x] = None
             if x.into is not None:
-                self.writers[x.into].append(group)
+                self.writers[self.views.locate(x.into).base].append(group)
 
     def _single(self, x: Expression, reads: Sequence[Expression], axis: int) -> Group:
         """Let a kernel compute an expression alone, in loops over the last that it reads."""
@@ -395,6 +394,5 @@ class Grouping:
 
     def _parts(self, x: Join | Pad) -> None:
         """Let the groups of the parts write them where they belong."""
-        self.writers[x], self.stored[x] = [], None
-        for copy in parts_of(x):
+        for copy in parts_to_write(self, x):
             self.assign(copy)

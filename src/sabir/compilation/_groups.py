@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from sabir.loops import Sizes, StepBody
 
 GroupKind = Literal[
-    "nest", "product", "attention", "windows", "trees", "single", "recurrence", "matrix steps", "evaluate",
-    "gone",
+    "nest", "product", "attention", "windows", "trees", "single", "recurrence", "matrix steps", "regions",
+    "evaluate", "gone",
 ]  # fmt: skip
+CLOSED = frozenset({"single", "recurrence", "trees", "matrix steps", "regions", "evaluate", "gone"})
+"""The kinds of groups that no expression joins."""
 
 
 @dataclass(slots=True, eq=False)

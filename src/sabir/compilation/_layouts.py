@@ -24,6 +24,7 @@ from sabir.loops import (
     MatrixSteps,
     Pad,
     Permute,
+    PoolRegions,
     Recur,
     Reduce,
     Reshape,
@@ -215,7 +216,7 @@ def rebuilt(x: Expression, operands: list[Expression]) -> Expression:
         case Contract():
             names = [n for n in ("a", "b", "zero", "scale", "less") if getattr(x, n) is not None]
             return replace(x, **dict(zip(names, operands, strict=True)))
-        case MatrixSteps():
+        case MatrixSteps() | PoolRegions():
             return x.of(operands)
         case Recur():
             return replace(x, operands=tuple(operands))

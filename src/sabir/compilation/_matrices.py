@@ -32,6 +32,7 @@ from sabir.compilation._plan import (
     count_of,
 )
 from sabir.compilation._tiles import (
+    FEW,
     VECTORS,
     Tile,
     blocks_of,
@@ -123,6 +124,7 @@ def product_entry(
             narrow=narrow_of(contract),
             apart=depth[-1][1] != 1,
             direct=isinstance(second, DirectOperand),
+            streamed=isinstance(second, DirectOperand) and isinstance(rows, int) and rows <= FEW,
         )
         product, blocks = _formed(builder, product, contract, depth, entry)
         arguments = builder.arguments(nest, nesting, entry, entry.scratch)
@@ -172,6 +174,9 @@ def _blocked(
     So is what is read apart, where it has several axes: each step of `k` reads another line of the cache.
     """
     width = product.width * product.panels * element_bytes(product.element)  # of sums, which wait as floats
+    if product.streamed:
+        _keep_scratch(entry, product.streamed_tiles * product.tile_bytes)
+        return product, depth
     if product.direct:
         _keep_scratch(entry, scratch_rows(rows, product.rows) * width + product.direct_bytes)
         return product, depth

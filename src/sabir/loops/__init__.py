@@ -89,6 +89,7 @@ from sabir.loops._operations import (
 )
 from sabir.loops._products import contract, convolve
 from sabir.loops._recurrences import Recurred, Steps
+from sabir.loops._regions import PoolRegions
 from sabir.loops._threefry import WordArithmetic, threefry
 from sabir.loops._windows import slide, slide_mixed, windows
 
@@ -96,12 +97,12 @@ __all__ = [
     "ARITY", "BYTES", "ELEMENTS", "FLOATS", "HALVES", "INTEGERS", "SMALL_FLOATS", "SMALL_INTEGERS",
     "Assumptions", "Best", "Bound", "Contract", "Count", "Couple", "Cumulate", "Descend", "Expand",
     "Expression", "Extent", "Join", "LoweredSubgraph", "Lowering", "Map", "MatrixSteps", "NotLowered",
-    "Number", "Pad", "Permute", "Recur", "Recurred", "Reduce", "Reshape", "Scatter", "Size", "Sizes", "Slice",
-    "Slide", "State", "StepBody", "Steps", "Stored", "Take", "Widened", "Windows", "WordArithmetic", "apply",
-    "assuming", "at_least", "best", "bits", "broadcast", "cast", "check_computed", "check_element",
-    "contract", "contract_integers", "convolve", "convolve_integers", "count", "couple", "cumulate", "cut",
-    "divided", "equal", "expand", "fixed", "join", "known_sizes", "larger", "mean", "narrow", "nearest",
-    "number", "operands_of", "order", "pad", "permute", "random_words", "reduce", "reshape", "same_shape",
-    "scatter", "shape_of", "sized", "slide", "slide_integers", "slide_mixed", "smaller", "squeeze", "take",
-    "tensor", "tentative", "threefry", "uniform", "where", "windows",
+    "Number", "Pad", "Permute", "PoolRegions", "Recur", "Recurred", "Reduce", "Reshape", "Scatter", "Size",
+    "Sizes", "Slice", "Slide", "State", "StepBody", "Steps", "Stored", "Take", "Widened", "Windows",
+    "WordArithmetic", "apply", "assuming", "at_least", "best", "bits", "broadcast", "cast", "check_computed",
+    "check_element", "contract", "contract_integers", "convolve", "convolve_integers", "count", "couple",
+    "cumulate", "cut", "divided", "equal", "expand", "fixed", "join", "known_sizes", "larger", "mean",
+    "narrow", "nearest", "number", "operands_of", "order", "pad", "permute", "random_words", "reduce",
+    "reshape", "same_shape", "scatter", "shape_of", "sized", "slide", "slide_integers", "slide_mixed",
+    "smaller", "squeeze", "take", "tensor", "tentative", "threefry", "uniform", "where", "windows",
 ]  # fmt: skip

@@ -25,6 +25,7 @@ from sabir.loops._expressions import (
     Windows,
 )
 from sabir.loops._matrix_steps import MatrixSteps
+from sabir.loops._regions import PoolRegions
 
 if TYPE_CHECKING:
     from sabir.loops._expressions import Expression
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 def operands_of(x: Expression) -> tuple[Expression, ...]:
     """Return what an expression is computed from."""
     match x:
-        case Map() | MatrixSteps() | Recur():
+        case Map() | MatrixSteps() | PoolRegions() | Recur():
             return x.operands
         case Join():
             return x.parts

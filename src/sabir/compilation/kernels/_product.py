@@ -23,6 +23,7 @@ from sabir.compilation.kernels._epilogue import Epilogue, Job
 from sabir.compilation.kernels._jobs import digits, lanes_before, product_of
 from sabir.compilation.kernels._product_spec import DIRECT_STEPS, ProductLayout
 from sabir.compilation.kernels._scales import Parameters
+from sabir.compilation.kernels._streaming import Matrix, Rows, Streams
 from sabir.compilation.kernels._terms import Floats, Integers
 
 if TYPE_CHECKING:
@@ -72,6 +73,11 @@ class _Emission:
         self.less = self._less()
         self.parameters = Parameters(self.body, product, self.layout) if product.scaled else None
         self.epilogue = Epilogue(self.body, product, self.columns)
+        step = self.inner_stride or self.terms.factor_bytes
+        matrix = Matrix(self.depths[-1], self.panel_bytes, step)
+        self.streams = (
+            Streams(self.body, product, self.epilogue, self.terms, matrix) if product.streamed else None
+        )
 
     def _groups_of(self, count: Register) -> Register:
         """Return how many groups hold so many elements."""
@@ -91,6 +97,8 @@ class _Emission:
         e, product = self.e, self.product
         width = product.width * product.panels
         groups = e.binary("udiv", e.add(self.columns, width - 1), e.index(width))
+        if self.streams is not None:
+            groups = self.streams.strips(groups, product_of(e, self.batch_sizes))
         chunks = e.binary("udiv", e.add(e.add(self.row_count, self.job_rows), -1), self.job_rows)
         jobs = e.mul(groups, chunks)
         for size in self.batch_sizes:
@@ -133,6 +141,9 @@ class _Emission:
         e, product = self.e, self.product
         a = self._batch_base(self.a, self.layout.a_batch, indices)
         b = self._batch_base(self.b, self.layout.b_batch, indices)
+        if self.streams is not None:
+            self._streamed(self.streams, Job(indices, first, last, e.index(0)), group, a, b)
+            return
         panel = e.mul(group, product.panels)
         if product.direct:
             self._direct(Job(indices, first, last, e.mul(panel, product.width)), a, b)
@@ -158,10 +169,17 @@ class _Emission:
                 here = self._unpacked(here)
             self._tiles(job, a, [here], ahead, block)
 
+    def _streamed(self, streams: Streams, job: Job, strip: Register, a: Register, b: Register) -> None:
+        """Emit the rows of a job by a strip of columns."""
+        with self.e.loop(job.first, job.last, self.product.rows) as row:
+            places = self._places(row, job.last)
+            streams.emit(job, strip, b, Rows(row, [self._row(a, place) for place in places], places))
+
     def _direct(self, job: Job, a: Register, b: Register) -> None:
         """Emit the rows of a job by columns where they lie: a block of `k` after another gets panels."""
         e, product, depth = self.e, self.product, self.depths[-1]
         count = e.binary("udiv", e.add(depth, DIRECT_STEPS - 1), e.index(DIRECT_STEPS))
+        count = e.greatest(count, e.index(1))  # without any `k`, the sums are 0
         self.last_block = e.add(count, -1)
         start = e.offset(b, e.mul(job.column, self.terms.lane_bytes))
         panel = product.direct_bytes // product.panels

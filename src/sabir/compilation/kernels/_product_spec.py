@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 
 DIRECT_STEPS = 128  # of `k`, in a block that a direct product copies
+_STREAMED_BYTES = 3 << 13  # of the sums of a strip, beside which rows pass through a near cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,8 @@ class Product:
     computes all rows of a job for each index of the first axis of `k` before the next: panels that the cache
     does not hold are read once for all of them. The sums wait in scratch memory. In a `whole` one the columns
     fill all panels. A `direct` one reads `b` where it lies, row by row, and copies a block of `k`
-    into panels at a time, before the sums in scratch memory.
+    into panels at a time, before the sums in scratch memory. A `streamed` one, of few rows, copies nothing:
+    see `_streaming`.
 
     One of integers adds up groups of products by the instruction `dot`; it is `ragged` where groups may not
     fill the last axis of `k`. `zero` is the element type of the zero point of `a`, if it has one. The panels
@@ -47,6 +49,7 @@ class Product:
     blocked: bool = False
     whole: bool = False
     direct: bool = False
+    streamed: bool = False
     dot: Dot | None = None
     ragged: bool = False
     zero: str = ""
@@ -76,6 +79,7 @@ class Product:
         axes = axes if self.is_windowed else ""
         axes += " apart" if self.apart else ""
         axes += " direct" if self.direct else ""
+        axes += " streamed" if self.streamed else ""
         axes += f" by {self.narrow}" if self.narrow else ""
         axes += f" scaled by {self.scaled}" if self.scaled else ""
         axes += f" less {self.less}" if self.less else ""
@@ -89,6 +93,16 @@ class Product:
     def direct_bytes(self) -> int:
         """The bytes of the panels of a block of `k` that a direct product copies."""
         return DIRECT_STEPS * self.width * self.panels * element_bytes(self.element)
+
+    @property
+    def tile_bytes(self) -> int:
+        """The bytes of the sums of a tile."""
+        return self.rows * self.width * self.panels * element_bytes(self.element)
+
+    @property
+    def streamed_tiles(self) -> int:
+        """How many tiles a strip of a streamed product has at most."""
+        return max(1, _STREAMED_BYTES // self.tile_bytes)
 
     @property
     def is_windowed(self) -> bool:

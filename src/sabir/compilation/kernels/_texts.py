@@ -16,13 +16,16 @@ if TYPE_CHECKING:
     from sabir.compilation.kernels._packing import Packing
     from sabir.compilation.kernels._product_spec import Product
     from sabir.compilation.kernels._recurrence import Recurrence
+    from sabir.compilation.kernels._regions import Regions
     from sabir.compilation.kernels._scattering import Scattering
     from sabir.compilation.kernels._selection import Selection
     from sabir.compilation.kernels._sliding import Sliding
     from sabir.compilation.kernels._winograd import Winograd
 
 _OfProducts: TypeAlias = "Product | Attention | Packing | Recurrence | MatrixRecurrence | Sliding | Winograd"
-Kernel: TypeAlias = "Nest | Bands | Coupling | Cumulation | Descent | Scattering | Selection | _OfProducts"
+Kernel: TypeAlias = (
+    "Nest | Bands | Coupling | Cumulation | Descent | Regions | Scattering | Selection | _OfProducts"
+)
 
 # by the class of a kernel: the module and the function that writes its text, imported when there is one
 _TEXTS = {
@@ -36,6 +39,7 @@ _TEXTS = {
     "Descent": ("_descent", "descent_text"),
     "MatrixRecurrence": ("_matrix_steps", "matrix_recurrence_text"),
     "Recurrence": ("_recurrence", "recurrence_text"),
+    "Regions": ("_regions", "regions_text"),
     "Scattering": ("_scattering", "scattering_text"),
     "Selection": ("_selection", "selection_text"),
     "Sliding": ("_sliding", "sliding_text"),

@@ -137,9 +137,12 @@ def known_number(operand: Expression) -> float | None:
 
 
 def softmax(x: Expression, axis: int) -> Expression:
-    """Return the exponentials along an axis, divided by their sum."""
+    """Return the exponentials along an axis, divided by their sum.
+
+    The sum is 1 or more, so that its reciprocal is near: a division takes as long as all else of an element.
+    """
     e = loops.apply("exp", loops.apply("sub", x, loops.reduce("max", x, [axis])))
-    return loops.apply("div", e, loops.reduce("sum", e, [axis]))
+    return loops.apply("mul", e, loops.apply("reciprocal", loops.reduce("sum", e, [axis])))
 
 
 def numbered(places: Sequence[Expression], sizes: Sequence[Size]) -> Expression:

@@ -154,15 +154,14 @@ def _phase(
 
 def _interleaved(parts: Sequence[Expression], axes: Sequence[_Axis]) -> Expression:
     """Return the phases, which follow each other along all axes, as the output (N, ..., M)."""
-    y = parts[0]
-    if len(parts) > 1:
-        batch, *counts, channels = y.shape
-        place = y.rank - 1
-        y = loops.join([loops.reshape(p, (*p.shape[:place], 1, channels)) for p in parts], place)
-        steps = [len(axis.phases) for axis in axes]
-        y = loops.reshape(y, (batch, *counts, *steps, channels))
-        pairs = [n for i in range(len(axes)) for n in (1 + i, 1 + len(axes) + i)]
-        y = loops.permute(y, [0, *pairs, y.rank - 1])
-        y = loops.reshape(y, (batch, *(n * step for n, step in zip(counts, steps, strict=True)), channels))
+    batch, *counts, channels = parts[0].shape
+    lines, wide = [*parts], channels  # of the axes so far, with all that follows them side by side
+    for place in reversed(range(len(axes))):
+        steps = len(axes[place].phases)
+        joined = [loops.join(lines[n : n + steps], place + 2) for n in range(0, len(lines), steps)]
+        wide *= counts[place] * steps
+        lines = [loops.reshape(line, (batch, *counts[:place], wide)) for line in joined]
+    whole = (n * len(axis.phases) for n, axis in zip(counts, axes, strict=True))
+    y = loops.reshape(lines[0], (batch, *whole, channels))
     starts, sizes = [axis.begin for axis in axes], [axis.output for axis in axes]
     return loops.cut(y, (0, *starts, 0), (y.shape[0], *sizes, y.shape[-1]), (1,) * y.rank)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _MOST_TAPS = 4096  # of a window that a kernel combines
 _LANES = 16  # of the widest vectors, which filters side by side fill
 _MIXED = (2, 4, 8)  # channels of a group of which a vector has several, and as many filters
+_MOST_FILTERS = 8  # of a channel alone, which is repeated for each: more are a product
 _LEAST_CHANNELS = 8  # of an image: with fewer, sums of results cost what they save
 
 
@@ -39,8 +40,12 @@ def convolved(
         )
     y = by_parts(x, w, window, _ungrouped) if group == 1 and x.element in loops.FLOATS else None
     if y is None:
+        each = filters_of(w, group)
+        alone = group > 1 and w.shape[1] == 1 and _are_few(w.shape[2:])
+        if alone and isinstance(each, int) and 1 < each <= _MOST_FILTERS:
+            x, group, each = _repeated(x, each), group * each, 1
         found = windows_of(x, window, 0, multiplied=True)
-        y = channels_first(filtered(found, w, group, filters_of(w, group)))
+        y = channels_first(filtered(found, w, group, each))
     if bias is None:
         return y
     return loops.apply("add", y, loops.reshape(bias, (w.shape[0], *(1,) * len(window.kernel))))
@@ -48,6 +53,14 @@ def convolved(
 
 def _ungrouped(x: Expression, w: Expression, window: Window) -> Expression:
     return channels_first(filtered(windows_of(x, window, 0, multiplied=True), w, 1, w.shape[0]))
+
+
+def _repeated(x: Expression, times: int) -> Expression:
+    """Return each channel of `x` (N, C, ...) so many times in turn."""
+    batch, channels, *lengths = x.shape
+    beside = loops.reshape(x, (batch, channels, 1, *lengths))
+    every = loops.expand(beside, (batch, channels, times, *lengths))
+    return loops.reshape(every, (batch, channels * times, *lengths))
 
 
 def filters_of(w: Expression, group: int) -> Size:

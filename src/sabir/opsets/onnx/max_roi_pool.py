@@ -8,7 +8,8 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.elements import INT64
 from sabir.ir import TensorType, Value
-from sabir.opsets.families import region_gradients
+from sabir.loops import Expression
+from sabir.opsets.families import region_gradients, region_kernels
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.regions import channels_last, check_regions, items_in, over_bins, regions_type
 from sabir.opsets.families.sizes import allotted, spend_operations
@@ -50,9 +51,6 @@ _ROW = 5  # numbers of a region
 _AXES = 2
 
 
-v1.absent("lower", "the pixels of a bin depend on the contents of `rois`")
-
-
 @v1.infer
 def infer(x: TensorType, rois: TensorType, /, *, pooled_shape: Sequence[int]) -> TensorType:
     if len(pooled_shape) != _AXES:
@@ -89,6 +87,14 @@ def _bins(first: int, last: int, count: int, length: int) -> tuple[Array, Array]
     starts = np.floor(edges[:-1]).astype(np.int64) + first
     stops = np.ceil(edges[1:]).astype(np.int64) + first
     return np.clip(starts, 0, length), np.clip(stops, 0, length)
+
+
+@v1.lower
+def lower(
+    x: Expression, rois: Expression, /, *, pooled_shape: Sequence[int], spatial_scale: float
+) -> Expression:
+    high, wide = pooled_shape
+    return region_kernels.of_whole_pixels(x, rois, (high, wide), spatial_scale)
 
 
 @v1.gradient

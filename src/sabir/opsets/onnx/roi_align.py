@@ -272,7 +272,7 @@ def lower(
     coordinate_transformation_mode: str = _BEFORE,
 ) -> Expression:  # fmt: skip
     offset = 0.5 if coordinate_transformation_mode == "half_pixel" else 0.0
-    bins, op = (output_height, output_width), "sum" if mode == "avg" else "max"
+    bins, op = (output_height, output_width), "mean" if mode == "avg" else "max"
     return region_kernels.aligned(
         x, rois, batch_indices, bins, sampling_ratio, op, scale=spatial_scale, offset=offset
     )
