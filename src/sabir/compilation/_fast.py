@@ -97,6 +97,8 @@ class _Runs:
         given = {slot: name for name, slot, _ in names}
         over = {name: given.get(program.plan.in_place.get(slot, 0)) for name, slot in outputs}
         self.in_place = {result: name for result, name in over.items() if name is not None}
+        if self.in_place:
+            finish()  # loaded now: a run does not fail at its end
         self.updating = int(np.searchsorted(layout.owners, program.plan.updating))
         draws = any(b.kind == "keys" for b in program.plan.buffers)
         self.frames: list[_Frame] = _DrawnFrames() if draws else []

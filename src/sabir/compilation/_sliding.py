@@ -28,6 +28,9 @@ _MOST_PLACES = 8  # windows at a time: so many vectors and the weights fit into 
 _USUAL_PLACES = 4  # where their number is symbolic
 _MOST_PRODUCTS = 64  # of groups of integers, each an instruction
 _MOST_STEPS = 4  # between windows that share elements
+# Of places that cost about the least, those are chosen that suit the smaller images behind: the same kernel
+# then does for both.
+_NEAR, _LATER = 1.05, 4
 _ALONE = 3  # about so many windows of a group cost as much as one that is computed alone
 
 
@@ -137,7 +140,13 @@ def _places(outer: list[Size]) -> int:
     count = outer[-1]
     if not isinstance(count, int):
         return _USUAL_PLACES
-    return min(
-        range(1, _MOST_PLACES + 1),
-        key=lambda n: ((count // n) * (1 + n / _ALONE) + (count % n) * (1 + 1 / _ALONE), n),
-    )
+    every = range(1, _MOST_PLACES + 1)
+    least = min(_cost(count, n) for n in every)
+    near = [n for n in every if _cost(count, n) <= _NEAR * least]
+    return min(near, key=lambda n: (_cost(max(1, count // _LATER), n), n))
+
+
+def _cost(count: int, places: int) -> float:
+    """Return what so many windows cost, of which some are computed at a time."""
+    whole, rest = divmod(count, places)
+    return whole * (1 + places / _ALONE) + rest * (1 + 1 / _ALONE)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from sabir.runtime._engines import Engine
     from sabir.schema import Registry
 
+_DICT: Any = dict  # of no type that the checker knows: a cast of what it narrows takes 50 ns in each run
+
 
 class Session:
     """A snapshot of a model, ready to run: edits of the model after this do not reach it.
@@ -192,12 +194,10 @@ class Session:
         >>> y
         array([0., 2.], dtype=float32)
         """
-        if outputs is None and type(feeds) is dict and out is None:  # the common form
+        if outputs is None and type(feeds) is _DICT and out is None:  # the common form
             fast = self._run_fast
-            found = None if fast is None else fast(cast("dict[str, Any]", feeds))
-            if found is not None:
-                return found
-            return self._run(cast("dict[str, Any]", feeds), None)
+            found = None if fast is None else fast(feeds)
+            return self._run(feeds, None) if found is None else found
         request = read_request(feeds, outputs, self.inputs)
         results = (
             self._run_all(request.feeds, request.outputs)

@@ -93,7 +93,7 @@ class _Emission:
     """The scratch memory of a thread holds the rows of scores, the sums of results, and a panel of keys."""
 
     def __init__(self, attention: Attention) -> None:
-        self.spec, self.e = attention, Emitter()
+        self.spec, self.e = attention, Emitter(opaque_loops=True)
         e = self.e
         self.scores = Body(e, attention.scores)
         self.output = Body(e, attention.output, first=self.scores.layout.count)

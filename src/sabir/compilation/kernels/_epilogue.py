@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation.kernels._body import Body, Point, element_bytes, kind_of
 from sabir.compilation.kernels._emitter import INDEX, Register, Variable
+from sabir.compilation.kernels._functions import LONG
 from sabir.compilation.kernels._jobs import lanes_before
 from sabir.compilation.kernels._nest import Accumulated, Apply
 
@@ -66,7 +67,7 @@ class Epilogue:
         e, product = self.e, self.product
         # here and not before the loops, where they would take the registers of sums
         self.results.begin()
-        if sum(isinstance(s, Apply) for s in product.nest.steps) > _UNROLLED:
+        if product.rows > 1 and self._is_long():
             self._looped(job, row, sums, places)
             return
         for m in range(product.rows):
@@ -74,6 +75,10 @@ class Epilogue:
             with e.when(e.compare("icmp slt", here, job.last)):
                 place = places[m] if product.row_axes > 1 else [here]
                 self._store([*job.batch, *place], job.column, [e.get(x) for x in sums[m]])
+
+    def _is_long(self) -> bool:
+        applied = [step.op for step in self.product.nest.steps if isinstance(step, Apply)]
+        return len(applied) > _UNROLLED or not LONG.isdisjoint(applied)
 
     def _looped(
         self, job: Job, row: Register, sums: list[list[Variable]], places: Sequence[list[Register]]

@@ -29,9 +29,10 @@ BLOCK = 4096  # elements of the inner axis that one job computes
 
 def nest_text(nest: Nest) -> str:
     """Return the LLVM module of a nest's kernel."""
-    e = Emitter()
-    body = Body(e, nest)
     across = axis_of_reads(nest)
+    by_rows = any(isinstance(step, Fold) for step in nest.steps) and nest.reduced[nest.inner]
+    e = Emitter(opaque_loops=across is not None or by_rows)  # else the text is short
+    body = Body(e, nest)
     if nest.repeats:
         repeating(body)
     elif across is not None:

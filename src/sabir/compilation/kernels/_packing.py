@@ -82,7 +82,7 @@ def packing_text(packing: Packing) -> str:
 
 class _PackingEmission:
     def __init__(self, packing: Packing) -> None:
-        self.packing, self.e = packing, Emitter()
+        self.packing, self.e = packing, Emitter(opaque_loops=True)
         e, count, depth = self.e, packing.batch, packing.depth_axes
         self.sizes = [e.argument(axis) for axis in range(count)]
         self.depths = [e.argument(count + axis) for axis in range(depth)]

@@ -39,7 +39,7 @@ def product_text(product: Product) -> str:
 
 class _Emission:
     def __init__(self, product: Product) -> None:
-        self.product, self.e = product, Emitter()
+        self.product, self.e = product, Emitter(opaque_loops=True)
         self.body = Body(self.e, product.nest)
         self.layout = ProductLayout(product, self.body.layout.count)
         e, layout = self.e, self.layout

@@ -70,7 +70,7 @@ def sliding_text(sliding: Sliding) -> str:
 
 class _Emission:
     def __init__(self, sliding: Sliding) -> None:
-        self.sliding, self.e = sliding, Emitter()
+        self.sliding, self.e = sliding, Emitter(opaque_loops=True)
         nest = sliding.nest
         self.body = Body(self.e, nest)
         place = self.body.layout.end

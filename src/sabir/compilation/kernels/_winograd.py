@@ -85,7 +85,8 @@ def winograd_text(spec: Winograd) -> str:
 
 class _Emission:
     def __init__(self, spec: Winograd) -> None:
-        self.spec, self.e, self.transform = spec, Emitter(), transform_of(spec.results)
+        self.spec, self.e = spec, Emitter(opaque_loops=True)
+        self.transform = transform_of(spec.results)
         self.body = Body(self.e, spec.nest)
         e, place = self.e, self.body.layout.count
         self.a, self.b = self.body.pointer(place), self.body.pointer(place + 2)

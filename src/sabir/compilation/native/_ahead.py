@@ -8,9 +8,9 @@ import threading
 
 from sabir.base import UnsupportedError
 from sabir.compilation.native._cores import usable_cores
-from sabir.compilation.native._entrance import ENTRANCE_TEXTS, entrance
+from sabir.compilation.native._entrance import ENTRANCE_TEXT, entrance
 from sabir.compilation.native._objects import Library
-from sabir.compilation.native._team import load_driver, texts_of_driver
+from sabir.compilation.native._team import load_driver, text_of_driver
 
 
 @functools.cache
@@ -28,7 +28,7 @@ def load_ahead() -> None:
 def _load() -> None:
     with contextlib.suppress(UnsupportedError):
         # at once: else the second would wait until all kernels are compiled
-        library = Library.load([*texts_of_driver(), *ENTRANCE_TEXTS])
+        library = Library.load([text_of_driver(), ENTRANCE_TEXT])
         load_driver()
         entrance()
         del library  # the others hold what they need

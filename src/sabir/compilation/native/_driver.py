@@ -30,19 +30,20 @@ from sabir.compilation.native._block import CLOSED, LINE, addressed
 from sabir.compilation.native._gate import clock_text, opening_text, waiting_text
 
 
-def driver_texts(machine: str, clock: str) -> tuple[str, str, str]:
-    """Return three modules, each with a function `kernel`; `machine` and `clock` are those of `_gate`.
+def driver_text(machine: str, clock: str) -> str:
+    """Return a module with a function `kernel`; `machine` and `clock` are those of `_gate`.
 
-    - `i64 run(ptr team, ptr plan, i64 first, i64 last, ptr buffers, ptr control)` runs rows and returns the
-      row that is next. It returns before `last` when a slice is over and when `control` is not 0;
-    - `void work(ptr team)` is a worker: it returns when the team ends;
-    - `void end(ptr team)` ends an idle team.
+    It is `i64 kernel(ptr team, ptr plan, i64 first, i64 last, ptr buffers, ptr control)`. It runs rows of a
+    plan and returns the row that is next. It returns before `last` when a slice is over and when `control` is
+    not 0. Without a plan it does what `first` says, where `last` is above that: `WORK` is a worker, and
+    returns when the team ends; `END` ends an idle team. They are one function, as they share most code.
     """
-    shared = [clock_text(clock), opening_text(), waiting_text(machine), _STOPS, _TOGETHER]
-    modules = [*shared, _ALONE, _RUN], [*shared, _WORK], [opening_text(), _END]
-    run, work, end = (addressed("\n".join(parts)) for parts in modules)
-    return run, work, end
+    shared = clock_text(clock), opening_text(), waiting_text(machine), _STOPS, _TOGETHER
+    return addressed("\n".join([*shared, _ALONE, _WORK, _END, _RUN]))
 
+
+WORK, END = 0, 1
+"""What the driver does without a plan."""
 
 # whether a run returns before the row `next`
 _STOPS = """
@@ -172,7 +173,19 @@ done:
 _RUN = """
 define i64 @kernel(ptr %team, ptr %plan, i64 %first, i64 %last, ptr %buffers, ptr %control) {
   %none = icmp sge i64 %first, %last
-  br i1 %none, label %nothing, label %ask
+  br i1 %none, label %nothing, label %look
+look:
+  %no_plan = icmp eq ptr %plan, null
+  br i1 %no_plan, label %serve, label %ask
+serve:
+  %works = icmp eq i64 %first, $WORK
+  br i1 %works, label %work, label %end
+work:
+  call void @work(ptr %team)
+  ret i64 %last
+end:
+  call void @end(ptr %team)
+  ret i64 %last
 ask:
   %asked = load atomic i64, ptr %control monotonic, align 8
   %cancelled = icmp ne i64 %asked, 0
@@ -225,10 +238,10 @@ lead:
   store atomic i64 0, ptr %busy_at release, align 8
   ret i64 %next
 }
-"""
+""".replace("$WORK", str(WORK))
 
 _WORK = """
-define void @kernel(ptr %team) {
+define internal void @work(ptr %team) {
 entry:
   %present = $present$
   %others = atomicrmw add ptr %present, i64 1 acq_rel, align 8
@@ -249,7 +262,7 @@ done:
 """.replace("$CLOSED", str(CLOSED))
 
 _END = """
-define void @kernel(ptr %team) {
+define internal void @end(ptr %team) {
   %gate = $gate$
   %closed = load atomic i32, ptr %gate monotonic, align 4
   %number = and i32 %closed, -8

@@ -30,7 +30,7 @@ INPUT, OUTPUT = (
     2,
 )  # numbers of an input: object, slot, rank, dtype object, sizes; of an output: object, slot
 
-_TEXT = """
+ENTRANCE_TEXT = """
 define i64 @kernel(ptr %frame) {
 entry:
   %count_at = getelementptr i64, ptr %frame, i64 6
@@ -180,25 +180,23 @@ done:
 }
 """
 
-ENTRANCE_TEXTS = _TEXT, _LAST_TEXT
-
 
 @functools.cache
 def entrance() -> Any:
     """Return the entrance as a function of the address of a frame."""
-    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(_code().addresses[0])
+    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(_code(ENTRANCE_TEXT).addresses[0])
 
 
 @functools.cache
 def finish() -> Any:
     """Return the function that runs the last rows of a frame, and then sets the word at an address."""
-    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(_code().addresses[1])
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(_code(_LAST_TEXT).addresses[0])
 
 
 @functools.cache
-def _code() -> Library:
-    """Return the code of the entrance, which stays in memory for the life of the process."""
-    return Library.load(ENTRANCE_TEXTS)
+def _code(text: str) -> Library:
+    """Return the code of a text, which stays in memory for the life of the process."""
+    return Library.load([text])
 
 
 @functools.cache

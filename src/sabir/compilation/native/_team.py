@@ -24,7 +24,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabir.compilation.native._block import SLOTS, new_block
-from sabir.compilation.native._driver import driver_texts
+from sabir.compilation.native._driver import END, WORK, driver_text
 from sabir.compilation.native._objects import Library
 from sabir.compilation.native._system import clock_kind, machine, services
 
@@ -37,21 +37,22 @@ if TYPE_CHECKING:
 
 class _Driver(NamedTuple):
     run: Any
-    work: Any
-    end: Any
-    library: Library  # keeps the functions in memory
+    library: Library  # keeps the function in memory
     run_address: int
+
+    def serve(self, team: int, task: int) -> None:
+        """Do what needs no plan: `WORK` or `END`."""
+        self.run(team, None, task, task + 1, None, None)
 
 
 @functools.cache
 def _driver() -> _Driver:
     """Return the driver: its code stays in memory for the life of the process."""
-    library = Library.load(texts_of_driver())
+    library = Library.load([text_of_driver()])
     word = ctypes.c_void_p  # for rows too: ctypes converts it twice as fast as c_int64
     run = ctypes.CFUNCTYPE(ctypes.c_int64, word, word, word, word, word, word)
-    one = ctypes.CFUNCTYPE(None, word)
-    enter, work, end = library.addresses
-    return _Driver(run(enter), one(work), one(end), library, enter)
+    (address,) = library.addresses
+    return _Driver(run(address), library, address)
 
 
 class Control:
@@ -131,12 +132,12 @@ def _start(block: Block, address: int, threads: int) -> int:
 
 
 def _work(_block: Block, address: int) -> None:
-    _driver().work(address)  # the block stays in memory until it returns
+    _driver().serve(address, WORK)  # the block stays in memory until it returns
 
 
 def _finish(_block: Block, address: int) -> None:
     if _driver.cache_info().currsize:  # else no worker has entered it
-        _driver().end(address)
+        _driver().serve(address, END)
 
 
 class Team:
@@ -187,9 +188,9 @@ class Team:
         self._crew = _single()
 
 
-def texts_of_driver() -> tuple[str, str, str]:
-    """Return the modules of the driver for this machine."""
-    return driver_texts(machine(), clock_kind())
+def text_of_driver() -> str:
+    """Return the module of the driver for this machine."""
+    return driver_text(machine(), clock_kind())
 
 
 def load_driver() -> None:
