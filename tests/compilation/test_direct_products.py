@@ -1,5 +1,7 @@
 """Products of small matrices that no plan knows: the second operand is read where it lies."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -116,17 +118,18 @@ def test_the_bits_are_those_of_panels_and_of_any_number_of_threads(kind, monkeyp
 
 def test_few_rows_stream_matrices_of_any_size(monkeypatch):
     """Strips of several tiles, rests of rows and of columns, items of a batch that share a matrix."""
-    for m, k, n in ((1, 70, 9000), (4, 129, 1100), (3, 8, 5000), (2, 300, "N")):
+    cases = ((1, 70, 9000), (4, 129, 1100), (3, 8, 5000), (2, 300, "N"))
+    for (m, k, n), turned in itertools.product(cases, (False, True)):
         model = sabir.parse(f"""<ir_version: 10, opset_import: ["" : 21]>
-            g (float[3,{m},{k}] a, float[{k},{n}] w, float[{n}] c) => (float[3,{m},{n}] y) {{
-              b = Neg (w)  u = Unsqueeze (b, axis)  d = Concat <axis = 0> (u, u, u)  p = MatMul (a, d)  y = Add (p, c) }}"""
+            g (float[3,{m},{k}] a, float[{f"{n},{k}" if turned else f"{k},{n}"}] w, float[{n}] c) => (float[3,{m},{n}] y) {{
+              b = Neg (w)  u = Unsqueeze (b, axis)  d = Concat <axis = 0> (u, u, u)  e = {"Transpose <perm = [0, 2, 1]>" if turned else "Identity"} (d)  p = MatMul (a, e)  y = Add (p, c) }}"""
             .replace("b = Neg", "axis = Constant <value_ints = [0]> () b = Neg"))  # fmt: skip
         count = 700 if n == "N" else n
-        shapes = {"a": (3, m, k), "w": (k, count), "c": (count,)}
+        shapes = {"a": (3, m, k), "w": (count, k) if turned else (k, count), "c": (count,)}
         feeds = {name: RANDOM.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
         found = [Compiled(model, threads=threads).run(feeds)["y"] for threads in (1, 2)]
         kernels = Compiled(model).explain({name: list(x.shape) for name, x in feeds.items()}).kernels
-        assert "streamed" in "".join(kernel.spec for kernel in kernels)
+        assert ("turned" if turned else "streamed") in "".join(kernel.spec for kernel in kernels)
         same_bits(found[1], found[0], "two threads")
         with monkeypatch.context() as patched:
             patched.setattr(_direct, "FEW", 0)
