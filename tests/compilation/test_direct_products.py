@@ -76,6 +76,16 @@ def test_sums_of_nothing_are_zero():
     np.testing.assert_array_equal(kernels_only(model, {"a": a, "b": b})["y"], np.ones((3, 4, 5)))
 
 
+def test_transposed_sums_over_no_elements_are_0():
+    model = sabir.parse("""<ir_version: 10, opset_import: ["" : 21]> g (float[2,K] x, float[100,K] w) => (float[2,100] y)
+        <int64[1] two = {2}, int64[1] end = {99}, int64[1] axis = {1}> {
+          a = Slice (x, two, end, axis)  b = Slice (w, two, end, axis)  y = Gemm <transB = 1> (a, b) }""")
+    compiled = Compiled(model, threads=2)
+    for k in (12, 2):
+        x, w = whole("float", 2, k), whole("float", 100, k)
+        np.testing.assert_array_equal(compiled.run({"x": x, "w": w})["y"], x[:, 2:] @ w[:, 2:].T)
+
+
 def test_an_epilogue_follows_the_last_block():
     model = model_of("float", 6, 200, 20, "p = MatMul (a, b) q = Relu (p) y = Add (q, q)")
     a, b = whole("float", 3, 6, 200), whole("float", 3, 200, 20)
@@ -137,6 +147,22 @@ def test_few_rows_stream_matrices_of_any_size(monkeypatch):
             packed = Compiled(model)
             same_bits(packed.run(feeds)["y"], found[0], f"panels {m} {k} {n}")
             assert any(kernel.kind == "pack" for kernel in packed.explain().kernels)
+
+
+def test_sums_over_no_elements_are_0():
+    """A plan for any number of them serves a run that cuts all away."""
+    for rows, columns in ((1, 100), (4, 100), (2, 3000)):
+        model = sabir.parse(f"""<ir_version: 10, opset_import: ["" : 21]>
+            g (float[{rows},K] x, float[K,{columns}] w) => (float[{rows},{columns}] y)
+                <int64[1] two = {{2}}, int64[1] end = {{99}}, int64[1] row = {{0}}, int64[1] column = {{1}}> {{
+              a = Slice (x, two, end, column)  b = Slice (w, two, end, row)  y = MatMul (a, b) }}""")
+        compiled = Compiled(model, threads=2)
+        for k in (12, 2, 3, 2):
+            x, w = whole("float", rows, k), whole("float", k, columns)
+            found = compiled.run({"x": x, "w": w})["y"]
+            np.testing.assert_array_equal(found, x[:, 2:] @ w[2:])
+        kernels = compiled.explain({"x": [rows, 12], "w": [12, columns]}).kernels
+        assert [kernel.kind for kernel in kernels] == ["product"]
 
 
 def attention_in_float64(q, k, v):

@@ -230,6 +230,10 @@ class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that k
         """Emit the smaller of two signed indices."""
         return self.select(self.compare("icmp slt", a, b), a, b)
 
+    def greatest(self, a: Register, b: Register) -> Register:
+        """Emit the larger of two signed indices."""
+        return self.select(self.compare("icmp sgt", a, b), a, b)
+
     # ------------------------------------------------------------ memory
 
     def argument(self, place: int, scalar: str = "i64") -> Register:

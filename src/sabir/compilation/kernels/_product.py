@@ -178,6 +178,7 @@ class _Emission:
         """Emit the rows of a job by columns where they lie: a block of `k` after another gets panels."""
         e, product, depth = self.e, self.product, self.depths[-1]
         count = e.binary("udiv", e.add(depth, DIRECT_STEPS - 1), e.index(DIRECT_STEPS))
+        count = e.greatest(count, e.index(1))  # without any `k`, the sums are 0
         self.last_block = e.add(count, -1)
         step = self.terms.lane_bytes if product.turned else self.panel_bytes
         panel = product.direct_bytes // product.panels

@@ -69,7 +69,8 @@ class Streams:
         e, matrix = self.e, self.matrix
         left = e.mul(number, self.strip)
         count = e.least(e.binary("sub", self.tiles, left), self.strip)
-        last = e.binary("udiv", e.add(matrix.depth, -1), e.index(_STEPS))
+        rows_of_matrix = e.greatest(matrix.depth, e.index(1))  # without any, the sums are 0
+        last = e.binary("udiv", e.add(rows_of_matrix, -1), e.index(_STEPS))
         with e.loop(e.index(0), e.add(last, 1)) as block:
             first = e.mul(block, _STEPS)
             start = e.offset(b, e.mul(first, matrix.row_bytes))
