@@ -1,5 +1,7 @@
 """Products of small matrices that no plan knows: the second operand is read where it lies."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -74,6 +76,16 @@ def test_sums_of_nothing_are_zero():
     np.testing.assert_array_equal(kernels_only(model, {"a": a, "b": b})["y"], np.ones((3, 4, 5)))
 
 
+def test_transposed_sums_over_no_elements_are_0():
+    model = sabir.parse("""<ir_version: 10, opset_import: ["" : 21]> g (float[2,K] x, float[100,K] w) => (float[2,100] y)
+        <int64[1] two = {2}, int64[1] end = {99}, int64[1] axis = {1}> {
+          a = Slice (x, two, end, axis)  b = Slice (w, two, end, axis)  y = Gemm <transB = 1> (a, b) }""")
+    compiled = Compiled(model, threads=2)
+    for k in (12, 2):
+        x, w = whole("float", 2, k), whole("float", 100, k)
+        np.testing.assert_array_equal(compiled.run({"x": x, "w": w})["y"], x[:, 2:] @ w[:, 2:].T)
+
+
 def test_an_epilogue_follows_the_last_block():
     model = model_of("float", 6, 200, 20, "p = MatMul (a, b) q = Relu (p) y = Add (q, q)")
     a, b = whole("float", 3, 6, 200), whole("float", 3, 200, 20)
@@ -116,17 +128,18 @@ def test_the_bits_are_those_of_panels_and_of_any_number_of_threads(kind, monkeyp
 
 def test_few_rows_stream_matrices_of_any_size(monkeypatch):
     """Strips of several tiles, rests of rows and of columns, items of a batch that share a matrix."""
-    for m, k, n in ((1, 70, 9000), (4, 129, 1100), (3, 8, 5000), (2, 300, "N")):
+    cases = ((1, 70, 9000), (4, 129, 1100), (3, 8, 5000), (2, 300, "N"))
+    for (m, k, n), turned in itertools.product(cases, (False, True)):
         model = sabir.parse(f"""<ir_version: 10, opset_import: ["" : 21]>
-            g (float[3,{m},{k}] a, float[{k},{n}] w, float[{n}] c) => (float[3,{m},{n}] y) {{
-              b = Neg (w)  u = Unsqueeze (b, axis)  d = Concat <axis = 0> (u, u, u)  p = MatMul (a, d)  y = Add (p, c) }}"""
+            g (float[3,{m},{k}] a, float[{f"{n},{k}" if turned else f"{k},{n}"}] w, float[{n}] c) => (float[3,{m},{n}] y) {{
+              b = Neg (w)  u = Unsqueeze (b, axis)  d = Concat <axis = 0> (u, u, u)  e = {"Transpose <perm = [0, 2, 1]>" if turned else "Identity"} (d)  p = MatMul (a, e)  y = Add (p, c) }}"""
             .replace("b = Neg", "axis = Constant <value_ints = [0]> () b = Neg"))  # fmt: skip
         count = 700 if n == "N" else n
-        shapes = {"a": (3, m, k), "w": (k, count), "c": (count,)}
+        shapes = {"a": (3, m, k), "w": (count, k) if turned else (k, count), "c": (count,)}
         feeds = {name: RANDOM.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
         found = [Compiled(model, threads=threads).run(feeds)["y"] for threads in (1, 2)]
         kernels = Compiled(model).explain({name: list(x.shape) for name, x in feeds.items()}).kernels
-        assert "streamed" in "".join(kernel.spec for kernel in kernels)
+        assert ("turned" if turned else "streamed") in "".join(kernel.spec for kernel in kernels)
         same_bits(found[1], found[0], "two threads")
         with monkeypatch.context() as patched:
             patched.setattr(_direct, "FEW", 0)

@@ -35,10 +35,14 @@ def is_read_in_place(lowered: Lowered, x: Contract, a: Expression, at: Located, 
 
 
 class DirectOperand(NamedTuple):
-    """The second operand where it lies: the bytes of a row, and of each step along the batch axes."""
+    """The second operand where it lies: the bytes of a row, and of each step along the batch axes.
+
+    In a `turned` one columns lie side by side: the bytes are those of a column.
+    """
 
     place: Place
     panel: Size
+    turned: bool
     strides: Sequence[Size]
 
     def arguments(self, builder: PlanBuilder, entry: Entry) -> list[Argument]:
@@ -54,10 +58,10 @@ def is_direct(lowered: Lowered, x: Contract, b: Located) -> bool:
         return False
     rows, columns = x.shape[-2:]
     depth = x.b.shape[-2]
+    if isinstance(rows, int) and rows <= FEW and 1 in b.strides[-2:]:
+        return columns != 0 and depth != 0
     if not isinstance(rows, int) or b.strides[-1] != 1:
         return False
-    if rows <= FEW:
-        return columns != 0 and depth != 0
     if not isinstance(columns, int) or not isinstance(depth, int):
         return False
     return rows <= _MOST_ROWS and 0 < depth * columns * element_bytes(x.element) <= _MOST_BYTES
@@ -73,7 +77,9 @@ def direct_operand(
     matrix = zip(x.b.shape[-2:], b.located.strides[-2:], strict=True)
     axes = [*zip(batch, strides, strict=True), *matrix]
     entry.reaches.append(builder.reach(b.located, b.element, axes))
-    return DirectOperand(b, b.located.strides[-2] * size, [stride * size for stride in strides])
+    turned = b.located.strides[-1] != 1
+    line = b.located.strides[-1 if turned else -2] * size
+    return DirectOperand(b, line, turned, [stride * size for stride in strides])
 
 
 def is_constant(lowered: Lowered, located: Located) -> bool:

@@ -124,7 +124,8 @@ def product_entry(
             narrow=narrow_of(contract),
             apart=depth[-1][1] != 1,
             direct=isinstance(second, DirectOperand),
-            streamed=isinstance(second, DirectOperand) and isinstance(rows, int) and rows <= FEW,
+            turned=isinstance(second, DirectOperand) and second.turned,
+            streamed=isinstance(second, DirectOperand) and not second.turned and rows in range(FEW + 1),
         )
         product, blocks = _formed(builder, product, contract, depth, entry)
         arguments = builder.arguments(nest, nesting, entry, entry.scratch)

@@ -10,6 +10,8 @@ from sabir.compilation.kernels._jobs import lanes_before
 from sabir.compilation.kernels._transposes import transposed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sabir.compilation.kernels._emitter import Emitter
 
 
@@ -46,6 +48,25 @@ def copy_panel(
             strip(e, source, e.add(first, v), to, width * source.size)
         else:
             _columns(e, source, e.add(first, v), to, width * source.size)
+
+
+def copy_rows(
+    e: Emitter, source: PanelSource, first: Register, panels: Sequence[Register], width: int, *, whole: bool
+) -> None:
+    """Emit the copy of rows, whose elements lie side by side, from a column on into several panels at once.
+
+    Those past the end are 0; in a `whole` one there are none.
+    """
+    lanes, size, kind = source.lanes, source.size, kind_of(source.element, source.lanes)
+    vectors = range(0, len(panels) * width, lanes)
+    masks = [None if whole else lanes_before(e, e.add(first, v), source.columns, lanes) for v in vectors]
+    start = e.offset(source.base, e.mul(first, size))
+    with e.loop(e.index(0), source.depth) as k:
+        row, line = e.offset(start, e.mul(k, source.stride)), e.mul(k, width * size)
+        for v, mask in zip(vectors, masks, strict=True):
+            panel, place = divmod(v, width)
+            x = e.load(e.offset(row, e.index(v * size)), kind, mask, align=size)
+            e.store(x, e.offset(e.offset(panels[panel], line), e.index(place * size)), align=lanes * size)
 
 
 def _columns(e: Emitter, source: PanelSource, first: Register, target: Register, line: int) -> None:

@@ -20,7 +20,8 @@ from sabir.compilation.kernels._body import Body, element_bytes, kind_of
 from sabir.compilation.kernels._casts import cast
 from sabir.compilation.kernels._emitter import Emitter, Register, Variable
 from sabir.compilation.kernels._epilogue import Epilogue, Job
-from sabir.compilation.kernels._jobs import digits, lanes_before, product_of
+from sabir.compilation.kernels._jobs import digits, product_of
+from sabir.compilation.kernels._panel_copies import PanelSource, copy_panel, copy_rows
 from sabir.compilation.kernels._product_spec import DIRECT_STEPS, ProductLayout
 from sabir.compilation.kernels._scales import Parameters
 from sabir.compilation.kernels._streaming import Matrix, Rows, Streams
@@ -181,31 +182,26 @@ class _Emission:
         count = e.binary("udiv", e.add(depth, DIRECT_STEPS - 1), e.index(DIRECT_STEPS))
         count = e.greatest(count, e.index(1))  # without any `k`, the sums are 0
         self.last_block = e.add(count, -1)
-        start = e.offset(b, e.mul(job.column, self.terms.lane_bytes))
+        step = self.terms.lane_bytes if product.turned else self.panel_bytes
         panel = product.direct_bytes // product.panels
         bases = [e.offset(self.body.own_scratch(), e.index(p * panel)) for p in range(product.panels)]
         with e.loop(e.index(0), count) as block:
             done = e.mul(block, DIRECT_STEPS)
             self.depths[-1] = e.least(e.binary("sub", depth, done), e.index(DIRECT_STEPS))
-            self._copy(job, e.offset(start, e.mul(done, self.panel_bytes)), bases)
+            self._copy(job, e.offset(b, e.mul(done, step)), bases)
             row = e.offset(a, e.mul(done, self.inner_stride or self.terms.factor_bytes))
             self._tiles(job, row, bases, None, block)
 
     def _copy(self, job: Job, source: Register, bases: Sequence[Register]) -> None:
         """Emit the copy of a block of `k` into panels; columns after the last are 0."""
-        e, product, lanes = self.e, self.product, self.product.nest.lanes
-        size = self.terms.lane_bytes
-        masks = [
-            None if product.whole else lanes_before(e, e.add(job.column, v * lanes), self.columns, lanes)
-            for v in range(self.vectors)
-        ]
-        with e.loop(e.index(0), self.depths[-1]) as k:
-            row, line = e.offset(source, e.mul(k, self.panel_bytes)), e.mul(k, product.width * size)
-            for v, mask in enumerate(masks):
-                panel, place = divmod(v, product.vectors)
-                x = e.load(e.offset(row, e.index(v * lanes * size)), self.vector, mask, align=size)
-                target = e.offset(e.offset(bases[panel], line), e.index(place * lanes * size))
-                e.store(x, target, align=lanes * size)
+        e, product = self.e, self.product
+        depth, lanes = self.depths[-1], product.nest.lanes
+        matrix = PanelSource(product.element, lanes, source, self.panel_bytes, depth, self.columns)
+        if not product.turned:
+            copy_rows(e, matrix, job.column, bases, product.width, whole=product.whole)
+            return
+        for p, base in enumerate(bases):
+            copy_panel(e, matrix, e.add(job.column, p * product.width), product.width, base, across=True)
 
     def _unpacked(self, panel: Register) -> Register:
         """Emit the numbers that a block of a panel represents into scratch memory."""

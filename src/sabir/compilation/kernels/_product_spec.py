@@ -27,7 +27,7 @@ class Product:
     does not hold are read once for all of them. The sums wait in scratch memory. In a `whole` one the columns
     fill all panels. A `direct` one reads `b` where it lies, row by row, and copies a block of `k`
     into panels at a time, before the sums in scratch memory. A `streamed` one, of few rows, copies nothing:
-    see `_streaming`.
+    see `_streaming`. In a `turned` direct one columns of `b` lie side by side, not rows.
 
     One of integers adds up groups of products by the instruction `dot`; it is `ragged` where groups may not
     fill the last axis of `k`. `zero` is the element type of the zero point of `a`, if it has one. The panels
@@ -50,6 +50,7 @@ class Product:
     whole: bool = False
     direct: bool = False
     streamed: bool = False
+    turned: bool = False
     dot: Dot | None = None
     ragged: bool = False
     zero: str = ""
@@ -80,6 +81,7 @@ class Product:
         axes += " apart" if self.apart else ""
         axes += " direct" if self.direct else ""
         axes += " streamed" if self.streamed else ""
+        axes += " turned" if self.turned else ""
         axes += f" by {self.narrow}" if self.narrow else ""
         axes += f" scaled by {self.scaled}" if self.scaled else ""
         axes += f" less {self.less}" if self.less else ""
