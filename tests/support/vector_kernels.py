@@ -9,11 +9,12 @@ import numpy as np
 
 from sabir.compilation.kernels._emitter import Emitter, Kind
 from sabir.compilation.kernels._functions import FUNCTIONS
+from sabir.compilation.native import host
 
 llvm.initialize_native_target()
 llvm.initialize_native_asmprinter()
 
-HOST = (llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+HOST = (host().cpu, host().features)  # without vectors of unknown width, which LLVM would abort for
 TARGETS = {"host": HOST}
 if all(f"+{feature}" in HOST[1].split(",") for feature in ("avx2", "fma", "f16c")):
     TARGETS["avx2"] = ("x86-64-v3", "")
@@ -27,7 +28,7 @@ DTYPES = {
     "i32": np.int32,
     "i64": np.int64,
 }
-LANES = {"host": 16, "avx2": 8}
+LANES = {"host": host().vector_bits // 32, "avx2": 8}
 
 
 class Kernel:
