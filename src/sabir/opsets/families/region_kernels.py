@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial, reduce
 from typing import TYPE_CHECKING
 
 from sabir import loops
@@ -38,8 +39,10 @@ def aligned(
         begins.append(loops.apply("add", loops.apply("mul", place, size), start))
         sizes.append(size)
     each = [_samples(size, ratio) for size in sizes]
-    all_samples = loops.apply("mul", loops.apply("mul", *each), bins[0] * bins[1])
-    few = loops.apply("le", all_samples, _MOST_SAMPLES)
+    along = [loops.apply("mul", n, count) for n, count in zip(each, bins, strict=True)]
+    # along each axis too: many times none are none
+    counted = (*along, loops.apply("mul", *along))
+    few = reduce(partial(loops.apply, "and"), [loops.apply("le", n, _MOST_SAMPLES) for n in counted])
     item = loops.reshape(loops.cast(items, "int64"), (items.shape[0], 1))
     item = _known(item, loops.apply("and", few, _is_item(item, x.shape[0])))
     counts = loops.join([item, *(loops.cast(n, "int64") for n in each)], 1)

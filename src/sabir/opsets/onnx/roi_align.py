@@ -230,7 +230,8 @@ def _mean(image: Array, rows: AxisSamples, columns: AxisSamples, shape: tuple[in
     if not (rows.low.size and columns.low.size) or rows.weights is None or columns.weights is None:
         return np.zeros((len(image), *shape), image.dtype)
     count = image.dtype.type(rows.each * columns.each)
-    high, wide = slice(rows.low[0], rows.high[-1] + 1), slice(columns.low[0], columns.high[-1] + 1)
+    # the samples of a region whose corners are exchanged run backwards
+    high, wide = (slice(axis.low.min(), axis.high.max() + 1) for axis in (rows, columns))
     part = image[:, high, wide]
     if np.isfinite(part).all():
         return np.matmul(rows.weights[:, high], np.matmul(part, columns.weights[:, wide].T)) / count
@@ -347,6 +348,8 @@ def examples_of_edges() -> Iterator[Example]:
     # one of four samples inside the map, all of them outside, and a region of size 0
     rois, items = np.array([[3, 3, 7, 7], [9, 9, 11, 11], [2, 2, 2, 2]], f), np.zeros(3, int)
     ratio: dict[str, Any] = {"sampling_ratio": 2}
+    back: dict[str, Any] = {**ratio, "output_height": 2, "output_width": 2}
+    yield Example(16, x, np.array([[3, 3, 1, 1]], f), items[:1], **back, expect=[[[[[10, 9], [6, 5]]]]])
     yield Example(16, x, rois[:2], items[:2], **ratio, expect=[np.array([15 / 4, 0], f).reshape(2, 1, 1, 1)])
     yield Example(
         16, x, rois[:2], items[:2], **ratio, mode="max", expect=[np.array([15, 0], f).reshape(2, 1, 1, 1)]
