@@ -105,9 +105,10 @@ $(VENV)/.fuzz: pyproject.toml ci.lock | $(VENV)/.made
 	$(LOCKED) '.[fuzz]'
 	@touch $@ $(VENV)/.test $(VENV)/.runtime
 
+# it has the extra of the documents, and builds the package and installs its wheel: neither is done once more
 $(VENV)/.dev: pyproject.toml ci.lock | $(VENV)/.made
 	$(LOCKED) '.[dev]'
-	@touch $@ $(VENV)/.test $(VENV)/.runtime
+	@touch $@ $(VENV)/.docs $(VENV)/.test $(VENV)/.runtime $(VENV)/.package
 
 # Ray and what it needs are half a gigabyte, so that only one target has them
 $(VENV)/.ray: pyproject.toml ci.lock | $(VENV)/.made

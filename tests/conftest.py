@@ -39,6 +39,31 @@ def pytest_addoption(parser):
     )
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    gc.disable()  # almost nothing of what collection makes is garbage
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
+def pytest_collection_modifyitems(items):
+    """Put the tests of an operator beside each other, so that one worker computes what they share."""
+    first: dict[tuple[Path, str], int] = {}
+    places = {item: first.setdefault((item.path.parent, subject_of(item)), i) for i, item in enumerate(items)}
+    items.sort(key=places.__getitem__)
+
+
+def subject_of(item):
+    """The operator that a test of a room or a gradient is about; else the test itself."""
+    found = getattr(item, "callspec", None)
+    if found is None or item.path.parent.name not in {"rooms", "differentiation"}:
+        return item.nodeid
+    subject = found.params.get("group", found.params.get("name"))
+    return subject if isinstance(subject, str) else item.nodeid
+
+
 def pytest_collection_finish():
     gc.freeze()  # no test frees what collection made: the collector need not look through it again and again
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from sabir.compilation.native._emitting import Emission, helping_threads
@@ -44,6 +45,10 @@ class EarlyKernels:
         finally:
             self.taken()
 
+    @functools.cached_property
+    def _helpers(self) -> int:
+        return helping_threads()  # it reads files of the system, and is asked for with each kernel
+
     def has_room(self) -> bool:
         """Return whether a thread would have nothing to do unless another kernel is begun."""
         if self._is_over:
@@ -52,7 +57,7 @@ class EarlyKernels:
             self._has_lock = LOCK.acquire(blocking=False)
         if self._emission is None:
             return self._has_lock
-        return self._emission.waiting < _WAITING * helping_threads()
+        return self._emission.waiting < _WAITING * self._helpers
 
     def begin(self, source: Source) -> None:
         """Begin a kernel if there is room; raises UnsupportedError for a text that is not valid."""
@@ -62,11 +67,11 @@ class EarlyKernels:
         symbol = symbol_of(key)
         if symbol in self.symbols or is_made(key):
             return
-        if helping_threads() < 1:
+        if self._helpers < 1:
             self._is_over = True
             return
         if self._emission is None:
-            self._emission = Emission(helping_threads())
+            self._emission = Emission(self._helpers)
         self._emission.add(symbol, source.text())
         self.symbols.add(symbol)
 
