@@ -10,12 +10,12 @@ from sabir.compilation.kernels._emitter import Emitter
 from sabir.compilation.kernels._nest import Accumulated, Step
 
 
-def product(rows: int, function: str, row_axes: int = 1) -> int:
+def product(rows: int, function: str) -> int:
     steps: tuple[Step, ...] = (Accumulated("float", 0),)
     steps += (Apply("float", function, (0,)),) if function else ()
-    axes, result = row_axes + 1, Access("float", (2,) * row_axes + (1,))
-    nest = Nest(axes, (False,) * axes, row_axes, (result,), steps, ((0, len(steps) - 1),), 0, 16)
-    return text_of(Product(nest, "float", rows, 3, row_axes=row_axes, whole=True)).count("\n")
+    result = Access("float", (2, 1))
+    nest = Nest(2, (False, False), 1, (result,), steps, ((0, len(steps) - 1),), 0, 16)
+    return text_of(Product(nest, "float", rows, 3, whole=True)).count("\n")
 
 
 @pytest.mark.parametrize("function", ["neg", "erf"])
@@ -25,12 +25,6 @@ def test_what_follows_a_product_is_emitted_for_one_row(function):
     of_one, of_many = (b - a for a, b in zip(plain, more, strict=True))
 
     assert of_one == of_many > 0
-
-
-def test_the_places_of_rows_with_several_axes_are_emitted_once():
-    one, two = ([product(rows, "neg", row_axes) for rows in (2, 8)] for row_axes in (1, 2))
-
-    assert two[1] - two[0] < one[1] - one[0]
 
 
 def test_windows_that_fill_their_vectors_have_no_code_for_a_rest():

@@ -6,8 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation.kernels._body import Body, Point, element_bytes, kind_of
+from sabir.compilation.kernels._functions import LONG
 from sabir.compilation.kernels._jobs import lanes_before
-from sabir.compilation.kernels._nest import Accumulated
+from sabir.compilation.kernels._nest import Accumulated, Apply
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from sabir.compilation.kernels._emitter import Register, Variable
     from sabir.compilation.kernels._product_spec import Product
     from sabir.compilation.kernels._tile_rows import Rows
+
+_SHORT = 6  # functions behind the sums that may be emitted for each row
 
 
 class Job(NamedTuple):
@@ -71,32 +74,43 @@ class Epilogue:
         self.results = Results(body, columns, whole=product.whole)
         self.vectors = product.panels * product.vectors
         self.vector = kind_of(product.element, product.nest.lanes)
+        # with several axes of `k`, sums that are stored side by side can make LLVM load too early in the loop
+        # over the last one: it then runs out of registers, and a convolution took 1.17 times as long
+        self._loops = product.rows > 1 and (product.depth_axes == 1 or _is_long(product))
 
     def emit(self, job: Job, rows: Rows, sums: Sequence[Sequence[Variable]]) -> None:
-        """Emit the results of the rows of a tile, once, in a loop: their sums wait on the stack.
+        """Emit the results of the rows of a tile: mostly once, in a loop, and the sums wait on the stack.
 
-        Emitted for each row, it would be half of the code of a tile, and no faster.
+        Emitted for each row, they would be half of the code of a tile, and no faster.
         """
         e, count = self.e, self.vectors
         # here and not before the loops, where they would take the registers of sums
         self.results.begin()
         vectors = self.results.vectors(job.column, count)
-        if len(sums) == 1:
-            indices = [*job.batch, *rows.indices(e, e.index(0))]
-            self._store(indices, vectors, [e.get(slot) for slot in sums[0]])
+        if not self._loops:
+            for m, (row, place) in enumerate(zip(sums, rows.places, strict=True)):
+                with e.when(e.compare("icmp slt", e.add(rows.first, m), job.last)):
+                    self._store([*job.batch, *place], vectors, [e.get(slot) for slot in row])
             return
         size = self.vector.lanes * element_bytes(self.product.element)
         tile = e.stack(len(sums) * count * size)
         for number, slot in enumerate(slot for row in sums for slot in row):
             e.store(e.get(slot), e.offset(tile, e.index(number * size)), align=size)
+        table = rows.kept(e)
         present = e.least(e.index(len(sums)), e.binary("sub", job.last, rows.first))
         with e.loop(e.index(0), present) as m:
             line = e.offset(tile, e.mul(m, count * size))
             places = [e.offset(line, e.index(v * size)) for v in range(count)]
             row_sums = [e.load(place, self.vector, align=size) for place in places]
-            self._store([*job.batch, *rows.indices(e, m)], vectors, row_sums)
+            self._store([*job.batch, *rows.indices(e, table, m)], vectors, row_sums)
 
     def _store(self, indices: list[Register], vectors: Sequence[Vector], sums: Sequence[Register]) -> None:
         """Emit the results of a row: the steps of one vector wait for each other."""
         store = self.results.store
         self.e.in_turns(partial(store, indices, vector, x) for vector, x in zip(vectors, sums, strict=True))
+
+
+def _is_long(product: Product) -> bool:
+    """Return whether what follows the sums is much code."""
+    applied = [step.op for step in product.nest.steps if isinstance(step, Apply)]
+    return len(applied) > _SHORT or not LONG.isdisjoint(applied)

@@ -121,3 +121,11 @@ def _emission(formula: Callable[..., Lanes]) -> Callable[[Emitter, tuple[Registe
 FUNCTIONS: dict[str, Callable[[Emitter, tuple[Register, ...]], Register]] = {
     name: _emission(formula) for name, formula in (_UNARY | _BINARY | _TERNARY | _QUATERNARY).items()
 }
+
+_APPROXIMATED = (_exponentials, _logarithms, _powers, _trigonometry)
+LONG = frozenset(
+    name
+    for name, formula in (_UNARY | _BINARY).items()
+    if formula.__module__ in {module.__name__ for module in _APPROXIMATED}
+)
+"""The operations that take tens of instructions: polynomials, and cases of their operands."""

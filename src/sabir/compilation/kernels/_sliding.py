@@ -153,12 +153,13 @@ class _Emission:
             kind_of(sliding.element, self.body.nest.lanes), start_of(sliding.op, sliding.element)
         )
         sums = [e.variable(start) for _ in points]
-        bases = [self.body.address(self.input, point) for point in points]
+        overlap = self._overlap(len(points))
+        bases = [self.body.address(self.input, point) for point in (points[:1] if overlap else points)]
         weights = None
         if self.weights is not None:
             weights = e.offset(self.weights, e.mul(channel, sliding.mixed * math.prod(sliding.taps) * size))
         with self._taps() as steps:
-            if self._overlap(len(points)):
+            if overlap:
                 columns = [self._columns(weights, tap)[0] for tap, _ in steps]
                 self._add_row(points[0], e.offset(bases[0], steps[0][1]), columns, sums)
                 return sums

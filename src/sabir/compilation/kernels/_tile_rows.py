@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.compilation.kernels._emitter import INDEX, POINTER, Register
+from sabir.compilation.kernels._emitter import INDEX, Register
 from sabir.compilation.kernels._jobs import digits
 
 if TYPE_CHECKING:
@@ -16,22 +16,29 @@ _WORD = 8  # bytes
 
 
 class Rows(NamedTuple):
-    """The first row of a tile, and the address of the operand of each.
-
-    Where rows have several axes, the indices of each row lie in a `table` on the stack.
-    """
+    """The first row of a tile, and of each the address of the operand and the index along each axis."""
 
     first: Register
     addresses: Sequence[Register]
-    axes: int
-    table: Register | None
+    places: Sequence[list[Register]]
 
-    def indices(self, e: Emitter, number: Register) -> list[Register]:
+    def kept(self, e: Emitter) -> Register | None:
+        """Emit the indices of rows with several axes to the stack, and return where they lie."""
+        axes = len(self.places[0])
+        if axes == 1:
+            return None
+        table = e.stack(len(self.places) * axes * _WORD)
+        for number, index in enumerate(index for place in self.places for index in place):
+            e.store(index, e.offset(table, e.index(number * _WORD)))
+        return table
+
+    def indices(self, e: Emitter, table: Register | None, number: Register) -> list[Register]:
         """Emit the index along each axis of the row with a number in the tile."""
-        if self.table is None:
+        if table is None:
             return [e.add(self.first, number)]
-        own = e.offset(self.table, e.mul(number, self.axes * _WORD))
-        return [e.load(e.offset(own, e.index(axis * _WORD)), INDEX) for axis in range(self.axes)]
+        axes = len(self.places[0])
+        own = e.offset(table, e.mul(number, axes * _WORD))
+        return [e.load(e.offset(own, e.index(axis * _WORD)), INDEX) for axis in range(axes)]
 
 
 class TileRows:
@@ -46,30 +53,28 @@ class TileRows:
         """Emit the rows from one on; those after the last one repeat it."""
         e = self.e
         if len(self.sizes) > 1:
-            return self._tabulated(base, first, last)
-        places = [e.least(e.add(first, m), e.add(last, -1)) for m in range(self.count)]
-        return Rows(first, [self._address(base, [place]) for place in places], 1, None)
+            return self._counted(base, first, last)
+        places = [[e.least(e.add(first, m), e.add(last, -1))] for m in range(self.count)]
+        return Rows(first, [self._address(base, place) for place in places], places)
 
-    def _tabulated(self, base: Register, first: Register, last: Register) -> Rows:
-        """Emit a loop over the rows: emitted for each, they would be a third of the code of a tile."""
-        e, axes = self.e, len(self.sizes)
-        table, addresses = e.stack(self.count * axes * _WORD), e.stack(self.count * _WORD)
-        counters = [e.variable(digit) for digit in digits(e, first, self.sizes)]
-        with e.loop(e.index(0), e.index(self.count)) as m:
-            place = [e.get(counter) for counter in counters]
-            own = e.offset(table, e.mul(m, axes * _WORD))
-            for axis, index in enumerate(place):
-                e.store(index, e.offset(own, e.index(axis * _WORD)))
-            e.store(self._address(base, place), e.offset(addresses, e.mul(m, _WORD)), align=_WORD)
-            carry = e.convert("zext", e.compare("icmp slt", e.add(e.add(first, m), 1), last), "i64")
-            for counter, digit, size in [*zip(counters, place, self.sizes, strict=True)][:0:-1]:
-                after = e.add(digit, carry)
-                wraps = e.compare("icmp eq", after, size)
-                e.assign(counter, e.select(wraps, e.index(0), after))
-                carry = e.convert("zext", wraps, "i64")
-            e.assign(counters[0], e.add(place[0], carry))
-        places = [e.offset(addresses, e.index(m * _WORD)) for m in range(self.count)]
-        return Rows(first, [e.load(place, POINTER, align=_WORD) for place in places], axes, table)
+    def _counted(self, base: Register, first: Register, last: Register) -> Rows:
+        """Emit the rows of several axes: each counts on from the one before."""
+        e = self.e
+        places = [digits(e, first, self.sizes)]
+        for m in range(1, self.count):
+            places.append(self._next(places[-1], e.compare("icmp slt", e.add(first, m), last)))
+        return Rows(first, [self._address(base, place) for place in places], places)
+
+    def _next(self, place: Sequence[Register], condition: Register) -> list[Register]:
+        """Return the place after one, or the same where the condition is false."""
+        e, found = self.e, list[Register]()
+        carry = e.convert("zext", condition, "i64")
+        for digit, size in zip(place[:0:-1], self.sizes[:0:-1], strict=True):
+            after = e.add(digit, carry)
+            wraps = e.compare("icmp eq", after, size)
+            found.append(e.select(wraps, e.index(0), after))
+            carry = e.convert("zext", wraps, "i64")
+        return [e.add(place[0], carry), *found[::-1]]
 
     def _address(self, base: Register, place: Sequence[Register]) -> Register:
         for index, stride in zip(place, self.strides, strict=True):
