@@ -1,5 +1,7 @@
 """The texts of kernels hold no more instructions than they need: each takes time to compile."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from sabir.compilation import Compiled
 from sabir.compilation.kernels import Access, Apply, Nest, Product, text_of
 from sabir.compilation.kernels._emitter import Emitter
 from sabir.compilation.kernels._nest import Accumulated, Step
+from sabir.compilation.native import disassemble, target_named
 
 
 def product(rows: int, function: str) -> int:
@@ -25,6 +28,20 @@ def test_what_follows_a_product_is_emitted_for_one_row(function):
     of_one, of_many = (b - a for a, b in zip(plain, more, strict=True))
 
     assert of_one == of_many > 0
+
+
+@pytest.mark.parametrize("depth_axes", [1, 2])
+@pytest.mark.parametrize(("rows", "vectors"), [(6, 4), (7, 3), (10, 2)])
+def test_the_sums_of_a_convolution_stay_in_registers(rows, vectors, depth_axes):
+    steps = (Accumulated("float", 0), Apply("float", "neg", (0,)))
+    nest = Nest(3, (False,) * 3, 2, (Access("float", (2, 2, 1)),), steps, ((0, 1),), 0, 16)
+    product = Product(nest, "float", rows, vectors, row_axes=2, depth_axes=depth_axes, whole=True)
+
+    blocks = disassemble(text_of(product), target_named("x86-64-v4")).split("\n.LBB")
+    (inner,) = (block for block in blocks if "vfmadd" in block)
+
+    assert inner.count("vfmadd") == rows * vectors
+    assert not re.findall(r"vmov.*\(%rsp\)", inner)
 
 
 def test_windows_that_fill_their_vectors_have_no_code_for_a_rest():
