@@ -72,6 +72,7 @@ def windows_entry(builder: PlanBuilder, group: Group, nesting: Nesting) -> Entry
     outer = [n for axis, n in enumerate(nesting.sizes) if axis != nest.inner]
     sliding = Sliding(nest, slide.element, slide.op, taps, panels is not None, _places(outer), slide.mixed)
     step = _step(nesting.places[-1].strides, nest.inner, located.strides[-1])
+    sliding = replace(sliding, whole=_is_whole(nesting.sizes[nest.inner], nest.lanes))
     if slide.mixed == 1 and step < taps[-1]:  # else windows share no elements
         sliding = replace(sliding, step=step)
     if panels is not None and panels.group > 1:
@@ -123,6 +124,11 @@ def _weight_arguments(builder: PlanBuilder, slide: Slide, panels: Panels, entry:
     builder.use(weights, entry)
     found: list[Argument] = [BufferNumber(weights), Offset(weights, 0)]
     return found if panels.group == 1 else [*found, panels.panel, slide.zero, slide.less]
+
+
+def _is_whole(length: Size, lanes: int) -> bool:
+    """Return whether so many elements are known to fill all their vectors."""
+    return isinstance(length, int) and length % lanes == 0
 
 
 def _step(strides: Sequence[Size], inner: int, tap: Size) -> int:

@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation.kernels._body import Body, Point, element_bytes, kind_of
-from sabir.compilation.kernels._emitter import INDEX, Register, Variable
 from sabir.compilation.kernels._functions import LONG
 from sabir.compilation.kernels._jobs import lanes_before
 from sabir.compilation.kernels._nest import Accumulated, Apply
@@ -14,9 +13,11 @@ from sabir.compilation.kernels._nest import Accumulated, Apply
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sabir.compilation.kernels._emitter import Register, Variable
     from sabir.compilation.kernels._product_spec import Product
+    from sabir.compilation.kernels._tile_rows import Rows
 
-_UNROLLED = 6  # steps of an epilogue that is emitted for each vector of a tile
+_SHORT = 6  # functions behind the sums that may be emitted for each row
 
 
 class Job(NamedTuple):
@@ -26,6 +27,13 @@ class Job(NamedTuple):
     first: Register
     last: Register
     column: Register
+
+
+class Vector(NamedTuple):
+    """The first column of a vector of sums, and the mask of its columns where it may have a rest."""
+
+    column: Register
+    mask: Register | None
 
 
 class Results:
@@ -39,11 +47,18 @@ class Results:
         """Emit what is the same for all vectors to come."""
         self.fixed = self.body.fixed()
 
-    def store(self, indices: list[Register], column: Register, x: Register) -> None:
-        """Emit the results of the columns from one on, of the row with some indices."""
-        e, nest, lanes = self.e, self.body.nest, self.body.nest.lanes
-        mask = None if self.whole else lanes_before(e, column, self.columns, lanes)
-        point = Point([*indices, column], lanes, mask, outer=self.fixed)
+    def vectors(self, first: Register, count: int) -> list[Vector]:
+        """Emit where so many vectors lie, from a column on; rows share this."""
+        e, lanes = self.e, self.body.nest.lanes
+        columns = [e.add(first, v * lanes) for v in range(count)]
+        if self.whole:
+            return [Vector(column, None) for column in columns]
+        return [Vector(column, lanes_before(e, column, self.columns, lanes)) for column in columns]
+
+    def store(self, indices: list[Register], vector: Vector, x: Register) -> None:
+        """Emit the results of a vector of sums, of the row with some indices."""
+        nest = self.body.nest
+        point = Point([*indices, vector.column], nest.lanes, vector.mask, outer=self.fixed)
         for number, step in enumerate(nest.steps):
             if isinstance(step, Accumulated):
                 point.values[number] = x
@@ -59,53 +74,43 @@ class Epilogue:
         self.results = Results(body, columns, whole=product.whole)
         self.vectors = product.panels * product.vectors
         self.vector = kind_of(product.element, product.nest.lanes)
+        # with several axes of `k`, sums that are stored side by side can make LLVM load too early in the loop
+        # over the last one: it then runs out of registers, and a convolution took 1.17 times as long
+        self._loops = product.rows > 1 and (product.depth_axes == 1 or _is_long(product))
 
-    def emit(
-        self, job: Job, row: Register, sums: list[list[Variable]], places: Sequence[list[Register]]
-    ) -> None:
-        """Emit the results of the rows from `row` on; `places` has the indices of each."""
-        e, product = self.e, self.product
+    def emit(self, job: Job, rows: Rows, sums: Sequence[Sequence[Variable]]) -> None:
+        """Emit the results of the rows of a tile: mostly once, in a loop, and the sums wait on the stack.
+
+        Emitted for each row, they would be half of the code of a tile, and no faster.
+        """
+        e, count = self.e, self.vectors
         # here and not before the loops, where they would take the registers of sums
         self.results.begin()
-        if product.rows > 1 and self._is_long():
-            self._looped(job, row, sums, places)
+        vectors = self.results.vectors(job.column, count)
+        if not self._loops:
+            for m, (row, place) in enumerate(zip(sums, rows.places, strict=True)):
+                with e.when(e.compare("icmp slt", e.add(rows.first, m), job.last)):
+                    self._store([*job.batch, *place], vectors, [e.get(slot) for slot in row])
             return
-        for m in range(product.rows):
-            here = e.add(row, m)
-            with e.when(e.compare("icmp slt", here, job.last)):
-                place = places[m] if product.row_axes > 1 else [here]
-                self._store([*job.batch, *place], job.column, [e.get(x) for x in sums[m]])
-
-    def _is_long(self) -> bool:
-        applied = [step.op for step in self.product.nest.steps if isinstance(step, Apply)]
-        return len(applied) > _UNROLLED or not LONG.isdisjoint(applied)
-
-    def _looped(
-        self, job: Job, row: Register, sums: list[list[Variable]], places: Sequence[list[Register]]
-    ) -> None:
-        """Emit a long epilogue for one row, in a loop over the rows of the tile, which wait on the stack."""
-        e, product = self.e, self.product
-        lanes, count, axes = product.nest.lanes, self.vectors, product.row_axes
-        size = lanes * element_bytes(product.element)
-        tile, table = e.stack(product.rows * count * size), e.stack(product.rows * axes * 8)
-        for m, (accumulators, place) in enumerate(zip(sums, places, strict=True)):
-            for v, slot in enumerate(accumulators):
-                e.store(e.get(slot), e.offset(tile, e.index((m * count + v) * size)), align=size)
-            for axis, index in enumerate(place):
-                e.store(index, e.offset(table, e.index((m * axes + axis) * 8)))
-        rows = e.least(e.index(product.rows), e.binary("sub", job.last, row))
-        with e.loop(e.index(0), rows) as m:
-            own = e.offset(table, e.mul(m, axes * 8))
-            here = [e.load(e.offset(own, e.index(axis * 8)), INDEX) for axis in range(axes)]
+        size = self.vector.lanes * element_bytes(self.product.element)
+        tile = e.stack(len(sums) * count * size)
+        for number, slot in enumerate(slot for row in sums for slot in row):
+            e.store(e.get(slot), e.offset(tile, e.index(number * size)), align=size)
+        table = rows.kept(e)
+        present = e.least(e.index(len(sums)), e.binary("sub", job.last, rows.first))
+        with e.loop(e.index(0), present) as m:
             line = e.offset(tile, e.mul(m, count * size))
-            row_sums = [
-                e.load(e.offset(line, e.index(v * size)), self.vector, align=size) for v in range(count)
-            ]
-            self._store([*job.batch, *here], job.column, row_sums)
+            places = [e.offset(line, e.index(v * size)) for v in range(count)]
+            row_sums = [e.load(place, self.vector, align=size) for place in places]
+            self._store([*job.batch, *rows.indices(e, table, m)], vectors, row_sums)
 
-    def _store(self, indices: list[Register], column: Register, sums: Sequence[Register]) -> None:
-        """Emit the results of a row from a column on: the steps of one vector wait for each other."""
-        e, lanes = self.e, self.product.nest.lanes
-        columns = [e.add(column, v * lanes) for v in range(self.vectors)]
+    def _store(self, indices: list[Register], vectors: Sequence[Vector], sums: Sequence[Register]) -> None:
+        """Emit the results of a row: the steps of one vector wait for each other."""
         store = self.results.store
-        e.in_turns(partial(store, indices, *vector) for vector in zip(columns, sums, strict=True))
+        self.e.in_turns(partial(store, indices, vector, x) for vector, x in zip(vectors, sums, strict=True))
+
+
+def _is_long(product: Product) -> bool:
+    """Return whether what follows the sums is much code."""
+    applied = [step.op for step in product.nest.steps if isinstance(step, Apply)]
+    return len(applied) > _SHORT or not LONG.isdisjoint(applied)

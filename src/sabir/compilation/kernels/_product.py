@@ -20,12 +20,13 @@ from sabir.compilation.kernels._body import Body, element_bytes, kind_of
 from sabir.compilation.kernels._casts import cast
 from sabir.compilation.kernels._emitter import Emitter, Register, Variable
 from sabir.compilation.kernels._epilogue import Epilogue, Job
-from sabir.compilation.kernels._jobs import digits, product_of
+from sabir.compilation.kernels._jobs import product_of
 from sabir.compilation.kernels._panel_copies import PanelSource, copy_panel, copy_rows
 from sabir.compilation.kernels._product_spec import DIRECT_STEPS, ProductLayout
 from sabir.compilation.kernels._scales import Parameters
-from sabir.compilation.kernels._streaming import Matrix, Rows, Streams
+from sabir.compilation.kernels._streaming import Matrix, Streams
 from sabir.compilation.kernels._terms import Floats, Integers
+from sabir.compilation.kernels._tile_rows import TileRows
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -45,7 +46,7 @@ class _Emission:
         self.layout = ProductLayout(product, self.body.layout.count)
         e, layout = self.e, self.layout
         self.a, self.b = self.body.pointer(layout.a), self.body.pointer(layout.b)
-        self.row_strides = [e.argument(layout.row_strides + n) for n in range(product.row_axes)]
+        row_strides = [e.argument(layout.row_strides + n) for n in range(product.row_axes)]
         self.panel_bytes, self.job_rows = e.argument(layout.panel_bytes), e.argument(layout.job_rows)
         self.depths = [e.argument(layout.depths + n) for n in range(product.depth_axes)]
         strides = [e.argument(n) for n in range(layout.depth_strides, layout.job_rows)]
@@ -70,6 +71,7 @@ class _Emission:
         self.batch_sizes = self.body.sizes[: product.batch]
         self.row_sizes, self.columns = self.body.sizes[product.batch : -1], self.body.sizes[-1]
         self.row_count = product_of(e, self.row_sizes)
+        self.rows = TileRows(e, product.rows, self.row_sizes, row_strides)
         self.vector = kind_of(product.element, lanes)
         self.less = self._less()
         self.parameters = Parameters(self.body, product, self.layout) if product.scaled else None
@@ -173,8 +175,7 @@ class _Emission:
     def _streamed(self, streams: Streams, job: Job, strip: Register, a: Register, b: Register) -> None:
         """Emit the rows of a job by a strip of columns."""
         with self.e.loop(job.first, job.last, self.product.rows) as row:
-            places = self._places(row, job.last)
-            streams.emit(job, strip, b, Rows(row, [self._row(a, place) for place in places], places))
+            streams.emit(job, strip, b, self.rows.emit(a, row, job.last))
 
     def _direct(self, job: Job, a: Register, b: Register) -> None:
         """Emit the rows of a job by columns where they lie: a block of `k` after another gets panels."""
@@ -228,19 +229,18 @@ class _Emission:
         lines = self._lines_a_step(job.first, job.last)
         with e.loop(job.first, job.last, product.rows) as row:
             number = e.binary("udiv", e.binary("sub", row, job.first), e.index(product.rows))
-            places = self._places(row, job.last)
-            rows = [self._row(a, place) for place in places]
+            rows = self.rows.emit(a, row, job.last)
             begin = self._begin(bases)
-            sums = [[e.variable(x) for x in begin] for _ in rows]
+            sums = [[e.variable(x) for x in begin] for _ in rows.addresses]
             prefetching = self._prefetching(ahead, number, lines)
             if block is None:
-                self._add(sums, rows, bases, prefetching)
-                self.epilogue.emit(job, row, sums, places)
+                self._add(sums, rows.addresses, bases, prefetching)
+                self.epilogue.emit(job, rows, sums)
             else:
                 with self._waiting(number, sums, block):
-                    self._add(sums, rows, bases, prefetching)
+                    self._add(sums, rows.addresses, bases, prefetching)
                 with e.when(e.compare("icmp eq", block, self.last_block)):
-                    self.epilogue.emit(job, row, sums, places)
+                    self.epilogue.emit(job, rows, sums)
 
     def _begin(self, bases: Sequence[Register]) -> list[Register]:
         """Return where the sums of each vector of a tile begin."""
@@ -279,28 +279,6 @@ class _Emission:
             base = e.offset(base, e.index(self.product.direct_bytes))
         base = e.offset(base, e.mul(tile, len(slots) * size))
         return [(slot, e.offset(base, e.index(n * size))) for n, slot in enumerate(slots)]
-
-    def _places(self, row: Register, last: Register) -> list[list[Register]]:
-        """Return the index along each axis of rows for each row of a tile; the last row is repeated."""
-        e, product = self.e, self.product
-        if product.row_axes == 1:
-            return [[e.least(e.add(row, m), e.add(last, -1))] for m in range(product.rows)]
-        found = [digits(e, row, self.row_sizes)]
-        for m in range(1, product.rows):
-            carry = e.convert("zext", e.compare("icmp slt", e.add(row, m), last), "i64")
-            place: list[Register] = []
-            for digit, size in zip(found[-1][:0:-1], self.row_sizes[:0:-1], strict=True):
-                after = e.add(digit, carry)
-                wraps = e.compare("icmp eq", after, size)
-                place.append(e.select(wraps, e.index(0), after))
-                carry = e.convert("zext", wraps, "i64")
-            found.append([e.add(found[-1][0], carry), *place[::-1]])
-        return found
-
-    def _row(self, base: Register, place: Sequence[Register]) -> Register:
-        for index, stride in zip(place, self.row_strides, strict=True):
-            base = self.e.offset(base, self.e.mul(index, stride))
-        return base
 
     def _lines_a_step(self, first: Register, last: Register) -> Register:
         """Return how many bytes of the next panels each step of `k` brings in."""

@@ -36,7 +36,7 @@ class Sliding:
 
     Weighted windows of uint8 add up groups of products by the instruction `dot`, see `_byte_windows`. Windows
     next to each other are `step` elements apart, 0 if that is not known, along the last axis of a
-    window: what they share is loaded once.
+    window: what they share is loaded once. In a `whole` one the elements along the vectors fill all of them.
     """
 
     nest: Nest
@@ -48,6 +48,7 @@ class Sliding:
     mixed: int = 1
     dot: Dot | None = None
     step: int = 0
+    whole: bool = False
 
     def __str__(self) -> str:
         shape = "x".join(map(str, self.taps))
@@ -55,7 +56,8 @@ class Sliding:
         weighted += f" of {self.mixed} channels" if self.mixed > 1 else ""
         weighted += f" by {self.dot}" if self.dot else ""
         weighted += f" step {self.step}" if self.step else ""
-        return f"windows {self.op} {self.element} {shape}{weighted} places {self.places}\n{self.nest}"
+        places = f"places {self.places}{' whole' if self.whole else ''}"
+        return f"windows {self.op} {self.element} {shape}{weighted} {places}\n{self.nest}"
 
 
 def sliding_text(sliding: Sliding) -> str:
@@ -118,6 +120,8 @@ class _Emission:
         whole = e.add(start, e.binary("and", e.binary("sub", stop, start), e.index(-lanes)))
         with e.loop(start, whole, lanes) as place:
             self._windows(indices, first, places, place, None)
+        if self.sliding.whole:
+            return
         with e.when(e.compare("icmp slt", whole, stop)):
             self._windows(indices, first, places, whole, mask_of(self.body, whole, stop))
 
@@ -149,12 +153,13 @@ class _Emission:
             kind_of(sliding.element, self.body.nest.lanes), start_of(sliding.op, sliding.element)
         )
         sums = [e.variable(start) for _ in points]
-        bases = [self.body.address(self.input, point) for point in points]
+        overlap = self._overlap(len(points))
+        bases = [self.body.address(self.input, point) for point in (points[:1] if overlap else points)]
         weights = None
         if self.weights is not None:
             weights = e.offset(self.weights, e.mul(channel, sliding.mixed * math.prod(sliding.taps) * size))
         with self._taps() as steps:
-            if self._overlap(len(points)):
+            if overlap:
                 columns = [self._columns(weights, tap)[0] for tap, _ in steps]
                 self._add_row(points[0], e.offset(bases[0], steps[0][1]), columns, sums)
                 return sums

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sabir.compilation.kernels._epilogue import Epilogue, Job
     from sabir.compilation.kernels._product_spec import Product
     from sabir.compilation.kernels._terms import Floats, Integers
+    from sabir.compilation.kernels._tile_rows import Rows
 
 _STEPS = 8  # rows of the matrix at a time: as many as processors fetch ahead of
 
@@ -31,14 +32,6 @@ class Matrix(NamedTuple):
     depth: Register
     row_bytes: Register
     step_bytes: Register | int
-
-
-class Rows(NamedTuple):
-    """Some rows of results: the first one, the address of the operand of each, and their indices."""
-
-    first: Register
-    addresses: Sequence[Register]
-    places: Sequence[list[Register]]
 
 
 class Streams:
@@ -83,7 +76,7 @@ class Streams:
                 self._add(sums, factors, here, steps, column)
                 at_end = e.compare("icmp eq", block, last)
                 with e.when(at_end):
-                    self.epilogue.emit(job._replace(column=column), rows.first, sums, rows.places)
+                    self.epilogue.emit(job._replace(column=column), rows, sums)
                 with e.when(e.binary("xor", at_end, e.constant(at_end.kind, 1))):
                     self._keep(tile, sums)
 

@@ -223,11 +223,12 @@ class _Emission:
                     total = e.binary("fadd", total, value)
         self.body.fail_where(e.any(e.compare("fcmp uno", total, total)))
         *batch, i, j = place
+        vectors = self.results.vectors(column, spec.vectors)
         with self._inside(i, self.height) as (y, down), self._inside(j, self.width) as (x, across):
             line = e.offset(self.found, e.mul(e.add(e.mul(y, spec.results), x), self.panel * self.size))
-            for v in range(spec.vectors):
+            for v, vector in enumerate(vectors):
                 value = e.load(e.offset(line, e.index(v * step)), self.vector)
-                self.results.store([*batch, down, across], e.add(column, v * self.lanes), value)
+                self.results.store([*batch, down, across], vector, value)
 
     def _product(self, source: Register, place: int, v: int) -> Register:
         number = (place * self.spec.vectors + v) * self.lanes * self.size
