@@ -94,7 +94,8 @@ def arena(plan: Any, part: Any, sizes: Any) -> tuple[dict, int]:
         offsets[buffer] = at if Guards.before else at + pages - size
         holes.append((at + pages, PAGE))
         at += pages + PAGE
-    total = at + next(_UNIQUE) * PAGE  # by which `aligned` finds the holes again
+    # by which `aligned` finds the holes again: scratch memory is a multiple of 64 bytes
+    total = at + next(_UNIQUE) * PAGE + 1
     Guards.holes[total] = holes
     return offsets, total
 

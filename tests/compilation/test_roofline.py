@@ -21,7 +21,7 @@ def quick(monkeypatch, tmp_path):
 def run(text, argument, buffers, threads=2):
     library = Library.load([text])
     block = np.array([argument], np.int64)
-    row = np.array([[library.addresses[0], block.ctypes.data]], np.int64)
+    row = np.array([[library.addresses[0], block.ctypes.data, 0]], np.int64)
     table = np.array([b.ctypes.data for b in buffers], np.int64)
     execute(team(threads), row.ctypes.data, 0, 1, table.ctypes.data, Control(), lambda: None)
 

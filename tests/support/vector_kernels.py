@@ -58,7 +58,7 @@ class Kernel:
         padded = [np.resize(x, turns * self.lanes) for x in arrays]
         outputs = [np.empty(turns * self.lanes, dtype) for dtype in self.dtypes]
         block = np.array([turns, *(x.ctypes.data for x in (*padded, *outputs))], np.int64)
-        self.run(block.ctypes.data, None, 0, 1)
+        self.run(block.ctypes.data, None, 0, 1, 0)
         return [y[:size] for y in outputs]
 
 
@@ -78,7 +78,7 @@ def compiled(text, target):
     jit = llvm.create_lljit_compiler(machine)
     builder = llvm.JITLibraryBuilder().add_object_img(image).export_symbol("kernel")
     library = builder.link(jit, "kernels")
-    signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+    signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, *(ctypes.c_int64,) * 3)
     return signature(library["kernel"]), (jit, library)
 
 

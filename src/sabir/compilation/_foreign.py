@@ -26,4 +26,4 @@ class ForeignProgram:
 
     def layout(self, number: int, sizes: Sizes) -> PartLayout:
         """Return a part for the sizes of a run; raises Mismatch where it has none."""
-        return laid_out(self.plan, self._parts, number, sizes, self._addresses, {})
+        return laid_out(self.plan, self._parts, number, sizes, self._addresses, {}, 1)

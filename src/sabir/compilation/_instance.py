@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from sabir.loops import Size
 
 ALIGNMENT = 64
+_FINE = 1 << 22  # operations of a thread that take so long that claims of several shares cost little
 
 
 class Part(NamedTuple):
@@ -142,12 +143,12 @@ def _needed(entry: Entry | Step) -> set[str]:
 
 def lay_out(
     plan: Plan, part: Part, parts: Sequence[Part], sizes: Sizes, addresses: Mapping[object, int],
-    earlier: Mapping[Buffer, int],
+    earlier: Mapping[Buffer, int], threads: int,
 ) -> PartLayout:  # fmt: skip
     """Return a part for the sizes of a run; raises Mismatch for sizes that its kernels cannot have.
 
     `addresses` has the address of each kernel, `earlier` the offsets of buffers in the arenas of earlier
-    parts.
+    parts. So many `threads` run it.
     """
     entries = plan.entries[part.first : part.last]
     needed = needs(plan.values, sizes)
@@ -157,22 +158,31 @@ def lay_out(
     outputs = sum(sizes(b.size) for b in plan.buffers if b.kind == "output" and part.fills(b))
     scratch = max((sizes(e.scratch) for e in entries if isinstance(e, Entry)), default=0)
     arenas = {buffer: p.arena for p in parts for buffer in _owned(plan, p)}
-    calls: list[Call] = []
-    for number, entry in enumerate(entries, part.first):
-        if isinstance(entry, Entry):
-            _, _, spec, arguments = _choice(entry, sizes)
-            block = [_argument(a, sizes, offsets, arenas) for a in arguments]
-            if entry.bands is not None:
-                block += _of_bands(entry, entry.bands, sizes, addresses, offsets, arenas)
-            turns = 1 if entry.turns is None else sizes(entry.turns.count)
-            if entry.writes and not any(sizes(b.size) for b in entry.writes):
-                block[: entry.axes] = [0] * entry.axes  # 2 ** 40 rows of no elements take no time
-                turns = min(turns, 1)
-            calls.append(Call(number, addresses[spec], block, entry.turns, turns))
-    rows = rows_of(calls)
+    rows = rows_of([
+        _call(number, entry, sizes, addresses, offsets, arenas, _FINE * threads)
+        for number, entry in enumerate(entries, part.first)
+        if isinstance(entry, Entry)
+    ])
     scratch = -(-scratch // ALIGNMENT) * ALIGNMENT
     runs = _runs(entries, part.first, rows.owners)
     return PartLayout(rows.rows, rows.memory, rows.owners, runs, arena, scratch, offsets, outputs, needed)
+
+
+def _call(
+    number: int, entry: Entry, sizes: Sizes, addresses: Mapping[object, int], offsets: Mapping[Buffer, int],
+    arenas: Mapping[Buffer, int], much: int,
+) -> Call:  # fmt: skip
+    """Return the call of an entry; with `much` operations it is worth several shares for each thread."""
+    _, _, spec, arguments = _choice(entry, sizes)
+    block = [_argument(a, sizes, offsets, arenas) for a in arguments]
+    if entry.bands is not None:
+        block += _of_bands(entry, entry.bands, sizes, addresses, offsets, arenas)
+    turns = 1 if entry.turns is None else sizes(entry.turns.count)
+    if entry.writes and not any(sizes(b.size) for b in entry.writes):
+        block[: entry.axes] = [0] * entry.axes  # 2 ** 40 rows of no elements take no time
+        turns = min(turns, 1)
+    fine = entry.turns is None and not entry.whole and sizes(entry.flops) >= much
+    return Call(number, addresses[spec], block, entry.turns, turns, fine)
 
 
 def _runs(

@@ -176,6 +176,7 @@ def _blocked(
     """
     width = product.width * product.panels * element_bytes(product.element)  # of sums, which wait as floats
     if product.streamed:
+        entry.whole = True  # memory is read in pieces as long as shares are wide
         _keep_scratch(entry, product.streamed_tiles * product.tile_bytes)
         return product, depth
     if product.direct:

@@ -97,8 +97,8 @@ class Entry:
     `scratch` is how many bytes each thread needs. `nodes` label the nodes that it computes, `reaches` is what
     it touches of tensors in memory. The first arguments are the sizes of so many `axes`; where all `writes`
     are empty tensors, no loop needs to turn. With `turns` the block of the kernel has the number of the turn,
-    and the address of the arguments. One thread does all of one that is `alone`. With `bands` it runs other
-    kernels.
+    and the address of the arguments. One thread does all of one that is `alone`, and the part of a thread in
+    one that is `whole` is not divided further. With `bands` it runs other kernels.
     """
 
     choices: list[tuple[Size | None, int, Spec, list[Argument]]]
@@ -111,6 +111,7 @@ class Entry:
     axes: int = 0
     turns: Turns | None = None
     alone: bool = False
+    whole: bool = False
     bands: BandParts | None = None
 
     def specs(self) -> Iterator[Spec]:

@@ -132,7 +132,7 @@ class CompiledProgram:
         """Run the entries that pack constants into `targets`."""
         plan = Plan(list(entries), [], {}, [])
         (part,) = parts_of(plan, frozenset())
-        layout = lay_out(plan, part, [], Sizes({}), self._addresses, {})
+        layout = lay_out(plan, part, [], Sizes({}), self._addresses, {}, self.team.threads)
         sources = {
             e.buffers[0]: np.ascontiguousarray(self.executable.constants[e.buffers[0].slot]) for e in entries
         }
@@ -187,7 +187,9 @@ class CompiledProgram:
         found = self._layouts.get(key)
         if found is None:
             with self._lock:
-                made = laid_out(self.plan, self.parts, number, sizes, self._addresses, earlier or {})
+                made = laid_out(
+                    self.plan, self.parts, number, sizes, self._addresses, earlier or {}, self.team.threads
+                )
                 if len(self._layouts) >= _MOST_LAYOUTS:
                     self._layouts.clear()
                 found = self._layouts[key] = made
@@ -196,11 +198,11 @@ class CompiledProgram:
 
 def laid_out(
     plan: Plan, parts: Sequence[Part], number: int, sizes: Sizes, addresses: Mapping[object, int],
-    earlier: Mapping[Buffer, int],
+    earlier: Mapping[Buffer, int], threads: int,
 ) -> PartLayout:  # fmt: skip
     """Return a part of a plan for the sizes of a run; raises Mismatch where it has none."""
     try:
-        return lay_out(plan, parts[number], parts, sizes, addresses, earlier)
+        return lay_out(plan, parts[number], parts, sizes, addresses, earlier, threads)
     except (KeyError, OverflowError) as error:  # a size that no call has decided, or past 64 bits
         raise Mismatch(f"the plan has no layout for these sizes: {error}") from error
 

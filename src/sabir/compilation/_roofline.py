@@ -96,7 +96,7 @@ def _measured(target: Host, team: Team) -> Roofline:
 def _rate(team: Team, address: int, argument: int, buffers: list[Array], work: Callable[[], int]) -> float:
     """Return the most work a second of one kernel in the runs of a period; buffer 0 is for results."""
     block: Array = np.array([argument], np.int64)
-    row: Array = np.array([[address, block.ctypes.data]], np.int64)
+    row: Array = np.array([[address, block.ctypes.data, 0]], np.int64)
     table: Array = np.array([b.ctypes.data for b in buffers], np.int64)
     rates: list[float] = []
     spent = 0.0

@@ -1,4 +1,6 @@
-"""The rows of a native plan: each the address of a kernel, and that of its block of arguments.
+"""The rows of a native plan: each the address of a kernel, that of its block of arguments, and `FINE` or 0.
+
+In a fine row threads claim several shares each, so that a fast core does more than a slow one.
 
 Entries that run in turn have a row for each turn. Such a row points to two numbers: that of the turn, and
 the address of the block, which all turns share.
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sabir.compilation._plan import Mismatch
+from sabir.compilation.native import FINE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,13 +27,17 @@ _WORD = 8
 
 
 class Call(NamedTuple):
-    """A kernel with its block: the number of its entry, how often it runs, and in turn with which others."""
+    """A kernel with its block: the number of its entry, how often it runs, and in turn with which others.
+
+    `fine` says that the work of a thread is worth several shares.
+    """
 
     entry: int
     kernel: int
     block: Sequence[int]
     turns: Turns | None
     times: int
+    fine: bool = False
 
 
 class Rows(NamedTuple):
@@ -52,7 +59,7 @@ def rows_of(calls: Sequence[Call]) -> Rows:
         raise Mismatch(f"{turned} steps are too many for one plan")
     memory: Array = np.empty(int(starts[-1]) + 2 * turned, np.int64)
     memory[: starts[-1]] = [n for call in calls for n in call.block]
-    found: list[Array] = [np.empty((0, 3), np.int64)]
+    found: list[Array] = [np.empty((0, 4), np.int64)]
     free = int(starts[-1])
     for places in groups:
         first = calls[places[0]]
@@ -63,10 +70,11 @@ def rows_of(calls: Sequence[Call]) -> Rows:
             pairs[..., 1] = blocks
             blocks = memory.ctypes.data + _WORD * np.arange(free, free + pairs.size, 2)
             free += pairs.size
-        rows: Array = np.empty((first.times, len(places), 3), np.int64)
+        rows: Array = np.empty((first.times, len(places), 4), np.int64)
         rows[..., 0] = [calls[place].kernel for place in places]
         rows[..., 1] = blocks.reshape(first.times, len(places))
-        rows[..., 2] = [calls[place].entry for place in places]
-        found.append(rows.reshape(-1, 3))
+        rows[..., 2] = [FINE if calls[place].fine else 0 for place in places]
+        rows[..., 3] = [calls[place].entry for place in places]
+        found.append(rows.reshape(-1, 4))
     table = np.concatenate(found)
-    return Rows(np.ascontiguousarray(table[:, :2]), memory, np.ascontiguousarray(table[:, 2]))
+    return Rows(np.ascontiguousarray(table[:, :3]), memory, np.ascontiguousarray(table[:, 3]))

@@ -10,7 +10,7 @@ import pytest
 from sabir.compilation.kernels._emitter import POINTER, Emitter, Kind, Register
 from sabir.compilation.native import Library, _objects, _places, cache
 
-FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, *(ctypes.c_int64,) * 3)
 
 
 # ruff: ignore[pytest-fixture-autouse]  no test may use the cache of the user
@@ -54,7 +54,7 @@ def run():
         x = np.arange(64, dtype=np.float32)
         y = np.full_like(x, -1)
         arguments, buffers = np.array([64]), np.array([x.ctypes.data, y.ctypes.data])
-        FUNCTION(library.addresses[place])(arguments.ctypes.data, buffers.ctypes.data, 0, 1)
+        FUNCTION(library.addresses[place])(arguments.ctypes.data, buffers.ctypes.data, 0, 1, 0)
         return y
 
     return call

@@ -16,7 +16,7 @@ from sabir.compilation.native._compile import object_of
 from sabir.compilation.native._elf import undefined_symbols
 
 ARANGE = np.arange(64, dtype=np.float32)
-EMPTY = "define void @kernel(ptr %args, ptr %buffers, i64 %thread, i64 %threads) { ret void }"
+EMPTY = "define void @kernel(ptr %args, ptr %buffers, i64 %share, i64 %shares, i64 %thread) { ret void }"
 
 
 def test_kernels_run_and_equal_texts_are_compiled_once(scaled, run):

@@ -9,8 +9,9 @@ import pytest
 
 from sabir.compilation.native import Control, Team, _team, execute, team
 from sabir.compilation.native._block import SLOTS
+from sabir.compilation.native._driver import SHARES
 from sabir.compilation.native._system import services
-from support.plans import counting, delaying, is_mixed, mixing
+from support.plans import counting, delaying, is_mixed, mixing, owning
 
 LONG = 300  # seconds in which each thread ends, even where other work has nearly all of the processor
 # how threads wait, and how long a slice is: each alone makes its code run all the time
@@ -77,13 +78,36 @@ def test_every_thread_does_every_row_once(way):
     assert plan.memory[0].reshape(-1, 2).tolist() == [[3, 3]] * 300
 
 
-def test_a_run_does_the_shares_of_workers_that_are_late(monkeypatch):
+@pytest.mark.parametrize("way", ["usual", "futex", "slices"])
+@pytest.mark.parametrize("threads", [2, 3])
+def test_every_share_of_a_fine_row_is_done_once(threads, way):
+    plan = counting(300, fine=True)
+    finish(complete(own_team(threads, way)), plan)
+    shares = threads * SHARES
+    assert plan.memory[0].reshape(-1, 2).tolist() == [[shares, shares]] * 300
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_a_thread_does_one_share_at_a_time(threads):
+    """The scratch memory of its number is its own."""
+    plan = owning(200, steps=2000)
+    finish(complete(own_team(threads)), plan)
+    now, wrong, did = plan.memory[0][:7], plan.memory[0][7], plan.memory[0][8:]
+    assert not now.any()
+    assert wrong == 0
+    assert did.sum() == 200 * threads * SHARES
+    assert not did[threads:].any()
+
+
+@pytest.mark.parametrize("fine", [False, True])
+def test_a_run_does_the_shares_of_workers_that_are_late(monkeypatch, fine):
     work, begin = _team._work, threading.Event()
     monkeypatch.setattr(_team, "_work", lambda *args: begin.wait() and work(*args))
-    late, plan = own_team(3), counting(300)
+    late, plan = own_team(3), counting(300, fine=fine)
+    shares = 3 * SHARES if fine else 3
     try:
         assert finish(late, plan) == 300
-        assert plan.memory[0].reshape(-1, 2).tolist() == [[3, 3]] * 300
+        assert plan.memory[0].reshape(-1, 2).tolist() == [[shares, shares]] * 300
         assert present(late) == 0
     finally:
         begin.set()

@@ -84,7 +84,7 @@ def _calls(e: Emitter, table: Register, first: Register) -> None:
         place = e.add(e.add(first, e.mul(call, 2)), 1)
         kernel = e.value(POINTER, f"load ptr, {_place(e, place)}, align 8")
         block = _place(e, _number(e, e.add(place, 1)))
-        e.effect(f"call void {kernel.name}({block}, {table}, i64 0, i64 1)")
+        e.effect(f"call void {kernel.name}({block}, {table}, i64 0, i64 1, i64 0)")
 
 
 def _place(e: Emitter, place: Register) -> Register:

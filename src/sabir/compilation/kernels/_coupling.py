@@ -66,7 +66,7 @@ class _Emission:
         e, body, lanes = self.e, self.body, self.kind.lanes
         start = [e.index(0)] * body.nest.axes
         if len(start) == 1:
-            with e.when(e.compare("icmp eq", Register("%thread", INDEX), e.index(0))):
+            with e.when(e.compare("icmp eq", Register("%share", INDEX), e.index(0))):
                 self._rows(Point(start))
             return e.text()
         size = body.sizes[body.nest.inner]

@@ -130,8 +130,8 @@ class _Emission:
     def _blocks(self) -> None:
         """Emit blocks of rows, each down all trees: a tree stays in the cache for the rows of a block."""
         e = self.e
-        a_thread = e.binary("sdiv", self._groups(self.rows), Register("%threads", INDEX))
-        size = e.least(e.mul(e.add(a_thread, 1), LANES), self.most)
+        a_share = e.binary("sdiv", self._groups(self.rows), Register("%shares", INDEX))
+        size = e.least(e.mul(e.add(a_share, 1), LANES), self.most)
         blocks = e.binary("sdiv", e.add(e.add(self.rows, size), -1), size)
         low, high = e.share(blocks)
         with e.loop(low, high) as block:

@@ -1,8 +1,9 @@
 """The emitter: LLVM IR as text, one function at a time.
 
-A kernel is a function `void(ptr args, ptr buffers, i64 thread, i64 threads)`. `args` is an immutable block of
-64-bit numbers, `buffers` the addresses of the run's memory. Variables that change are stack slots, which LLVM
-turns into registers. Vectors of several lanes and scalars are emitted by the same calls.
+A kernel is a function `void(ptr args, ptr buffers, i64 share, i64 shares, i64 thread)`. `args` is a block of
+64-bit numbers that never change, `buffers` the addresses of the run's memory. A call does one of some shares
+of the work, in the scratch memory of its thread. Variables that change are stack slots, which LLVM turns into
+registers. Vectors of several lanes and scalars are emitted by the same calls.
 """
 
 from __future__ import annotations
@@ -126,7 +127,8 @@ class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that k
         """Return the module: the function, and the declarations of what it calls."""
         body = "\n".join([*self._entry, "  br label %begin", "begin:", *self._lines, "  ret void"])
         tables = [f"{place} = private unnamed_addr constant {row}" for row, place in self._tables.items()]
-        head = f"define void @{name}(ptr noalias %args, ptr noalias %buffers, i64 %thread, i64 %threads)"
+        numbers = "i64 %share, i64 %shares, i64 %thread"
+        head = f"define void @{name}(ptr noalias %args, ptr noalias %buffers, {numbers})"
         return "\n".join([*tables, f"{head} {{\nentry:\n{body}\n}}", *sorted(self._declared), ""])
 
     # ------------------------------------------------------------ constants
@@ -379,8 +381,8 @@ class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that k
         self.label(after)
 
     def share(self, jobs: Register) -> tuple[Register, Register]:
-        """Emit the bounds of this thread's part of some jobs."""
-        thread, threads = Register("%thread", INDEX), Register("%threads", INDEX)
-        low = self.binary("udiv", self.mul(jobs, thread), threads)
-        high = self.binary("udiv", self.mul(jobs, self.add(thread, 1)), threads)
+        """Emit the bounds of this share of some jobs."""
+        share, shares = Register("%share", INDEX), Register("%shares", INDEX)
+        low = self.binary("udiv", self.mul(jobs, share), shares)
+        high = self.binary("udiv", self.mul(jobs, self.add(share, 1)), shares)
         return low, high

@@ -77,11 +77,11 @@ def strips(
 ) -> Generator[tuple[list[Register], Register, Register]]:
     """Emit jobs over outer axes and strips of the inner one: indices, the first of the strip and its end.
 
-    A strip is as wide as a thread's part of the axis, up to `most`: wide rows are read fast from memory.
+    A strip is as wide as the part of a share of the axis, up to `most`: wide rows are read fast from memory.
     """
     e, inner = body.e, body.nest.inner
-    a_thread = e.binary("udiv", body.sizes[inner], Register("%threads", INDEX))
-    width = e.least(e.binary("and", e.add(a_thread, _STEP), e.index(-_STEP)), e.index(most))
+    a_share = e.binary("udiv", body.sizes[inner], Register("%shares", INDEX))
+    width = e.least(e.binary("and", e.add(a_share, _STEP), e.index(-_STEP)), e.index(most))
     blocks = e.binary("udiv", e.add(e.add(body.sizes[inner], width), -1), width)
     with jobs(body, outer, blocks) as (indices, (block,)):
         start = e.mul(block, width)

@@ -56,5 +56,5 @@ def _store(e: Emitter, parts: list[Register], op: str) -> None:
     total = parts[0]
     for part in parts[1:]:
         total = e.binary(op, total, part)
-    place = e.mul(Register("%thread", INDEX), total.kind.lanes * 4)
+    place = e.mul(Register("%share", INDEX), total.kind.lanes * 4)
     e.store(total, e.offset(_buffer(e, 0), place))

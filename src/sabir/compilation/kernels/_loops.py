@@ -52,7 +52,7 @@ def nest_text(nest: Nest) -> str:
 def _pointwise(body: Body) -> None:
     e, nest = body.e, body.nest
     if not nest.axes:
-        with e.when(e.compare("icmp eq", Register("%thread", INDEX), e.index(0))):
+        with e.when(e.compare("icmp eq", Register("%share", INDEX), e.index(0))):
             _store(body, nest.stores, Point([]))
         return
     inner = nest.inner

@@ -49,9 +49,9 @@ class Streams:
         self.tiles = self.strip = self.e.index(1)
 
     def strips(self, tiles: Register, batch: Register) -> Register:
-        """Emit how many strips so many tiles make: all threads have some, whose sums stay in a near cache."""
-        e, threads = self.e, Register("%threads", INDEX)
-        each = e.binary("udiv", e.add(e.add(e.mul(tiles, batch), threads), -1), threads)
+        """Emit how many strips so many tiles make: all shares have some, whose sums stay in a near cache."""
+        e, shares = self.e, Register("%shares", INDEX)
+        each = e.binary("udiv", e.add(e.add(e.mul(tiles, batch), shares), -1), shares)
         each = e.least(each, e.index(self.product.streamed_tiles))
         self.tiles = tiles
         self.strip = e.select(e.compare("icmp sgt", each, e.index(1)), each, e.index(1))

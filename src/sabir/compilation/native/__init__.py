@@ -1,7 +1,7 @@
 """Machine code: LLVM, the cache of objects, and the threads that run plans.
 
 >>> from sabir.compilation.native import Library
->>> text = 'define void @kernel(ptr %args, ptr %buffers, i64 %thread, i64 %threads) { ret void }'
+>>> text = 'define void @kernel(ptr %args, ptr %buffers, i64 %share, i64 %shares, i64 %thread) { ret void }'
 >>> len(Library.load([text, text]).addresses)
 2
 """
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sabir.compilation.native._cache import Cache, cache
     from sabir.compilation.native._compile import disassemble, optimized
     from sabir.compilation.native._cores import usable_cores
+    from sabir.compilation.native._driver import FINE
     from sabir.compilation.native._early import EarlyKernels
     from sabir.compilation.native._entrance import Frame
     from sabir.compilation.native._entries import Entry
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 # imported on first use: the cache works without LLVM, whose library takes 50 ms to load
 _LATER = {
     "Cache": "_cache", "cache": "_cache", "Entry": "_entries", "Frame": "_entrance", "Host": "_target",
-    "Image": "_placing", "Precision": "_target",
+    "Image": "_placing", "FINE": "_driver", "Precision": "_target",
     "host": "_target", "target_named": "_target", "TARGETS": "_target",
     "Library": "_objects", "Source": "_objects", "require_loading": "_objects",
     "load_ahead": "_ahead", "EarlyKernels": "_early",
@@ -38,7 +39,7 @@ _LATER = {
 __getattr__ = importing_later(__name__, _LATER)
 
 __all__ = [
-    "TARGETS", "Cache", "Control", "EarlyKernels", "Entry", "Frame", "Host", "Image", "Library", "Precision",
-    "Source", "Team", "cache", "disassemble", "execute", "host", "load_ahead", "optimized", "require_loading",
-    "target_named", "team", "usable_cores",
+    "FINE", "TARGETS", "Cache", "Control", "EarlyKernels", "Entry", "Frame", "Host", "Image", "Library",
+    "Precision", "Source", "Team", "cache", "disassemble", "execute", "host", "load_ahead", "optimized",
+    "require_loading", "target_named", "team", "usable_cores",
 ]  # fmt: skip

@@ -41,7 +41,8 @@ SLOTS = {
     "deadline": 5 * LINE + 5,
     "opened": 5 * LINE + 6,  # the gate of its first row
     "next": 6 * LINE,  # the row after the last one that is done
-    # of each share, on lines of its own: the gate of the row in which it was claimed last
+    # of each thread, on lines of its own: the number of the row in which one of its shares was claimed last,
+    # and how many of them
     "claims": 7 * LINE,
 }
 ALIGNMENT = 8 * LINE

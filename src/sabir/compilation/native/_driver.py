@@ -1,5 +1,7 @@
 """The driver: LLVM IR that runs the rows of a plan on a team of threads.
 
+A row is the address of a kernel, that of its arguments, and `FINE` or 0.
+
 A team is a block of memory that its threads share; `SLOTS` names its numbers of 64 bits. One word of it, the
 gate, holds the threads together. It changes when a run starts, when all threads have done a row, and when the
 team ends; threads that have nothing to do wait for a change. Its bits:
@@ -7,13 +9,14 @@ team ends; threads that have nothing to do wait for a change. Its bits:
 - 1: the team is idle. The change that ends a run sets it;
 - 2: a thread sleeps until the gate changes. Only then does the change need a system call, which wakes it;
 - 4: the team ended: its workers leave;
-- from 8 on a number that each change increases.
+- 8: the row is fine: it has several shares for each thread, other rows have one;
+- from 16 on a number that each change increases.
 
-A row has as many shares as the team has threads, and a thread claims its own share first: the number of the
-gate, which is that of the row, becomes the number of the claim. A thread that is done claims shares of
-others that have not begun. So nobody waits for a thread that sleeps, or that the system has not let run
-since the row began, and a run needs no worker to be there. What a share computes does not depend on who
-computes it.
+A thread claims its own shares first, one after another: a word for each thread has the number of the gate,
+which is that of the row, and how many of these shares are claimed. A thread that is done claims shares of
+others. So nobody waits for a thread that sleeps, or that the system has not let run since the row began, and
+a run needs no worker to be there. In a fine row a fast core does more shares than a slow one. What a share
+computes does not depend on who computes it.
 
 Whoever finishes the last share of a row decides whether the run goes on. The decision is the new value of
 the gate: so all threads stop after the same row. A thread may miss rows, and whole runs: the shares of a row
@@ -38,12 +41,20 @@ def driver_text(machine: str, clock: str) -> str:
     not 0. Without a plan it does what `first` says, where `last` is above that: `WORK` is a worker, and
     returns when the team ends; `END` ends an idle team. They are one function, as they share most code.
     """
-    shared = clock_text(clock), opening_text(), waiting_text(machine), _STOPS, _TOGETHER
-    return addressed("\n".join([*shared, _ALONE, _WORK, _END, _RUN]))
+    shared = clock_text(clock), opening_text(), waiting_text(machine), _STOPS, _FINENESS, _TOGETHER
+    text = addressed("\n".join([*shared, _ALONE, _WORK, _END, _RUN]))
+    for name, number in _NUMBERS.items():
+        text = text.replace(f"${name}", str(number))
+    return text
 
 
 WORK, END = 0, 1
 """What the driver does without a plan."""
+FINE = 8
+"""What the third number of a row is if it has `SHARES` shares for each thread."""
+SHARES = 8
+_STEP = 16  # from number to number of the gate
+_NUMBERS = {"WORK": WORK, "FINE": FINE, "SHARES": SHARES, "STEP": _STEP, "LINE": LINE, "CLOSED": CLOSED}
 
 # whether a run returns before the row `next`
 _STOPS = """
@@ -65,8 +76,24 @@ yes:
 }
 """
 
-# runs shares of rows until the run is over; returns the gate of the idle team. A gate that is open is the
-# number of its row; `thread` is the share that this thread claims first
+# the bit of the gate for a row
+_FINENESS = """
+define internal i32 @fineness(ptr %plan, i64 %row, i64 %last) {
+  %exists = icmp slt i64 %row, %last
+  br i1 %exists, label %read, label %none
+read:
+  %row_at = getelementptr [3 x i64], ptr %plan, i64 %row
+  %fine_at = getelementptr i64, ptr %row_at, i64 2
+  %fine = load i64, ptr %fine_at
+  %bit = trunc i64 %fine to i32
+  ret i32 %bit
+none:
+  ret i32 0
+}
+"""
+
+# runs shares of rows until the run is over; returns the gate of the idle team. `thread` is the number of the
+# one that runs this: it claims its own shares first, and has memory of that number
 _TOGETHER = """
 define internal i32 @together(ptr %team, i64 %thread, i32 %gate) {
 entry:
@@ -76,30 +103,51 @@ entry:
   %arrived = $arrived$
   br label %row
 row:
-  %number = phi i32 [ %gate, %entry ], [ %met, %wait ], [ %new, %decide ]
-  %flags = and i32 %number, 5
+  %word = phi i32 [ %gate, %entry ], [ %met, %wait ], [ %new, %decide ]
+  %flags = and i32 %word, 5
   %open = icmp eq i32 %flags, 0
-  br i1 %open, label %shares, label %done
-shares:
-  %i = phi i64 [ 0, %row ], [ %i1, %other ]
+  br i1 %open, label %begin, label %done
+begin:
+  %number = and i32 %word, -$STEP
+  %fineness = and i32 %word, $FINE
+  %is_fine = icmp ne i32 %fineness, 0
+  %each = select i1 %is_fine, i64 $SHARES, i64 1
+  %shares = mul i64 %threads, %each
+  br label %owner
+owner:
+  %i = phi i64 [ 0, %begin ], [ %i1, %other ]
   %left = icmp ult i64 %i, %threads
-  br i1 %left, label %look, label %wait
-look:
+  br i1 %left, label %find, label %wait
+find:
   %further = add i64 %thread, %i
   %wraps = icmp uge i64 %further, %threads
   %back = select i1 %wraps, i64 %threads, i64 0
-  %share = sub i64 %further, %back
-  %line = mul i64 %share, $LINE
+  %owned = sub i64 %further, %back
+  %line = mul i64 %owned, $LINE
   %claims = $claims$
   %claim = getelementptr i64, ptr %claims, i64 %line
-  %claimed = load atomic i32, ptr %claim monotonic, align 8
-  %ahead = sub i32 %number, %claimed
-  %free = icmp sgt i32 %ahead, 0
+  br label %look
+look:
+  %claimed = load atomic i64, ptr %claim monotonic, align 8
+  %high = lshr i64 %claimed, 32
+  %claimed_row = trunc i64 %high to i32
+  %ahead = sub i32 %number, %claimed_row
+  %is_new = icmp sgt i32 %ahead, 0
+  %is_same = icmp eq i32 %ahead, 0
+  %counted = and i64 %claimed, 4294967295
+  %before = select i1 %is_new, i64 0, i64 %counted
+  %this = or i1 %is_new, %is_same
+  %some = icmp ult i64 %before, %each
+  %free = and i1 %this, %some
   br i1 %free, label %take, label %other
 take:
-  %swapped = cmpxchg ptr %claim, i32 %claimed, i32 %number acq_rel monotonic, align 8
-  %taken = extractvalue { i32, i1 } %swapped, 1
-  br i1 %taken, label %do, label %other
+  %wide = zext i32 %number to i64
+  %top = shl i64 %wide, 32
+  %base = or i64 %top, %before
+  %more = add i64 %base, 1
+  %swapped = cmpxchg ptr %claim, i64 %claimed, i64 %more acq_rel monotonic, align 8
+  %taken = extractvalue { i64, i1 } %swapped, 1
+  br i1 %taken, label %do, label %look
 do:
   %opened_at = $opened$
   %opened = load i32, ptr %opened_at
@@ -110,20 +158,23 @@ do:
   %buffers_at = $buffers$
   %buffers = load ptr, ptr %buffers_at
   %distance = sub i32 %number, %opened
-  %rows = lshr i32 %distance, 3
+  %rows = udiv i32 %distance, $STEP
   %rows64 = zext i32 %rows to i64
   %place = add i64 %first, %rows64
-  %kernel_at = getelementptr [2 x ptr], ptr %plan, i64 %place
+  %kernel_at = getelementptr [3 x ptr], ptr %plan, i64 %place
   %args_at = getelementptr ptr, ptr %kernel_at, i64 1
   %kernel = load ptr, ptr %kernel_at
   %args = load ptr, ptr %args_at
-  call void %kernel(ptr %args, ptr %buffers, i64 %share, i64 %threads)
-  %before = atomicrmw add ptr %arrived, i64 1 acq_rel, align 8
-  %is_last = icmp eq i64 %before, %workers
-  br i1 %is_last, label %decide, label %other
+  %own = mul i64 %owned, %each
+  %share = add i64 %own, %before
+  call void %kernel(ptr %args, ptr %buffers, i64 %share, i64 %shares, i64 %thread)
+  %arrivals = atomicrmw add ptr %arrived, i64 1 acq_rel, align 8
+  %now = add i64 %arrivals, 1
+  %is_last = icmp eq i64 %now, %shares
+  br i1 %is_last, label %decide, label %look
 other:
   %i1 = add i64 %i, 1
-  br label %shares
+  br label %owner
 decide:
   store atomic i64 0, ptr %arrived monotonic, align 8
   %next = add i64 %place, 1
@@ -137,17 +188,20 @@ decide:
   store i64 %next, ptr %next_at
   %stop = call i1 @stops(ptr %team, ptr %control, i64 %deadline, i64 %next, i64 %last)
   %idle = zext i1 %stop to i32
-  %following = add i32 %number, 8
-  %new = or i32 %following, %idle
+  %following = add i32 %number, $STEP
+  %kind = call i32 @fineness(ptr %plan, i64 %next, i64 %last)
+  %kept = select i1 %stop, i32 0, i32 %kind
+  %flagged = or i32 %following, %kept
+  %new = or i32 %flagged, %idle
   call void @open(ptr %team, i32 %new)
   br label %row
 wait:
-  %met = call i32 @wait(ptr %team, i32 %number)
+  %met = call i32 @wait(ptr %team, i32 %word)
   br label %row
 done:
-  ret i32 %number
+  ret i32 %word
 }
-""".replace("$LINE", str(LINE))
+"""
 
 _ALONE = """
 define internal i64 @alone(
@@ -156,11 +210,11 @@ entry:
   br label %row
 row:
   %place = phi i64 [ %first, %entry ], [ %next, %row ]
-  %kernel_at = getelementptr [2 x ptr], ptr %plan, i64 %place
+  %kernel_at = getelementptr [3 x ptr], ptr %plan, i64 %place
   %args_at = getelementptr ptr, ptr %kernel_at, i64 1
   %kernel = load ptr, ptr %kernel_at
   %args = load ptr, ptr %args_at
-  call void %kernel(ptr %args, ptr %buffers, i64 0, i64 1)
+  call void %kernel(ptr %args, ptr %buffers, i64 0, i64 1, i64 0)
   %next = add i64 %place, 1
   %stop = call i1 @stops(ptr %team, ptr %control, i64 %deadline, i64 %next, i64 %last)
   br i1 %stop, label %done, label %row
@@ -227,18 +281,20 @@ lead:
   store i64 %deadline, ptr %deadline_at
   %gate = $gate$
   %closed = load atomic i32, ptr %gate monotonic, align 4
-  %number = and i32 %closed, -8
-  %opened = add i32 %number, 8
+  %number = and i32 %closed, -$STEP
+  %opened = add i32 %number, $STEP
   %opened_at = $opened$
   store i32 %opened, ptr %opened_at
-  call void @open(ptr %team, i32 %opened)
-  %idle = call i32 @together(ptr %team, i64 0, i32 %opened)
+  %kind = call i32 @fineness(ptr %plan, i64 %first, i64 %last)
+  %gate_of_row = or i32 %opened, %kind
+  call void @open(ptr %team, i32 %gate_of_row)
+  %idle = call i32 @together(ptr %team, i64 0, i32 %gate_of_row)
   %next_at = $next$
   %next = load i64, ptr %next_at
   store atomic i64 0, ptr %busy_at release, align 8
   ret i64 %next
 }
-""".replace("$WORK", str(WORK))
+"""
 
 _WORK = """
 define internal void @work(ptr %team) {
@@ -259,14 +315,14 @@ idle:
 done:
   ret void
 }
-""".replace("$CLOSED", str(CLOSED))
+"""
 
 _END = """
 define internal void @end(ptr %team) {
   %gate = $gate$
   %closed = load atomic i32, ptr %gate monotonic, align 4
-  %number = and i32 %closed, -8
-  %next = add i32 %number, 8
+  %number = and i32 %closed, -$STEP
+  %next = add i32 %number, $STEP
   %over = or i32 %next, 5
   call void @open(ptr %team, i32 %over)
   ret void
