@@ -265,7 +265,7 @@ def test_a_dropped_session_gives_back_code_arenas_and_threads():
         until = time.monotonic() + 30
         while threading.active_count() > threads and time.monotonic() < until:
             time.sleep(0.01)
-        assert threading.active_count() == threads
+        assert threading.active_count() <= threads  # a worker of an earlier test may have ended meanwhile
     finally:
         gc.enable()
 

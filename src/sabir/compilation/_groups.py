@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from sabir.loops import Expression
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from sabir.compilation._lowering import Evaluated
     from sabir.loops import Sizes, StepBody
@@ -49,23 +49,32 @@ class Group:
 
 
 def in_order(groups: Sequence[Group]) -> list[Group]:
-    """Return groups in an order in which each runs after those that it needs."""
+    """Return groups in an order in which each runs after those that it needs: else in that of their numbers.
+
+    Those of higher numbers that a group needs come forward. If it waited for their turn instead, the groups
+    between would run earlier than what reads them, and their results would take memory for longer.
+    """
     done, found = 0, list[Group]()
-    waiting = [g for g in groups if g.kind != "gone"]
     for group in groups:
-        done |= (group.kind == "gone") << group.number
-    while waiting:
-        later: list[Group] = []
-        for group in waiting:
-            if group.after & ~done:
-                later.append(group)
-            else:
-                found.append(group)
-                done |= 1 << group.number
-        if len(later) == len(waiting):
+        if group.after >> group.number & 1:
             raise AssertionError("the groups wait for each other")
-        waiting = later
+        needed = () if group.kind == "gone" else _numbers(group.after & ~done)
+        # whatever a group needs has fewer others before it
+        for other in sorted((groups[n] for n in needed), key=lambda g: g.after.bit_count()):
+            if other.kind != "gone":
+                found.append(other)
+            done |= 1 << other.number
+        if group.kind != "gone" and not done >> group.number & 1:
+            found.append(group)
+        done |= 1 << group.number
     return found
+
+
+def _numbers(bits: int) -> Iterator[int]:
+    while bits:
+        lowest = bits & -bits
+        yield lowest.bit_length() - 1
+        bits ^= lowest
 
 
 def last_of(groups: Sequence[Group], leaves_native: Callable[[Group], bool]) -> list[Group]:
