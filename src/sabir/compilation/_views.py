@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 from sabir import loops
 from sabir.ir import Expr
 from sabir.loops import (
+    Descend,
     Expand,
     Expression,
     Extent,
     Join,
+    MatrixSteps,
     Number,
     Pad,
     Permute,
+    PoolRegions,
     Recur,
     Reshape,
     Size,
@@ -46,6 +49,8 @@ class Copy(Expression):
 
 
 VIEWS = (Permute, Reshape, Expand, Slice, Windows)
+_ROW_BY_ROW = (*VIEWS, Stored, Join, Pad, Recur, Descend, MatrixSteps, PoolRegions)
+"""What lies where its operand does, or what a kernel writes row by row only."""
 
 
 def is_number(x: Expression) -> bool:
@@ -100,7 +105,7 @@ class Views:
     def prefer(self, x: Reshape) -> None:
         """Let the operand of a Reshape lie in memory in the order that the Reshape reads it in."""
         inner = x.operand
-        if not isinstance(inner, Permute) or isinstance(inner.operand, (*VIEWS, Stored, Join, Pad, Recur)):
+        if not isinstance(inner, Permute) or isinstance(inner.operand, _ROW_BY_ROW):
             return
         base = inner.operand
         if (
