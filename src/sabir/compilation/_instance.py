@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from sabir.loops import Size
 
 ALIGNMENT = 64
-_FINE = 1 << 22  # operations of a thread that take so long that claims of several shares cost little
+_FINE = 1 << 21  # operations of a thread that take so long that claims of several shares cost little
 
 
 class Part(NamedTuple):
