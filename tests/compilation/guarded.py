@@ -84,10 +84,10 @@ def aligned(size: int) -> np.ndarray:
     return memory(rounded)[:size]
 
 
-def arena(plan: Any, part: Any, sizes: Any) -> tuple[dict, int]:
+def arena(part: Any, sizes: Any) -> tuple[dict, int]:
     """An arena whose tensors share no page."""
     at, offsets, holes = PAGE, {}, [(0, PAGE)]
-    for buffer in _instance._owned(plan, part):
+    for buffer in part.owned:
         size = max(sizes(buffer.size), 1)
         pages = -(-size // PAGE) * PAGE
         # a packed tensor is a multiple of 64 bytes, and so is its offset; others may lie anywhere

@@ -11,7 +11,6 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation._plan import Buffer, Entry, Mismatch
-from sabir.ir import Expr
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -55,11 +54,9 @@ class Needs(NamedTuple):
 
 
 def needs(values: Iterable[Value], sizes: Sizes) -> Needs:
-    """Return what the tensors need whose sizes are known by now; raises Mismatch for a negative size."""
+    """Return what tensors need; raises Mismatch for a negative size."""
     largest = work = 0
     for value in values:
-        if any(isinstance(d, Expr) and d.symbols - sizes.symbols.keys() for d in value.shape):
-            continue
         count = _count(value.shape, sizes)
         largest = max(largest, count)
         work += count * (value.width + value.work)

@@ -7,6 +7,7 @@ out when its sizes are known.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,8 +31,9 @@ from sabir.compilation._rows import Call, rows_of
 from sabir.ir import Expr
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from sabir.compilation._bounds import Value
     from sabir.ir import Array
     from sabir.loops import Size
 
@@ -40,15 +42,20 @@ _FINE = 1 << 21  # operations of a thread that take so long that claims of sever
 
 
 class Part(NamedTuple):
-    """Entries from `first` to `last` whose sizes are known together; `arena` is the number of its buffer."""
+    """Entries from `first` to `last` whose sizes are known together; `arena` is the number of its buffer.
+
+    `owned` are the buffers of that arena, `filled` the outputs that are written first in this part and what
+    is known and read first in it. `values` are the tensors whose sizes are known from this part on. `arenas`
+    has the numbers of the arenas of all parts.
+    """
 
     first: int
     last: int
     arena: int
-
-    def fills(self, buffer: Buffer) -> bool:
-        """Return whether an output is written first, or something known first read, in this part."""
-        return self.first <= max(buffer.first, 0) < max(self.last, 1)
+    owned: list[Buffer]
+    filled: list[Buffer]
+    values: list[Value]
+    arenas: Mapping[Buffer, int]
 
 
 class PartLayout(NamedTuple):
@@ -57,7 +64,7 @@ class PartLayout(NamedTuple):
     `rows` are the rows of the native plan, which point into `blocks`; `owners` has the number of the entry of
     each. `runs` has, in order, either the first
     and last row of kernels that run together, or the number of an evaluated step. `offsets` are those of all
-    buffers so far. `needs` counts the tensors of this part and of earlier ones.
+    buffers so far. `needs` counts the tensors whose sizes are known from this part on.
     """
 
     rows: Array
@@ -105,22 +112,46 @@ def parts_of(plan: Plan, given: frozenset[str]) -> list[Part]:
 
     Raises AssertionError for a plan that needs a size before it is decided.
     """
-    known, first, found = set(given), 0, list[Part]()
-    base = 1 + max([SCRATCH, *(b.number for b in plan.buffers)])
+    spans: list[tuple[int, int]] = []
+    known, first = dict.fromkeys(given, 0), 0  # symbols, with the number of the part that knows them first
     for number, entry in enumerate(plan.entries):
-        open_ = _needed(entry) - known
+        open_ = _needed(entry) - known.keys()
         if open_:
             raise AssertionError(f"entry {number} needs {', '.join(sorted(open_))} before a run decides it")
         if isinstance(entry, Step):
-            new = {
-                s for b in entry.writes.values() for d in b.shape if isinstance(d, Expr) for s in d.symbols
-            }
-            if new - known:
-                found.append(Part(first, number + 1, base + len(found)))
-                known |= new
+            new = {s for b in entry.writes.values() for s in _symbols(b.shape)} - known.keys()
+            if new:
+                spans.append((first, number + 1))
                 first = number + 1
-    found.append(Part(first, len(plan.entries), base + len(found)))
-    return found
+                known |= dict.fromkeys(new, len(spans))
+    spans.append((first, len(plan.entries)))
+    return _with_facts(plan, spans, known)
+
+
+def _with_facts(plan: Plan, spans: Sequence[tuple[int, int]], known: Mapping[str, int]) -> list[Part]:
+    """Return the parts of some spans with what belongs to each: a plan may have hundreds of them."""
+    base = 1 + max([SCRATCH, *(b.number for b in plan.buffers)])
+    starts = [first for first, _ in spans]
+    arenas: dict[Buffer, int] = {}
+    parts = [Part(*span, base + number, [], [], [], arenas) for number, span in enumerate(spans)]
+    for buffer in plan.buffers:
+        if buffer.kind == "arena" and buffer.first >= 0:
+            part = parts[bisect_right(starts, buffer.first) - 1]
+            part.owned.append(buffer)
+            arenas[buffer] = part.arena
+        elif buffer.kind in {"output", "known"}:
+            parts[bisect_right(starts, max(buffer.first, 0)) - 1].filled.append(buffer)
+    for value in plan.values:
+        number = max((known.get(s, len(parts)) for s in _symbols(value.shape)), default=0)
+        if number < len(parts):
+            parts[number].values.append(value)
+    return parts
+
+
+def _symbols(shape: Sequence[Size]) -> Iterator[str]:
+    for size in shape:
+        if isinstance(size, Expr):
+            yield from size.symbols
 
 
 def _needed(entry: Entry | Step) -> set[str]:
@@ -142,7 +173,7 @@ def _needed(entry: Entry | Step) -> set[str]:
 
 
 def lay_out(
-    plan: Plan, part: Part, parts: Sequence[Part], sizes: Sizes, addresses: Mapping[object, int],
+    plan: Plan, part: Part, sizes: Sizes, addresses: Mapping[object, int],
     earlier: Mapping[Buffer, int], threads: int,
 ) -> PartLayout:  # fmt: skip
     """Return a part for the sizes of a run; raises Mismatch for sizes that its kernels cannot have.
@@ -151,15 +182,14 @@ def lay_out(
     parts. So many `threads` run it.
     """
     entries = plan.entries[part.first : part.last]
-    needed = needs(plan.values, sizes)
+    needed = needs(part.values, sizes)
     check_reaches(entries, sizes)
-    offsets, arena = _arena(plan, part, sizes)
+    offsets, arena = _arena(part, sizes)
     offsets = {**earlier, **offsets}
-    outputs = sum(sizes(b.size) for b in plan.buffers if b.kind == "output" and part.fills(b))
+    outputs = sum(sizes(b.size) for b in part.filled if b.kind == "output")
     scratch = max((sizes(e.scratch) for e in entries if isinstance(e, Entry)), default=0)
-    arenas = {buffer: p.arena for p in parts for buffer in _owned(plan, p)}
     rows = rows_of([
-        _call(number, entry, sizes, addresses, offsets, arenas, _FINE * threads)
+        _call(number, entry, sizes, addresses, offsets, part.arenas, _FINE * threads)
         for number, entry in enumerate(entries, part.first)
         if isinstance(entry, Entry)
     ])
@@ -249,17 +279,12 @@ def _of_bands(
     return [*head, *lists, *tensors, *body]
 
 
-def _owned(plan: Plan, part: Part) -> list[Buffer]:
-    """Return the buffers of the arena of a part."""
-    return [b for b in plan.buffers if b.kind == "arena" and part.first <= b.first < part.last]
-
-
-def _arena(plan: Plan, part: Part, sizes: Sizes) -> tuple[dict[Buffer, int], int]:
+def _arena(part: Part, sizes: Sizes) -> tuple[dict[Buffer, int], int]:
     """Return the offset of each buffer in the arena, and the bytes of the arena."""
     offsets: dict[Buffer, int] = {}
     alive: list[tuple[int, int, int]] = []  # (offset, end, last entry)
     total = 0
-    for buffer in sorted(_owned(plan, part), key=lambda b: (b.first, -sizes(b.size))):
+    for buffer in sorted(part.owned, key=lambda b: (b.first, -sizes(b.size))):
         size = -(-max(sizes(buffer.size), 1) // ALIGNMENT) * ALIGNMENT
         alive = sorted(a for a in alive if a[2] >= buffer.first)
         best, at, low = None, 0, 0

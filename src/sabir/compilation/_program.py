@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     Bodies: TypeAlias = Callable[[ScheduledSubgraph, BoundPlan], Any]
 
-_MOST_LAYOUTS = 64
+_MOST_LAYOUTS = 64  # of each part
 
 
 class CompiledProgram:
@@ -132,7 +132,7 @@ class CompiledProgram:
         """Run the entries that pack constants into `targets`."""
         plan = Plan(list(entries), [], {}, [])
         (part,) = parts_of(plan, frozenset())
-        layout = lay_out(plan, part, [], Sizes({}), self._addresses, {}, self.team.threads)
+        layout = lay_out(plan, part, Sizes({}), self._addresses, {}, self.team.threads)
         sources = {
             e.buffers[0]: np.ascontiguousarray(self.executable.constants[e.buffers[0].slot]) for e in entries
         }
@@ -190,7 +190,7 @@ class CompiledProgram:
                 made = laid_out(
                     self.plan, self.parts, number, sizes, self._addresses, earlier or {}, self.team.threads
                 )
-                if len(self._layouts) >= _MOST_LAYOUTS:
+                if len(self._layouts) >= _MOST_LAYOUTS * len(self.parts):
                     self._layouts.clear()
                 found = self._layouts[key] = made
         return found
@@ -202,7 +202,7 @@ def laid_out(
 ) -> PartLayout:  # fmt: skip
     """Return a part of a plan for the sizes of a run; raises Mismatch where it has none."""
     try:
-        return lay_out(plan, parts[number], parts, sizes, addresses, earlier, threads)
+        return lay_out(plan, parts[number], sizes, addresses, earlier, threads)
     except (KeyError, OverflowError) as error:  # a size that no call has decided, or past 64 bits
         raise Mismatch(f"the plan has no layout for these sizes: {error}") from error
 

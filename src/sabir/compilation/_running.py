@@ -74,7 +74,6 @@ class PlanRun:
         self.scratch: list[Array] = []
         self.results: dict[int, Array] = {}
         self.arenas: dict[int, Array] = {}
-        self.worked = 0
         self.offsets: Mapping[Buffer, int] = {}
         for buffer in program.plan.buffers:
             if buffer.kind == "input":
@@ -133,12 +132,10 @@ class PlanRun:
             scratch = program.arenas.take(layout.scratch_bytes * program.team.threads)
             self.scratch.append(scratch)
             self.table[SCRATCH] = scratch.ctypes.data
-        for buffer in program.plan.buffers:
-            if not part.fills(buffer):
-                continue
+        for buffer in part.filled:
             if buffer.kind == "output":
                 self._output(buffer)
-            elif buffer.kind == "known":
+            else:
                 self._known(buffer)
 
     def _spend(self, layout: PartLayout) -> None:
@@ -148,7 +145,7 @@ class PlanRun:
         """
         budget = self.state.budget
         size = layout.arena_bytes + layout.output_bytes + layout.scratch_bytes * self.program.team.threads
-        work, self.worked = layout.needs.work - self.worked, layout.needs.work
+        work = layout.needs.work
         if (
             layout.needs.elements > budget.elements
             or work > budget.work

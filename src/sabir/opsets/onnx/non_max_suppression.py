@@ -132,26 +132,41 @@ def _corners(boxes: Array, center_point_box: int) -> Array:
 
 
 def _kept(corners: Array, candidates: Array, limit: int, overlap: np.float32) -> Array:
-    """Select the best box, remove those that overlap it, and repeat."""
+    """Select the best box, remove those that overlap it, and repeat.
+
+    Boxes lie in the order of their lower edges: those that may touch another one are then side by side.
+    """
+    if overlap < 0:  # even boxes that do not touch overlap by more
+        return candidates[:1]
+    boxes = corners[:, candidates]
+    order = np.argsort(boxes[0])
+    boxes = boxes[:, order]
+    places = np.empty_like(order)
+    places[order] = np.arange(order.size)
+    first, end = _neighbours(boxes)
+    stays = np.ones(order.size, np.bool_)
     kept: list[int] = []
-    left = corners[:, candidates]
-    while candidates.size and len(kept) < limit:
-        kept.append(int(candidates[0]))
-        spend_operations(8, 8 * candidates.nbytes)
-        box, candidates, left = left[:, 0], candidates[1:], left[:, 1:]
-        near = np.flatnonzero(_touches(box, left)) if overlap >= 0 else np.arange(candidates.size)
-        dropped = near[_overlap(box, left[:, near]) > overlap]
-        if dropped.size:
-            stays = np.ones(candidates.size, np.bool_)
-            stays[dropped] = False
-            candidates, left = candidates[stays], left[:, stays]
+    for candidate, place in zip(candidates.tolist(), places.tolist(), strict=True):
+        if not stays[place]:
+            continue
+        kept.append(candidate)
+        if len(kept) == limit:
+            break
+        near = slice(first[place], end[place])
+        spend_operations(8, 8 * boxes[0, near].nbytes)
+        stays[near] &= ~(_overlap(boxes[:, place], boxes[:, near]) > overlap)
     return np.array(kept, np.int64)
 
 
-def _touches(box: Array, others: Array) -> Array:
-    """Return which boxes may overlap `box`: a cheap test that leaves few of many."""
-    lower, upper = (others[0] < box[2]) & (others[1] < box[3]), (others[2] > box[0]) & (others[3] > box[1])
-    return lower & upper
+def _neighbours(boxes: Array) -> tuple[list[int], list[int]]:
+    """Return the ranges of boxes that may touch each, of boxes in the order of their lower edges."""
+    lower, upper = boxes[0], boxes[2]
+    widest = np.fmax.reduce(upper - lower, initial=0)
+    with np.errstate(invalid="ignore"):  # infinite edges
+        least = np.nan_to_num(lower - widest, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+    # one step further than the widest box reaches: the difference is rounded
+    first = np.searchsorted(lower, np.nextafter(least, -np.inf))
+    return first.tolist(), np.searchsorted(lower, upper).tolist()
 
 
 def _overlap(box: Array, others: Array) -> Array:
