@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -154,3 +156,18 @@ def test_limits_end_a_loop():
     for limits in (sabir.Limits(iterations=5000), sabir.Limits(seconds=0.3, iterations=None)):
         with pytest.raises(sabir.LimitError):
             run_with_limits(limits, session.run, feeds)
+
+
+def test_the_number_of_turns_follows_from_a_size_that_a_call_decides():
+    """No kernel reads that number: it is computed in the part of the plan that knows the size."""
+    text = """g (float[n] x) => (float[w] y) {
+        found = NonZero (x)  count = Shape <start = 1> (found)  three = Constant <value_ints = [3]> ()
+        most = Min (count, three)  turns = Squeeze (most)  go = Constant <value = bool {1}> ()
+        first = Constant <value_floats = [0.0, 0.0]> ()
+        y = Loop (turns, go, first) <body = b (int64 j, bool goes, float[k] a) => (bool further, more) {
+            further = Identity (goes)  more = Concat <axis = 0> (a, a) }> }"""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # such as that the interpreter runs it
+        for nonzero, turns in ((0, 0), (2, 2), (5, 3)):
+            y = run(text, {"x": np.float32(np.arange(6) < nonzero)})["y"]
+            assert y.tolist() == [0.0] * 2 * 2**turns

@@ -298,7 +298,7 @@ class PlanBuilder:
             x = self.lowered.expressions.get(slot)
             if x is None or (isinstance(x, Stored) and x.slot == slot):
                 if x is not None:
-                    self.buffer(x)
+                    self.buffer(x).use(len(self.entries))
                 continue
             located = self.grouping.views.locate(x)
             buffer = self.buffer(located.base)
