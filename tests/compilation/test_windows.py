@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -101,6 +102,24 @@ def test_windows_that_reach_far_out_of_the_image_are_divided():
         compiled = same(model, {"x": integers([int(d) for d in x.split(",")], 3)})
         found = [kernel.kind for kernel in compiled.explain().kernels]
         assert found.count("product") == products, (x, attributes)
+
+
+def test_taps_that_see_nothing_but_padding_are_left_out():
+    """A dilation larger than the image leaves the tap in the middle: a ninth of the products."""
+    for x, weights, attributes, taps in (
+        ("1,9,16,16", (17, 9, 3, 3), {"pads": [24] * 4, "dilations": [24, 24]}, 1),
+        ("1,9,16,16", (17, 9, 3, 3), {"pads": [36] * 4, "dilations": [36, 36]}, 1),
+        ("1,9,16,16", (17, 9, 3, 3), {"pads": [16, 2, 16, 2], "dilations": [16, 2]}, 3),
+        ("1,6,9,12", (6, 1, 3, 5), {"pads": [9, 2, 9, 2], "dilations": [9, 1], "group": 6}, 5),
+        ("1,9,7", (5, 9, 4), {"pads": [20, 10], "dilations": [10]}, 1),
+        ("1,9,7", (5, 9, 3), {"pads": [9, 9], "dilations": [9], "strides": [4]}, 1),
+    ):
+        shape = [int(d) for d in x.split(",")]
+        compiled = same(conv(x, weights, **attributes), {"x": integers(shape, 3)})
+        (y,) = compiled.outputs
+        results = math.prod(y.shape) * weights[1]
+        plan = compiled.compile({"x": integers(shape, 3)})
+        assert 2 * results * taps <= plan.flops < 2 * results * (taps + 1), (x, attributes)
 
 
 def test_sizes_that_only_a_run_knows():

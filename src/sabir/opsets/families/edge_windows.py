@@ -1,7 +1,7 @@
 """Convolutions whose windows lie partly outside of the image: results that read the same taps form a part.
 
-Dilated windows reach far. Where much of what they read is padding, each part of the results is a convolution
-of its own, by the taps that are inside. Only products with zeros are left out: the bits are the same, but
+Dilated windows reach far. Taps that no result reads inside of the image are left out. Where much of what the
+others read is padding, each part of the results is a convolution of its own, by the taps that are inside. Only products with zeros are left out: the bits are the same, but
 for filters that are infinite or NaN.
 """
 
@@ -50,6 +50,29 @@ def parts_along(axis: WindowAxis) -> list[Part]:
         found.append(Part(first, end, inside[0], inside[-1] + 1))
     read = sum((part.end - part.first) * (part.high - part.low) for part in found)
     return found if read <= _MOST_INSIDE * axis.windows * axis.kernel else whole
+
+
+def trimmed(x: Expression, w: Expression, window: Window) -> tuple[Expression, Window]:
+    """Return the filters (M, C, ...) and windows without outer taps that see nothing but padding.
+
+    A dilation that is larger than the image leaves one tap of three.
+    """
+    lengths = [n for n in x.shape[2:] if isinstance(n, int)]
+    if len(lengths) < x.rank - 2 or not all(isinstance(k, int) for k in window.kernel) or window.ceil:
+        return w, window
+    kept: list[tuple[int, int]] = []
+    pads: list[tuple[int, int]] = []
+    for axis in window.axes(lengths):
+        low, high = axis.taps.start, axis.taps.stop
+        begin, end = axis.begin - low * axis.dilation, axis.end - (axis.kernel - high) * axis.dilation
+        if low == high or min(begin, end) < 0:
+            low, high, begin, end = 0, axis.kernel, axis.begin, axis.end
+        kept.append((low, high))
+        pads.append((begin, end))
+    kernel = tuple(high - low for low, high in kept)
+    if kernel == window.kernel:
+        return w, window
+    return _cut(w, kept), Window(kernel, window.strides, window.dilations, tuple(pads))
 
 
 def by_parts(

@@ -10,7 +10,7 @@ from sabir import loops
 from sabir.ir import add, dim_max, floor_div, mul, product, sub
 from sabir.loops import INTEGERS, Expression, NotLowered
 from sabir.opsets.families.convolution import kernel_of
-from sabir.opsets.families.edge_windows import by_parts
+from sabir.opsets.families.edge_windows import by_parts, trimmed
 from sabir.opsets.families.windows import Window
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def convolved(
         raise NotLowered(
             f"whether {x.shape[1]} channels match weights of {w.shape[1]} is known at run time only"
         )
+    w, window = trimmed(x, w, window)
     y = by_parts(x, w, window, _ungrouped) if group == 1 and x.element in loops.FLOATS else None
     if y is None:
         each = filters_of(w, group)

@@ -84,7 +84,7 @@ class WindowAxis(NamedTuple):
     @property
     def taps(self) -> range:
         """The taps that are inside the input for at least one window; the kernel may be larger."""
-        first = -((self.windows - 1) * self.stride - self.begin) // self.dilation
+        first = -(((self.windows - 1) * self.stride - self.begin) // self.dilation)
         past = (self.length + self.begin - 1) // self.dilation + 1
         return range(max(0, first), max(0, first, min(self.kernel, past)))
 
