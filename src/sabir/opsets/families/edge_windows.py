@@ -1,8 +1,8 @@
 """Convolutions whose windows lie partly outside of the image: results that read the same taps form a part.
 
 Dilated windows reach far. Taps that no result reads inside of the image are left out. Where much of what the
-others read is padding, each part of the results is a convolution of its own, by the taps that are inside. Only products with zeros are left out: the bits are the same, but
-for filters that are infinite or NaN.
+others read is padding, each part of the results is a convolution of its own, by the taps that are inside.
+Only products with zeros are left out: the bits are the same, but for filters that are infinite or NaN.
 """
 
 from __future__ import annotations
