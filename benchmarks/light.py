@@ -35,8 +35,9 @@ def main() -> None:
     print(
         "\nsqueezenet's thousand scores are equal numbers of about 10^10: where the kernels of a BLAS round\n"
         "one of them otherwise than its neighbour, the softmax over them is not what was recorded.\n"
-        "Most of shufflenet's time goes to convolutions in four groups of 34, 68 and 136 filters. Filters are\n"
-        "the lanes of vectors: 34 take three of 16, of which a third is wasted. Vectors of pixels would not be."
+        "Most of shufflenet's time goes to convolutions in four groups of 34, 68 and 136 filters. Filters\n"
+        "are the lanes of vectors: 34 take three of 16, of which a third is wasted. Vectors of pixels would\n"
+        "not be."
     )
 
 

@@ -139,14 +139,15 @@ def _kept(corners: Array, candidates: Array, limit: int, overlap: np.float32) ->
     if overlap < 0:  # even boxes that do not touch overlap by more
         return candidates[:1]
     boxes = corners[:, candidates]
-    order = np.argsort(boxes[0])
+    order: Array = np.argsort(boxes[0])
     boxes = boxes[:, order]
-    places = np.empty_like(order)
+    places: Array = np.empty_like(order)
     places[order] = np.arange(order.size)
     first, end = _neighbours(boxes)
-    stays = np.ones(order.size, np.bool_)
+    stays: Array = np.ones(order.size, np.bool_)
     kept: list[int] = []
-    for candidate, place in zip(candidates.tolist(), places.tolist(), strict=True):
+    pairs: Iterator[tuple[int, int]] = zip(candidates.tolist(), places.tolist(), strict=True)
+    for candidate, place in pairs:
         if not stays[place]:
             continue
         kept.append(candidate)
@@ -160,13 +161,16 @@ def _kept(corners: Array, candidates: Array, limit: int, overlap: np.float32) ->
 
 def _neighbours(boxes: Array) -> tuple[list[int], list[int]]:
     """Return the ranges of boxes that may touch each, of boxes in the order of their lower edges."""
-    lower, upper = boxes[0], boxes[2]
-    widest = np.fmax.reduce(upper - lower, initial=0)
+    lower: Array = boxes[0]
+    upper: Array = boxes[2]
     with np.errstate(invalid="ignore"):  # infinite edges
-        least = np.nan_to_num(lower - widest, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
-    # one step further than the widest box reaches: the difference is rounded
-    first = np.searchsorted(lower, np.nextafter(least, -np.inf))
-    return first.tolist(), np.searchsorted(lower, upper).tolist()
+        # one step further than the widest box reaches, twice: differences are rounded
+        widest: Array = np.nextafter(np.fmax.reduce(upper - lower, initial=0), upper.dtype.type(np.inf))
+        least: Array = np.nextafter(lower - widest, lower.dtype.type(-np.inf))
+    least[np.isnan(least)] = -np.inf
+    first: Array = np.searchsorted(lower, least)
+    end: Array = np.searchsorted(lower, upper)
+    return first.tolist(), end.tolist()
 
 
 def _overlap(box: Array, others: Array) -> Array:
