@@ -6,10 +6,10 @@ import pytest
 from sabir.base import SabirError
 from sabir.compilation import Compiled
 from sabir.evaluation import Runner
-from sabir.ir import Builder, Model, minimum_ir
+from sabir.ir import Model
 from sabir.schema import Example, Operator
 from sabir.syntax import parse
-from support.rooms import OPERATORS, answers_of, attributes_of, examples_of, typed_inputs
+from support.rooms import OPERATORS, answers_of, called, examples_of, finished
 
 LEAST_OPSET = 5  # of an example of this domain, for Reshape
 FLOATS = (np.float32, np.float64)
@@ -54,12 +54,8 @@ def test_kernels_that_write_row_by_row(text):
 
 def flattened(operator: Operator, example: Example, ranks: list[int]) -> tuple[Model, dict]:
     """The model of an example whose tensors of several axes are transposed, flattened and negated."""
-    opset = 21 if operator.domain else example.opset
-    b = Builder(opset, opsets={operator.domain: example.opset})
-    inputs, feeds = typed_inputs(b, example, known=False)
-    attributes = attributes_of(operator.at(example.opset), example)
-    made = b.op(operator.name, *inputs, outputs=example.outputs, domain=operator.domain, **attributes)
-    for i, (value, rank) in enumerate(zip(made if isinstance(made, tuple) else (made,), ranks, strict=True)):
+    b, made, feeds = called(operator, example)
+    for i, (value, rank) in enumerate(zip(made, ranks, strict=True)):
         if rank > 1:
             turned = b.op("Transpose", value, perm=list(reversed(range(rank))))
             flat = (
@@ -68,7 +64,7 @@ def flattened(operator: Operator, example: Example, ranks: list[int]) -> tuple[M
                 else b.op("Reshape", turned, b.initializer("flat", np.array([-1])))
             )
             b.output(b.op("Neg", flat), f"o{i}")
-    return b.model(ir_version=minimum_ir(max(example.opset, 21))), feeds
+    return finished(b, example), feeds
 
 
 def chosen(operator: Operator) -> tuple[Example, list[int]] | None:

@@ -9,6 +9,18 @@ from sabir.compilation.native import FINE, Library
 
 SIZE = 96
 
+# counts to `%steps`, from the block `entry` on
+_WAIT = """\
+  br label %head
+head:
+  %i = phi i64 [ 0, %entry ], [ %next, %head ]
+  %next = add i64 %i, 1
+  %seen = load volatile i64, ptr %args
+  %more = icmp slt i64 %next, %steps
+  br i1 %more, label %head, label %done
+done:
+"""
+
 # each kernel shares its work like those of models: by share and shares
 _TEXTS = {
     "mix": """
@@ -84,15 +96,7 @@ entry:
   %wrong = zext i1 %busy to i64
   %wrong_at = getelementptr i64, ptr %target, i64 7
   %errors = atomicrmw add ptr %wrong_at, i64 %wrong monotonic, align 8
-  br label %head
-head:
-  %i = phi i64 [ 0, %entry ], [ %next, %head ]
-  %next = add i64 %i, 1
-  %seen = load volatile i64, ptr %args
-  %more = icmp slt i64 %next, %steps
-  br i1 %more, label %head, label %done
-done:
-  %after = atomicrmw sub ptr %now, i64 1 seq_cst, align 8
+$WAIT  %after = atomicrmw sub ptr %now, i64 1 seq_cst, align 8
   %did_at = getelementptr i64, ptr %now, i64 8
   %did = atomicrmw add ptr %did_at, i64 1 monotonic, align 8
   ret void
@@ -103,15 +107,7 @@ done:
 define void @kernel(ptr %args, ptr %buffers, i64 %share, i64 %shares, i64 %thread) {
 entry:
   %steps = load i64, ptr %args
-  br label %head
-head:
-  %i = phi i64 [ 0, %entry ], [ %next, %head ]
-  %next = add i64 %i, 1
-  %seen = load volatile i64, ptr %args
-  %more = icmp slt i64 %next, %steps
-  br i1 %more, label %head, label %done
-done:
-  ret void
+$WAIT  ret void
 }
 """,
 }
@@ -119,7 +115,7 @@ done:
 
 @functools.cache
 def _kernels():
-    library = Library.load(list(_TEXTS.values()))
+    library = Library.load([text.replace("$WAIT", _WAIT) for text in _TEXTS.values()])
     return dict(zip(_TEXTS, library.addresses, strict=True)), library
 
 

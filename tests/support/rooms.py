@@ -76,8 +76,8 @@ def type_of(x, *, known=False):
     return kind.with_known(contents.of_array(array)) if known else kind
 
 
-def model_of(operator: Operator, example: Example) -> tuple[Model, dict]:
-    """A model of one node that makes the example's call, and its feeds."""
+def called(operator: Operator, example: Example) -> tuple[Builder, tuple, dict]:
+    """A builder of a graph with one node that makes the example's call, what it returns, and its feeds."""
     version = operator.at(example.opset)
     check = not version.removed  # a builder refuses operators that were removed
     opset = 21 if operator.domain else example.opset
@@ -90,9 +90,20 @@ def model_of(operator: Operator, example: Example) -> tuple[Model, dict]:
         domain=operator.domain,
         **attributes_of(version, example),
     )
-    for i, value in enumerate(made if isinstance(made, tuple) else (made,)):
+    return b, made if isinstance(made, tuple) else (made,), feeds
+
+
+def model_of(operator: Operator, example: Example) -> tuple[Model, dict]:
+    """A model of one node that makes the example's call, and its feeds."""
+    b, made, feeds = called(operator, example)
+    for i, value in enumerate(made):
         b.output(value, f"o{i}")
-    return b.model(ir_version=minimum_ir(max(example.opset, 21))), feeds
+    return finished(b, example), feeds
+
+
+def finished(b: Builder, example: Example) -> Model:
+    """The model of a graph with the call of an example."""
+    return b.model(ir_version=minimum_ir(max(example.opset, 21)))
 
 
 @functools.cache

@@ -31,7 +31,7 @@ from sabir.compilation._rows import Call, rows_of
 from sabir.ir import Expr
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from sabir.compilation._bounds import Value
     from sabir.ir import Array
@@ -148,8 +148,8 @@ def _with_facts(plan: Plan, spans: Sequence[tuple[int, int]], known: Mapping[str
     return parts
 
 
-def _symbols(shape: Sequence[Size]) -> Iterator[str]:
-    for size in shape:
+def _symbols(sizes: Iterable[object]) -> Iterator[str]:
+    for size in sizes:
         if isinstance(size, Expr):
             yield from size.symbols
 
@@ -169,7 +169,7 @@ def _needed(entry: Entry | Step) -> set[str]:
                     found += (
                         [a.bytes] if isinstance(a, Offset) else a.sizes if isinstance(a, Computed) else [a]
                     )
-    return {s for size in found if isinstance(size, Expr) for s in size.symbols}
+    return set(_symbols(found))
 
 
 def lay_out(
@@ -211,7 +211,7 @@ def _call(
     if entry.writes and not any(sizes(b.size) for b in entry.writes):
         block[: entry.axes] = [0] * entry.axes  # 2 ** 40 rows of no elements take no time
         turns = min(turns, 1)
-    fine = entry.turns is None and not entry.whole and sizes(entry.flops) >= much
+    fine = entry.turns is None and not (entry.alone or entry.whole) and sizes(entry.flops) >= much
     return Call(number, addresses[spec], block, entry.turns, turns, fine)
 
 

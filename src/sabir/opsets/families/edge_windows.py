@@ -52,17 +52,25 @@ def parts_along(axis: WindowAxis) -> list[Part]:
     return found if read <= _MOST_INSIDE * axis.windows * axis.kernel else whole
 
 
+def _known_axes(x: Expression, window: Window) -> Sequence[WindowAxis] | None:
+    """Return the windows along each axis of an image (N, C, ...); None where a size is not known."""
+    lengths = [n for n in x.shape[2:] if isinstance(n, int)]
+    if len(lengths) < x.rank - 2 or not all(isinstance(k, int) for k in window.kernel):
+        return None
+    return window.axes(lengths)
+
+
 def trimmed(x: Expression, w: Expression, window: Window) -> tuple[Expression, Window]:
     """Return the filters (M, C, ...) and windows without outer taps that see nothing but padding.
 
     A dilation that is larger than the image leaves one tap of three.
     """
-    lengths = [n for n in x.shape[2:] if isinstance(n, int)]
-    if len(lengths) < x.rank - 2 or not all(isinstance(k, int) for k in window.kernel) or window.ceil:
+    axes = _known_axes(x, window)
+    if axes is None or window.ceil:
         return w, window
     kept: list[tuple[int, int]] = []
     pads: list[tuple[int, int]] = []
-    for axis in window.axes(lengths):
+    for axis in axes:
         low, high = axis.taps.start, axis.taps.stop
         begin, end = axis.begin - low * axis.dilation, axis.end - (axis.kernel - high) * axis.dilation
         if low == high or min(begin, end) < 0:
@@ -83,10 +91,9 @@ def by_parts(
 
     `convolve` computes a part of the image by a part of the filters, without padding along divided axes.
     """
-    lengths = [n for n in x.shape[2:] if isinstance(n, int)]
-    if len(lengths) < x.rank - 2 or not all(isinstance(k, int) for k in window.kernel):
+    axes = _known_axes(x, window)
+    if axes is None:
         return None
-    axes = window.axes(lengths)
     parts = [parts_along(axis) for axis in axes]
     if not 1 < math.prod(map(len, parts)) <= _MOST_PARTS:
         return None
