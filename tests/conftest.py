@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support import cases, official
+from support import bounds, cases, official
 from support.engines import ENGINES
 
 # What the processes of one run share: workers inherit the variable, and the process that sets it removes the folder.
@@ -31,6 +31,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def engine(request):
     """The name of each engine in turn."""
     return request.param
+
+
+@pytest.fixture
+def untrusted_files():
+    """Run a test of hostile files under the limits for untrusted files."""
+    with bounds.untrusted():
+        yield
 
 
 def pytest_addoption(parser):

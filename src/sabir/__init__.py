@@ -30,6 +30,7 @@ from sabir.base import (
     UnsupportedError,
     WireError,
     importing_later,
+    set_default_limits,
 )
 from sabir.ir import Builder, Listed, Model, ModelVersion, OperatorSet, releases
 
@@ -170,6 +171,7 @@ __all__ = [
     "releases",
     "requirements",
     "save",
+    "set_default_limits",
     "strip_training",
     "text",
     "to_proto",

@@ -67,7 +67,7 @@ def test_a_run_needs_no_more_than_the_limits_allow(limits, what):
 def test_many_cheap_nodes_are_too_much_work_together():
     chain = "  ".join(f"a{k + 1} = Exp (a{k})" for k in range(40))
     text = f"g (float[n,1] x, float[1,m] y) => (float[] z) {{ a0 = Add (x, y)  {chain}  z = ReduceSum <keepdims = 0> (a40) }}"
-    error = same_error(text, outer(1000), limits=Limits(work=10))
+    error = same_error(text, outer(8000), limits=Limits(work=10))
     assert isinstance(error, LimitError)
     assert error.limit == "work"
 

@@ -12,6 +12,8 @@ from sabir.base import LimitError, SabirError
 from sabir.ir import tensor_type
 from support.bounds import bounded
 
+pytestmark = pytest.mark.usefixtures("untrusted_files")
+
 F = np.float32
 
 

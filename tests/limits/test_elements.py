@@ -10,6 +10,8 @@ from sabir.elements import element
 from sabir.ir import ArrayTensor, MapType, tensor_type
 from support.bounds import bounded
 
+pytestmark = pytest.mark.usefixtures("untrusted_files")
+
 HUGE = 2**40
 F = np.float32
 SMALL = Limits(elements=1000)

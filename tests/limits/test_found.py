@@ -8,6 +8,8 @@ from sabir import Builder
 from sabir.base import SabirError
 from sabir.ir import tensor_type
 
+pytestmark = pytest.mark.usefixtures("untrusted_files")
+
 F = np.float32
 MANY_AXES = (1,) * 64
 OLD = [

@@ -8,6 +8,8 @@ from sabir import Builder, Limits
 from sabir.base import LimitError, SabirError
 from support.bounds import bounded
 
+pytestmark = pytest.mark.usefixtures("untrusted_files")
+
 HEAD = '<ir_version: 10, opset_import: ["" : 21, "d" : 1]>'
 X = {"x": [1.0, 2.0]}
 FEWER = Limits(nodes=Limits().nodes // 5)

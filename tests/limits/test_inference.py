@@ -10,6 +10,8 @@ from sabir.inference import Inference
 from sabir.ir import ArrayTensor, SparseTensor
 from support.bounds import bounded
 
+pytestmark = pytest.mark.usefixtures("untrusted_files")
+
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
 NODES = 4000
 

@@ -8,6 +8,8 @@ from sabir import Limits
 from sabir.base import LimitError
 from support.bounds import bounded
 
+pytestmark = pytest.mark.usefixtures("untrusted_files")
+
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
 START = "m = Constant <value = int64 {4611686018427387904}> ()  c = Constant <value = bool {1}> ()"
 

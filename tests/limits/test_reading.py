@@ -9,6 +9,8 @@ import pytest
 
 import sabir
 
+pytestmark = pytest.mark.usefixtures("untrusted_files")
+
 MOST_SECONDS = 5.0
 LONG = 2**40
 

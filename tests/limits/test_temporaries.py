@@ -11,6 +11,8 @@ from sabir import Builder, Limits
 from sabir.base import LimitError, SabirError
 from support.bounds import bounded
 
+pytestmark = pytest.mark.usefixtures("untrusted_files")
+
 MOST = 6.5  # bytes for each byte of inputs and outputs
 F, H, U = np.float32, np.float16, np.uint8
 N = 1 << 19

@@ -32,6 +32,7 @@ from sabir.base._findings import Finding, Location, Severity, Step
 from sabir.base._hints import hinted, hints
 from sabir.base._later import importing_later
 from sabir.base._limits import (
+    COMPILED,
     DEFAULT_LIMITS,
     NO_LIMITS,
     Budget,
@@ -42,16 +43,20 @@ from sabir.base._limits import (
     check_elements,
     check_nodes,
     check_time,
+    default_limits,
     has_limits,
     limits_in_force,
     run_with_limits,
+    set_default_limits,
     spend_iteration,
     spend_work,
     start_budget,
 )
+from sabir.base._machine import control_groups, read_text, usable_memory
 
 __all__ = [
     "ACCIDENTS",
+    "COMPILED",
     "DEFAULT_LIMITS",
     "NO_LIMITS",
     "AttributeValueError",
@@ -86,7 +91,9 @@ __all__ = [
     "check_elements",
     "check_nodes",
     "check_time",
+    "control_groups",
     "counted",
+    "default_limits",
     "has_limits",
     "hinted",
     "hints",
@@ -94,10 +101,13 @@ __all__ = [
     "legible",
     "limits_in_force",
     "quote",
+    "read_text",
     "run_with_limits",
+    "set_default_limits",
     "spend_iteration",
     "spend_work",
     "start_budget",
     "suggest",
+    "usable_memory",
     "without_collector",
 ]

@@ -12,6 +12,7 @@ from contextvars import ContextVar, copy_context
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from sabir.base._errors import CancelledError, Excess, LimitError
+from sabir.base._machine import usable_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,12 +21,21 @@ _P = ParamSpec("_P")
 _Result = TypeVar("_Result")
 
 
+_LEAST_MEMORY = 1 << 31
+
+
+def _default_memory() -> int:
+    """Return half of the memory that this process may use, and at least 2 GiB."""
+    return max(_LEAST_MEMORY, (usable_memory() or 0) // 2)
+
+
 class Limits(NamedTuple):
     """Limits of one job: a load, a check, an inference, a run. None removes a limit.
 
-    The defaults accept every model whose cost is proportional to its size and to its feeds, and refuse a
-    model that asks for much more than that. Each number among the constants and the feeds of a run raises its
-    limits: by 32 `elements`, 256 bytes of `memory`, 32 KiB of `work` and one of `iterations`.
+    The defaults are for models that the caller trusts: they keep a mistake from exhausting the machine.
+    `Limits.untrusted()` is for files of unknown origin. Each number among the constants and the feeds of a
+    run raises its limits: by 32 `elements`, 256 bytes of `memory` (up to the memory of the machine), 32 KiB
+    of `work` and one of `iterations`.
 
     >>> sabir.Limits(seconds=10, memory=None).seconds
     10
@@ -33,27 +43,46 @@ class Limits(NamedTuple):
 
     constant_bytes: int | None = 1 << 29
     """Bytes of a constant that is larger than its data in the file, such as a sparse tensor in dense form."""
-    elements: int | None = 1 << 27
+    elements: int | None = None
     """Elements of one result of a node; a result that is not larger than the inputs is always allowed."""
     nodes: int | None = 1_000_000
     """Nodes after functions are inlined."""
     depth: int | None = 32
     """Levels of nested graphs."""
-    iterations: int | None = 1 << 18
+    iterations: int | None = 1 << 22
     """Runs of subgraphs in all loops together; every four nodes of a subgraph count as one more run."""
     seconds: float | None = None
     """Time, checked between one node and the next."""
-    memory: int | None = 3 << 28
-    """Bytes of all values that are alive at one time during a run."""
-    work: int | None = 1 << 31
-    """Bytes that all nodes of a run compute together."""
+    memory: int | None = _default_memory()
+    """Bytes of all values that are alive at one time during a run.
+
+    The default is half of the memory of the machine, or of its control group, and at least 2 GiB.
+    """
+    work: int | None = 1 << 35
+    """Bytes that all nodes of a run compute together; compiled code counts a sixteenth of them."""
+
+    @classmethod
+    def untrusted(cls) -> Limits:
+        """Return limits for files of unknown origin: a hostile file of some kilobytes ends within seconds.
+
+        A model whose cost is proportional to its size and to its feeds runs under them.
+
+        >>> sabir.Limits.untrusted().memory == 3 << 28
+        True
+        >>> sabir.Limits.untrusted()._replace(seconds=5).seconds
+        5
+        """
+        return cls(elements=1 << 27, iterations=1 << 18, memory=3 << 28, work=1 << 31)
 
 
 DEFAULT_LIMITS = Limits()
+_DEFAULT = [DEFAULT_LIMITS]
+COMPILED = 16  # bytes that compiled code computes for one byte of `work`: it is that much faster than numpy
 NO_LIMITS = Limits(*[None] * len(Limits._fields))
 _ELEMENTS, _MEMORY, _WORK, _ITERATIONS = 32, 256, 1 << 15, 1  # for each number among the constants and feeds
 _NODES = 4  # nodes of a subgraph that cost as much as calling it
 _UNCHECKED, _INFINITE = 1 << 22, math.inf
+_MACHINE = usable_memory() or _INFINITE  # what the constants and feeds raise `memory` to, at most
 _AGAIN = 2  # the step that exceeds a sum is seldom the last: we propose twice what is needed so far
 
 
@@ -86,7 +115,7 @@ class Budget:
         more = numbers - self.numbers
         if more > 0:
             self.elements += _ELEMENTS * more
-            self.memory += _MEMORY * more
+            self.memory = max(self.memory, min(self.memory + _MEMORY * more, _MACHINE))
             self.work += _WORK * more
             self.iterations += _ITERATIONS * more
             self.numbers = numbers
@@ -138,10 +167,26 @@ _TOO_MUCH_WORK = "the nodes of the run compute too much"
 _BUDGET: ContextVar[Budget] = ContextVar("what is left of the limits")
 
 
+def set_default_limits(limits: Limits | None) -> None:
+    """Set the limits of all later jobs of this process, in every thread; None restores `Limits()`.
+
+    A service that reads files of unknown origin calls it once. A `limits=` argument still counts for its job.
+
+    >>> sabir.set_default_limits(sabir.Limits.untrusted())
+    >>> sabir.set_default_limits(None)
+    """
+    _DEFAULT[0] = DEFAULT_LIMITS if limits is None else limits
+
+
+def default_limits() -> Limits:
+    """Return the limits of a job that names none."""
+    return _DEFAULT[0]
+
+
 def budget() -> Budget:
     """Return what is left of the limits in force."""
     found = _BUDGET.get(None)
-    return Budget(DEFAULT_LIMITS) if found is None else found
+    return Budget(default_limits()) if found is None else found
 
 
 def run_with_limits(
@@ -166,7 +211,7 @@ def _started(
 
 def start_budget(limits: Limits | None) -> None:
     """Put limits in force for the rest of the current context, which the caller has created."""
-    _BUDGET.set(Budget(DEFAULT_LIMITS if limits is None else limits))
+    _BUDGET.set(Budget(default_limits() if limits is None else limits))
 
 
 def limits_in_force() -> Limits:
@@ -224,10 +269,17 @@ def check_elements(
     large = present.past_memory(present.live_bytes + size)
     if many or large:
         needs = [f"have {_number(needed)} elements"] if many else []
-        needs += [f"take {_number(size)} bytes{' with its temporaries' if beside else ''}"] if large else []
+        needs += [f"take {_number(size)} bytes{_circumstances(present, beside)}"] if large else []
         raise LimitError(
             f"{what} would {' and '.join(needs)}", *many, *large, *present.past_work(needed * width)
         )
+
+
+def _circumstances(present: Budget, beside: int) -> str:
+    """Return what else counts towards `memory`, for a message."""
+    temporaries = " with its temporaries" if beside else ""
+    alive = f" beside {present.live_bytes:,} bytes of values that are alive" if present.live_bytes else ""
+    return temporaries + alive
 
 
 def check_constant(needed: int, allowed: int = 0, *, what: str = "the constant") -> None:

@@ -26,7 +26,7 @@ from sabir.cli._feeds import gather
 from sabir.cli._json import JsonOption, write_json
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
-from sabir.cli._limits import LimitOption
+from sabir.cli._limits import LimitOption, UntrustedOption
 from sabir.cli._models import ModelPath, load_any, shown
 from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._peers import PEERS, peer
@@ -124,6 +124,7 @@ def bench(  # ruff: ignore[too-many-arguments]  each is an option
     documents: OpsetDocumentsOption = None,
     as_json: JsonOption = False,
     _: LimitOption = None,
+    __: UntrustedOption = False,
 ) -> None:
     """Measure how fast a model runs, in time, GFLOP/s and memory.
 

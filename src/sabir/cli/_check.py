@@ -12,7 +12,7 @@ from sabir.checking import chosen, findings
 from sabir.cli._completion import rule_ids
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
-from sabir.cli._limits import LimitOption
+from sabir.cli._limits import LimitOption, UntrustedOption
 from sabir.cli._models import STREAM, ModelPaths, OutputPath, load_any, save_any
 from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._reports import Format, report_as
@@ -84,6 +84,7 @@ def check(  # ruff: ignore[too-many-arguments]  each is an option
     operators: OperatorsOption = None,
     documents: OpsetDocumentsOption = None,
     _: LimitOption = None,
+    __: UntrustedOption = False,
 ) -> None:
     """Report what is wrong with models and operator sets.
 

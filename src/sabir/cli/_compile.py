@@ -20,7 +20,7 @@ from sabir.cli._feeds import gather
 from sabir.cli._json import JsonOption, write_json
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
-from sabir.cli._limits import LimitOption
+from sabir.cli._limits import LimitOption, UntrustedOption
 from sabir.cli._models import ModelPath, load_any, shown
 from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._progress import counting_bar
@@ -91,6 +91,7 @@ def compile(  # ruff: ignore[builtin-variable-shadowing, too-many-arguments]  th
     documents: OpsetDocumentsOption = None,
     as_json: JsonOption = False,
     _: LimitOption = None,
+    __: UntrustedOption = False,
 ) -> None:
     """Compile a model into the cache, and say what was done.
 

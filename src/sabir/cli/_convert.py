@@ -9,9 +9,7 @@ import typer
 
 from sabir.base import UnsupportedError
 from sabir.cli._json import JsonOption, write_json
-from sabir.cli._limits import (
-    LimitOption,  # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
-)
+from sabir.cli._limits import LimitOption, UntrustedOption  # ruff: ignore[typing-only-first-party-import]  typer reads them at run time
 from sabir.cli._models import STREAM, load_any, print_model
 from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._screen import Screen, bytes_text, plain
@@ -71,6 +69,7 @@ def convert(  # ruff: ignore[too-many-arguments]  each is an option of the comma
     ] = False,
     as_json: JsonOption = False,
     _: LimitOption = None,
+    __: UntrustedOption = False,
 ) -> None:
     """Write a model in another format or opset.
 

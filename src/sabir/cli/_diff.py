@@ -10,7 +10,7 @@ from sabir.base import SchemaError
 from sabir.cli._json import JsonOption, write_json
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
-from sabir.cli._limits import LimitOption
+from sabir.cli._limits import LimitOption, UntrustedOption
 from sabir.cli._models import STREAM, NewPath, OldPath, load_any
 from sabir.cli._screen import Screen, plain
 from sabir.cli._usage import FAULTY, refuse
@@ -39,6 +39,7 @@ def diff(
     ] = False,
     as_json: JsonOption = False,
     _: LimitOption = None,
+    __: UntrustedOption = False,
 ) -> None:
     """Show what changed between two models.
 

@@ -9,7 +9,7 @@ import typer
 from sabir.base import counted
 
 # ruff: ignore[typing-only-first-party-import]  typer reads these at run time
-from sabir.cli._limits import LimitOption
+from sabir.cli._limits import LimitOption, UntrustedOption
 from sabir.cli._models import ModelPath, RequiredOutputPath, load_any, report_saved, report_screen, save_any
 from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._screen import plain
@@ -58,6 +58,7 @@ def differentiate(
     operators: OperatorsOption = None,
     documents: OpsetDocumentsOption = None,
     _: LimitOption = None,
+    __: UntrustedOption = False,
 ) -> None:
     """Write a model that also computes gradients.
 

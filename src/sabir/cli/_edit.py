@@ -15,7 +15,7 @@ from sabir.cli._facts import version_text
 from sabir.cli._json import JsonOption, write_json
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
-from sabir.cli._limits import LimitOption
+from sabir.cli._limits import LimitOption, UntrustedOption
 from sabir.cli._metadata import doubts, metadata_of
 from sabir.cli._models import (
     STREAM,
@@ -112,6 +112,7 @@ def edit(  # ruff: ignore[too-many-arguments]  each is an option
     ] = None,
     as_json: JsonOption = False,
     _: LimitOption = None,
+    __: UntrustedOption = False,
 ) -> None:
     """Change the version, the texts and the metadata of a model.
 

@@ -11,7 +11,7 @@ from sabir.checking import finding_of
 from sabir.cli._json import JsonOption, write_json
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
-from sabir.cli._limits import LimitOption
+from sabir.cli._limits import LimitOption, UntrustedOption
 from sabir.cli._models import (
     ModelPaths,
     OutputPath,
@@ -56,6 +56,7 @@ def infer(
     documents: OpsetDocumentsOption = None,
     as_json: JsonOption = False,
     _: LimitOption = None,
+    __: UntrustedOption = False,
 ) -> None:
     """Infer the type and shape of every value.
 

@@ -1,4 +1,4 @@
-"""`--limit NAME=VALUE`: the limits of one command."""
+"""`--limit NAME=VALUE` and `--untrusted`: the limits of one command."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from sabir.base import Limits, start_budget, suggest
+from sabir.base import Limits, limits_in_force, start_budget, suggest
 
 _NONE = "none"
 _MOST_DIGITS = 30
@@ -21,7 +21,7 @@ def _limits(options: list[str]) -> Limits:
             known = f"; the limits are {', '.join(Limits._fields)}"
             raise typer.BadParameter(f"there is no limit {name!r}{suggest(name, Limits._fields) or known}")
         found[name] = _number(name, value)
-    return Limits()._replace(**found)
+    return limits_in_force()._replace(**found)
 
 
 def _number(name: str, value: str) -> int | float | None:
@@ -45,6 +45,22 @@ def _enter(context: typer.Context, options: list[str] | None) -> list[str] | Non
     return options
 
 
+def _distrust(context: typer.Context, untrusted: bool) -> bool:  # ruff: ignore[boolean-type-hint-positional-argument]  typer passes it
+    """Put the limits for untrusted files in force, before each `--limit` changes one of them."""
+    if untrusted and not context.resilient_parsing:
+        start_budget(Limits.untrusted())
+    return untrusted
+
+
+UntrustedOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--untrusted",
+        is_eager=True,
+        callback=_distrust,
+        help="Use the strict limits for files of unknown origin; --limit changes one of them.",
+    ),
+]
 LimitOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(

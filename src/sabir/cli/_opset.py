@@ -13,7 +13,7 @@ from sabir.checking import set_changes
 from sabir.cli._json import JsonOption, write_json
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
-from sabir.cli._limits import LimitOption
+from sabir.cli._limits import LimitOption, UntrustedOption
 from sabir.cli._models import STREAM, OutputPath, report_saved, report_screen
 from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._screen import Screen, plain
@@ -62,6 +62,7 @@ def export(
     operators: OperatorsOption = None,
     documents: OpsetDocumentsOption = None,
     _: LimitOption = None,
+    __: UntrustedOption = False,
 ) -> None:
     """Write an operator set as a document.
 
@@ -83,7 +84,9 @@ def export(
     report_saved(report_screen(target), target)
 
 
-def show(document: SetPath, *, as_json: JsonOption = False, _: LimitOption = None) -> None:
+def show(
+    document: SetPath, *, as_json: JsonOption = False, _: LimitOption = None, __: UntrustedOption = False
+) -> None:
     """Show the operators of a document."""
     found = _loaded(document)
     if as_json:
@@ -117,6 +120,7 @@ def diff(
     *,
     as_json: JsonOption = False,
     _: LimitOption = None,
+    __: UntrustedOption = False,
 ) -> None:
     """Show what changed between two operator sets.
 

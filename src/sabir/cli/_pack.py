@@ -12,7 +12,7 @@ from sabir.base import quote
 from sabir.cli._json import JsonOption, write_json
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
-from sabir.cli._limits import LimitOption
+from sabir.cli._limits import LimitOption, UntrustedOption
 from sabir.cli._models import STREAM, ModelPath, load_any, report_screen, save_any
 from sabir.cli._progress import progress_bar
 from sabir.cli._screen import bytes_text, exact_bytes_text, plain
@@ -80,6 +80,7 @@ def unpack(
     ] = False,
     as_json: JsonOption = False,
     _: LimitOption = None,
+    __: UntrustedOption = False,
 ) -> None:
     """Move the data of a model's tensors to files beside it.
 
@@ -110,6 +111,7 @@ def pack(
     output: Output,
     as_json: JsonOption = False,
     _: LimitOption = None,
+    __: UntrustedOption = False,
 ) -> None:
     """Move the data of external files into the model file.
 

@@ -22,7 +22,7 @@ from sabir.cli._feeds import gather
 from sabir.cli._json import JsonOption, write_json
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
-from sabir.cli._limits import LimitOption
+from sabir.cli._limits import LimitOption, UntrustedOption
 from sabir.cli._models import ModelPath, load_any, shown
 from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._progress import counting_bar
@@ -73,6 +73,7 @@ def profile(  # ruff: ignore[too-many-arguments]  each is an option
     ] = None,
     as_json: JsonOption = False,
     _: LimitOption = None,
+    __: UntrustedOption = False,
 ) -> None:
     """Show where the time of a run goes, by kernel and node.
 

@@ -27,7 +27,7 @@ from sabir.cli._images import Normalization
 from sabir.cli._json import JsonOption, write_json
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
-from sabir.cli._limits import LimitOption
+from sabir.cli._limits import LimitOption, UntrustedOption
 from sabir.cli._models import ModelPath, load_any, shown
 from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._progress import counting_bar
@@ -109,6 +109,7 @@ def run(  # ruff: ignore[too-many-arguments]  each is an option
     documents: OpsetDocumentsOption = None,
     as_json: JsonOption = False,
     _: LimitOption = None,
+    __: UntrustedOption = False,
 ) -> None:
     """Run a model, and show its outputs and the time it takes.
 

@@ -11,7 +11,7 @@ from sabir.base import FeedError, UnsupportedError, quote
 from sabir.cli._files import read_archive
 
 # ruff: ignore[typing-only-first-party-import]  typer reads these at run time
-from sabir.cli._limits import LimitOption
+from sabir.cli._limits import LimitOption, UntrustedOption
 from sabir.cli._models import ModelPath, RequiredOutputPath, load_any, report_saved, report_screen, save_any
 from sabir.cli._progress import training_bar
 from sabir.cli._screen import Screen, plain, seconds_text
@@ -144,6 +144,7 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
         Path | None, typer.Option("--plot", metavar="FILE", help="Draw the loss as a PNG file.")
     ] = None,
     _: LimitOption = None,
+    __: UntrustedOption = False,
 ) -> None:
     """Train a model with data.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+from sabir.base import COMPILED
 from sabir.compilation._plan import Buffer, Entry, Mismatch
 
 if TYPE_CHECKING:
@@ -51,6 +52,11 @@ class Needs(NamedTuple):
 
     elements: int
     work: int
+
+    @property
+    def charge(self) -> int:
+        """The work that compiled code counts: a part of the bytes, rounded up."""
+        return -(-self.work // COMPILED)
 
 
 def needs(values: Iterable[Value], sizes: Sizes) -> Needs:

@@ -153,7 +153,7 @@ class _Loop:
         alive = budget.live_bytes
         while not self._repetition.has_stopped and (limit is None or total < limit):
             count = self._runs if limit is None else min(self._runs, limit - total)
-            if count * self._layout.needs.work > budget.work:
+            if count * self._layout.needs.charge > budget.work:
                 raise Mismatch("the loop may need more than the limits allow")
             parts = [np.empty((count, *item.shape), item.dtype) for item in self._items]
             budget.allocate(sum(part.nbytes for part in parts))
@@ -161,7 +161,7 @@ class _Loop:
                 self._repetition.aim(self._copied + place, part.ctypes.data)
             done = self._slice(count, run)
             spend_iteration(cost, done)
-            budget.work -= done * self._layout.needs.work
+            budget.work -= done * self._layout.needs.charge
             total += done
             for stack, part in zip(stacks, parts, strict=True):
                 stack.append(part[:done])

@@ -145,7 +145,7 @@ class PlanRun:
         """
         budget = self.state.budget
         size = layout.arena_bytes + layout.output_bytes + layout.scratch_bytes * self.program.team.threads
-        work = layout.needs.work
+        work = layout.needs.charge
         if (
             layout.needs.elements > budget.elements
             or work > budget.work

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from sabir.base import DEFAULT_LIMITS, FileError, SabirError, run_with_limits, without_collector
+from sabir.base import FileError, SabirError, default_limits, run_with_limits, without_collector
 from sabir.compilation._descriptions import (
     Description,
     Place,
@@ -82,7 +82,7 @@ class Subject:
         if isinstance(mapped, MappedFile) and identity_of_file(mapped) != identity_of_opened(file):
             raise FileError(f"{file.path}: the file was changed since its session was made; make a new one")
         with without_collector():
-            return run_with_limits(DEFAULT_LIMITS, load_opened, file)
+            return run_with_limits(default_limits(), load_opened, file)
 
     @functools.cached_property
     def structure(self) -> str:

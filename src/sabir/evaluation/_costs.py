@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _ARRAY: Any = np.ndarray  # untyped: a cast would take time in every run
 _OBJECT = np.dtype(object)
 _TEXT, _ITEM, _ENTRY = 56, 128, 128  # bytes, about: a text, an array, an entry in a map beside its contents
-WIDE, _NARROW = 8, 4  # bytes of a number while it is computed, where it is narrower than the second
+WIDE, NARROW = 8, 4  # bytes of a number while it is computed, where it is narrower than the second
 
 
 def bytes_of(value: Any) -> int:
@@ -37,7 +37,7 @@ def _item_bytes(items: list[Any]) -> int:
 
 def unseen_work(value: Any) -> int:
     """Return how many bytes more a value would have if its numbers were as wide as in the computation."""
-    return (WIDE - value.itemsize) * value.size if type(value) is _ARRAY and value.itemsize < _NARROW else 0
+    return (WIDE - value.itemsize) * value.size if type(value) is _ARRAY and value.itemsize < NARROW else 0
 
 
 def numbers_of(value: Any) -> int:

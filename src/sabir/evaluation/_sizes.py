@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from sabir.base import ACCIDENTS, InferenceError, SabirError, UnsupportedError, check_elements
-from sabir.evaluation._costs import WIDE, numbers_of, unseen_work
+from sabir.evaluation._costs import NARROW, WIDE, numbers_of, unseen_work
 from sabir.evaluation._types import Kind, OperandTypes, kind_of
 from sabir.ir import MAX_RANK, Tensor, TensorType
 from sabir.opsets.families.ranks import type_of
@@ -106,10 +106,14 @@ class OutputSizes(OperandTypes):
         return math.inf if temporaries else count
 
     def _counts(self, inputs: Sequence[Any]) -> tuple[int, int, int, int]:
-        """Return the elements of the largest output and of all inputs, the bytes of one, and those beside."""
+        """Return the elements of the largest output and of all inputs, the bytes of one, and of temporaries.
+
+        numpy computes narrow numbers as wider ones, so a narrow output has a temporary as well.
+        """
         count, width = self._largest(inputs)
         arrays = [x for x in inputs if type(x) is _ARRAY]
-        return count, sum(x.size for x in arrays), max(width, WIDE), sum(map(unseen_work, arrays))
+        temporaries = sum(map(unseen_work, arrays)) + (NARROW * count if width < NARROW else 0)
+        return count, sum(x.size for x in arrays), width, temporaries
 
     def _largest(self, inputs: Sequence[Any]) -> tuple[int, int]:
         """Return how many elements the largest output will have, and their width in bytes."""

@@ -7,10 +7,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from sabir.base import control_groups, read_text
 
-_MOST_TEXT = 1 << 16  # characters of a file below /proc or /sys; those read here have a line or two a group
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def usable_cores(root: Path = Path("/")) -> int:
@@ -32,33 +32,20 @@ def _affinity() -> int:
 
 
 def _quotas(root: Path) -> Iterator[float]:
-    """Yield the cores that each cgroup around this process allows."""
-    for line in _text(root / "proc/self/cgroup").splitlines():
-        _, _, rest = line.partition(":")
-        controllers, _, path = rest.partition(":")
-        if not controllers:
-            yield from _above(root / "sys/fs/cgroup", path, _quota_v2)
-        elif "cpu" in controllers.split(","):
-            for mount in (controllers, "cpu"):
-                yield from _above(root / "sys/fs/cgroup" / mount, path, _quota_v1)
-
-
-def _above(mount: Path, path: str, quota: Callable[[Path], float | None]) -> Iterator[float]:
-    """Yield the quotas of a group and those around it; in a container the path may be the host's."""
-    parts = [part for part in path.split("/") if part not in {"", ".", ".."}]
-    for count in range(len(parts) + 1):
-        found = quota(mount.joinpath(*parts[:count]))
-        if found is not None:
-            yield found
+    """Yield the cores that each control group around this process allows."""
+    for is_second, group in control_groups("cpu", root):
+        quota = _quota_v2(group) if is_second else _quota_v1(group)
+        if quota is not None:
+            yield quota
 
 
 def _quota_v2(group: Path) -> float | None:
     """Return the quota in `cpu.max`: `200000 100000`, or `max 100000` for none."""
-    return _ratio(*[*_text(group / "cpu.max").split(), "", ""][:2])
+    return _ratio(*[*read_text(group / "cpu.max").split(), "", ""][:2])
 
 
 def _quota_v1(group: Path) -> float | None:
-    return _ratio(_text(group / "cpu.cfs_quota_us"), _text(group / "cpu.cfs_period_us"))
+    return _ratio(read_text(group / "cpu.cfs_quota_us"), read_text(group / "cpu.cfs_period_us"))
 
 
 def _ratio(quota: str, period: str) -> float | None:
@@ -67,11 +54,3 @@ def _ratio(quota: str, period: str) -> float | None:
     except ValueError:
         return None
     return microseconds / each if microseconds > 0 and each > 0 else None
-
-
-def _text(path: Path) -> str:
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            return file.read(_MOST_TEXT).strip()
-    except OSError:
-        return ""
