@@ -44,7 +44,7 @@ from sabir.compilation.kernels import ANY, Nest, element_bytes, passes_of
 from sabir.loops import Best, Couple, Expression, Size, Sizes, Stored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from sabir.compilation._bounds import Value
     from sabir.compilation._groups import Group
@@ -79,6 +79,9 @@ class PlanBuilder:
         self._early, self._begun = early, 0  # how many entries have their kernels begun
         self.buffers: dict[Expression | tuple[Expression, str], Buffer] = {}
         self.by_slot: dict[int, Buffer] = {}
+        self._aliased: dict[
+            int, frozenset[Buffer]
+        ] = {}  # memory in evaluated values
         self.entries: list[Entry | Step] = []
         self.setup: list[Entry] = []  # the packing of constants
         self.works: list[Value] = []  # what limits count beside the tensors
@@ -111,6 +114,7 @@ class PlanBuilder:
             else:
                 self._nest(group)
             self._begin_kernels()
+        self._keep_aliased(self.lowered.prepared.plan.results)
         outputs = {slot: self.buffer(x) for slot, x in self.grouping.outputs.items()}
         return Plan(
             self.entries,
@@ -294,6 +298,7 @@ class PlanBuilder:
             raise TypeError("an evaluated group has a call")
         call = self.lowered.prepared.program.calls[step.place]
         reads: dict[int, tuple[Buffer, Size, Sizes, Sizes]] = {}
+        self._keep_aliased(step.reads)
         for slot in step.reads:
             x = self.lowered.expressions.get(slot)
             if x is None or (isinstance(x, Stored) and x.slot == slot):
@@ -309,7 +314,21 @@ class PlanBuilder:
             x = self.lowered.expressions.get(slot)
             if isinstance(x, Stored):
                 writes[slot] = self.buffer(x)
+        memory = frozenset(buffer for buffer, *_ in reads.values())
+        memory = memory.union(*(self._aliased.get(slot, ()) for slot in step.reads))
+        self._aliased |= dict.fromkeys(set(call.outputs) - writes.keys(), memory)
         self.entries.append(Step(step, reads, writes, call.label, step.reason))
+
+    def _keep_aliased(self, slots: Iterable[int]) -> None:
+        """Keep the memory alive up to the next entry that values in some slots may contain.
+
+        A sequence, an optional or a map has its items where the call that made it read them. So any value of
+        an evaluated call may contain the memory of all operands, but a tensor that kernels read: a run
+        copies it where it is a view.
+        """
+        for slot in slots:
+            for buffer in self._aliased.get(slot, ()):
+                buffer.use(len(self.entries))
 
 
 def _operations(nest: Nest) -> int:

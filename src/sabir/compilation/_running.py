@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from sabir.base import CancelledError, check_time
+from sabir.compilation._contents import contains_arrays
 from sabir.compilation._instance import Sizes, aligned, allocated
 from sabir.compilation._plan import ERRORS, SCRATCH, Mismatch
 from sabir.elements import element
@@ -110,10 +111,27 @@ class PlanRun:
                     if self.control.cancelled:
                         raise CancelledError("the run was cancelled")
                     self._step(program.plan.entries[item])
+        results = [
+            self.results[slot] if slot in self.results else self._outside(self.slots[slot])
+            for slot in program.executable.results
+        ]
         for memory in (*self.arenas.values(), *self.scratch):
             program.arenas.give(memory)
-        results = program.executable.results
-        return [self.results[slot] if slot in self.results else self.slots[slot] for slot in results]
+        return results
+
+    def _outside(self, value: Any) -> Any:
+        """Return a value with copies of all arrays in it that are views of the arenas."""
+        if isinstance(value, np.ndarray):
+            array = cast("Array", value)
+            return array.copy() if self._is_inside(array) else array
+        if not contains_arrays(value):
+            return value
+        if isinstance(value, list):
+            return [self._outside(item) for item in cast("list[Any]", value)]
+        return {key: self._outside(item) for key, item in cast("dict[Any, Any]", value).items()}
+
+    def _is_inside(self, array: Array) -> bool:
+        return any(np.may_share_memory(array, arena) for arena in self.arenas.values())
 
     def _rows(self, layout: PartLayout, rows: tuple[int, int]) -> None:
         """Run kernels, from the first of `rows` to before the second."""
@@ -229,7 +247,7 @@ class PlanRun:
             raise Mismatch("an evaluated call gave another rank than inferred")
         for size, dim in zip(array.shape, buffer.shape, strict=True):
             self._bind(dim, size)
-        if any(np.may_share_memory(array, arena) for arena in self.arenas.values()):
+        if self._is_inside(array):
             array = array.copy()
         array = np.require(array, None, ["C", "A"])
         slots[slot] = array

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from sabir.base import ACCIDENTS, SabirError, run_with_limits
+from sabir.compilation._contents import contains_arrays
 from sabir.compilation._plan import Buffer, Entry, Step
 from sabir.elements import element
 from sabir.schema import as_results
@@ -167,7 +168,10 @@ def _own(value: Any, others: set[int]) -> Any:
             return array.copy()
         others.add(id(array))
         return array
+    if isinstance(value, (list, dict)) and not contains_arrays(value):
+        return cast("Any", value)
     if isinstance(value, list):
-        items = cast("list[Any]", value)
-        return [_own(x, others) for x in items] if items and isinstance(items[0], np.ndarray) else items
+        return [_own(x, others) for x in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        return {key: _own(x, others) for key, x in cast("dict[Any, Any]", value).items()}
     return value
