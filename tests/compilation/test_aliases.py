@@ -72,6 +72,28 @@ def test_results_keep_their_values_when_the_session_runs_again():
     assert session.run({"x": F([5, 5])})["s"][0].tolist() == [-5, -5]
 
 
+def test_captures_of_a_branch_in_a_loop_are_those_of_the_body(monkeypatch):
+    """Its slots were compared with the constants of the main graph, so a branch read a constant instead."""
+    monkeypatch.setattr(_bodies, "_ENOUGH", 0)
+    text = """g (float[N,3] x0, float[M,3] x1, bool c) => (float[N,3] y0, float[M,3] y2, float[N,3] y3, float[1,3] y4)
+        <float[3,3] w = {0.0,1.0,0.0,0.5,0.0,0.5,1.0,0.0,-1.0}, int64 one = {1}, bool yes = {1}, int64[2] shape = {1,3}> {
+        y0 = MatMul (x0, w)  y1 = Neg (x0)  y2 = Neg (x1)  s = SequenceConstruct (x0)
+        y3, y5, stacked = Loop (one, yes, x0, s) <body = body (int64 i, bool go, float[?,3] state, seq(float[?,3]) grown)
+            => (bool again, float[?,3] next, seq(float[?,3]) longer, float[?,3] item) <int64 two = {1}> {
+            parts = SplitToSequence <axis = 0> (x0, two)
+            item, rest = If (c) <
+                then_branch = yes_branch () => (float[?,3] a, seq(float[?,3]) r) {
+                    r = SequenceConstruct (state, state)  a = Identity (state) },
+                else_branch = no_branch () => (float[?,3] b, seq(float[?,3]) q) {
+                    q = SequenceConstruct (x0, x0)  b = Identity (x0) }>
+            longer = SequenceInsert (grown, item)  again = Identity (go)  next = Identity (state) }>
+        y4 = Reshape (stacked, shape) }"""
+    model = sabir.parse(HEAD + text)
+    for c in (False, True):
+        feeds = {"x0": F([[1, 2, 3]]), "x1": F([[4, 5, 6]]), "c": np.bool_(c)}
+        same(sabir.Session(model, engine="compiled").run(feeds), sabir.evaluate(model, feeds))
+
+
 @settings(
     max_examples=GRAPHS or 150,
     derandomize=not GRAPHS,

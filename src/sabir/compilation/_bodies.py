@@ -165,11 +165,11 @@ class CompiledBody:
 def bodies_on(host: Host, team: Team, constants: Mapping[int, Array]) -> Bodies:
     """Return what compiles the subgraphs of a program for a machine and a team.
 
-    The program has these constants by slot.
+    The program has these constants by slot. A subgraph further inside captures slots of the one around it.
     """
 
-    def body(subgraph: ScheduledSubgraph, interpreted: BoundPlan) -> CompiledBody:
-        return CompiledBody(subgraph, interpreted, host, team, constants)
+    def body(subgraph: ScheduledSubgraph, interpreted: BoundPlan, is_direct: bool) -> CompiledBody:  # ruff: ignore[boolean-type-hint-positional-argument]  the binder passes it
+        return CompiledBody(subgraph, interpreted, host, team, constants if is_direct else {})
 
     return body
 

@@ -79,9 +79,7 @@ class PlanBuilder:
         self._early, self._begun = early, 0  # how many entries have their kernels begun
         self.buffers: dict[Expression | tuple[Expression, str], Buffer] = {}
         self.by_slot: dict[int, Buffer] = {}
-        self._aliased: dict[
-            int, frozenset[Buffer]
-        ] = {}  # memory in evaluated values
+        self._aliased: dict[int, frozenset[Buffer]] = {}  # memory in evaluated values
         self.entries: list[Entry | Step] = []
         self.setup: list[Entry] = []  # the packing of constants
         self.works: list[Value] = []  # what limits count beside the tensors

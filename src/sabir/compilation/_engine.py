@@ -136,20 +136,31 @@ class Compiled:
     def _requested(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None) -> dict[str, Any]:
         names = tuple(self._front.output_slots)
         before = budget().mark()
+        failure: Exception | None = None
         with self._stops.run() as control:
             if outputs is None or tuple(outputs) == names:
-                found = self._tried(feeds, names, control)
+                try:
+                    found = self._tried(feeds, names, control)
+                except ACCIDENTS as error:
+                    found, failure = None, error
                 if found is not None:
                     return found
             runner = self._runner
             budget().return_to(before)
             with self._evaluating():
-                return runner.run(feeds, outputs)
+                results = runner.run(feeds, outputs)  # where the feeds are invalid, its error says so
+        if failure is not None:
+            problem = f"{type(failure).__name__}: {failure}"
+            warn(f"the compiled plan failed, so the interpreter ran the model; please report it: {problem}")
+        return results
 
     def _tried(
         self, feeds: Mapping[str, Any], names: tuple[str, ...], control: Control
     ) -> dict[str, Any] | None:
-        """Return the results of a run of a plan, None where the interpreter is to run the request."""
+        """Return the results of a run of a plan, None where the interpreter is to run the request.
+
+        Raises one of ACCIDENTS where the plan is at fault.
+        """
         try:
             return self._run(feeds, names, control)
         except (Mismatch, EvaluationError):
@@ -160,10 +171,6 @@ class Compiled:
             ):
                 raise  # the interpreter would take as long again to say the same
             return None
-        except ACCIDENTS as error:
-            problem = f"{type(error).__name__}: {error}"
-        warn(f"the compiled plan failed, so the interpreter runs the model; please report it: {problem}")
-        return None
 
     def _run(self, feeds: Mapping[str, Any], names: tuple[str, ...], control: Control) -> dict[str, Any]:
         run, inputs, arrays, pattern, sizes = self._started(feeds)
@@ -303,7 +310,7 @@ class Compiled:
     ) -> CompiledProgram:
         found = self._plans.of(pattern, sizes, progress)
         if found is None:
-            raise UnsupportedError("there is no plan for these shapes, and only the interpreter can run them")
+            raise _no_plan("these shapes", self._plans.refusal(pattern))
         return found
 
     def explain(self, shapes: Mapping[str, Sequence[int]] | None = None) -> Explanation:
@@ -315,6 +322,10 @@ class Compiled:
         """
         from sabir.compilation._assumed import stand_ins  # ruff: ignore[import-outside-top-level]  for tools
 
+        if shapes is None and self._plans.latest is None:
+            refusal = self._plans.refusal()
+            if refusal is not None:
+                raise _no_plan("the shapes of the last run", refusal)
         if shapes is not None or self._plans.latest is None:
             return self.compile(stand_ins(self.inputs, shapes or {})).explain()
         return self._inspected(*self._plans.latest).explain()
@@ -351,6 +362,11 @@ class Compiled:
         from sabir.compilation._roofline import roofline  # ruff: ignore[import-outside-top-level]  for tools
 
         return roofline(self._team)
+
+
+def _no_plan(shapes: str, reason: str | None) -> UnsupportedError:
+    because = f": {reason}" if reason else ""
+    return UnsupportedError(f"there is no plan for {shapes}, and only the interpreter can run them{because}")
 
 
 def _bound(

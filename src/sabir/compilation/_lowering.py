@@ -213,6 +213,7 @@ def _expressions(found: Lowered, call: Any) -> tuple[Expression, ...]:
     for slot, kind, x in zip(call.outputs, types, results, strict=False):
         if slot != ABSENT:
             _check(found, kind, x)
+    _check_sizes(found, operands, [x for s, x in zip(call.outputs, results, strict=False) if s != ABSENT])
     return results
 
 
@@ -334,6 +335,19 @@ def _check(found: Lowered, kind: Type | None, x: object) -> None:
     shape = shape_of(_with_aliases(found, kind))
     if not same_shape(shape, x.shape):
         raise NotLowered(f"an output is {kind}, and the kernel computes {list(map(str, x.shape))}")
+
+
+def _check_sizes(
+    found: Lowered, operands: Sequence[Expression | None], results: Sequence[Expression]
+) -> None:
+    """Raise NotLowered where only an evaluated call could decide a size of the results."""
+    shapes = [x.shape for x in operands if x is not None]
+    decided = {s for shape in shapes for d in shape if isinstance(d, Expr) for s in d.symbols}
+    for x in results:
+        for size in x.shape:
+            open_ = (size.symbols & found.prepared.unknown) - decided if isinstance(size, Expr) else ()
+            if open_:
+                raise NotLowered(f"the size {size} follows from no rule, so the call decides it")
 
 
 def _store(found: Lowered, slot: int) -> None:

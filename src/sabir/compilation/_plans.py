@@ -51,7 +51,7 @@ class Plans:
         self._evaluating, self._updates = evaluating, updates
         self._stored = StoredPlans(subject, host, newer_opsets=newer_opsets, updates=updates)
         self._programs: dict[Pattern, tuple[CompiledProgram, ...]] = {}
-        self._refused: set[Pattern] = set()
+        self._refused: dict[Pattern, str] = {}
         self._lock = ProcessLock()
         self.latest: tuple[Pattern, dict[str, int]] | None = None
 
@@ -80,6 +80,10 @@ class Plans:
                 self.latest = pattern, dict(sizes)
                 self._programs[pattern] = (*self._programs.get(pattern, ()), made)
             return made
+
+    def refusal(self, pattern: Pattern | None = None) -> str | None:
+        """Return why no plan could be compiled for a pattern, or for the last one refused."""
+        return next(reversed(self._refused.values()), None) if pattern is None else self._refused.get(pattern)
 
     def whole(self, found: CompiledProgram, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram:
         """Return a plan with the program that it was made from, which a plan from the disk has not."""
@@ -112,8 +116,8 @@ class Plans:
         except (SabirError, AssertionError, Mismatch, *ACCIDENTS) as error:
             if isinstance(error, LimitError) and error.limit == "seconds":
                 raise
-            self._refused.add(pattern)
-            warn(f"no plan could be compiled, so the interpreter runs it: {type(error).__name__}: {error}")
+            self._refused[pattern] = reason = f"{type(error).__name__}: {error}"
+            warn(f"no plan could be compiled, so the interpreter runs it: {reason}")
             return None
         finally:
             budget().return_to(before)

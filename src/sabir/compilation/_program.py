@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sabir.ir import Array
     from sabir.scheduling import ScheduledSubgraph
 
-    Bodies: TypeAlias = Callable[[ScheduledSubgraph, BoundPlan], Any]
+    Bodies: TypeAlias = Callable[[ScheduledSubgraph, BoundPlan, bool], Any]
 
 _MOST_LAYOUTS = 64  # of each part
 

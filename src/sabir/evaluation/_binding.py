@@ -69,10 +69,14 @@ class CallBinder:
     """
 
     def __init__(
-        self, *, strict: bool, bodies: Callable[[ScheduledSubgraph, BoundPlan], BoundPlan] | None = None
+        self, *, strict: bool, bodies: Callable[[ScheduledSubgraph, BoundPlan, bool], BoundPlan] | None = None
     ) -> None:
-        """Take what an engine runs the plan of a subgraph with, by default the plan itself."""
-        self.numbers = 0
+        """Take what an engine runs the plan of a subgraph with, by default the plan itself.
+
+        `bodies` learns whether the subgraph belongs to a call that `bind` has got, and not to one further
+        inside: the slots that it captures are then those of the program of this call.
+        """
+        self.numbers = self._depth = 0
         self._bodies = bodies
         self._strict = strict
         # weak: a function whose calls are all bound is needed no more, nor are its constants
@@ -108,7 +112,7 @@ class CallBinder:
         """Return the value of an attribute with its subgraphs bound."""
         if isinstance(value, ScheduledSubgraph):
             plan = self._whole(value.program, value.plan)
-            plan = plan if self._bodies is None else self._bodies(value, plan)
+            plan = plan if self._bodies is None else self._bodies(value, plan, not self._depth)
             return BoundSubgraph(value, plan, strict=self._strict)
         if _has_subgraphs(value):
             return tuple(map(self._with_bound, value))
@@ -123,7 +127,11 @@ class CallBinder:
         )
 
     def _whole(self, program: Program, plan: Plan) -> BoundPlan:
-        return BoundProgram(program, self).bind(plan)
+        self._depth += 1
+        try:
+            return BoundProgram(program, self).bind(plan)
+        finally:
+            self._depth -= 1
 
 
 def _has_subgraphs(value: Any) -> bool:

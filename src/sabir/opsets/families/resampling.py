@@ -61,11 +61,15 @@ class Interpolation:
 
 def scaled(dim: Dim, scale: float | Fraction) -> Dim:
     """Return floor(dim * scale); None if the size is a symbol and the scale not a simple fraction."""
+    is_legible = isinstance(dim, int) or Fraction(scale).denominator <= _MOST_LEGIBLE
+    return exactly_scaled(dim, scale) if is_legible else None
+
+
+def exactly_scaled(dim: Dim, scale: float | Fraction) -> Dim:
+    """Return floor(dim * scale), of a symbol with any scale too."""
     exact = Fraction(scale)
     if isinstance(dim, int):
         return math.floor(dim * exact)
-    if exact.denominator > _MOST_LEGIBLE:
-        return None
     return floor_div(mul(dim, exact.numerator), exact.denominator)
 
 

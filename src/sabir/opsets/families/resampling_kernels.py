@@ -6,12 +6,13 @@ Where the sizes of an axis are known before a run, these are tables, those of th
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from sabir import loops
 from sabir.elements import element
+from sabir.ir import Expr
 from sabir.loops import INTEGERS, Expression, NotLowered
 from sabir.opsets.families import kernels, resampling_lines
 from sabir.opsets.families.resampling import (
@@ -20,6 +21,7 @@ from sabir.opsets.families.resampling import (
     Interpolation,
     ResampledAxis,
     coordinates,
+    exactly_scaled,
     tap_table,
 )
 from sabir.opsets.families.resizing import STRETCH, scaled_axes, sized_axes
@@ -48,19 +50,23 @@ def by_scales(
     x: Expression, scales: Sequence[float], numbers: Sequence[int], lengths: Sizes, how: Interpolation,
     part: Array | None = None,
 ) -> Expression:  # fmt: skip
-    """Return `x` with some axes scaled; `lengths` is the shape of the result."""
+    """Return `x` with some axes scaled; `lengths` is the shape of the result, as far as it is inferred."""
     if len(scales) != len(numbers) or not all(0 < s < math.inf for s in scales):
         raise NotLowered("the scales are no positive numbers, one for each axis")
     known = scaled_axes([_counted(d) for d in x.shape], numbers, np.array(scales), part)
     found: list[_Along] = []
+    exact: list[Any] = [*lengths]
     for axis in numbers:
-        size, length, scale = x.shape[axis], lengths[axis], known[axis].scale
+        size, scale = x.shape[axis], known[axis].scale
+        if part is None and isinstance(size, Expr):
+            exact[axis] = exactly_scaled(size, scale)  # inference leaves illegible ones to the run
+        length = exact[axis]
         if isinstance(size, int):
             found.append(_Along(axis, length, known[axis], None, scale))
         elif scale != 1 or part is not None:
             line = resampling_lines.of_scale(how.coordinates, scale, size, length)
             found.append(_Along(axis, length, None, line, scale))
-    return _resampled(x, found, lengths, how)
+    return _resampled(x, found, tuple(exact), how)
 
 
 def by_sizes(
