@@ -39,7 +39,7 @@ def test_a_terminal_gets_no_control_characters(cli, tmp_path, monkeypatch):
 
 def test_a_terminal_gets_the_short_form_and_all_else_everything(cli, tmp_path, monkeypatch):
     b = sabir.Builder(21)
-    b.output(b.Add(b.input("x", "float", [20]), b.initializer("w", [0.5] * 20)), "y")
+    b.output(b.Add(b.input("x", "float", [20]), [0.5] * 20), "y")
     path = tmp_path / "m.onnx"
     sabir.save(b.model(), path)
     everything, short = text(sabir.load(path)), text(sabir.load(path), elide=16)

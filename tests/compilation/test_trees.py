@@ -75,7 +75,7 @@ class Forest:
 
     def model(self, how, width=None, **changes):
         """Return the model of a TreeEnsemble."""
-        b = Builder(21, opsets={"ai.onnx.ml": 5})
+        b = Builder(21, opsets={"ai.onnx.ml": 5}, check=False)
         x = b.input("x", tensor_type(np.dtype(self.kind), ("N", width or self.features)))
         inner = list(zip(*self.nodes, strict=True))
         splits = [0 if mode == 6 else split for split, mode in zip(inner[1], inner[2], strict=True)]

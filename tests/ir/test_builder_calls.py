@@ -133,8 +133,9 @@ def test_a_method_returns_every_output_that_the_operator_always_has():
     values, indices = b.TopK(x, [2])
     assert isinstance(values, Value)
     assert isinstance(indices, Value)
-    assert isinstance(b.MaxPool(x, kernel_shape=[1, 1]), Value)
-    assert len(b.MaxPool(x, kernel_shape=[1, 1], outputs=2)) == 2
+    image = b.input("image", "float", [1, 1, 4, 4])
+    assert isinstance(b.MaxPool(image, kernel_shape=[1, 1]), Value)
+    assert len(b.MaxPool(image, kernel_shape=[1, 1], outputs=2)) == 2
 
 
 def test_attributes_are_converted():
@@ -149,8 +150,8 @@ def test_attributes_are_converted():
     assert b.LeakyRelu(x, alpha=1).node.attributes["alpha"] == Attribute("alpha", "float", 1.0)
     for perm in ((1, 0), [np.int32(1), 0], np.array([1, 0]), range(1, -1, -1)):
         assert b.Transpose(x, perm=perm).node.attributes["perm"] == Attribute("perm", "ints", (1, 0))
-    empty = b.ml.LabelEncoder(x, keys_floats=[], values_floats=np.zeros(0)).node.attributes
-    assert empty["keys_floats"] == Attribute("keys_floats", "floats", ())
+    empty = b.op("MeanVarianceNormalization", x, axes=np.zeros(0)).node.attributes
+    assert empty["axes"] == Attribute("axes", "ints", ())
     assert b.Constant(value=[1, 2]).node.attributes["value"].value.array().dtype == np.int64
     assert b.Constant(value=1.5).node.attributes["value"].value.array().dtype == np.float32
     assert b.Softmax(x, axis=None).node.attributes == {}
@@ -163,14 +164,12 @@ def test_the_first_cast_names_its_element_type():
     assert b.Cast(x, to=np.float16).node.attributes["to"] == Attribute("to", "string", "FLOAT16")
 
 
-def test_an_unknown_domain_or_opset_is_not_checked():
+def test_an_unknown_domain_is_not_checked():
     b, x = builder(opsets={"example": 1})
     node = b.op("Ramp", x, 2.5, [1], domain="example", top=1, mode="m", body=lambda g: g.Neg(x)).node
     assert [a.type for a in node.attributes.values()] == ["int", "string", "graph"]
     assert [v.type for v in node.inputs[1:]] == [tensor_type("float", []), tensor_type("int64", [1])]
     b.domain("example").Ramp(x)
-    b, x = builder(999)
-    assert b.Softmaxx(x, x).node.op == "Softmaxx"
 
 
 def test_a_builder_without_checks_builds_anything():
@@ -214,12 +213,12 @@ def _two(g):
     [
         (lambda b, x: b.Add(x, 1), "float", 1.0),
         (lambda b, x: b.Add(x, True), "float", 1.0),
-        (lambda b, x: b.Add(x, np.array([1.0, 2.0])), "float", [1.0, 2.0]),
+        (lambda b, x: b.Add(x, np.array([[1.0], [2.0]])), "float", [[1.0], [2.0]]),
         (lambda b, x: b.Add(b.Relu(b.Cast(x, to="float16")), 0.1), "float16", np.float16(0.1)),
         (lambda b, x: b.Add(b.Cast(x, to="bfloat16"), 3), "bfloat16", 3),
         (lambda b, x: b.Add(b.Cast(x, to="uint8"), 255.0), "uint8", 255),
         (lambda b, x: b.Reshape(x, [1, -1]), "int64", [1, -1]),
-        (lambda b, x: b.Reshape(x, []), "int64", []),
+        (lambda b, x: b.Reshape(b.ReduceSum(x, keepdims=0), []), "int64", []),
         (lambda b, x: b.Reshape(x, np.int32([4])), "int64", [4]),
         (lambda b, x: b.Clip(x, None, 6), "float", 6.0),
         (lambda b, x: b.Concat(x, [[1, 2, 3, 4]], axis=0), "float", [[1, 2, 3, 4]]),
@@ -309,7 +308,7 @@ def test_a_constant_that_was_removed_is_made_again():
 
 def test_an_invalid_node_before_a_constant_is_named():
     b, x = builder()
-    wrong = b.MatMul(x, b.input("w", "float", [3, 3]))
+    wrong = sabir.Builder(graph=b.graph, check=False).MatMul(x, b.input("w", "float", [3, 3]))
     with pytest.raises(sabir.InferenceError, match="Node MatMul"):
         b.Add(wrong, 1.0)
 

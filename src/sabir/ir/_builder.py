@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, overload
 import numpy as np
 
 from sabir._version import __version__
-from sabir.base import SchemaError
+from sabir.base import InferenceError, LimitError, SchemaError, UnsupportedError
 from sabir.ir._expressions import register
 from sabir.ir._fresh import FreshNames
 from sabir.ir._graph import Graph
@@ -73,6 +73,8 @@ class Builder(OperatorMethods):
         self.graph = Graph(name) if graph is None else graph
         self.opsets = bound_opsets(opsets or {}, opset)
         self._after, self._registry, self._check = after, registry, check
+        if check and graph is None and self.hooks is not None:
+            self.hooks.callees(registry).require(self.opsets)
         self._functions: dict[FunctionKey, Function] = {f.key: f for f in functions}
         if names is None:
             names = FreshNames(v.name for inner in self.graph.scopes() for v in inner.defined())
@@ -168,6 +170,8 @@ class Builder(OperatorMethods):
         self.graph.append(node)
         if self._after is not None:
             self._after(node)
+        elif callee is not None:
+            self._check_types(node)
         return results[0] if outputs == 1 else results
 
     def callee(self, domain: str, op: str, overload: str = "") -> Callee | None:
@@ -205,10 +209,7 @@ class Builder(OperatorMethods):
         """
         if _is_known(value.type):
             return value.type
-        root = self
-        while root._outer is not None:
-            root = root._outer
-        return root._infer(value) or value.type
+        return self._root._infer(value) or value.type
 
     # subgraphs and functions
 
@@ -275,6 +276,28 @@ class Builder(OperatorMethods):
         return model
 
     # inside
+
+    def _check_types(self, node: Node) -> None:
+        """Erase a call whose operands have types that its operator refuses; raises SchemaError."""
+        result = node.outputs[0] if node.outputs else None
+        if result is None or self._constants_are_nodes:
+            return  # the types of a function's inputs belong to each call
+        try:
+            self._root._infer(result)
+        except InferenceError as error:
+            self.graph.erase(node)
+            reason = str(error.__cause__ or error)
+            named = reason.startswith(node.op)
+            raise SchemaError(reason if named else f"{node.op}: {reason}") from error
+        except (LimitError, UnsupportedError):
+            return  # the call may be valid: an inference of the model reports what it costs
+
+    @property
+    def _root(self) -> Builder:
+        root = self
+        while root._outer is not None:
+            root = root._outer
+        return root
 
     def _inside(self, graph: Graph) -> Builder:
         """Return the builder of a graph inside this one: same opsets, functions and checks."""
@@ -349,4 +372,9 @@ def _identifier(build: Callable[..., Any], default: str) -> str:
 
 
 def _type(kind: ElementKey | Type, shape: Sequence[int | str | Dim] | None) -> Type:
+    negative = next((d for d in shape or () if isinstance(d, int) and d < 0), None)
+    if negative is not None:
+        raise SchemaError(
+            f"{negative} is no dimension; write a name such as 'N' for a size that each run decides, or None"
+        )
     return kind if isinstance(kind, Type) else tensor_type(kind, shape)

@@ -92,6 +92,10 @@ class CalleeLookup(Protocol):
         """
         ...
 
+    def require(self, opsets: Mapping[str, int]) -> None:
+        """Raise SchemaError for an operator set that the registry does not have."""
+        ...
+
     def names(self, domain: str, opsets: Mapping[str, int]) -> Sequence[str]:
         """Return the names of the operators of a domain in the opset imported, sorted."""
         ...

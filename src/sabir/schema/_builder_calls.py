@@ -64,6 +64,16 @@ class BuilderCalls:
             found = self._found[key] = self._find(domain, op, opsets)
             return found
 
+    def require(self, opsets: Mapping[str, int]) -> None:
+        """Raise SchemaError for an operator set that the registry does not have."""
+        for domain, version in opsets.items():
+            newest = self._registry.newest_opset(domain)
+            if self._is_newer(domain, version) or version < 1:
+                raise SchemaError(
+                    f"there is no operator set {version} of {domain or 'ai.onnx'!r}; the newest is {newest};"
+                    " pass `check=False` to build nodes without any check"
+                )
+
     def names(self, domain: str, opsets: Mapping[str, int]) -> list[str]:
         """Return the names of the operators of a domain in its opset, sorted; imports all of its rooms."""
         key = canonical_domain(domain), opsets.get(canonical_domain(domain))
