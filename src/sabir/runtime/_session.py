@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 _DICT: Any = dict  # of no type that the checker knows: a cast of what it narrows takes 50 ns in each run
 
 
+def _opened(kind: type[Session], path: str, options: dict[str, Any]) -> Session:
+    return kind(path, **options)
+
+
 class Session:
     """A snapshot of a model, ready to run: edits of the model after this do not reach it.
 
@@ -83,6 +87,24 @@ class Session:
             raise UnsupportedError(f"precision must be 'exact' or 'fast'; got {precision!r}")
         self.threads = threads
         self._model = ""
+        self._origin = (
+            (
+                os.fsdecode(model),
+                {
+                    "engine": engine,
+                    "threads": threads,
+                    "strict": strict,
+                    "newer_opsets": newer_opsets,
+                    "limits": limits,
+                    "keep_memory": keep_memory,
+                    "updates": updates,
+                    "precision": precision,
+                    **({} if registry is STANDARD else {"registry": registry}),
+                },
+            )
+            if isinstance(model, (str, os.PathLike))
+            else None
+        )
         self._engine: Engine
         file = opened_file(Path(os.fsdecode(model))) if isinstance(model, (str, os.PathLike)) else None
         options = Options(registry, limits, strict, newer_opsets, threads, file, updates, precision)
@@ -100,6 +122,18 @@ class Session:
         self._run_fast: Callable[..., dict[str, Any] | None] | None = (
             getattr(self._engine, "run_fast", None) if keep_memory else None
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let a session of a file be pickled and copied: as its path and options, so that it is loaded again.
+
+        Raises UnsupportedError for a session of a model in memory.
+        """
+        if self._origin is None:
+            raise UnsupportedError(
+                "a session of a model in memory cannot be pickled or copied: save the model and pickle the"
+                " session of its file, or pickle `sabir.dumps(model)` and make a session of it there"
+            )
+        return _opened, (type(self), *self._origin)
 
     @property
     def inputs(self) -> tuple[ModelPort, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sabir.base import FileError, SabirError, SabirWarning
-from sabir.compilation.native import Cache, Library, cache
+from sabir.compilation.native import Cache, Library, _cache, cache
 from sabir.compilation.native._entries import HEADER_SIZE
 from sabir.compilation.native._places import place, unsafe
 from sabir.files import MappedFile, NewFile
@@ -121,6 +121,38 @@ def test_links_are_refused(tmp_path):
     (real / "weights").symlink_to(real / "plans")
     with pytest.warns(SabirWarning):
         assert Cache(real).get("weights", KEY) is None
+
+
+@POSIX
+@pytest.mark.parametrize("spoil", ["mode", "link", "owner"])
+def test_entries_that_others_may_have_written_are_ignored_with_a_warning(
+    the_cache, folder, spoil, monkeypatch
+):
+    the_cache.put("plans", KEY, b"data")
+    (path,) = (folder / "plans").glob("*.sabir")
+    if spoil == "mode":
+        path.chmod(0o666)
+    elif spoil == "link":
+        os.link(path, folder / "another")
+    else:
+        real = os.fstat
+
+        def of_another(descriptor):
+            found = real(descriptor)
+            return os.stat_result((*found[:4], 12345, *found[5:])) if stat.S_ISREG(found.st_mode) else found
+
+        monkeypatch.setattr(_cache.os, "fstat", of_another)
+    with warned(f"the entry .*{path.name} of the cache is not used: .*(others may|names|another user)"):
+        assert the_cache.get("plans", KEY) is None
+    assert path.exists()
+    monkeypatch.undo()
+    assert the_cache.put("plans", KEY, b"new")
+    assert bytes(the_cache.get("plans", KEY)) == b"new"
+
+
+def test_a_folder_whose_name_is_too_long_is_a_warning(tmp_path):
+    with warned("name too long"):
+        assert Cache(tmp_path / ("x" * 300)).get("plans", KEY) is None
 
 
 @POSIX

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from sabir.base import FileError, SabirError, quote
 from sabir.compilation.native._entries import HEADER_SIZE, KEY_SIZE, MAX_KIND, Entry, header_of, problem_of
-from sabir.compilation.native._places import FOLDER, place, unsafe, warn_once
+from sabir.compilation.native._places import FOLDER, place, unsafe, unsafe_file, warn_once
 from sabir.files import READING, MappedFile, NewFile, OpenFolder, reason
 
 if TYPE_CHECKING:
@@ -67,6 +67,9 @@ class Cache:
                 data = _data_of(folder, name, kind, verify=verify)
             except FileNotFoundError:
                 return None
+            except _DistrustError as error:
+                warn_once(f"the entry {folder.path / name} of the cache is not used: {error}")
+                return None  # it is written again, as a file of this user
             except (OSError, ValueError):  # what cannot be read is of no use to any process
                 with contextlib.suppress(OSError):
                     folder.remove(name)
@@ -108,6 +111,8 @@ class Cache:
                     _data_of(folder, entry.name, entry.kind, verify=True)
                 except FileNotFoundError:
                     continue  # another process has removed it
+                except _DistrustError as error:
+                    yield entry, str(error)
                 except (OSError, ValueError) as error:
                     yield entry, reason(error)
 
@@ -191,7 +196,11 @@ class Cache:
         path = self.folder
         if path is None:
             return None
-        if path.is_symlink():
+        try:
+            is_link = path.is_symlink()
+        except OSError as error:  # a name that is too long
+            return self._warn(reason(error))
+        if is_link:
             return self._warn("it is a link; name the folder that it leads to")
         return self._checked(stack, lambda: OpenFolder(path))
 
@@ -215,6 +224,10 @@ class Cache:
             f"compiled models are not cached in {self.folder}: {problem}. "
             f"Set {FOLDER} to another folder, or to off"
         )
+
+
+class _DistrustError(Exception):
+    """An entry that others may have written."""
 
 
 def cache() -> Cache:
@@ -252,10 +265,16 @@ def _names_in(folder: OpenFolder | None) -> list[str]:
 
 
 def _data_of(folder: OpenFolder, name: str, kind: str, *, verify: bool) -> memoryview:
-    """Return the data of an entry; raises OSError, and ValueError where the entry is damaged."""
+    """Return the data of an entry.
+
+    Raises _DistrustError where others may have written it, OSError, and ValueError where it is damaged.
+    """
     descriptor = folder.open(name, READING)
     try:
         status = os.fstat(descriptor)
+        distrust = unsafe_file(status)
+        if distrust:
+            raise _DistrustError(distrust)
         if not stat.S_ISREG(status.st_mode) or status.st_size < HEADER_SIZE:
             raise ValueError("it is truncated, or not a file")
         is_large = status.st_size >= _LARGE

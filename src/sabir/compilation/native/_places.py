@@ -44,12 +44,28 @@ def unsafe(status: os.stat_result) -> str:
     """Return why a folder cannot be trusted with machine code; an empty text where it can."""
     if not stat.S_ISDIR(status.st_mode):
         return "it is not a folder"
+    problem = _written_by_others(status)
+    return f"{problem}; remove what it contains, then `chmod go-w` it" if "mode" in problem else problem
+
+
+def unsafe_file(status: os.stat_result) -> str:
+    """Return why an entry cannot be trusted with machine code; an empty text where it can.
+
+    `status` is that of the opened file: a safe folder may contain files that others wrote before it was safe.
+    """
+    problem = _written_by_others(status)
+    if not problem and stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+        return f"it has {status.st_nlink} names, and may change under another one"
+    return problem
+
+
+def _written_by_others(status: os.stat_result) -> str:
     if not hasattr(os, "geteuid"):  # Windows: the profile of a user belongs to that user
         return ""
     if status.st_uid not in {os.geteuid(), 0}:  # the administrator may change any process anyway
         return f"it belongs to another user (number {status.st_uid})"
     if status.st_mode & _OTHERS_WRITE:
-        return f"others may write to it (mode {stat.S_IMODE(status.st_mode):o}); `chmod go-w` it"
+        return f"others may write to it (mode {stat.S_IMODE(status.st_mode):o})"
     return ""
 
 
