@@ -28,6 +28,7 @@ COMMANDS = (
     "opset",
     "cache",
     "releases",
+    "info",
     "demo",
 )
 

@@ -35,6 +35,7 @@ from sabir.cli import (
     _differentiate,
     _edit,
     _infer,
+    _info,
     _op,
     _opset,
     _pack,
@@ -87,6 +88,7 @@ for command, examples in (
     (_pack.unpack, _pack.UNPACK_EXAMPLES),
     (_op.op, _op.EXAMPLES),
     (_releases.releases, _releases.EXAMPLES),
+    (_info.info, _info.EXAMPLES),
     (_demo.demo, _demo.EXAMPLES),
 ):
     app.command(epilog=_examples(examples))(command)

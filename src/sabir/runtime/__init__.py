@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from sabir.base import importing_later
-from sabir.runtime._engines import ENGINES, Engine
+from sabir.runtime._engines import ENGINES, Engine, why_not_compiled
 from sabir.runtime._node_args import NodeArg
 from sabir.runtime._session import Session
 
@@ -15,4 +15,4 @@ _LATER = {"hessian": "_derivatives", "jacobian": "_derivatives", "vjp": "_deriva
 
 __getattr__ = importing_later(__name__, _LATER)
 
-__all__ = ["ENGINES", "Engine", "NodeArg", "Session", "hessian", "jacobian", "vjp"]
+__all__ = ["ENGINES", "Engine", "NodeArg", "Session", "hessian", "jacobian", "vjp", "why_not_compiled"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from sabir.base import UnsupportedError, has_limits
@@ -114,17 +115,38 @@ ENGINES: dict[str, Callable[[Model, Options], Engine]] = {"compiled": _compiled,
 
 
 @functools.cache
-def _fastest() -> str:
-    """Return what "auto" means here: the compiled engine, or the reference where code cannot be compiled."""
+def why_not_compiled() -> str:
+    """Return why models cannot be compiled here; an empty text where they can.
+
+    >>> why_not_compiled()
+    ''
+    """
     # ruff: ignore[import-outside-top-level]  as above
     from sabir.compilation.native import host, require_loading
 
     try:
         host()
         require_loading()
-    except UnsupportedError:
-        return "reference"
-    return "compiled"
+    except UnsupportedError as error:
+        return str(error)
+    return ""
+
+
+@functools.cache
+def _fastest() -> str:
+    """Return what "auto" means here: the compiled engine, or the reference where code cannot be compiled.
+
+    The latter is a warning, once, but in a browser, where no code can be compiled anyway.
+    """
+    problem = why_not_compiled()
+    if problem and sys.platform != "emscripten":
+        from sabir.evaluation import warn  # ruff: ignore[import-outside-top-level]  most sessions never warn
+
+        warn(
+            f"the interpreter runs all models, which is much slower than compiled code: {problem};"
+            ' `engine="reference"` chooses it without this warning'
+        )
+    return "reference" if problem else "compiled"
 
 
 def engine_named(name: str) -> tuple[str, Callable[[Model, Options], Engine]]:
