@@ -6,6 +6,7 @@ outputs = session.run({"x": array})
 """
 
 import functools
+import importlib
 from typing import TYPE_CHECKING, Any
 
 # first, and from here: deep in a chain of imports numpy's own take a third longer
@@ -58,11 +59,21 @@ _LATER = {
     "TrainingSession": "training", "strip_training": "training",
 }  # fmt: skip
 
-__getattr__ = importing_later(__name__, _LATER)
+# packages with public names, which need no `import` of their own
+_PACKAGES = (
+    "base", "checking", "comparison", "compilation", "consumers", "conversion", "differentiation",
+    "distributed", "elements", "evaluation", "inference", "inlining", "ir", "opsets", "repairing", "rewrite",
+    "runtime", "schema", "serial", "simplification", "syntax", "training",
+)  # fmt: skip
+_later = importing_later(__name__, _LATER)
+
+
+def __getattr__(name: str) -> Any:
+    return importlib.import_module(f"{__name__}.{name}") if name in _PACKAGES else _later(name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted({*__all__, *_PACKAGES, *(name for name in globals() if name.startswith("__"))})
 
 
 class _BuilderHooks:

@@ -60,3 +60,15 @@ def test_no_library_is_loaded_before_it_is_needed(modules, library):
 def test_one_operator_loads_its_own_room_alone():
     found = loaded('from sabir.opsets import STANDARD\nSTANDARD.find("", "Relu")')
     assert {m for m in found if m.startswith("sabir.opsets.onnx.")} == {"sabir.opsets.onnx.relu"}
+
+
+def test_packages_are_attributes_and_nothing_else_looks_public():
+    code = "import sabir; print(sabir.training.__name__, sabir.syntax.__name__); print(*dir(sabir))"
+    done = subprocess.run(  # ruff: ignore[subprocess-without-shell-equals-true]  our own code
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    first, names = done.stdout.splitlines()
+    assert first == "sabir.training sabir.syntax"
+    public = [name for name in names.split() if not name.startswith("_")]
+    assert not {"np", "functools", "Any", "Listed", "importing_later"} & set(public)
+    assert {"Session", "check", "training"} <= set(public)

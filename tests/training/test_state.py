@@ -149,7 +149,7 @@ FAILING = {
     "terabytes": (
         "@training {algorithm: a () => (float w2) <int64[2] huge = {1000000, 1000000}> { q = ConstantOfShape (huge)  w2 = ReduceSum <keepdims = 0> (q) },"
         ' update_binding: ["w": "w2"]}',
-        LimitError, "elements",
+        LimitError, "memory",
     ),
     "a cycle": (
         '@training {algorithm: a () => (float w2) { q = Neg (w2)  w2 = Neg (q) }, update_binding: ["w": "w2"]}',

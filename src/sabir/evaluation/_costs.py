@@ -29,7 +29,7 @@ def bytes_of(value: Any) -> int:
 def _item_bytes(items: list[Any]) -> int:
     """Return the bytes of a sequence's items, which are all of one type."""
     if items and type(items[0]) is _ARRAY and items[0].dtype is not _OBJECT:
-        return sum([x.nbytes for x in items])  # ruff: ignore[unnecessary-comprehension-in-call]  half the time
+        return sum([x.nbytes for x in items if x is not None])  # ruff: ignore[unnecessary-comprehension-in-call]  half the time
     if items and isinstance(items[0], dict):
         return _ENTRY * sum(map(len, items))
     return sum(map(bytes_of, items))

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from sabir.ir._tensors import Constant
     from sabir.ir._types import ElementKey
 
+_MOST_CHECKED = 4  # levels of subgraphs
 _SHARED_BYTES = 64  # the size up to which equal constants become one
 
 
@@ -282,6 +283,8 @@ class Builder(OperatorMethods):
         result = node.outputs[0] if node.outputs else None
         if result is None or self._constants_are_nodes:
             return  # the types of a function's inputs belong to each call
+        if node.graphs or self._depth > _MOST_CHECKED:
+            return  # the nodes inside were checked one by one; once more for each level would take too long
         try:
             self._root._infer(result)
         except InferenceError as error:
@@ -291,6 +294,11 @@ class Builder(OperatorMethods):
             raise SchemaError(reason if named else f"{node.op}: {reason}") from error
         except (LimitError, UnsupportedError):
             return  # the call may be valid: an inference of the model reports what it costs
+
+    @property
+    def _depth(self) -> int:
+        """How many builders are around this one."""
+        return 0 if self._outer is None else self._outer._depth + 1
 
     @property
     def _root(self) -> Builder:

@@ -143,6 +143,7 @@ class _Scheduler:
             )
         calls = tuple(map(self._call, nodes))
         outputs = tuple(self._info(v, self._read(v)) for v in graph.outputs)
+        self._check_names()
         return Program(
             name=graph.name,
             size=len(self._slots) + 1,
@@ -156,6 +157,17 @@ class _Scheduler:
                 slot: place for place, call in enumerate(calls) for slot in call.outputs if slot != ABSENT
             },
         )
+
+    def _check_names(self) -> None:
+        """Raise SchemaError where two values of the graph have one name: a file cannot say which is read."""
+        named: dict[str, Value] = {}
+        for value in self._slots:
+            if value.name and value not in self.captured and named.setdefault(value.name, value) is not value:
+                first, second = (_definition(v) for v in (named[value.name], value))
+                raise SchemaError(
+                    f"{quote(value.name)} is defined twice in the graph {quote(self._graph.name)}: {first}"
+                    f" and {second}; rename one of them"
+                )
 
     # values
 
@@ -274,6 +286,11 @@ class _Scheduler:
             names = ", ".join(quote(v.name) for v in dict.fromkeys(absent))
             return f"{error}, and the call of the function leaves {names} out"
         return ""
+
+
+def _definition(value: Value) -> str:
+    """Return what defines a value of a graph, for a message."""
+    return f"by the node {_label(value.node)}" if value.node is not None else "as an input or initializer"
 
 
 def _label(node: Node) -> str:

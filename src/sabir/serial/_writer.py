@@ -52,8 +52,7 @@ class ModelWriter:
     def model(self, model: Model) -> Any:
         """Return the message of a model."""
         proto, self._ir_version = ModelProto(), model.ir_version
-        if model.ir_version:
-            proto.ir_version = model.ir_version
+        _set_numbers(proto, ir_version=model.ir_version, model_version=model.version)
         _set_texts(
             proto,
             producer_name=model.producer_name,
@@ -61,8 +60,6 @@ class ModelWriter:
             domain=model.domain,
             doc_string=model.doc,
         )
-        if model.version:
-            proto.model_version = model.version
         labels = Labels(model.graph, outside=model.training_reads(), closed=True)
         self._label = labels
         self._graph(model.graph, proto.graph)
