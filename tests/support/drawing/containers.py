@@ -47,7 +47,7 @@ class Program:
         usable += SEQUENCES if self.sequences else []
         usable += OPTIONALS if self.optionals else []
         usable += NESTED if depth < 2 else []
-        operation = self.pick(usable)
+        operation: Any = self.pick(usable)
         operation(self, depth) if operation in NESTED else operation(self)
 
     def fitting(self, rows):
