@@ -22,7 +22,7 @@ def test_operators_on_values_are_checked_too():
     b = Builder(21)
     x = b.input("x", "float", ["N", 4])
     with pytest.raises(SchemaError, match="Add: dimensions 4 and 5 do not broadcast"):
-        x + np.zeros(5, np.float32)
+        _ = x + np.zeros(5, np.float32)
 
 
 def test_branches_are_checked_and_function_bodies_are_not():
