@@ -95,7 +95,7 @@ def test_states_change_places_and_one_value_has_several(repeated):
 
 def test_a_decoder_takes_the_best_token_in_each_step(repeated):
     text = """g (int64 most, float[1, 8] h) => (tokens) {
-        _, _, tokens = Loop (most, go, h, first) <body = b (int64 i, bool c, float[1, 8] s, int64[1] token)
+        go_on, state, tokens = Loop (most, go, h, first) <body = b (int64 i, bool c, float[1, 8] s, int64[1] token)
             => (bool d, float[1, 8] t, int64[1] best, int64[1] best) {
             e = Gather (table, token)  r = MatMul (s, mixing)  m = Add (r, e)  t = Tanh (m)
             scores = MatMul (t, heads)  best = ArgMax <axis = 1, keepdims = 0> (scores)

@@ -159,10 +159,15 @@ class _Scheduler:
         )
 
     def _check_names(self) -> None:
-        """Raise SchemaError where two values of the graph have one name: a file cannot say which is read."""
+        """Raise SchemaError for two values of the graph that have one name in the file.
+
+        Values that an edit gave equal names are distinct objects, and no error.
+        """
         named: dict[str, Value] = {}
-        for value in self._slots:
-            if value.name and value not in self.captured and named.setdefault(value.name, value) is not value:
+        for value, name in self._graph.clashes.items():
+            if value.name != name or value not in self._slots or value in self.captured:
+                continue
+            if named.setdefault(name, value) is not value:
                 first, second = (_definition(v) for v in (named[value.name], value))
                 raise SchemaError(
                     f"{quote(value.name)} is defined twice in the graph {quote(self._graph.name)}: {first}"
