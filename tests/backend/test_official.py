@@ -47,7 +47,10 @@ class Prepared(BackendRep):
         self.names = [v.name for v in model.graph.input if v.name not in constants]
 
     def run(self, inputs, **_):
-        results = list(self.session.run(dict(zip(self.names, inputs, strict=True))).values())
+        with warnings.catch_warnings():
+            # the cases of SequenceMap declare items as float[N] and feed sizes that differ, against Spec/ir.txt
+            warnings.filterwarnings("ignore", r"input .*, item \d is declared", sabir.SabirWarning)
+            results = list(self.session.run(dict(zip(self.names, inputs, strict=True))).values())
         for result in arrays_in(results):
             assert result.flags.writeable
             assert not any(np.may_share_memory(result, given) for given in arrays_in(inputs))

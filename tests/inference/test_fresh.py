@@ -136,3 +136,57 @@ def test_the_command(tmp_path):
     told = run(app, ["infer", str(path), "--fresh", "-o", str(fresh)]).output
     assert "TYPE009" not in told
     assert str(sabir.load(fresh).graph.outputs[0].type) == "float[N,3]"
+
+
+VARIABLES = {
+    "Concat": ("g (float[N] x) => (float[N] y) { y = Concat <axis = 0> (x, x) }", "2*N = N"),
+    "Transpose": ("g (float[N,M] x) => (float[N,M] y) { y = Transpose (x) }", "M = N"),
+    "MaxPool": (
+        "g (float[1,3,H,8] x) => (float[1,3,H,4] y) { y = MaxPool <kernel_shape=[2,2], strides=[2,2]> (x) }",
+        "H//2 = H",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", VARIABLES)
+def test_a_declared_variable_that_the_operator_contradicts(name):
+    text, equation = VARIABLES[name]
+    (found,) = claims(sabir.parse(HEAD + text))
+    assert found.message.endswith(f"the declaration is true only if {equation}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "g (float[N,M] x) => (float[M,N] y) { y = Transpose (x) }",
+        "g (float[N,M] x) => (float[K,N] y) { y = Transpose (x) }",  # K is a name for M
+        # a size that is rounded up to a multiple of 32 is the declared one for most inputs
+        """g (float[1,1,H,8] x) => (float[1,1,H,8] y) {
+            a = MaxPool <kernel_shape=[32,1], strides=[32,1], ceil_mode=1> (x)
+            s = Constant <value = float[4] {1, 1, 32, 1}> ()  y = Resize <mode = "nearest"> (a, "", s) }""",
+    ],
+)
+def test_declared_variables_that_may_be_true(text):
+    assert not claims(sabir.parse(HEAD + text))
+
+
+def test_a_shape_with_a_batch_that_was_fixed():
+    text = "g (float[N,1000] x) => (y) <int64[2] s = {2, 1000}> { y = Reshape (x, s) }"
+    (found,) = claims(sabir.parse(HEAD + text))
+    assert str(found.location) == "graph/node[0] 'Reshape'"
+    assert found.message == (
+        "the elements of the constant shape [2, 1000], which 's' has, are 2000, but the operand has 1000*N, which depends on"
+        " the shape of the input 'x'; a run fails unless N = 2"
+    )
+    assert "put -1" in found.hint
+    assert "TYPE009" in [f.rule for f in sabir.findings(sabir.parse(HEAD + text))]
+    assert not claims(sabir.parse(HEAD + text.replace("{2, 1000}", "{-1, 1000}")))
+
+
+def test_a_fixed_shape_in_a_function_that_is_called_twice():
+    text = """<ir_version: 10, opset_import: ["" : 21, "d" : 1]>
+        g (float[N,4] x, float[2,4] z) => (y, w) { y = d.F (x)  w = d.F (z) }
+        <domain: "d", opset_import: ["" : 21]> F (a) => (b) {
+            s = Constant <value = int64[1] {8}> ()  b = Reshape (a, s) }"""
+    (found,) = claims(sabir.parse(text))
+    assert found.message.endswith("a run fails unless N = 2")

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
+import ml_dtypes
 import numpy as np
 
-from sabir.ir import Expr, OptionalType, SequenceType, TensorType, Type
+from sabir.ir import Expr, MapType, OptionalType, SequenceType, SparseTensorType, TensorType, Type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
+    from sabir.elements import ElementType
     from sabir.evaluation._run import Run
 
 _ARRAY: Any = np.ndarray  # untyped: a cast would take time in every run
@@ -55,7 +57,8 @@ class Declaration(Protocol):
     def conflict(self, value: Any, where: str, dims: Dimensions, *, strict: bool = False) -> str:
         """Return the message about a value that contradicts the declared type, else "".
 
-        Dimension variables are fixed in `dims`. With `strict` all items of a sequence have one shape.
+        Dimension variables are fixed in `dims`. With `strict` they have one size in all items of a sequence;
+        else those that nothing has fixed before may have another in each item, as in the official tests.
         """
         ...
 
@@ -65,6 +68,10 @@ def declaration(kind: Type | None) -> Declaration | None:
     match kind:
         case TensorType() if kind.element.number or kind.shape is not None:
             return TensorDeclaration(kind)
+        case SparseTensorType():
+            return TensorDeclaration(TensorType(kind.element, kind.shape), kind)
+        case MapType():
+            return _MapDeclaration(kind)
         case SequenceType():
             return _SequenceDeclaration(declaration(kind.item))
         case OptionalType() if (item := declaration(kind.item)) is not None:
@@ -74,12 +81,15 @@ def declaration(kind: Type | None) -> Declaration | None:
 
 
 class TensorDeclaration:
-    """A declared tensor type. A dimension below 0 is unknown, as in onnx and onnxruntime."""
+    """A declared tensor type. A dimension below 0 is unknown, as in onnx and onnxruntime.
+
+    A sparse tensor is compared in its dense form, and messages show it as it was `declared`.
+    """
 
     __slots__ = ("_element", "_fixed", "_kind", "_rank", "_variables", "has_variables")
 
-    def __init__(self, kind: TensorType) -> None:
-        self._kind = kind
+    def __init__(self, kind: TensorType, declared: Type | None = None) -> None:
+        self._kind = declared or kind
         self._element = kind.element.dtype if kind.element.number else None
         self._rank = kind.rank
         shape = kind.shape or ()
@@ -132,24 +142,76 @@ class _SequenceDeclaration:
     def conflict(self, value: Any, where: str, dims: Dimensions, *, strict: bool = False) -> str:
         if not isinstance(value, list):
             return "" if value is None else f"{where} is declared a sequence, and is a {type(value).__name__}"
-        items = cast("list[Any]", value)
-        if self._item is None and not strict:
+        if self._item is None:
             return ""
-        # outside a strict run a variable may have another size in each item, as in the official tests
-        shared = Dimensions(dims)
-        for index, item in enumerate(items):
-            place = f"{where}, item {index}"
-            if self._item is not None:
-                inner = shared if strict else Dimensions()
-                problem = self._item.conflict(item, place, inner, strict=strict)
-                if problem:
-                    return problem
-            if strict and np.shape(item) != np.shape(items[0]):
-                shapes = f"{list(np.shape(items[0]))} and {list(np.shape(item))}"
-                return (
-                    f"{place} differs in shape from item 0: {shapes}; all items of a sequence have one shape"
-                )
+        for index, item in enumerate(cast("list[Any]", value)):
+            inner = dims if strict else Dimensions(dims)
+            problem = self._item.conflict(item, f"{where}, item {index}", inner, strict=strict)
+            if problem:
+                return problem
         return ""
+
+
+class _MapDeclaration:
+    __slots__ = ("_key", "_kind", "_scalar", "_value", "has_variables")
+
+    def __init__(self, kind: MapType) -> None:
+        self._kind, self._key = kind, kind.key
+        self._value = declaration(kind.value)
+        self.has_variables = self._value is not None and self._value.has_variables
+        # scalars of the declared type, which most maps have, are told by their class alone
+        self._scalar = _class_of_scalars(kind.value)
+
+    def conflict(self, value: Any, where: str, dims: Dimensions, *, strict: bool = False) -> str:
+        if not isinstance(value, dict):
+            return (
+                "" if value is None else f"{where} is declared {self._kind}, and is a {type(value).__name__}"
+            )
+        entries = cast("dict[Any, Any]", value)
+        return self._of_keys(entries, where) or self._of_values(entries, where, dims, strict=strict)
+
+    def _of_keys(self, entries: Mapping[Any, Any], where: str) -> str:
+        is_text = self._key.kind == "string"
+        kinds: set[type[Any]] = {type(key) for key in entries}
+        for kind in kinds:
+            if not issubclass(kind, (str, np.str_) if is_text else (int, np.integer)) or kind is bool:
+                shown = next(key for key in entries if type(key) is kind)
+                return f"{where} is declared {self._kind}, and has the key {shown!r}: pass {self._key} keys"
+        if is_text or not entries:
+            return ""
+        lowest, highest = whole_range(self._key)
+        for key in (min(entries), max(entries)):
+            if not lowest <= int(key) <= highest:
+                return f"{where} is declared {self._kind}, and the key {key} is not in {lowest} to {highest}"
+        return ""
+
+    def _of_values(self, entries: Mapping[Any, Any], where: str, dims: Dimensions, *, strict: bool) -> str:
+        if self._value is None or all(type(item) is self._scalar for item in entries.values()):
+            return ""
+        for key, item in entries.items():
+            shown = np.asarray(item) if isinstance(item, (np.generic, int, float, str)) else item
+            problem = self._value.conflict(shown, f"{where}, key {key!r}", dims, strict=strict)
+            if problem:
+                return problem
+        return ""
+
+
+def _class_of_scalars(kind: Type | None) -> type[Any] | None:
+    """Return the numpy class of a scalar of the type, None where an array is meant, or the type is open."""
+    if not isinstance(kind, TensorType) or not kind.element.number or kind.rank:
+        return None
+    return kind.element.dtype.type
+
+
+def whole_range(kind: ElementType) -> tuple[int, int]:
+    """Return the least and the greatest number of an element type of whole numbers.
+
+    >>> from sabir.elements import element
+    >>> whole_range(element('int8'))
+    (-128, 127)
+    """
+    limits = ml_dtypes.iinfo(kind.dtype)
+    return int(limits.min), int(limits.max)
 
 
 class _OptionalDeclaration:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-import ml_dtypes
 import numpy as np
 
 from sabir.base import ACCIDENTS, FeedError, SabirError, suggest
 from sabir.elements import element
-from sabir.evaluation._declared import Dimensions, TensorDeclaration, declaration
+from sabir.evaluation._declared import Dimensions, TensorDeclaration, declaration, whole_range
 from sabir.ir import (
     MapType,
     OptionalType,
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from sabir.elements import ElementType
     from sabir.evaluation._declared import Declaration
+    from sabir.evaluation._run import Run
     from sabir.ir import Array, Constant, Dim
     from sabir.scheduling import ValueInfo
 
@@ -60,6 +60,7 @@ class _Input(NamedTuple):
     declared: Declaration | None
     default: Array | None = None
     problem: str = ""
+    is_compound: bool = False
 
     @property
     def where(self) -> str:
@@ -73,17 +74,19 @@ class FeedReader:
         """Take the inputs, and the arrays of the initializers by slot; one of an input is its default."""
         self._inputs = [_input(value, constants.get(value.slot)) for value in inputs]
         self._names = {i.port.name for i in self._inputs}
+        self._compounds = [n for n, i in enumerate(self._inputs) if i.is_compound]
 
     @property
     def ports(self) -> tuple[ModelPort, ...]:
         """The inputs; one with a default may be left out."""
         return tuple(i.port for i in self._inputs)
 
-    def read(self, feeds: Mapping[Any, Any], dims: Dimensions, *, strict: bool = False) -> list[Any]:
+    def read(self, feeds: Mapping[Any, Any], run: Run) -> list[Any]:
         """Return the feeds in the order of the inputs, None where the default is used.
 
         Raises FeedError that names the input, its declared type and the feed. Each dimension variable has
-        one size throughout, in the defaults that are used too; with `strict` also in the items of a sequence.
+        one size throughout, in the defaults that are used too. A variable that only items of sequences have
+        may differ between items; the run reports it, and a strict one refuses it.
         """
         for name in feeds:
             if name not in self._names:
@@ -91,10 +94,12 @@ class FeedReader:
                     raise FeedError(f"feeds are keyed by input names, and {name!r} is {shown_class(name)}")
                 hint = suggest(name, self._names) or f"; the inputs are {self._listed()}"
                 raise FeedError(f"the model has no input {name!r}{hint}")
-        found = [_read(i, feeds, dims, strict=strict) for i in self._inputs]
+        found = [_read(i, feeds, run.dims) for i in self._inputs]
         for port, value in zip(self._inputs, found, strict=True):
             if value is None and port.default is not None:
-                _check_default(port, dims)
+                _check_default(port, run.dims)
+        for number in self._compounds:  # after the tensors, whose sizes hold for the items
+            _check_compound(self._inputs[number], found[number], run)
         return found
 
     def _listed(self) -> str:
@@ -105,7 +110,8 @@ def _input(value: ValueInfo, default: Array | None) -> _Input:
     port = ModelPort(value.name, value.type, default is not None or isinstance(value.type, OptionalType))
     declared = declaration(value.type)
     if default is None or declared is None:
-        return _Input(port, declared)
+        compound = declared is not None and isinstance(value.type, (SequenceType, OptionalType, MapType))
+        return _Input(port, declared, is_compound=compound)
     problem = declared.conflict(default, _default_of(port), Dimensions())
     varies = isinstance(declared, TensorDeclaration) and declared.has_variables
     return _Input(port, declared, default if problem or varies else None, problem)
@@ -120,19 +126,33 @@ def _check_default(port: _Input, dims: Dimensions) -> None:
         raise FeedError(problem)
 
 
+def _check_compound(port: _Input, value: Any, run: Run) -> None:
+    """Raise FeedError for a sequence, optional or map that contradicts its declared type."""
+    declared = port.declared
+    if declared is None:
+        return
+    problem = declared.conflict(value, port.where, run.dims, strict=run.strict)
+    if problem:
+        raise FeedError(problem)
+    if declared.has_variables and not run.strict:
+        problem = declared.conflict(value, port.where, Dimensions(run.dims), strict=True)
+        if problem:
+            run.mismatch(port.where, problem)
+
+
 def _default_of(port: ModelPort) -> str:
     return f"the default of input {port.name!r}"
 
 
-def _read(port: _Input, feeds: Mapping[Any, Any], dims: Dimensions, *, strict: bool) -> Any:
+def _read(port: _Input, feeds: Mapping[Any, Any], dims: Dimensions) -> Any:
     name, kind = port.port.name, port.port.type
     if name not in feeds:
         if port.port.optional:
             return None
         raise FeedError(f"input {name!r} ({kind or 'of undeclared type'}) is missing from the feeds")
     value = _converted(feeds[name], kind, port.where)
-    if port.declared is not None:
-        problem = port.declared.conflict(value, port.where, dims, strict=strict)
+    if port.declared is not None and not port.is_compound:
+        problem = port.declared.conflict(value, port.where, dims)
         if problem:
             raise FeedError(problem)
     return value
@@ -164,25 +184,16 @@ def _dense(value: Any, declared: SparseTensorType, where: str) -> Array:
     array = _read_tensor(value, where) if isinstance(value, (SparseTensor, Tensor)) else value
     if not isinstance(array, np.ndarray):
         raise FeedError(_refusal(where, declared, value, "pass a sabir.ir.SparseTensor, or a dense array"))
-    dense = _tensor(cast("Array", array), kind, where)
-    problem = TensorDeclaration(kind).conflict(dense, where, Dimensions())
-    if problem:
-        raise FeedError(problem)
-    return dense
+    return _tensor(cast("Array", array), kind, where)
 
 
 def _map(value: Any, declared: MapType, where: str) -> dict[Any, Any]:
-    """Return a map whose keys and values have the declared types."""
+    """Return a map whose values have the declared type."""
     if not isinstance(value, dict):
         raise FeedError(_refusal(where, declared, value, "pass a dict"))
     entries = cast("dict[Any, Any]", value)
-    key_type = (str, np.str_) if declared.key.kind == "string" else (int, np.integer)
     found: dict[Any, Any] = {}
     for key, item in entries.items():
-        if not isinstance(key, key_type) or isinstance(key, bool):
-            raise FeedError(
-                f"{where} is declared {declared}, and has the key {key!r}: pass {declared.key} keys"
-            )
         converted = _converted(item, declared.value, f"{where}, key {key!r}")
         # a map has scalars as numpy numbers of the element type, of which operators can make a tensor
         scalar = isinstance(declared.value, TensorType) and not np.ndim(converted)
@@ -286,15 +297,10 @@ def _check_range(array: Array, kind: ElementType, where: str) -> None:
     """Raise FeedError for a whole number outside the range of the element type."""
     if not array.size or kind.kind not in {"integer", "bool"}:
         return
-    lowest, highest = (0, 1) if kind.kind == "bool" else _range(kind)
+    lowest, highest = (0, 1) if kind.kind == "bool" else whole_range(kind)
     for number in (int(array.min()), int(array.max())):
         if not lowest <= number <= highest:
             raise FeedError(f"{where} is declared {kind}, and {number} is not in {lowest} to {highest}")
-
-
-def _range(kind: ElementType) -> tuple[int, int]:
-    limits = ml_dtypes.iinfo(kind.dtype)
-    return int(limits.min), int(limits.max)
 
 
 def _content(array: Array) -> str:

@@ -78,7 +78,7 @@ class Front:
         Raises FeedError.
         """
         run = Run(budget(), Dimensions(), self._mismatch, self._strict)
-        inputs = self._feeds.read(feeds, run.dims, strict=self._strict)
+        inputs = self._feeds.read(feeds, run)
         run.budget.raise_for(self.numbers + sum(map(numbers_of, inputs)))
         return run, inputs
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sabir.base import Location
     from sabir.inference._subgraphs import Apply
     from sabir.ir import Node, Type, Value
-    from sabir.schema import Scope, Version
+    from sabir.schema import Condition, Scope, Version
 
 
 def infer_call(
@@ -28,11 +28,14 @@ def infer_call(
     scope: Scope,
     where: Location,
     apply: Apply,
+    *,
+    conditions: list[Condition],
 ) -> tuple[Type | None, ...]:
     """Return the types of a node's outputs, None where they are unknown.
 
     `operands` are the inputs of the node, None for those that the call of its function leaves out; `types`
-    are their types. `apply` infers a subgraph. Raises SchemaError and InferenceError for an invalid call.
+    are their types. `apply` infers a subgraph. What the call is valid under is added to `conditions`.
+    Raises SchemaError and InferenceError for an invalid call.
     """
     binding = version.binding("infer")
     binding.signature.check_arity(operands, len(node.outputs))
@@ -44,7 +47,7 @@ def infer_call(
     if inputs is None:
         return (None,) * len(node.outputs)
     check_types(version, inputs)
-    call = Call(tuple(v is not None for v in node.outputs), version.since)
+    call = Call(tuple(v is not None for v in node.outputs), version.since, conditions)
     try:
         results = as_results(binding(inputs, arguments, call))
     except ACCIDENTS as error:

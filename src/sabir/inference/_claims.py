@@ -11,29 +11,52 @@ from typing import TYPE_CHECKING, NamedTuple
 from sabir.base import quote
 from sabir.inference._causes import Cause
 from sabir.inference._diagnostics import Diagnostic
-from sabir.ir import Expr, TensorType, Type
+from sabir.ir import Expr, TensorType, Type, known_equal, mul, symbol
 
 if TYPE_CHECKING:
     from sabir.base import Location
-    from sabir.ir import Graph, Value
+    from sabir.ir import Graph, Node, Value
+    from sabir.schema import Condition
+
+
+# sizes of the first symbols of two expressions which are compared: some that most numbers divide, some primes
+_SAMPLES = (1024, 3 * 1024, 4099, 769)
 
 
 class Claim(NamedTuple):
-    """A dimension that is declared as a number and inferred as an expression."""
+    """A dimension that is declared as a number or a variable, and inferred as another expression."""
 
     axis: int
-    declared: int
+    declared: int | Expr
     inferred: Expr
 
 
 def claim_in(declared: Type, inferred: Type) -> Claim | None:
-    """Return the first dimension that is a number as declared and an expression as inferred, or None."""
+    """Return the first dimension that is declared as less than its inferred expression, or None."""
     if not isinstance(declared, TensorType) or not isinstance(inferred, TensorType):
         return None
     for axis, (size, dim) in enumerate(zip(declared.shape or (), inferred.shape or (), strict=False)):
-        if isinstance(size, int) and isinstance(dim, Expr):
+        if not isinstance(dim, Expr) or size is None:
+            continue
+        if isinstance(size, int) or _differs_in_samples(size, dim):
             return Claim(axis, size, dim)
     return None
+
+
+def _differs_in_samples(declared: Expr, inferred: Expr) -> bool:
+    """Return whether two expressions differ for all samples: equal ones may have two forms.
+
+    A size that equals the declared variable for some sizes of the inputs alone, as one that is rounded up to
+    a multiple of 32, is a habit of exporters and no contradiction.
+    """
+    if declared == inferred:
+        return False
+    names = sorted(declared.symbols | inferred.symbols)
+    for shift in range(len(_SAMPLES)):
+        sizes = {name: _SAMPLES[(shift + i) % len(_SAMPLES)] * (1 + i) for i, name in enumerate(names)}
+        if known_equal(declared.substitute(sizes), inferred.substitute(sizes)) is not False:
+            return False
+    return True
 
 
 def symbols_of_inputs(graph: Graph) -> dict[str, str]:
@@ -52,7 +75,8 @@ def claim_diagnostic(
 ) -> Diagnostic | None:
     """Return the diagnostic of a claim, None where the dimension depends on more than sizes of inputs."""
     symbols = sorted(claim.inferred.symbols)
-    if not symbols or any(name not in inputs for name in symbols):
+    named = claim.declared.symbols if isinstance(claim.declared, Expr) else ()
+    if not symbols or any(name not in inputs for name in (*symbols, *named)):
         return None
     source = quote(inputs[symbols[0]])
     message = (
@@ -62,3 +86,31 @@ def claim_diagnostic(
     )
     hint = "leave the dimension unset, or replace the declared types: `sabir infer --fresh`"
     return Diagnostic(Cause.DECLARED_SIZE, message, where, hint)
+
+
+def condition_diagnostic(
+    node: Node, condition: Condition, inputs: dict[str, str], where: Location
+) -> Diagnostic | None:
+    """Return the diagnostic of a condition, None where it depends on more than sizes of inputs."""
+    symbols = sorted(condition.actual.symbols)
+    if not symbols or any(name not in inputs for name in symbols):
+        return None
+    named = next((f", which {quote(v.name)} has" for v in node.inputs[1:] if v is not None and v.name), "")
+    message = (
+        f"{condition.what}{named}, are {condition.stated}, but the operand has {condition.actual}, which"
+        f" depends on the shape of the input {quote(inputs[symbols[0]])};"
+        f" a run fails unless {_solved(condition)}"
+    )
+    hint = "put -1, or a 0 that copies the operand's size, in the place of the size that was fixed"
+    return Diagnostic(Cause.DECLARED_SIZE, message, where, hint)
+
+
+def _solved(condition: Condition) -> str:
+    """Return the condition as an equation, solved where the expression is a multiple of one variable."""
+    actual, stated = condition.actual, condition.stated
+    if len(actual.symbols) == 1:
+        (name,) = actual.symbols
+        once = actual.substitute({name: 1})
+        if isinstance(once, int) and once > 0 and stated % once == 0 and actual == mul(once, symbol(name)):
+            return f"{name} = {stated // once}"
+    return f"{actual} = {stated}"

@@ -24,7 +24,7 @@ from sabir.base import (
 )
 from sabir.inference._calls import infer_call
 from sabir.inference._causes import CallSite, Cause, cause_of
-from sabir.inference._claims import claim_diagnostic, symbols_of_inputs
+from sabir.inference._claims import claim_diagnostic, condition_diagnostic, symbols_of_inputs
 from sabir.inference._contents import Constants, tensor_type_of
 from sabir.inference._declared import Declarations, retype_leftovers
 from sabir.inference._diagnostics import Diagnostic, Reporter
@@ -48,6 +48,8 @@ from sabir.schema import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from sabir.schema import Condition
+
 _CALL = 32  # nodes that are inferred in the time that a call takes without its body
 
 
@@ -56,6 +58,7 @@ class _Memo(NamedTuple):
 
     results: tuple[Type | None, ...]
     attributes: tuple[object, ...]
+    conditions: Sequence[Condition] = ()
 
 
 class Inference:
@@ -270,7 +273,7 @@ class Inference:
         if isinstance(callee, Function):
             return self._call(callee, node, types, scope, at_node(where, place, node))
         if node.graphs:
-            return self._infer(callee, node, types, scope, at_node(where, place, node))
+            return self._infer(callee, node, types, scope, at_node(where, place, node), [])
         attributes = tuple(node.attributes.values())
         key = (
             callee, scope, *map(id, attributes), None, *map(id, types), None,
@@ -278,7 +281,12 @@ class Inference:
         )  # fmt: skip
         memo = self._memo.get(key)
         if memo is None:
-            memo = self._memo[key] = _Memo(self._infer(callee, node, types, scope, where), attributes)
+            conditions: list[Condition] = []
+            results = self._infer(callee, node, types, scope, where, conditions)
+            memo = self._memo[key] = _Memo(results, attributes, conditions)
+        for condition in memo.conditions:
+            at = at_node(where, place, node)
+            self._reporter.add(condition_diagnostic(node, condition, self._sizes, at))
         return memo.results
 
     def _present(self, node: Node) -> Sequence[Value | None]:
@@ -286,9 +294,12 @@ class Inference:
         return [None if v in self._absent else v for v in node.inputs] if self._absent else node.inputs
 
     def _infer(
-        self, version: Version, node: Node, types: Sequence[Type | None], scope: Scope, where: Location
-    ) -> tuple[Type | None, ...]:
-        results = infer_call(version, node, self._present(node), types, scope, where, self.apply)
+        self, version: Version, node: Node, types: Sequence[Type | None], scope: Scope, where: Location,
+        conditions: list[Condition],
+    ) -> tuple[Type | None, ...]:  # fmt: skip
+        results = infer_call(
+            version, node, self._present(node), types, scope, where, self.apply, conditions=conditions
+        )
         return tuple(map(self._intern, results))
 
     def apply(

@@ -7,7 +7,7 @@ from sabir.base import importing_later
 if TYPE_CHECKING:
     from sabir.schema._adapters import Unconvertible, check_ports, is_default, is_derived, kept_attributes
     from sabir.schema._admission import admits, operand_mismatch
-    from sabir.schema._binding import Arguments, Binding, Call, Signature, as_results
+    from sabir.schema._binding import Arguments, Binding, Call, Condition, Signature, as_results
     from sabir.schema._builder_calls import BuilderCalls
     from sabir.schema._documents import Declaration
     from sabir.schema._examples import Example
@@ -59,6 +59,7 @@ _LATER = {
     "Unconvertible": "_adapters", "check_ports": "_adapters", "is_default": "_adapters",
     "is_derived": "_adapters", "kept_attributes": "_adapters", "admits": "_admission",
     "operand_mismatch": "_admission", "Arguments": "_binding", "Binding": "_binding", "Call": "_binding",
+    "Condition": "_binding",
     "Signature": "_binding", "as_results": "_binding", "BuilderCalls": "_builder_calls",
     "Declaration": "_documents", "Example": "_examples", "check_expansion": "_expansion",
     "ImplicitImport": "_implicit", "implicit_imports": "_implicit", "Operator": "_operator",
@@ -106,6 +107,7 @@ __all__ = [
     "BuilderCalls",
     "Call",
     "Callees",
+    "Condition",
     "Constraint",
     "Declaration",
     "ElementTypes",

@@ -21,15 +21,32 @@ if TYPE_CHECKING:
     from sabir.schema._values import Choice, Values
 
 
+class Condition(NamedTuple):
+    """A size that a call is given, and its operands have for some sizes of the model's inputs only."""
+
+    actual: ir.Expr
+    stated: int
+    what: str
+
+
 class Call(NamedTuple):
-    """Facts of a call beside its inputs and attributes."""
+    """Facts of a call beside its inputs and attributes.
+
+    `conditions` collects what inference finds to hold for some sizes only; None where nobody reads it.
+    """
 
     outputs: tuple[bool, ...] = (True,)  # which outputs the node names
     opset: int = 0
+    conditions: list[Condition] | None = None
 
     def wants(self, index: int) -> bool:
         """Whether the node names its output number `index`."""
         return index < len(self.outputs) and self.outputs[index]
+
+    def suppose(self, actual: ir.Dim, stated: ir.Dim, what: str) -> None:
+        """Note that the call is valid only if a symbolic size is the stated number; `what` says of what."""
+        if self.conditions is not None and isinstance(stated, int) and not isinstance(actual, int | None):
+            self.conditions.append(Condition(actual, stated, what))
 
 
 Arguments = dict[str, Any]

@@ -18,6 +18,7 @@ from sabir.schema import (
     FLOATS,
     SMALL_TYPES,
     Attribute,
+    Call,
     Constraint,
     Example,
     Input,
@@ -57,12 +58,12 @@ v25 = v14.widen_stepwise({19: FLOAT8, **SMALL_TYPES}, "T")
 
 
 @v1.infer
-def infer_from_attribute(data: TensorType, /, *, shape: Ints) -> TensorType:
-    return _reshaped(data, resolve(shape or (), data.shape, allowzero=0))
+def infer_from_attribute(data: TensorType, /, *, shape: Ints, call: Call) -> TensorType:
+    return _reshaped(data, resolve(shape or (), data.shape, allowzero=0), call)
 
 
 @v5.infer
-def infer(data: TensorType, shape: TensorType, /, *, allowzero: int = 0) -> TensorType:
+def infer(data: TensorType, shape: TensorType, /, *, call: Call, allowzero: int = 0) -> TensorType:
     check_rank("shape", shape, 1)
     if shape.known is None:
         rank = shape.shape[0] if shape.shape else None
@@ -70,7 +71,7 @@ def infer(data: TensorType, shape: TensorType, /, *, allowzero: int = 0) -> Tens
             return TensorType(data.element)
         return TensorType(data.element, (data.size,) if rank == 1 else (None,) * rank)
     dims = [k if not isinstance(k, (float, str)) else None for k in shape.known]
-    return _reshaped(data, resolve(dims, data.shape, allowzero=allowzero))
+    return _reshaped(data, resolve(dims, data.shape, allowzero=allowzero), call)
 
 
 @v1.evaluate
@@ -165,8 +166,9 @@ def _left_over(source: Shape, rest: Sequence[Dim]) -> Dim:
     return exact_quotient(size, part)
 
 
-def _reshaped(data: TensorType, dims: tuple[Dim, ...]) -> TensorType:
+def _reshaped(data: TensorType, dims: tuple[Dim, ...], call: Call) -> TensorType:
     before, after = data.size, product(dims)
+    call.suppose(before, after, f"the elements of the constant shape {_shown(dims)}")
     if known_equal(before, after) is False:
         raise InferenceError(f"{before} elements cannot take the shape {_shown(dims)}")
     return contents.moved(TensorType(data.element, dims), lambda x: x, data)
