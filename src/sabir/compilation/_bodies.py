@@ -14,9 +14,10 @@ from sabir.base import ACCIDENTS, CancelledError, LimitError, SabirError, budget
 from sabir.compilation._body_types import prepare_body
 from sabir.compilation._building import build
 from sabir.compilation._executable import executable_of
+from sabir.compilation._kept import KeptPlans
 from sabir.compilation._locks import ProcessLock
 from sabir.compilation._lowering import lower
-from sabir.compilation._patterns import MOST_PLANS, pattern_of
+from sabir.compilation._patterns import pattern_of
 from sabir.compilation._program import CompiledProgram, Mismatch
 from sabir.compilation._repeating import repeat
 from sabir.elements import element
@@ -47,11 +48,10 @@ class CompiledBody:
         "_fixed",
         "_host",
         "_interpreted",
+        "_kept",
         "_lock",
         "_plan",
         "_program",
-        "_programs",
-        "_refused",
         "_slots",
         "_team",
         "calls",
@@ -69,8 +69,7 @@ class CompiledBody:
         captures = zip(self._plan.captures, subgraph.captured, strict=True)
         self._fixed = {slot: constants[outer] for slot, outer in captures if outer in constants}
         self._slots = (*(v.slot for v in self._program.inputs), *self._varying(self._plan.captures))
-        self._programs: dict[Pattern, tuple[CompiledProgram, ...]] = {}
-        self._refused: set[Pattern] = set()
+        self._kept = KeptPlans()
         self._lock = ProcessLock()
 
     def _varying(self, captured: Iterable[_T]) -> list[_T]:
@@ -128,23 +127,23 @@ class CompiledBody:
     def _compiled(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram | None:
         """Return the program for a pattern that fits the sizes, None where the interpreter is to run them."""
         with self._lock:
-            present = self._programs.get(pattern, ())
-            found = next((program for program in present if program.fits(sizes)), None)
-            if found is not None or pattern in self._refused or len(present) >= MOST_PLANS:
+            found = self._kept.find(pattern, sizes)
+            if found is not None or not self._kept.admits(pattern):
                 return found
             before = budget().mark()
             try:
                 made = self._made(pattern, sizes)
             except (CancelledError, LimitError):
                 raise
-            except (SabirError, AssertionError, Mismatch, *ACCIDENTS):
-                made = None
+            except (SabirError, AssertionError, Mismatch, *ACCIDENTS) as error:
+                self._kept.refuse(pattern, f"{type(error).__name__}: {error}")
+                return None
             finally:
                 budget().return_to(before)
             if made is None:
-                self._refused.add(pattern)
+                self._kept.refuse(pattern, "the subgraph is not compiled")
             else:
-                self._programs[pattern] = (*present, made)
+                self._kept.add(pattern, made)
             return made
 
     def _made(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram | None:

@@ -308,7 +308,7 @@ class Compiled:
     def _required(
         self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None = None
     ) -> CompiledProgram:
-        found = self._plans.of(pattern, sizes, progress)
+        found = self._plans.at_once(pattern, sizes, progress)
         if found is None:
             raise _no_plan("these shapes", self._plans.refusal(pattern))
         return found

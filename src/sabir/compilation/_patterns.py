@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from sabir.ir import Array, Type
 
-MOST_PLANS = 8  # of one pattern, each with other guards; the interpreter runs what fits none
 _SMALL = 2  # sizes below it may broadcast, or make loops empty: a pattern names them
 
 

@@ -17,8 +17,8 @@ from sabir.base import (
     run_with_limits,
     without_collector,
 )
+from sabir.compilation._kept import KeptPlans
 from sabir.compilation._locks import ProcessLock
-from sabir.compilation._patterns import MOST_PLANS
 from sabir.compilation._plan import Mismatch
 from sabir.compilation._program import CompiledProgram
 from sabir.compilation._stored import StoredPlans
@@ -50,40 +50,44 @@ class Plans:
         self._host, self._team, self._newer_opsets = host, team, newer_opsets
         self._evaluating, self._updates = evaluating, updates
         self._stored = StoredPlans(subject, host, newer_opsets=newer_opsets, updates=updates)
-        self._programs: dict[Pattern, tuple[CompiledProgram, ...]] = {}
-        self._refused: dict[Pattern, str] = {}
+        self._kept = KeptPlans()
         self._lock = ProcessLock()
         self.latest: tuple[Pattern, dict[str, int]] | None = None
 
     def __iter__(self) -> Iterator[CompiledProgram]:
         """Yield the plans that are in memory."""
-        return (program for programs in list(self._programs.values()) for program in programs)
+        return iter(self._kept)
 
-    def of(
-        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None = None
-    ) -> CompiledProgram | None:
+    def of(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram | None:
         """Return the compiled plan for a pattern of shapes whose guards hold for these sizes.
 
-        It is None, with a warning, where a kernel cannot be made: the interpreter runs these shapes.
+        It is None where the interpreter is to run these shapes; with a warning, where no plan can be made.
         """
-        for found in self._programs.get(pattern, ()):
-            if found.fits(sizes):
-                return found
+        return self._kept.find(pattern, sizes) or self._new(pattern, sizes, None, at_once=False)
+
+    def at_once(
+        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None
+    ) -> CompiledProgram | None:
+        """Return the plan as `of`, also for a pattern that is worth none yet: somebody asked to see it."""
+        return self._kept.find(pattern, sizes) or self._new(pattern, sizes, progress, at_once=True)
+
+    def _new(
+        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None, *,
+        at_once: bool,
+    ) -> CompiledProgram | None:  # fmt: skip
         with self._lock:
-            for found in self._programs.get(pattern, ()):
-                if found.fits(sizes):
-                    return found
-            if len(self._programs.get(pattern, ())) >= MOST_PLANS:
-                return None
+            found = self._kept.find(pattern, sizes)  # another thread may have made it
+            if found is not None or not self._kept.admits(pattern, at_once=at_once):
+                return found
             made = self._compiled(pattern, sizes, progress)
             if made is not None:
                 self.latest = pattern, dict(sizes)
-                self._programs[pattern] = (*self._programs.get(pattern, ()), made)
+                self._kept.add(pattern, made)
             return made
 
     def refusal(self, pattern: Pattern | None = None) -> str | None:
         """Return why no plan could be compiled for a pattern, or for the last one refused."""
-        return next(reversed(self._refused.values()), None) if pattern is None else self._refused.get(pattern)
+        return self._kept.refusal(pattern)
 
     def whole(self, found: CompiledProgram, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram:
         """Return a plan with the program that it was made from, which a plan from the disk has not."""
@@ -91,8 +95,7 @@ class Plans:
             return found
         made = run_with_limits(self._limits, self._new_plan, pattern, sizes)
         with self._lock:
-            plans = self._programs.get(pattern, ())
-            self._programs[pattern] = tuple(made if p is found else p for p in plans)
+            self._kept.add(pattern, made, instead_of=found)
         return made
 
     def foreign(self, pattern: Pattern, sizes: Mapping[str, int], target: Host) -> ForeignProgram:
@@ -106,8 +109,6 @@ class Plans:
     def _compiled(
         self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None
     ) -> CompiledProgram | None:
-        if pattern in self._refused:
-            return None
         before = budget().mark()
         try:
             return self._planned(pattern, sizes, progress)
@@ -116,7 +117,8 @@ class Plans:
         except (SabirError, AssertionError, Mismatch, *ACCIDENTS) as error:
             if isinstance(error, LimitError) and error.limit == "seconds":
                 raise
-            self._refused[pattern] = reason = f"{type(error).__name__}: {error}"
+            reason = f"{type(error).__name__}: {error}"
+            self._kept.refuse(pattern, reason)
             warn(f"no plan could be compiled, so the interpreter runs it: {reason}")
             return None
         finally:
