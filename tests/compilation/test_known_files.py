@@ -29,7 +29,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture
 def settled(monkeypatch):
     """Files that were changed a moment ago are known, too."""
-    monkeypatch.setattr("sabir.compilation._weights._SETTLED", -1e9)
+    monkeypatch.setattr("sabir.compilation._identities._SETTLED", -1e9)
 
 
 def saved(path, text=TEXT):
@@ -129,7 +129,7 @@ def test_large_constants_are_read_from_their_places(tmp_path, monkeypatch, is_ma
 
 
 def test_a_file_that_was_changed_a_moment_ago_is_not_described(tmp_path, monkeypatch):
-    monkeypatch.setattr("sabir.compilation._weights._SETTLED", 1e9)
+    monkeypatch.setattr("sabir.compilation._identities._SETTLED", 1e9)
     for _ in range(2):
         session = sabir.Session(saved(tmp_path / "m.onnx"))
         check(session)
@@ -232,8 +232,8 @@ def test_a_process_that_runs_a_known_file_imports_no_compiler_and_no_reader(tmp_
 import sys
 import numpy as np
 import sabir
-from sabir.compilation import _weights
-_weights._SETTLED = -1e9
+from sabir.compilation import _identities
+_identities._SETTLED = -1e9
 session = sabir.Session({str(path)!r}, engine="compiled")
 session.run({{"x": np.ones((5, 4), np.float32), "z": np.ones((5, 3), np.float32)}})
 print("\\n".join(sys.modules))"""

@@ -75,7 +75,7 @@ def test_a_plan_is_found_by_all_that_it_depends_on():
 
 def test_the_model_of_a_file_is_known_by_the_file(tmp_path, monkeypatch):
     monkeypatch.setattr("sabir.files._reading._SMALLEST_MAPPED", 1 << 16)
-    monkeypatch.setattr("sabir.compilation._weights._SETTLED", -1e9)
+    monkeypatch.setattr("sabir.compilation._identities._SETTLED", -1e9)
     structures = []
     structure = _structure.structure_of
     monkeypatch.setattr(

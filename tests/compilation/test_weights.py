@@ -1,13 +1,17 @@
 """Packed weights: shared by the sessions of a process, kept on disk for the next one."""
 
+import mmap
 import os
+import tempfile
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import sabir
 from sabir.compilation import Compiled
+from sabir.compilation._identities import _is_timeless
 from sabir.compilation.native import cache
 
 SIZE = 640  # 1.6 MB: large enough to be kept on disk
@@ -83,7 +87,7 @@ def test_weights_in_arrays_are_not_shared():
 
 def aged(monkeypatch):
     """Let every file have been changed long ago: what was just written may change again unseen."""
-    monkeypatch.setattr("sabir.compilation._weights._SETTLED", -1e9)
+    monkeypatch.setattr("sabir.compilation._identities._SETTLED", -1e9)
 
 
 def test_the_next_process_maps_them(folder, monkeypatch):
@@ -110,7 +114,7 @@ def test_another_file_has_other_weights(folder, monkeypatch):
 
 def test_a_file_just_written_is_not_kept(folder, monkeypatch):
     monkeypatch.setattr(
-        "sabir.compilation._weights._SETTLED", 1e6
+        "sabir.compilation._identities._SETTLED", 1e6
     )  # a slow machine may take seconds until it reads
     path, _ = saved(folder)
     ran(Compiled(sabir.load(path)))
@@ -127,6 +131,58 @@ def test_a_damaged_entry_is_found_and_replaced(folder, monkeypatch):
     x, y = ran(Compiled(sabir.load(path)))
     np.testing.assert_allclose(y, x @ weights, atol=1e-3)
     assert not list(cache().problems())
+
+
+@pytest.mark.parametrize("place", [100, SIZE * SIZE * 2, -40])
+def test_a_flipped_bit_is_found_before_a_run(folder, monkeypatch, place):
+    aged(monkeypatch)
+    path, weights = saved(folder)
+    ran(Compiled(sabir.load(path)))
+    (entry,) = [e for e in cache().entries() if e.kind == "weights"]
+    data = bytearray((cache().folder / entry.kind / entry.name).read_bytes())
+    start = len(data) - SIZE * SIZE * 4 - 64 if place >= 0 else 0
+    data[start + place] ^= 16
+    (cache().folder / entry.kind / entry.name).write_bytes(data)
+    assert list(cache().problems())
+    x, y = ran(Compiled(sabir.load(path)))
+    np.testing.assert_allclose(y, x @ weights, atol=1e-3)
+    assert not list(cache().problems())
+
+
+@pytest.fixture(params=["reported", "real"])
+def timeless(request, tmp_path, monkeypatch):
+    """A folder on a file system that leaves the times of a file that is written through a mapping."""
+    if request.param == "reported":
+        mounts = tmp_path / "mountinfo"
+        device = tmp_path.stat().st_dev
+        mounts.write_text(
+            f"25 24 {os.major(device)}:{os.minor(device)} / /x rw,relatime shared:1 - tmpfs t rw\n"
+        )
+        monkeypatch.setattr("sabir.compilation._identities._MOUNTS", mounts)
+        _is_timeless.cache_clear()
+        yield tmp_path
+        _is_timeless.cache_clear()
+        return
+    memory = Path("/dev/shm")  # ruff: ignore[hardcoded-temp-file]  a file system in memory
+    if not memory.is_dir() or not _is_timeless(memory.stat().st_dev):
+        pytest.skip("this machine has no file system in memory")
+    with tempfile.TemporaryDirectory(dir=memory) as made:
+        yield Path(made)
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_write_that_leaves_no_time_is_seen(timeless, monkeypatch):
+    """1500 for 3000: on tmpfs a write through a mapping changes neither `mtime` nor `ctime`."""
+    aged(monkeypatch)
+    path, weights = saved(timeless)
+    x, _ = ran(sabir.Session(path, engine="compiled"))
+    before = path.stat()
+    with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
+        start = mapped.find(weights.tobytes())
+        mapped[start : start + weights.nbytes] = (2 * weights).tobytes()
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    np.testing.assert_allclose(ran(sabir.Session(path, engine="compiled"))[1], x @ (2 * weights), atol=1e-3)
+    assert [e for e in cache().entries() if e.kind == "weights"] == []
 
 
 def test_without_a_cache_they_are_packed(folder, monkeypatch):

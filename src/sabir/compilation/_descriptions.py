@@ -7,8 +7,8 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from sabir.base import ACCIDENTS, SabirError
+from sabir.compilation._identities import identity_of_status
 from sabir.compilation._modules import modules
-from sabir.compilation._weights import identity_of_status
 from sabir.compilation.native import cache
 from sabir.elements import element
 from sabir.ir import Expr, TensorType, symbol

@@ -6,7 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from sabir.base import SabirError
-from sabir.compilation._weights import identity_of
+from sabir.compilation._identities import identity_of
 from sabir.elements import STRING, to_field
 from sabir.serial import ModelWriter
 

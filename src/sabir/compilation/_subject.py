@@ -22,7 +22,7 @@ from sabir.compilation._descriptions import (
     described,
     identity_of_opened,
 )
-from sabir.compilation._weights import identity_of_file, owner_of
+from sabir.compilation._identities import identity_of_file, owner_of
 from sabir.elements import element
 from sabir.evaluation import Front
 from sabir.files import MappedFile, untruncated

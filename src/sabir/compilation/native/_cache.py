@@ -97,6 +97,12 @@ class Cache:
         self._grow(size)
         return True
 
+    def drop(self, kind: str, key: bytes) -> None:
+        """Remove an entry, if it is there and can be removed."""
+        with self._opened(kind) as folder, contextlib.suppress(OSError):
+            if folder is not None:
+                folder.remove(_file_name(kind, key))
+
     def entries(self) -> list[Entry]:
         """Return all entries, those used last at the end."""
         return sorted(self._listed(_NAME), key=lambda entry: entry.used)
