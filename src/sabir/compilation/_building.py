@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from sabir.base import check_time
 from sabir.compilation._attention import add_attention
 from sabir.compilation._axes import beside_one, merged, nest_of
 from sabir.compilation._bands import add_bands, banded_chains
@@ -91,6 +92,7 @@ class PlanBuilder:
         """Return the plan of all groups, in their order."""
         groups = last_of(in_order(self.grouping.groups), self._gives_no_tensor)
         for group in self._in_bands(groups):
+            check_time()
             if group.kind == "evaluate":
                 self._evaluate(group)
             elif group.kind == "product":

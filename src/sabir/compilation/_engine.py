@@ -147,8 +147,10 @@ class Compiled:
                     return found
             runner = self._runner
             budget().return_to(before)
+            started = time.perf_counter()
             with self._evaluating():
                 results = runner.run(feeds, outputs)  # where the feeds are invalid, its error says so
+            self._plans.interpreted(time.perf_counter() - started)
         if failure is not None:
             problem = f"{type(failure).__name__}: {failure}"
             warn(f"the compiled plan failed, so the interpreter ran the model; please report it: {problem}")

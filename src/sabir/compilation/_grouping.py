@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sabir.base import check_time
 from sabir.compilation._alone import group_alone
 from sabir.compilation._direct import is_read_in_place
 from sabir.compilation._groups import CLOSED, Group, GroupKind
 from sabir.compilation._inlining import is_inline, read_by
+from sabir.compilation._layouts import postorder
 from sabir.compilation._parts import parts_to_write
 from sabir.compilation._scores import add_scores, scores_of
 from sabir.compilation._stages import add_recurrence
@@ -53,7 +55,7 @@ from sabir.loops import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from sabir.compilation._lowering import Evaluated, Lowered
     from sabir.loops import Sizes
@@ -86,6 +88,7 @@ class Grouping:
         self.whole: dict[Expression, Expression | None] = {}  # what a Join or a Pad lies inside of
         self._filled: dict[int, tuple[Group, ...]] = {}  # by slot: what an evaluated call computes
         self.outputs: dict[int, Expression] = {}
+        self.results: set[Expression] = set()  # the outputs
         self.shapes: dict[int, Sizes] = {}  # of the outputs
         self.operands: dict[Expression, tuple[Expression, Expression]] = {}  # of products, as they are read
         self.takers: dict[Expression, Group] = {}  # by tensor: the last group that takes of it
@@ -107,7 +110,7 @@ class Grouping:
         for _, step, found in roots:
             for x in found if step is not None else ():
                 self.users.setdefault(x, []).append(step)
-            for x in self._postorder(found, seen):
+            for x in postorder(found, seen):
                 for o in operands_of(x):
                     self.users.setdefault(o, []).append(x)
                 if isinstance(x, Reshape):
@@ -123,10 +126,9 @@ class Grouping:
 
     def _prefer(self, reshapes: Iterable[Reshape]) -> None:
         """Let what reshapes read lie in their order, unless a convolution or a pooling reads it too."""
-        results = set(self.outputs.values())
         for x in reshapes:
             base = x.operand.operand if isinstance(x.operand, Permute) else x.operand
-            if base not in results and not any(map(_reads_channels, self.users.get(base, ()))):
+            if base not in self.results and not any(map(_reads_channels, self.users.get(base, ()))):
                 self.views.prefer(x)
 
     def _read(self, slot: int) -> Expression:
@@ -142,8 +144,9 @@ class Grouping:
         shape = x.shape
         while is_reshape(x):
             x = x.operand
-        if isinstance(x, (*VIEWS, Stored, Number, Extent, Count)) or x in self.outputs.values():
+        if isinstance(x, (*VIEWS, Stored, Number, Extent, Count)) or x in self.results:
             x = Copy(x.element, x.shape, x)
+        self.results.add(x)
         self.outputs[slot], self.shapes[slot] = x, shape
         return x
 
@@ -162,21 +165,9 @@ class Grouping:
 
     # ------------------------------------------------------------ visiting
 
-    def _postorder(self, roots: Iterable[Expression], seen: set[Expression]) -> Iterator[Expression]:
-        pending = [(x, False) for x in reversed(list(roots))]
-        while pending:
-            x, ready = pending.pop()
-            if ready:
-                yield x
-                continue
-            if x in seen:
-                continue
-            seen.add(x)
-            pending.append((x, True))
-            pending += [(o, False) for o in reversed(operands_of(x))]
-
     def _visit(self, roots: Iterable[Expression]) -> None:
-        for x in self._postorder(roots, self._visited):
+        for x in postorder(roots, self._visited):
+            check_time()
             match x:
                 case Map() | Reduce() | Take() | Copy() if not is_inline(x):
                     self.assign(x)
@@ -239,9 +230,11 @@ class Grouping:
                 more |= other.after | (1 << other.number)
         if more & ~group.after == 0:
             return
-        bit = 1 << group.number
         group.after |= more
         self.waited |= more
+        if not self.waited >> group.number & 1:
+            return  # nothing runs after it: it was just begun
+        bit = 1 << group.number
         for other in self.groups[group.number + 1 :]:
             if other.after & bit:
                 other.after |= group.after

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sabir.base import UnsupportedError
 from sabir.compilation._bounds import Needs, check_reaches, needs
 from sabir.compilation._plan import (
     ARENA,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from sabir.loops import Size
 
 ALIGNMENT = 64
+_MOST_PARTS = 1024  # of a plan: a layout of each is made for the sizes of all before it
 _FINE = 1 << 21  # operations of a thread that take so long that claims of several shares cost little
 
 
@@ -125,6 +127,8 @@ def parts_of(plan: Plan, given: frozenset[str]) -> list[Part]:
                 first = number + 1
                 known |= dict.fromkeys(new, len(spans))
     spans.append((first, len(plan.entries)))
+    if len(spans) > _MOST_PARTS:
+        raise UnsupportedError(f"calls decide sizes {len(spans):,} times, at most {_MOST_PARTS:,}")
     return _with_facts(plan, spans, known)
 
 

@@ -58,8 +58,10 @@ def _is_seed(x: Expression) -> bool:
     return isinstance(x, Slide) or (isinstance(x, Contract) and x.rows > 1)
 
 
-def postorder(roots: Iterable[Expression]) -> Iterator[Expression]:
-    pending, seen = [(x, False) for x in roots], set[Expression]()
+def postorder(roots: Iterable[Expression], seen: set[Expression] | None = None) -> Iterator[Expression]:
+    """Yield expressions, each once and after its operands, but for those `seen`, to which they are added."""
+    pending = [(x, False) for x in reversed(list(roots))]
+    seen = set() if seen is None else seen
     while pending:
         x, ready = pending.pop()
         if ready:
@@ -67,7 +69,7 @@ def postorder(roots: Iterable[Expression]) -> Iterator[Expression]:
         elif x not in seen:
             seen.add(x)
             pending.append((x, True))
-            pending += [(o, False) for o in operands_of(x)]
+            pending += [(o, False) for o in reversed(operands_of(x))]
 
 
 class _Layouts:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sabir.base import ACCIDENTS, SabirError
+from sabir.base import ACCIDENTS, SabirError, check_time
 from sabir.compilation._body_types import prepare_body
 from sabir.compilation._patterns import Guard
 from sabir.elements import FLOAT, element
@@ -125,6 +125,7 @@ def _lower_calls(found: Lowered) -> None:
         if slot < prepared.program.size:  # those after it are tables of an earlier lowering
             _store(found, slot)
     for place, _ in prepared.plan.steps:
+        check_time()
         _lower_call(found, place)
 
 

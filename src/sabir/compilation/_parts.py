@@ -59,7 +59,7 @@ def _reader(grouping: Grouping, x: Expression) -> Join | Pad | None:
 
 def _readers(grouping: Grouping, x: Expression) -> Iterator[object]:
     """Yield what reads a tensor, also by views; None for a run that returns it."""
-    if x in grouping.outputs.values():
+    if x in grouping.results:
         yield None
     for user in grouping.users.get(x, ()):
         if isinstance(user, VIEWS):

@@ -12,6 +12,7 @@ from sabir.compilation._in_place import updates_last
 from sabir.compilation._lowering import lower
 from sabir.compilation._prepare import prepare
 from sabir.compilation._program import CompiledProgram
+from sabir.compilation._worth import require_bounded
 from sabir.compilation.native import EarlyKernels
 
 if TYPE_CHECKING:
@@ -26,17 +27,17 @@ if TYPE_CHECKING:
 
 
 def planned(
-    model: Model, pattern: Pattern, sizes: Mapping[str, int], registry: Registry, host: Host, team: Team,
-    progress: Callable[[int, int], None], *, newer_opsets: bool, updates: Mapping[str, str],
+    prepared: Prepared, sizes: Mapping[str, int], host: Host, team: Team,
+    progress: Callable[[int, int], None], updates: Mapping[str, str],
 ) -> CompiledProgram:  # fmt: skip
-    """Return the compiled plan of a model for a pattern of shapes; `sizes` are those of the present feeds.
+    """Return the compiled plan of a prepared model; `sizes` are those of the present feeds.
 
     `updates` has the inputs that results may be written over, by the names of these.
 
-    Raises what the schedule raises, and UnsupportedError for a kernel that cannot be made.
+    Raises UnsupportedError for a kernel that cannot be made.
     """
     with EarlyKernels() as early:
-        executable, prepared = _made(model, pattern, sizes, registry, host, early, newer_opsets=newer_opsets)
+        executable, prepared = _made(prepared, sizes, host, early)
         program = prepared.program
         inputs, outputs = ({v.name: v.slot for v in values} for values in (program.inputs, program.outputs))
         pairs = {
@@ -52,15 +53,14 @@ def planned_for(
     newer_opsets: bool,
 ) -> ForeignProgram:  # fmt: skip
     """Return the plan of a model for another processor; raises what the schedule raises."""
-    made = _made(model, pattern, sizes, registry, target, None, newer_opsets=newer_opsets)
-    return ForeignProgram(*made, target)
+    prepared = prepare(model, pattern, sizes, registry, newer_opsets=newer_opsets)
+    return ForeignProgram(*_made(prepared, sizes, target, None), target)
 
 
 def _made(
-    model: Model, pattern: Pattern, sizes: Mapping[str, int], registry: Registry, host: Host,
-    early: EarlyKernels | None, *, newer_opsets: bool,
-) -> tuple[Executable, Prepared]:  # fmt: skip
-    prepared = prepare(model, pattern, sizes, registry, newer_opsets=newer_opsets)
+    prepared: Prepared, sizes: Mapping[str, int], host: Host, early: EarlyKernels | None
+) -> tuple[Executable, Prepared]:
+    require_bounded(prepared)
     lowered = lower(prepared, sizes)
     plan = build(lowered, list(prepared.plan.results), host, early)
     prepared = lowered.settled()

@@ -22,6 +22,7 @@ from sabir.compilation._locks import ProcessLock
 from sabir.compilation._plan import Mismatch
 from sabir.compilation._program import CompiledProgram
 from sabir.compilation._stored import StoredPlans
+from sabir.compilation._worth import NotYet, require_worth
 from sabir.compilation.native import load_ahead
 from sabir.evaluation import warn
 from sabir.opsets import is_standard
@@ -52,6 +53,8 @@ class Plans:
         self._stored = StoredPlans(subject, host, newer_opsets=newer_opsets, updates=updates)
         self._kept = KeptPlans()
         self._lock = ProcessLock()
+        self._waited = 0.0  # seconds of interpreted runs
+        self._worth = 0.0  # seconds of interpreted runs from which on a plan that may wait is made
         self.latest: tuple[Pattern, dict[str, int]] | None = None
 
     def __iter__(self) -> Iterator[CompiledProgram]:
@@ -79,11 +82,16 @@ class Plans:
             found = self._kept.find(pattern, sizes)  # another thread may have made it
             if found is not None or not self._kept.admits(pattern, at_once=at_once):
                 return found
-            made = self._compiled(pattern, sizes, progress)
+            is_due = at_once or self._waited >= self._worth
+            made = self._compiled(pattern, sizes, progress, may_wait=not at_once) if is_due else None
             if made is not None:
                 self.latest = pattern, dict(sizes)
                 self._kept.add(pattern, made)
             return made
+
+    def interpreted(self, seconds: float) -> None:
+        """Note how long the interpreter took for a run: as long as a plan takes, and then it is made."""
+        self._waited += seconds
 
     def refusal(self, pattern: Pattern | None = None) -> str | None:
         """Return why no plan could be compiled for a pattern, or for the last one refused."""
@@ -107,13 +115,17 @@ class Plans:
         )
 
     def _compiled(
-        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None
-    ) -> CompiledProgram | None:
+        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None, *,
+        may_wait: bool,
+    ) -> CompiledProgram | None:  # fmt: skip
         before = budget().mark()
         try:
-            return self._planned(pattern, sizes, progress)
+            return self._planned(pattern, sizes, progress, may_wait=may_wait and not self._worth)
         except CancelledError:
             raise
+        except NotYet as error:
+            self._worth = error.seconds
+            return None
         except (SabirError, AssertionError, Mismatch, *ACCIDENTS) as error:
             if isinstance(error, LimitError) and error.limit == "seconds":
                 raise
@@ -125,8 +137,9 @@ class Plans:
             budget().return_to(before)
 
     def _planned(
-        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None
-    ) -> CompiledProgram:
+        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None, *,
+        may_wait: bool,
+    ) -> CompiledProgram:  # fmt: skip
         """Return the plan from the disk, or a new one: always that under limits, which count its costs."""
         usual = limits_in_force()._replace(seconds=None) == DEFAULT_LIMITS
         key = self._stored.key(pattern) if usual and is_standard(self._registry) else None
@@ -138,24 +151,25 @@ class Plans:
                 if found.fits(sizes):
                     self._subject.keep()
                     return found
-        made = self._new_plan(pattern, sizes, progress)
+        made = self._new_plan(pattern, sizes, progress, may_wait=may_wait)
         if key is not None and self._stored.write(key, made):
             self._subject.keep()
         return made
 
     def _new_plan(
-        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None = None
-    ) -> CompiledProgram:
+        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None = None,
+        *, may_wait: bool = False,
+    ) -> CompiledProgram:  # fmt: skip
         load_ahead()
         with self._evaluating(), without_collector():  # constants are folded
             # ruff: ignore[import-outside-top-level]  slow to load
-            from sabir.compilation._planning import planned
+            from sabir.compilation._planning import planned, prepare
 
-            return planned(
-                self._subject.model, pattern, sizes, self._registry, self._host, self._team,
-                progress or _timed,
-                newer_opsets=self._newer_opsets, updates=self._updates,
-            )  # fmt: skip
+            model = self._subject.model
+            prepared = prepare(model, pattern, sizes, self._registry, newer_opsets=self._newer_opsets)
+            if may_wait:
+                require_worth(prepared, sizes)
+            return planned(prepared, sizes, self._host, self._team, progress or _timed, self._updates)
 
 
 def _timed(_done: int, _all: int) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from bisect import bisect_right, insort
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -75,6 +77,7 @@ class PlanRun:
         self.scratch: list[Array] = []
         self.results: dict[int, Array] = {}
         self.arenas: dict[int, Array] = {}
+        self._bounds: list[tuple[int, int]] = []  # the addresses of the arenas, in their order
         self.offsets: Mapping[Buffer, int] = {}
         for buffer in program.plan.buffers:
             if buffer.kind == "input":
@@ -131,7 +134,9 @@ class PlanRun:
         return {key: self._outside(item) for key, item in cast("dict[Any, Any]", value).items()}
 
     def _is_inside(self, array: Array) -> bool:
-        return any(np.may_share_memory(array, arena) for arena in self.arenas.values())
+        address = array.ctypes.data
+        place = bisect_right(self._bounds, (address, sys.maxsize)) - 1
+        return place >= 0 and address < self._bounds[place][1]
 
     def _rows(self, layout: PartLayout, rows: tuple[int, int]) -> None:
         """Run kernels, from the first of `rows` to before the second."""
@@ -145,6 +150,7 @@ class PlanRun:
         self._spend(layout)
         arena = program.arenas.take(layout.arena_bytes)
         self.arenas[part.arena] = arena
+        insort(self._bounds, (arena.ctypes.data, arena.ctypes.data + arena.size))
         self.table[part.arena] = arena.ctypes.data
         if layout.scratch_bytes:
             scratch = program.arenas.take(layout.scratch_bytes * program.team.threads)

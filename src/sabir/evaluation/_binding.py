@@ -123,8 +123,9 @@ class CallBinder:
         if plan is None:
             plan = self._functions[call.function] = self._whole(call.function.program, call.function.plan)
         return BoundCall(
-            call_function(plan), call.inputs, call.outputs, call.label, nested=True, cost=call.cost
-        )
+            call_function(plan, call.captures), call.inputs, call.outputs, call.label,
+            nested=True, captures=call.captures, cost=call.cost,
+        )  # fmt: skip
 
     def _whole(self, program: Program, plan: Plan) -> BoundPlan:
         self._depth += 1

@@ -189,8 +189,7 @@ class _MapDeclaration:
         if self._value is None or all(type(item) is self._scalar for item in entries.values()):
             return ""
         for key, item in entries.items():
-            shown = np.asarray(item) if isinstance(item, (np.generic, int, float, str)) else item
-            problem = self._value.conflict(shown, f"{where}, key {key!r}", dims, strict=strict)
+            problem = self._value.conflict(_as_array(item), f"{where}, key {key!r}", dims, strict=strict)
             if problem:
                 return problem
         return ""
@@ -201,6 +200,13 @@ def _class_of_scalars(kind: Type | None) -> type[Any] | None:
     if not isinstance(kind, TensorType) or not kind.element.number or kind.rank:
         return None
     return kind.element.dtype.type
+
+
+def _as_array(item: Any) -> Any:
+    """Return a scalar in a map as the array that it means."""
+    if isinstance(item, (str, bytes)):
+        return np.asarray(item, object)
+    return np.asarray(item) if isinstance(item, (np.generic, int, float)) else item
 
 
 def whole_range(kind: ElementType) -> tuple[int, int]:

@@ -129,11 +129,14 @@ def _compare_changed(
     last_kinds[:] = () if None in kinds else kinds
 
 
-def call_function(plan: BoundPlan) -> Callable[..., Any]:
-    """Return the plan of a function's body as what a nested call applies."""
+def call_function(plan: BoundPlan, captures: tuple[int, ...]) -> Callable[..., Any]:
+    """Return the plan of a function's body as what a nested call applies.
 
-    def function(run: Run, _: SlotValues, *inputs: Any) -> Any:
-        return plan.run(inputs, (), run.inside_function())
+    `captures` are the slots of what the graphs among its attributes read.
+    """
+
+    def function(run: Run, slots: SlotValues, *inputs: Any) -> Any:
+        return plan.run(inputs, [slots[slot] for slot in captures], run.inside_function())
 
     return function
 

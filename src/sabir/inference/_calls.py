@@ -42,7 +42,9 @@ def infer_call(
     inputs = operand_types(version, operands, types)
     arguments = binding.arguments(
         scope.arguments(node.attributes),
-        lambda g: TypedSubgraph(apply, g, scope, where.at("attribute", name=attribute_of(node, g))),
+        lambda g: TypedSubgraph(
+            apply, g, scope.scope_of(g), where.at("attribute", name=attribute_of(node, g))
+        ),
     )
     if inputs is None:
         return (None,) * len(node.outputs)

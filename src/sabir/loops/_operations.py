@@ -51,6 +51,7 @@ _BINARY = """
 _MORE = {"where": 3, "fma": 3, "word": 4, "second_word": 4}
 ARITY = dict.fromkeys(_UNARY.split(), 1) | dict.fromkeys(_BINARY.split(), 2) | _MORE
 _NARROW = HALVES | SMALL_FLOATS | SMALL_INTEGERS | {"int8", "uint8", "int16", "uint16"}
+_MOST_PARTS = 512  # of a join
 _NEUTRAL = {"sum": 0, "prod": 1}
 _TRUTHS = frozenset(["eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf_pos", "isinf_neg"])
 
@@ -335,7 +336,12 @@ def scatter(x: Expression, indices: Expression, updates: Expression, axis: int, 
 
 
 def join(parts: Sequence[Expression], axis: int) -> Expression:
-    """Return tensors side by side along an axis."""
+    """Return tensors side by side along an axis.
+
+    Each part is written by a kernel, or a copy, of its own: many parts are one call of numpy instead.
+    """
+    if len(parts) > _MOST_PARTS:
+        raise NotLowered(f"it joins {len(parts)} tensors: more than {_MOST_PARTS} are one call of numpy")
     first = parts[0]
     axis %= first.rank
     total: Size = 0

@@ -234,7 +234,7 @@ class _Inlining:
             raise error.located(f"{function!r}, as {node!r} calls it") from error
         for domain, version in body.opsets.items():
             self._model.opsets.setdefault(domain, version)
-        new = self._splice(node, body.graph)
+        new = self._splice(node, body.graph, inner.arguments)
         release(body.graph)
         return new
 
@@ -292,8 +292,17 @@ def paired(copy: Node, original: Node) -> Iterable[tuple[Node, Node]]:
 
 
 def _specialized(function: Function, inner: Scope, node: Node, types: Sequence[Type | None]) -> Graph:
-    """Return a copy of a function's body for one call: with its attributes, and the types of its operands."""
-    graph = clone_graph(function.graph, None, inner.arguments)
+    """Return a copy of a function's body for one call: with its attributes, and the types of its operands.
+
+    References to graphs stay: these are written for the operator sets of the caller, and not converted.
+    """
+    given = {name for name, attribute in (inner.bindings or {}).items() if attribute.graphs}
+
+    def resolved(attributes: Mapping[str, Attribute]) -> Mapping[str, Attribute]:
+        kept = {name: a for name, a in attributes.items() if a.ref in given}
+        return {**inner.arguments({n: a for n, a in attributes.items() if n not in kept}), **kept}
+
+    graph = clone_graph(function.graph, None, resolved)
     for place, value in enumerate(list(graph.inputs)):
         if place < len(node.inputs) and node.inputs[place] is not None:
             value.type = types[place] or value.type

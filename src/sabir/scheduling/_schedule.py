@@ -26,7 +26,7 @@ from sabir.scheduling._values import ValueInfo
 from sabir.schema import Callees, Scope, check_call, check_expansion, implicit_imports
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from sabir.ir import Attribute, Constant, Graph, Model, Node
     from sabir.scheduling._program import ScheduledCall, Slots
@@ -85,12 +85,14 @@ def _implicit_import(found: ImplicitImport) -> str:
 class _Function(NamedTuple):
     """A scheduled function; `scope` is kept alive, as keys name what it contains by id.
 
-    `absent` numbers the outputs that are inputs which the call leaves out.
+    `absent` numbers the outputs that are inputs which the call leaves out. `outside` are the values of the
+    caller that graphs among its attributes read.
     """
 
     scheduled: ScheduledFunction
     absent: frozenset[int]
     scope: Scope
+    outside: tuple[Value, ...]
 
 
 @dataclass(slots=True)
@@ -122,10 +124,13 @@ class _Scheduler:
         self._slots: dict[Value, int] = {}
         self.captured: dict[Value, int] = {}
 
-    def root_program(self) -> Program:
-        """Return the program of a main graph or a function body; raises SchemaError for a captured value."""
+    def root_program(self, given: Collection[Value] = ()) -> Program:
+        """Return the program of a main graph or a function body.
+
+        Raises SchemaError for a captured value that is not `given` by the caller of the function.
+        """
         program = self.program()
-        for value in self.captured:
+        for value in self.captured.keys() - given:
             raise SchemaError(
                 f"{quote(value.name)} is read, but belongs to a graph that does not enclose its reader"
             )
@@ -219,7 +224,7 @@ class _Scheduler:
         signature.check(attributes)
         problem = self._missing_operand(version, node)
         results, named = self._results_of(node), tuple([v is not None for v in node.outputs])
-        if problem or not node.graphs:
+        if problem or not any(a.graphs for a in attributes.values()):  # also those that a caller hands in
             values: dict[str, Any] = {name: a.value for name, a in attributes.items() if not a.graphs}
             return OperatorCall(version, values, operands, results, named, _label(node), problem)
         values, subgraphs = self._with_subgraphs(attributes)
@@ -245,13 +250,14 @@ class _Scheduler:
         return {name: value_of(a) for name, a in attributes.items()}, subgraphs
 
     def _subgraph(self, graph: Graph) -> ScheduledSubgraph:
-        inner = _Scheduler(graph, self._scope, self._shared, depth=self._depth + 1, absent=self._absent)
+        scope = self._scope.scope_of(graph)
+        inner = _Scheduler(graph, scope, self._shared, depth=self._depth + 1, absent=self._absent)
         program = inner.program()
         plan = make_plan(program, [v.slot for v in program.outputs])
         outer = list(inner.captured)
         outside = [outer[place] for place in plan.captured]
         declared = not graph.inputs or all(is_complete(v.type) for v in program.outputs)
-        types = None if declared else SubgraphTypes(graph, self._scope, outside)
+        types = None if declared else SubgraphTypes(graph, scope, outside)
         return ScheduledSubgraph(program, plan, tuple(map(self._read, outside)), graph.input_counts, types)
 
     def _function_call(self, function: Function, node: Node, operands: Slots) -> FunctionCall:
@@ -261,24 +267,34 @@ class _Scheduler:
         inner = self._scope.of_call(function, node)
         ports: Iterable[tuple[Value | None, Value | None]] = zip_longest(function.graph.inputs, node.inputs)
         absent = frozenset[Value](p for p, v in ports if p is not None and (v is None or v in self._absent))
-        key = (id(function), absent, *map(id, (inner.bindings or {}).values()))
+        bindings = (inner.bindings or {}).values()
+        given = frozenset(v for a in bindings for g in a.graphs for v in g.captures())
+        absent |= given & self._absent
+        key = (id(function), absent, *map(id, bindings))
         found = self._shared.functions.get(key)
         if found is None:
-            found = self._shared.functions[key] = self._scheduled(function, inner, absent)
+            found = self._shared.functions[key] = self._scheduled(function, inner, absent, given)
         self._absent.update(v for i, v in enumerate(node.outputs) if v is not None and i in found.absent)
         scheduled, results = found.scheduled, self._results_of(node)
-        return FunctionCall(scheduled, operands, results, _label(node), 1 + scheduled.plan.cost)
+        captures = tuple(map(self._read, found.outside))
+        return FunctionCall(scheduled, operands, results, _label(node), 1 + scheduled.plan.cost, captures)
 
     def _note_status(self, node: Node) -> None:
         declaration = self._scope.declaration(node)
         if declaration is not None and declaration.entry.status == "experimental":
             self._shared.experimental.setdefault(str(declaration))
 
-    def _scheduled(self, function: Function, scope: Scope, absent: frozenset[Value]) -> _Function:
-        program = _Scheduler(function.graph, scope, self._shared, absent=absent).root_program()
+    def _scheduled(
+        self, function: Function, scope: Scope, absent: frozenset[Value], given: frozenset[Value]
+    ) -> _Function:
+        """Return a scheduled function; graphs that its caller hands in may read the values `given`."""
+        inner = _Scheduler(function.graph, scope, self._shared, absent=absent)
+        program = inner.root_program(given)
         plan = make_plan(program, [v.slot for v in program.outputs])
         returned = frozenset(i for i, v in enumerate(function.graph.outputs) if v in absent)
-        return _Function(ScheduledFunction(program, plan), returned, scope)
+        captured = list(inner.captured)
+        outside = tuple(captured[place] for place in plan.captured)
+        return _Function(ScheduledFunction(program, plan), returned, scope, outside)
 
     def _missing_operand(self, version: Version, node: Node) -> str:
         """Return which operand a node needs that the call of the function around it leaves out, or ""."""

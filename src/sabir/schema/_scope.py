@@ -10,6 +10,7 @@ from sabir.ir import (
     Attribute,
     Function,
     FunctionKey,
+    Graph,
     Model,
     Node,
     bound_opsets,
@@ -35,7 +36,8 @@ class Scope:
     version that applies of each domain, by its canonical name. `default` is the model's version of the
     default domain, which applies in a function that imports none. With `newer_opsets` a
     version that the registry does not know yet is taken as the newest known one. `unbound` is the scope of a
-    function's body outside any call: the values of its attribute references are unknown.
+    function's body outside any call: the values of its attribute references are unknown. `given` has, by
+    their ids, the scopes of graphs that callers hand in as attributes: their nodes mean what they mean there.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
@@ -52,6 +54,7 @@ class Scope:
     default: int | None = None
     newer_opsets: bool = False
     unbound: bool = False
+    given: Mapping[int, Scope] = field(default_factory=dict[int, "Scope"])
 
     @classmethod
     def of(cls, model: Model, registry: Registry, *, newer_opsets: bool = False) -> Scope:
@@ -196,7 +199,15 @@ class Scope:
         defaults = {name: a for name, a in function.attributes.items() if a is not None}
         inner = self.of_body(function)
         inner.require_known()
-        return replace(inner, bindings={**defaults, **actual}, depth=self.depth + 1, unbound=False)
+        graphs = {id(g): self.scope_of(g) for a in actual.values() for g in a.graphs}
+        given = {**self.given, **graphs} if graphs else self.given
+        return replace(
+            inner, bindings={**defaults, **actual}, depth=self.depth + 1, unbound=False, given=given
+        )
+
+    def scope_of(self, graph: Graph) -> Scope:
+        """Return the scope of the nodes of a subgraph: this one, unless a caller of the function gave it."""
+        return self.given.get(id(graph), self)
 
     def of_body(self, function: Function) -> Scope:
         """Return the scope of a function's body, without the attributes of a call."""
