@@ -22,6 +22,9 @@ SHARED = Path(os.environ["SABIR_TESTS"])
 # Kernels are compiled once for all processes, and not into the user's cache, where old ones might lie.
 os.environ.setdefault("SABIR_CACHE", str(SHARED))
 
+# A fault of the compiler fails the test that meets it, and every pass is verified.
+os.environ.setdefault("SABIR_STRICT_COMPILER", "1")
+
 # A shell's background job ignores interrupts, and so would every process that a test starts and interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import sabir
-from sabir.compilation import Compiled
+from sabir.compilation import Compiled, Settings
 
 # of small integers, and of their halves and quarters, all sums are exact in any order
 
@@ -133,12 +133,12 @@ def test_fast_convolutions_of_large_images_have_larger_tiles_and_round_a_little_
     ):
         x, w = (rng.standard_normal(s, np.float32) for s in (shape, (filters, shape[1], 3, 3)))
         model = conv(list(shape), w, pads=pads)
-        one, two = (Compiled(model, threads=n, precision="fast") for n in (1, 2))
+        one, two = (Compiled(model, threads=n, settings=Settings("fast")) for n in (1, 2))
         y = one.run({"x": x})["y"]
         expected = convolved(x, w, pads)
         np.testing.assert_allclose(y, expected, rtol=0, atol=3e-6 * np.abs(expected).max())
         np.testing.assert_array_equal(two.run({"x": x})["y"], y)
-        alone = Compiled(conv([1, *shape[1:]], w, pads=pads), precision="fast")
+        alone = Compiled(conv([1, *shape[1:]], w, pads=pads), settings=Settings("fast"))
         np.testing.assert_array_equal(alone.run({"x": x[-1:]})["y"], y[-1:])
         assert (results(one, shape), results(Compiled(model), shape)) == ("4x4", "2x2")
 
@@ -146,7 +146,7 @@ def test_fast_convolutions_of_large_images_have_larger_tiles_and_round_a_little_
 def test_fast_convolutions_of_small_or_unknown_images_are_exact_ones():
     w = integers((32, 32, 3, 3), 2)
     for declared, shape in (([1, 32, 20, 20], (1, 32, 20, 20)), (["N", 32, "H", "W"], (2, 32, 40, 40))):
-        compiled = Compiled(conv(declared, w), precision="fast")
+        compiled = Compiled(conv(declared, w), settings=Settings("fast"))
         x = integers(shape, 1)
         np.testing.assert_array_equal(compiled.run({"x": x})["y"], convolved(x, w, [0] * 4))
         assert results(compiled, shape) == "2x2"
@@ -173,7 +173,7 @@ def test_infinities_and_nan_stay_in_the_results_that_depend_on_them():
 
 def test_infinities_stay_where_they_belong_in_fast_convolutions():
     w, shape = integers((32, 32, 3, 3), 2), (1, 32, 24, 25)
-    compiled = Compiled(conv(list(shape), w, pads=[1, 1, 1, 1]), precision="fast")
+    compiled = Compiled(conv(list(shape), w, pads=[1, 1, 1, 1]), settings=Settings("fast"))
     x = integers(shape, 1)
     expected = convolved(x, w, [1] * 4)
     x[0, 3, 10, 24] = np.inf

@@ -33,7 +33,7 @@ from sabir.cli._peers import PEERS, peer
 from sabir.cli._progress import counting_bar
 from sabir.cli._screen import Screen, bytes_text, plain, seconds_text
 from sabir.cli._usage import FAULTY
-from sabir.compilation import Compiled
+from sabir.compilation import Compiled, Settings
 from sabir.compilation.native import usable_cores
 from sabir.runtime import ENGINES, Session
 
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     from sabir.cli._feeds import Feeds
     from sabir.compilation import Roofline
-    from sabir.compilation.native import Precision
     from sabir.ir import Model
     from sabir.schema import Registry
 
@@ -153,7 +152,7 @@ def bench(  # ruff: ignore[too-many-arguments]  each is an option
         programs[against] = peer(against, loaded, threads or usable_cores())
         problems = _differences(results, programs[against](values))
     times = measure(programs, values, rounds)
-    work = _work(loaded, registry, values, threads, precision, newer_opsets=newer_opsets)
+    work = _work(loaded, registry, values, threads, Settings(precision, newer_opsets=newer_opsets))
     found = [Measured(n, s, memory if n == session.engine else None) for n, s in times.items()]
     if as_json:
         write_json(_as_json(found, work, feeds, problems))
@@ -191,13 +190,11 @@ def _work(
     registry: Registry,
     feeds: Mapping[str, Any],
     threads: int | None,
-    precision: Precision,
-    *,
-    newer_opsets: bool,
+    settings: Settings,
 ) -> Work | None:
     """Return the work of a run; None where there are no kernels for this machine."""
     try:
-        compiled = Compiled(model, registry, threads=threads, newer_opsets=newer_opsets, precision=precision)
+        compiled = Compiled(model, registry, threads=threads, settings=settings)
         plan = compiled.compile(feeds)
         return Work(plan.flops, len(plan.explain().evaluated), compiled.roofline())
     except UnsupportedError:

@@ -25,7 +25,7 @@ from sabir.cli._models import ModelPath, load_any, shown
 from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._progress import counting_bar
 from sabir.cli._screen import Screen, cut, plain, seconds_text
-from sabir.compilation import LISTINGS, TARGETS, Compiled
+from sabir.compilation import LISTINGS, PASSES, TARGETS, Compiled, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,15 +39,23 @@ EXAMPLES = (
     "sabir compile model.onnx --show nodes",
     "sabir compile model.onnx --show schedule > schedule.txt",
     "sabir compile model.onnx --show asm --target aarch64",
+    "sabir compile model.onnx --show channels-last --without shared-heads",
 )
 _NODES = "nodes"
-_FORMS = (_NODES, *LISTINGS)
+_FORMS = (_NODES, *LISTINGS, *PASSES)
 
 
 def _form(text: str | None) -> str | None:
     if text is not None and text not in _FORMS:
         raise typer.BadParameter(f"{text!r} is none of {', '.join(_FORMS)}")
     return text
+
+
+def _passes(names: list[str] | None) -> list[str] | None:
+    for name in names or ():
+        if name not in PASSES:
+            raise typer.BadParameter(f"{name!r} is none of {', '.join(PASSES)}")
+    return names
 
 
 def _target(text: str | None) -> str | None:
@@ -66,7 +74,14 @@ def compile(  # ruff: ignore[builtin-variable-shadowing, too-many-arguments]  th
             callback=_form,
             help="Write this instead of the report: nodes (which kernel computes them), loops (the tensor "
             "expressions of each node), schedule (the kernels with their loops), plan (the kernels with "
-            "their memory), llvm or asm (the code of each kernel).",
+            "their memory), llvm or asm (the code of each kernel), or a pass of the compiler (the tensor "
+            f"expressions after it: {', '.join(PASSES)}).",
+        ),
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PASS", callback=_passes, help="Leave out a pass of the compiler; may be repeated."
         ),
     ] = None,
     target: Annotated[
@@ -104,7 +119,9 @@ def compile(  # ruff: ignore[builtin-variable-shadowing, too-many-arguments]  th
             "nothing is compiled for another processor; add --show", param_hint="--target"
         )
     registry = registry_of(operators, documents)
-    compiled = Compiled(load_any(model), registry, newer_opsets=newer_opsets, precision=precision)
+    compiled = Compiled(
+        load_any(model), registry, settings=Settings(precision, frozenset(without or ()), newer_opsets)
+    )
     ports = compiled.inputs
     feeds = gather(ports, feed_options({p.name for p in ports}, inputs, dims, shapes))
     started = time.perf_counter()

@@ -27,7 +27,7 @@ from sabir.cli._models import ModelPath, load_any, shown
 from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._progress import counting_bar
 from sabir.cli._screen import Screen, cut, plain, seconds_text
-from sabir.compilation import Compiled
+from sabir.compilation import Compiled, Settings
 from sabir.files import replace_file
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def profile(  # ruff: ignore[too-many-arguments]  each is an option
     """
     registry = registry_of(operators, documents)
     compiled = Compiled(
-        load_any(model), registry, threads=threads, newer_opsets=newer_opsets, precision=precision
+        load_any(model), registry, threads=threads, settings=Settings(precision, newer_opsets=newer_opsets)
     )
     ports = compiled.inputs
     feeds = gather(ports, feed_options({p.name for p in ports}, inputs, dims, shapes, seed))

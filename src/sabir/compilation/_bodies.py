@@ -14,6 +14,7 @@ from sabir.base import ACCIDENTS, CancelledError, LimitError, SabirError, budget
 from sabir.compilation._body_types import prepare_body
 from sabir.compilation._building import build
 from sabir.compilation._executable import executable_of
+from sabir.compilation._faults import report_fault
 from sabir.compilation._kept import KeptPlans
 from sabir.compilation._locks import ProcessLock
 from sabir.compilation._lowering import lower
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from sabir.compilation._patterns import Pattern
     from sabir.compilation._program import Bodies
     from sabir.compilation._repeating import Repeated
+    from sabir.compilation._settings import Settings
     from sabir.compilation.native import Host, Team
     from sabir.evaluation import BoundPlan, Run
     from sabir.ir import Array, Type
@@ -52,6 +54,7 @@ class CompiledBody:
         "_lock",
         "_plan",
         "_program",
+        "_settings",
         "_slots",
         "_team",
         "calls",
@@ -59,12 +62,12 @@ class CompiledBody:
     )
 
     def __init__(
-        self, subgraph: ScheduledSubgraph, interpreted: BoundPlan, host: Host, team: Team,
+        self, subgraph: ScheduledSubgraph, interpreted: BoundPlan, host: Host, settings: Settings, team: Team,
         constants: Mapping[int, Array],
     ) -> None:  # fmt: skip
         """Take a subgraph, and the constants of the program around it by slot."""
         self._program, self._plan = subgraph.program, subgraph.plan
-        self._interpreted, self._host, self._team = interpreted, host, team
+        self._interpreted, self._host, self._settings, self._team = interpreted, host, settings, team
         self.cost, self.calls = interpreted.cost, interpreted.calls
         captures = zip(self._plan.captures, subgraph.captured, strict=True)
         self._fixed = {slot: constants[outer] for slot, outer in captures if outer in constants}
@@ -137,6 +140,7 @@ class CompiledBody:
                 raise
             except (SabirError, AssertionError, Mismatch, *ACCIDENTS) as error:
                 self._kept.refuse(pattern, f"{type(error).__name__}: {error}")
+                report_fault(error, "planning a subgraph", result="the interpreter runs the subgraph")
                 return None
             finally:
                 budget().return_to(before)
@@ -154,21 +158,21 @@ class CompiledBody:
         if prepared is None:
             return None
         lowered = lower(prepared, sizes)
-        plan = build(lowered, list(self._plan.results), self._host)
+        plan = build(lowered, list(self._plan.results), self._host, self._settings)
         prepared = lowered.settled()
         executable = executable_of(prepared, plan, frozenset(sizes))
-        bodies = bodies_on(self._host, self._team, prepared.constants)
+        bodies = bodies_on(self._host, self._settings, self._team, prepared.constants)
         return CompiledProgram(executable, self._team, prepared, bodies, lambda _done, _all: check_time())
 
 
-def bodies_on(host: Host, team: Team, constants: Mapping[int, Array]) -> Bodies:
+def bodies_on(host: Host, settings: Settings, team: Team, constants: Mapping[int, Array]) -> Bodies:
     """Return what compiles the subgraphs of a program for a machine and a team.
 
     The program has these constants by slot. A subgraph further inside captures slots of the one around it.
     """
 
     def body(subgraph: ScheduledSubgraph, interpreted: BoundPlan, is_direct: bool) -> CompiledBody:  # ruff: ignore[boolean-type-hint-positional-argument]  the binder passes it
-        return CompiledBody(subgraph, interpreted, host, team, constants if is_direct else {})
+        return CompiledBody(subgraph, interpreted, host, settings, team, constants if is_direct else {})
 
     return body
 

@@ -10,10 +10,9 @@ from sabir.compilation._attention import add_attention
 from sabir.compilation._axes import beside_one, merged, nest_of
 from sabir.compilation._bands import add_bands, banded_chains
 from sabir.compilation._bounds import Reach
+from sabir.compilation._faults import is_strict
 from sabir.compilation._grouping import Grouping
 from sabir.compilation._groups import in_order, last_of
-from sabir.compilation._heads import shared_heads
-from sabir.compilation._layouts import channels_last
 from sabir.compilation._lowering import KEYS
 from sabir.compilation._matrices import add_product
 from sabir.compilation._matrix_steps import add_matrix_steps
@@ -35,13 +34,12 @@ from sabir.compilation._plan import (
 from sabir.compilation._reaches import reaches_of, values_of
 from sabir.compilation._recurrences import add_recurrences
 from sabir.compilation._regions import add_regions
-from sabir.compilation._repeats import repeated
-from sabir.compilation._sharing import shared_products
 from sabir.compilation._singles import single_of
 from sabir.compilation._sliding import add_windows
 from sabir.compilation._texts import source_of
 from sabir.compilation._trees import add_trees
 from sabir.compilation.kernels import ANY, Nest, element_bytes, passes_of
+from sabir.compilation.passes import run_pipeline
 from sabir.loops import Best, Couple, Expression, Size, Sizes, Stored
 
 if TYPE_CHECKING:
@@ -50,21 +48,28 @@ if TYPE_CHECKING:
     from sabir.compilation._bounds import Value
     from sabir.compilation._groups import Group
     from sabir.compilation._lowering import Lowered
+    from sabir.compilation._settings import Settings
     from sabir.compilation._views import Located
     from sabir.compilation.native import EarlyKernels, Host
 
 _WORD = 64  # bytes to which parts of scratch memory are rounded
 
 
-def build(lowered: Lowered, outputs: Sequence[int], host: Host, early: EarlyKernels | None = None) -> Plan:
+def build(
+    lowered: Lowered,
+    outputs: Sequence[int],
+    host: Host,
+    settings: Settings,
+    early: EarlyKernels | None = None,
+) -> Plan:
     """Return the plan that computes the values in the slots `outputs`.
 
     Kernels are begun in `early`; raises UnsupportedError for one that cannot be made.
     """
-    lowered.expressions = repeated(channels_last(shared_heads(shared_products(lowered.expressions))))
+    lowered.expressions = run_pipeline(lowered.expressions, settings.without, verify=is_strict())
     grouping = Grouping(lowered)
     grouping.run(outputs)
-    builder = PlanBuilder(lowered, grouping, host, early)
+    builder = PlanBuilder(lowered, grouping, host, settings, early)
     plan = builder.run()
     plan.values = [*values_of(lowered), *builder.works]
     return plan
@@ -74,9 +79,14 @@ class PlanBuilder:
     """The plan in the making: its entries so far, and the buffers of what they read and write."""
 
     def __init__(
-        self, lowered: Lowered, grouping: Grouping, host: Host, early: EarlyKernels | None = None
+        self,
+        lowered: Lowered,
+        grouping: Grouping,
+        host: Host,
+        settings: Settings,
+        early: EarlyKernels | None = None,
     ) -> None:
-        self.lowered, self.grouping, self.host = lowered, grouping, host
+        self.lowered, self.grouping, self.host, self.settings = lowered, grouping, host, settings
         self._early, self._begun = early, 0  # how many entries have their kernels begun
         self.buffers: dict[Expression | tuple[Expression, str], Buffer] = {}
         self.by_slot: dict[int, Buffer] = {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,21 +18,23 @@ from sabir.base import (
     UnsupportedError,
     budget,
     has_limits,
+    quote,
     run_with_limits,
 )
 from sabir.compilation._fast import FastRun, fast_run
+from sabir.compilation._faults import report_fault
 from sabir.compilation._instance import Sizes
 from sabir.compilation._locks import Stops
 from sabir.compilation._patterns import pattern_of
 from sabir.compilation._plan import Mismatch
 from sabir.compilation._plans import Plans
+from sabir.compilation._settings import DEFAULT, Settings
 from sabir.compilation._subject import Subject
 from sabir.compilation.native import Control, host, target_named, team
-from sabir.evaluation import warn
 from sabir.opsets import STANDARD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from sabir.base import Limits
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from sabir.compilation._profiling import Profile, ProfiledRun
     from sabir.compilation._program import CompiledProgram
     from sabir.compilation._roofline import Roofline
-    from sabir.compilation.native import Precision
     from sabir.evaluation import ModelPort, Run, Runner
     from sabir.files import OpenedFile
     from sabir.ir import Array, Model
@@ -74,26 +74,26 @@ class Compiled:
         limits: Limits | None = None,
         *,
         threads: int | None = None,
-        newer_opsets: bool = False,
         file: OpenedFile | None = None,
         evaluating: Callable[[], AbstractContextManager[object]] = nullcontext,
         updates: Mapping[str, str] | None = None,
-        precision: Precision = "exact",
+        settings: Settings = DEFAULT,
     ) -> None:
         """Compile a model; raises what the interpreter raises, and UnsupportedError for another machine.
 
         `file` is what the model was loaded from, if nobody has changed it since. What numpy computes is
         computed in the context that `evaluating` returns. `updates` names the inputs that outputs are new
-        values of, by the names of the outputs: `run_fast` may write these over the inputs. With the
-        precision "fast" kernels may round a few times more.
+        values of, by the names of the outputs: `run_fast` may write these over the inputs. Raises
+        UnsupportedError for settings with a pass that does not exist.
         """
-        self._host = replace(host(), precision=precision)
-        self._registry, self._limits, self._newer_opsets = registry, limits, newer_opsets
+        _check_passes(settings.without)
+        self._host, self._settings = host(), settings
+        self._registry, self._limits = registry, limits
         self._evaluating = evaluating
         self._subject = subject = (
             model
             if isinstance(model, Subject)
-            else _bound(model, registry, limits, file, newer_opsets=newer_opsets)
+            else _bound(model, registry, limits, file, newer_opsets=settings.newer_opsets)
         )
         self._defaults = subject.defaults
         self._front = subject.front
@@ -102,8 +102,8 @@ class Compiled:
             self._front.numbers = run_with_limits(limits, lambda: self._runner.numbers)
         self._team = team(threads or self._host.cores)
         self._plans = Plans(
-            subject, registry, limits, self._host, self._team, evaluating,
-            newer_opsets=newer_opsets, updates=updates or {},
+            subject, registry, limits, self._host, self._settings, self._team, evaluating,
+            updates=updates or {},
         )  # fmt: skip
         self._stops = Stops()
         self._fast: FastRun | None = None
@@ -127,7 +127,7 @@ class Compiled:
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SabirWarning)  # this session has issued them
-            return Runner(self._subject.model, self._registry, newer_opsets=self._newer_opsets)
+            return Runner(self._subject.model, self._registry, newer_opsets=self._settings.newer_opsets)
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the named outputs (all by default), as the interpreter does."""
@@ -152,8 +152,7 @@ class Compiled:
                 results = runner.run(feeds, outputs)  # where the feeds are invalid, its error says so
             self._plans.interpreted(time.perf_counter() - started)
         if failure is not None:
-            problem = f"{type(failure).__name__}: {failure}"
-            warn(f"the compiled plan failed, so the interpreter ran the model; please report it: {problem}")
+            report_fault(failure, "a run of the plan", result="the interpreter ran the model")
         return results
 
     def _tried(
@@ -295,9 +294,8 @@ class Compiled:
     def _shown(self, pattern: Pattern, sizes: Mapping[str, int], target: str) -> CompiledPlan:
         from sabir.compilation._inspecting import CompiledPlan  # ruff: ignore[import-outside-top-level]  for tools
 
-        processor = replace(target_named(target), precision=self._host.precision)
-        found = self._plans.foreign(pattern, sizes, processor)
-        return CompiledPlan(found, sizes, lambda: found)
+        found = self._plans.foreign(pattern, sizes, target_named(target))
+        return CompiledPlan(found, sizes, self._settings, lambda: found)
 
     def _inspected(
         self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None = None
@@ -305,7 +303,7 @@ class Compiled:
         from sabir.compilation._inspecting import CompiledPlan  # ruff: ignore[import-outside-top-level]  for tools
 
         found = self._required(pattern, sizes, progress)
-        return CompiledPlan(found, sizes, partial(self._plans.whole, found, pattern, sizes))
+        return CompiledPlan(found, sizes, self._settings, partial(self._plans.whole, found, pattern, sizes))
 
     def _required(
         self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None = None
@@ -364,6 +362,17 @@ class Compiled:
         from sabir.compilation._roofline import roofline  # ruff: ignore[import-outside-top-level]  for tools
 
         return roofline(self._team)
+
+
+def _check_passes(names: Collection[str]) -> None:
+    """Raise UnsupportedError for a name that is not the name of a pass."""
+    if not names:
+        return
+    from sabir.compilation.passes import PASSES  # ruff: ignore[import-outside-top-level]  for tools
+
+    for name in names:
+        if name not in PASSES:
+            raise UnsupportedError(f"there is no pass {quote(name)}; the passes are {', '.join(PASSES)}")
 
 
 def _no_plan(shapes: str, reason: str | None) -> UnsupportedError:

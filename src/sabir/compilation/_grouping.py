@@ -14,7 +14,6 @@ from sabir.compilation._alone import group_alone
 from sabir.compilation._direct import is_read_in_place
 from sabir.compilation._groups import CLOSED, Group, GroupKind
 from sabir.compilation._inlining import is_inline, read_by
-from sabir.compilation._layouts import postorder
 from sabir.compilation._parts import parts_to_write
 from sabir.compilation._scores import add_scores, scores_of
 from sabir.compilation._stages import add_recurrence
@@ -25,7 +24,6 @@ from sabir.compilation._views import (
     Views,
     is_number,
     is_reshape,
-    operands_of,
 )
 from sabir.loops import (
     Best,
@@ -53,6 +51,7 @@ from sabir.loops import (
     Take,
     Windows,
 )
+from sabir.loops.walk import postorder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -111,7 +110,7 @@ class Grouping:
             for x in found if step is not None else ():
                 self.users.setdefault(x, []).append(step)
             for x in postorder(found, seen):
-                for o in operands_of(x):
+                for o in x.operands:
                     self.users.setdefault(o, []).append(x)
                 if isinstance(x, Reshape):
                     reshapes.append(x)
@@ -276,7 +275,7 @@ class Grouping:
             in_memory = isinstance(x.indices, (*VIEWS, Stored)) or x.indices in self.of
             (memory if in_memory or is_inline(x.indices) else direct).append(x.indices)
             return direct, memory
-        for o in dict.fromkeys(read for operand in operands_of(x) for read in read_by(operand)):
+        for o in dict.fromkeys(read for operand in x.operands for read in read_by(operand)):
             if isinstance(o, (Number, Extent, Count)):
                 continue
             if isinstance(o, (*VIEWS, Stored, Join, Pad)):
@@ -364,7 +363,7 @@ class Grouping:
         if not is_read_in_place(self.lowered, x, a, *map(self.views.locate, (a, b))):
             a = self.side_by_side(a)
         self.operands[x] = a, b
-        self.more[x] = more = {o: self.in_memory(o) for o in operands_of(x)[2:]}
+        self.more[x] = more = {o: self.in_memory(o) for o in x.operands[2:]}
         scores = scores_of(self, x) if a is x.a and x.is_float else None
         if scores is not None:
             add_scores(self, x, scores)
@@ -381,7 +380,7 @@ class Grouping:
 
     def _slide(self, x: Slide) -> None:
         """Let one kernel combine the elements of windows."""
-        operand, *weights = read = [*map(self.in_memory, operands_of(x))]
+        operand, *weights = read = [*map(self.in_memory, x.operands)]
         self.operands[x] = operand, weights[0] if weights else operand
         self.depend(self.start(x, x.shape, "windows"), [g for o in read for g in self.need(o)])
 

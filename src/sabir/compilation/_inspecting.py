@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 from sabir.base import UnsupportedError, quote
 from sabir.compilation._explaining import explain
 from sabir.compilation._instance import Sizes
-from sabir.compilation._listing import LISTINGS
+from sabir.compilation._listing import LISTINGS, after_pass
 from sabir.compilation._plan import Entry
+from sabir.compilation.passes import PASSES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from sabir.compilation._explaining import Explanation
     from sabir.compilation._listing import Listed
+    from sabir.compilation._settings import Settings
 
 
 class CompiledPlan:
@@ -31,8 +33,11 @@ class CompiledPlan:
     '  y: float[N] = max(x, 0)'
     """
 
-    def __init__(self, program: Listed, sizes: Mapping[str, int], whole: Callable[[], Listed]) -> None:
-        """Take a plan; `whole` returns it with the program that it was made from."""
+    def __init__(
+        self, program: Listed, sizes: Mapping[str, int], settings: Settings, whole: Callable[[], Listed]
+    ) -> None:
+        """Take a plan and its settings; `whole` returns it with the program that it was made from."""
+        self._settings = settings
         self._program, self._whole = program, whole
         self.sizes = dict(sizes)
         self.kernels, self.compiled = program.kernels, program.compiled
@@ -48,11 +53,14 @@ class CompiledPlan:
         `loops` are the tensor expressions of each node, `schedule` the kernels with their loops, `plan` the
         kernels with their memory for these sizes, `llvm` and `asm` the code of each kernel on this machine,
         or on the processor that the plan was made for.
-        Raises UnsupportedError for another word.
+        The name of a pass, one of `PASSES`, returns the tensor expressions after that pass. Raises
+        UnsupportedError for another word.
         """
+        if form in PASSES:
+            return after_pass(self._whole(), Sizes(self.sizes), form, self._settings.without)
         if form not in LISTINGS:
             raise UnsupportedError(
-                f"there is no listing {quote(form)}; the listings are {', '.join(LISTINGS)}"
+                f"there is no listing {quote(form)}; the listings are {', '.join((*LISTINGS, *PASSES))}"
             )
         return LISTINGS[form](self._whole(), Sizes(self.sizes))
 

@@ -13,11 +13,12 @@ from sabir.compilation._plan import Entry, Mismatch, StoredKernel
 from sabir.compilation._program import specs_of
 from sabir.compilation.kernels import text_of
 from sabir.compilation.native import disassemble, optimized
-from sabir.loops import Contract, Expression, Extent, Number, Stored
+from sabir.compilation.passes import run_pipeline
+from sabir.loops import Contract, Expression, Extent, Number, Stored, walk
 from sabir.scheduling import ABSENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from sabir.compilation._instance import PartLayout, Sizes
     from sabir.compilation._lowering import Lowered
@@ -135,6 +136,31 @@ class _Expressions:
                 yield f"{field.name}={_list(cast('tuple[Any, ...]', value))}"
             elif value is not False:
                 yield f"{field.name}={value}"
+
+    def rewritten(self, roots: Mapping[int, Expression]) -> Iterator[str]:
+        """Yield the lines of expressions by slot, each expression once."""
+        chosen = {x: self.values.get(slot, f"%{slot}") for slot, x in roots.items()}
+        for x in walk.postorder(roots.values()):
+            if isinstance(x, (Number, Extent, Stored)):
+                continue
+            self.names[x] = chosen.get(x) or f"%{len(self.names)}"
+            yield f"{self.names[x]}: {_type(x)} = {self._computed(x)}"
+        for slot, x in roots.items():
+            name = self.values.get(slot, f"%{slot}")
+            if self._name(x) != name:
+                yield f"{name}: {_type(x)} = {self._name(x)}"
+
+
+def after_pass(program: Listed, sizes: Sizes, name: str, without: frozenset[str]) -> Iterator[str]:
+    """Yield the tensor expressions that a run needs, after a pass of the compiler.
+
+    Passes in `without` are left out.
+    """
+    lowered = lower(program.source, sizes.symbols)
+    texts, found = _Expressions(lowered), run_pipeline(lowered.expressions, without, until=name)
+    read = (slot for step in lowered.evaluated.values() for slot in step.reads)
+    needed = dict.fromkeys([*read, *lowered.prepared.plan.results])
+    return texts.rewritten({slot: found[slot] for slot in needed if slot in found})
 
 
 def _type(x: Expression) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from sabir.base import ACCIDENTS, SabirError, check_time
 from sabir.compilation._body_types import prepare_body
+from sabir.compilation._faults import report_fault
 from sabir.compilation._patterns import Guard
 from sabir.elements import FLOAT, element
 from sabir.ir import MAX_RANK, Expr, TensorType
@@ -146,6 +147,7 @@ def _lower_call(found: Lowered, place: int) -> None:
     except NotLowered as refusal:
         reason = str(refusal)
     except (SabirError, *ACCIDENTS) as error:
+        report_fault(error, "lowering", call.label, result="the interpreter evaluates it")
         reason = f"{type(error).__name__}: {error}"
     else:
         found.lowered.append(place)
@@ -177,7 +179,8 @@ def _note_origin(found: Lowered, call: Any) -> None:
         return
     try:
         results = _expressions(found, call)
-    except (SabirError, *ACCIDENTS):
+    except (SabirError, *ACCIDENTS) as error:
+        report_fault(error, "lowering", call.label, result="its constant results are read instead")
         return
     for slot, x in zip(call.outputs, results, strict=False):
         stored = expressions.get(slot)

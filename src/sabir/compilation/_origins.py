@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.base import quote
-from sabir.compilation._grouping import operands_of
 from sabir.compilation._views import Copy
 from sabir.loops import Expression, Stored
+from sabir.loops.walk import postorder
 from sabir.scheduling import ABSENT
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ class Origins:
         self._names = {v.slot: v.name for v in lowered.prepared.program.values}
         self._places: dict[Expression, int] = {}
         self._made: dict[int, list[Expression]] = {}
+        self._seen: set[Expression] = set()
         for place in lowered.lowered:
             results = [lowered.expressions[slot] for slot in self._calls[place].outputs if slot != ABSENT]
             self._made[place] = self._new(results)
@@ -34,18 +35,8 @@ class Origins:
         return self._made.get(place, [])
 
     def _new(self, results: Iterable[Expression]) -> list[Expression]:
-        found: list[Expression] = []
-        seen: set[Expression] = set()
-        pending = [(x, False) for x in results][::-1]
-        while pending:
-            x, ready = pending.pop()
-            if ready:
-                found.append(x)
-            elif x not in self._places and x not in seen and not isinstance(x, Stored):
-                seen.add(x)
-                pending.append((x, True))
-                pending += [(o, False) for o in reversed(operands_of(x))]
-        return found
+        found = postorder(results, self._seen)
+        return [x for x in found if not isinstance(x, Stored)]
 
     def labels(self, expressions: Iterable[Expression]) -> tuple[str, ...]:
         """Return the labels of the calls that some expressions come from, in the order of the program.

@@ -17,6 +17,7 @@ from sabir.base import (
     run_with_limits,
     without_collector,
 )
+from sabir.compilation._faults import report_fault
 from sabir.compilation._kept import KeptPlans
 from sabir.compilation._locks import ProcessLock
 from sabir.compilation._plan import Mismatch
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from sabir.base import Limits
     from sabir.compilation._foreign import ForeignProgram
     from sabir.compilation._patterns import Pattern
+    from sabir.compilation._settings import Settings
     from sabir.compilation._subject import Subject
     from sabir.compilation.native import Host, Team
     from sabir.schema import Registry
@@ -43,14 +45,14 @@ class Plans:
     """The plans of a model; several threads may ask for them. `latest` is what the last new one is for."""
 
     def __init__(
-        self, subject: Subject, registry: Registry, limits: Limits | None, host: Host, team: Team,
-        evaluating: Callable[[], AbstractContextManager[object]], *, newer_opsets: bool,
+        self, subject: Subject, registry: Registry, limits: Limits | None, host: Host, settings: Settings,
+        team: Team, evaluating: Callable[[], AbstractContextManager[object]], *,
         updates: Mapping[str, str],
     ) -> None:  # fmt: skip
         self._subject, self._registry, self._limits = subject, registry, limits
-        self._host, self._team, self._newer_opsets = host, team, newer_opsets
+        self._host, self._settings, self._team = host, settings, team
         self._evaluating, self._updates = evaluating, updates
-        self._stored = StoredPlans(subject, host, newer_opsets=newer_opsets, updates=updates)
+        self._stored = StoredPlans(subject, host, settings, updates)
         self._kept = KeptPlans()
         self._lock = ProcessLock()
         self._waited = 0.0  # seconds of interpreted runs
@@ -110,9 +112,7 @@ class Plans:
         """Return a new plan for another processor."""
         from sabir.compilation._planning import planned_for  # ruff: ignore[import-outside-top-level]  for tools
 
-        return planned_for(
-            target, self._subject.model, pattern, sizes, self._registry, newer_opsets=self._newer_opsets
-        )
+        return planned_for(target, self._settings, self._subject.model, pattern, sizes, self._registry)
 
     def _compiled(
         self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None, *,
@@ -131,7 +131,10 @@ class Plans:
                 raise
             reason = f"{type(error).__name__}: {error}"
             self._kept.refuse(pattern, reason)
-            warn(f"no plan could be compiled, so the interpreter runs it: {reason}")
+            if isinstance(error, (SabirError, Mismatch)):
+                warn(f"no plan could be compiled, so the interpreter runs it: {reason}")
+            else:
+                report_fault(error, "planning", result="the interpreter runs the model")
             return None
         finally:
             budget().return_to(before)
@@ -165,11 +168,15 @@ class Plans:
             # ruff: ignore[import-outside-top-level]  slow to load
             from sabir.compilation._planning import planned, prepare
 
-            model = self._subject.model
-            prepared = prepare(model, pattern, sizes, self._registry, newer_opsets=self._newer_opsets)
+            prepared = prepare(
+                self._subject.model, pattern, sizes, self._registry,
+                newer_opsets=self._settings.newer_opsets,
+            )  # fmt: skip
             if may_wait:
                 require_worth(prepared, sizes)
-            return planned(prepared, sizes, self._host, self._team, progress or _timed, self._updates)
+            return planned(
+                prepared, sizes, self._host, self._settings, self._team, progress or _timed, self._updates
+            )
 
 
 def _timed(_done: int, _all: int) -> None:

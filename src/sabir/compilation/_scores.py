@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sabir.compilation._groups import Group
 from sabir.compilation._inlining import is_inline, read_by
-from sabir.compilation._views import Copy, operands_of
+from sabir.compilation._views import Copy
 from sabir.loops import Contract, Expression
 
 if TYPE_CHECKING:
@@ -27,9 +27,7 @@ def scores_of(grouping: Grouping, x: Contract) -> Group | None:
     if rows.reduced != (x.a.rank - 1,) or grouping.views.locate(values).strides[-1] != 1:
         return None
     of = grouping.of
-    read = {
-        r for m in rows.members for o in operands_of(m) for r in read_by(o) if r in of and of[r] is not rows
-    }
+    read = {r for m in rows.members for o in m.operands for r in read_by(o) if r in of and of[r] is not rows}
     products = {of[o] for o in read if of[o].kind == "product" and o.shape == rows.space}
     if len(products) != 1:
         return None

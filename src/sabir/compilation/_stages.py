@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.compilation._views import Copy, operands_of, row_major
+from sabir.compilation._views import Copy, row_major
 from sabir.loops import Bound, Contract, Expression, Extent, Join, Number, State
+from sabir.loops.walk import postorder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from sabir.compilation._grouping import Grouping
     from sabir.compilation._groups import Group
@@ -76,8 +77,8 @@ def stages_of(body: StepBody) -> list[Stage]:
     """Return the stages of a step, in order."""
     number: dict[Expression, int] = {}
     stages = [Stage()]
-    for x in _postorder(body):
-        number[x] = max((_after(x, o, number) for o in operands_of(x)), default=0)
+    for x in _members(body):
+        number[x] = max((_after(x, o, number) for o in x.operands), default=0)
         if isinstance(x, (*_LEAVES, Join)):
             continue
         stages += [Stage() for _ in range(number[x] + 1 - len(stages))]
@@ -96,7 +97,7 @@ def sources_of(x: Contract) -> tuple[Expression, ...]:
 
 def _read(x: Expression) -> tuple[Expression, ...]:
     """Return what an expression of a step reads."""
-    return (*sources_of(x), x.b) if isinstance(x, Contract) else operands_of(x)
+    return (*sources_of(x), x.b) if isinstance(x, Contract) else x.operands
 
 
 def _after(x: Expression, operand: Expression, number: dict[Expression, int]) -> int:
@@ -107,17 +108,9 @@ def _after(x: Expression, operand: Expression, number: dict[Expression, int]) ->
 
 def leaves_of(body: StepBody) -> list[Expression]:
     """Return the states, operands and numbers that a step reads."""
-    return [x for x in _postorder(body) if isinstance(x, _LEAVES)]
+    return [x for x in _members(body) if isinstance(x, _LEAVES)]
 
 
-def _postorder(body: StepBody) -> list[Expression]:
-    found: dict[Expression, None] = {}
-    pending = [(x, False) for x in reversed((*body.after, *body.outputs))]
-    while pending:
-        x, ready = pending.pop()
-        if ready:
-            found[x] = None
-        elif x not in found:
-            pending.append((x, True))
-            pending += [(o, False) for o in reversed(operands_of(x))]
-    return list(found)
+def _members(body: StepBody) -> Iterator[Expression]:
+    """Yield the expressions of a step, operands first."""
+    return postorder((*body.after, *body.outputs))

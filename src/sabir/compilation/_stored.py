@@ -29,12 +29,13 @@ if TYPE_CHECKING:
     from sabir.compilation._patterns import Pattern
     from sabir.compilation._plan import BandParts, Plan
     from sabir.compilation._program import CompiledProgram
+    from sabir.compilation._settings import Settings
     from sabir.compilation._subject import Subject
     from sabir.compilation.native import Host, Image
     from sabir.ir import Array, Constant
 
 KIND = "plans"
-_FORMAT = "4"  # another number for another form of stored plans
+_FORMAT = "5"  # another number for another form of stored plans
 _SMALL = 1 << 16  # bytes of a constant that a plan has, unless they are in the file as they are
 _MOST_KEPT = 1 << 24  # bytes of computed constants that are kept with a plan
 
@@ -43,10 +44,14 @@ class StoredPlans:
     """The plans on disk of one model."""
 
     def __init__(
-        self, subject: Subject, host: Host, *, newer_opsets: bool, updates: Mapping[str, str]
+        self,
+        subject: Subject,
+        host: Host,
+        settings: Settings,
+        updates: Mapping[str, str],
     ) -> None:
         self._subject = subject
-        self._about = f"{host!r} {newer_opsets} {sorted(updates.items())}"
+        self._about = f"{host!r} {settings.key} {sorted(updates.items())}"
 
     @functools.cached_property
     def _digest(self) -> str | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
-from sabir import loops
 from sabir.ir import Expr
 from sabir.loops import (
+    NOT_READ,
     Descend,
     Expand,
     Expression,
@@ -25,6 +25,7 @@ from sabir.loops import (
     Slice,
     Stored,
     Windows,
+    expression,
 )
 
 if TYPE_CHECKING:
@@ -39,12 +40,12 @@ class Located(NamedTuple):
     strides: Sizes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@expression
 class Copy(Expression):
-    """The elements of an expression in memory of their own, or as the part of `into` at `starts`."""
+    """The elements of an expression in a separate buffer, or as the part of `into` from `starts` on."""
 
-    operand: Expression = field(default_factory=lambda: Number("float", ()))
-    into: Expression | None = None
+    operand: Expression
+    into: Expression | None = field(default=None, metadata=NOT_READ)
     starts: Sizes = ()
 
 
@@ -66,11 +67,6 @@ def is_reshape(x: Expression) -> TypeGuard[Reshape | Permute]:
         moved = [axis for axis in x.axes if x.operand.shape[axis] != 1]
         return moved == sorted(moved)
     return isinstance(x, Reshape)
-
-
-def operands_of(x: Expression) -> tuple[Expression, ...]:
-    """Return what an expression is computed from."""
-    return (x.operand,) if isinstance(x, Copy) else loops.operands_of(x)
 
 
 class Views:

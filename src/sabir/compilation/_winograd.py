@@ -141,7 +141,7 @@ def _tiling(builder: PlanBuilder, contract: Contract) -> _Tiling:
     if not isinstance(channels, int) or not isinstance(columns, int):
         raise TypeError("the channels are known")
     size, results = element_bytes(contract.element), _SMALL
-    if builder.host.precision == "fast" and _pays(contract.shape[1:3], channels * columns, _LARGE):
+    if builder.settings.precision == "fast" and _pays(contract.shape[1:3], channels * columns, _LARGE):
         results = _LARGE
     places = kernels.places_of(results)
     line = places * (up(channels, lanes) * lanes * size + kernels.GAP)

@@ -1,5 +1,6 @@
 """Tensor expressions: what rooms lower operators to, and what the compiler makes kernels of."""
 
+from sabir.loops import walk
 from sabir.loops._assumptions import (
     Assumptions,
     assuming,
@@ -12,47 +13,45 @@ from sabir.loops._assumptions import (
     tentative,
 )
 from sabir.loops._calls import LoweredSubgraph, Lowering, shape_of
-from sabir.loops._expressions import (
+from sabir.loops._expression import (
     ELEMENTS,
     FLOATS,
     HALVES,
     INTEGERS,
+    NOT_READ,
     SMALL_FLOATS,
     SMALL_INTEGERS,
+    Expression,
+    Size,
+    Sizes,
+    expression,
+)
+from sabir.loops._expressions import (
+    ARITY,
     Best,
-    Bound,
     Contract,
     Count,
     Couple,
     Cumulate,
-    Descend,
     Expand,
-    Expression,
     Extent,
     Join,
     Map,
     Number,
     Pad,
     Permute,
-    Recur,
     Reduce,
     Reshape,
     Scatter,
-    Size,
-    Sizes,
     Slice,
     Slide,
-    State,
-    StepBody,
     Stored,
     Take,
     Windows,
 )
 from sabir.loops._integers import BYTES, contract_integers, convolve_integers, slide_integers, uniform
 from sabir.loops._matrix_steps import MatrixSteps
-from sabir.loops._operands import operands_of
 from sabir.loops._operations import (
-    ARITY,
     NotLowered,
     Widened,
     apply,
@@ -88,21 +87,23 @@ from sabir.loops._operations import (
     where,
 )
 from sabir.loops._products import contract, convolve
-from sabir.loops._recurrences import Recurred, Steps
+from sabir.loops._recurrences import Bound, Recur, Recurred, State, StepBody, Steps
 from sabir.loops._regions import PoolRegions
 from sabir.loops._threefry import WordArithmetic, threefry
+from sabir.loops._trees import Descend
 from sabir.loops._windows import slide, slide_mixed, windows
 
 __all__ = [
-    "ARITY", "BYTES", "ELEMENTS", "FLOATS", "HALVES", "INTEGERS", "SMALL_FLOATS", "SMALL_INTEGERS",
-    "Assumptions", "Best", "Bound", "Contract", "Count", "Couple", "Cumulate", "Descend", "Expand",
-    "Expression", "Extent", "Join", "LoweredSubgraph", "Lowering", "Map", "MatrixSteps", "NotLowered",
-    "Number", "Pad", "Permute", "PoolRegions", "Recur", "Recurred", "Reduce", "Reshape", "Scatter", "Size",
-    "Sizes", "Slice", "Slide", "State", "StepBody", "Steps", "Stored", "Take", "Widened", "Windows",
-    "WordArithmetic", "apply", "assuming", "at_least", "best", "bits", "broadcast", "cast", "check_computed",
-    "check_element", "contract", "contract_integers", "convolve", "convolve_integers", "count", "couple",
-    "cumulate", "cut", "divided", "equal", "expand", "fixed", "join", "known_sizes", "larger", "mean",
-    "narrow", "nearest", "number", "operands_of", "order", "pad", "permute", "random_words", "reduce",
-    "reshape", "same_shape", "scatter", "shape_of", "sized", "slide", "slide_integers", "slide_mixed",
-    "smaller", "squeeze", "take", "tensor", "tentative", "threefry", "uniform", "where", "windows",
+    "ARITY", "BYTES", "ELEMENTS", "FLOATS", "HALVES", "INTEGERS", "NOT_READ", "SMALL_FLOATS",
+    "SMALL_INTEGERS", "Assumptions", "Best", "Bound", "Contract", "Count", "Couple", "Cumulate",
+    "Descend", "Expand", "Expression", "Extent", "Join", "LoweredSubgraph", "Lowering", "Map",
+    "MatrixSteps", "NotLowered", "Number", "Pad", "Permute", "PoolRegions", "Recur", "Recurred", "Reduce",
+    "Reshape", "Scatter", "Size", "Sizes", "Slice", "Slide", "State", "StepBody", "Steps", "Stored",
+    "Take", "Widened", "Windows", "WordArithmetic", "apply", "assuming", "at_least", "best", "bits",
+    "broadcast", "cast", "check_computed", "check_element", "contract", "contract_integers", "convolve",
+    "convolve_integers", "count", "couple", "cumulate", "cut", "divided", "equal", "expand", "expression",
+    "fixed", "join", "known_sizes", "larger", "mean", "narrow", "nearest", "number", "order", "pad",
+    "permute", "random_words", "reduce", "reshape", "same_shape", "scatter", "shape_of", "sized", "slide",
+    "slide_integers", "slide_mixed", "smaller", "squeeze", "take", "tensor", "tentative", "threefry",
+    "uniform", "walk", "where", "windows",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ from sabir.ir import exact_quotient, floor_div, lower_bound, mul, sub
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
 
-    from sabir.loops._expressions import Expression, Size
+    from sabir.loops._expression import Expression, Size
 
 
 class Assumptions:

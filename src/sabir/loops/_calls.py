@@ -9,7 +9,7 @@ from sabir.loops._operations import NotLowered
 
 if TYPE_CHECKING:
     from sabir.ir import Type
-    from sabir.loops._expressions import Expression, Sizes
+    from sabir.loops._expression import Expression, Sizes
 
 
 class Lowering(NamedTuple):

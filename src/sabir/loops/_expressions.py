@@ -1,192 +1,289 @@
-"""Tensor expressions: immutable, compared by identity, each with its element type and its shape.
-
-They say what is computed, and not in which order, in which memory, or by how many kernels: the compiler
-decides that for the expressions of a whole graph at once. A shape has no unknown sizes: each is a number or
-symbolic.
-"""
+"""The general kinds of tensor expressions: leaves, maps, folds, products, views, and moving by index."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import field
+from typing import TYPE_CHECKING
 
-from sabir.ir import Expr, Known
+from sabir.ir import Known, product
+from sabir.loops._expression import (
+    NOT_READ,
+    Expression,
+    Size,
+    Sizes,
+    agree,
+    are_axes,
+    broadcasts,
+    differ,
+    exceeds,
+    expression,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sabir.ir import Array
 
-Size: TypeAlias = int | Expr
-Sizes: TypeAlias = tuple[Size, ...]
-
-INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
-FLOATS = frozenset({"float", "double"})
-HALVES = frozenset({"float16", "bfloat16"})  # kernels move them, and compute with them as float
-SMALL_INTEGERS = frozenset({"int4", "uint4", "int2", "uint2"})  # in memory each has a byte, and so has
-SMALL_FLOATS = frozenset({  # one of these; kernels move and convert both
-    "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "float8e8m0",
-    "float6e2m3", "float6e3m2", "float4e2m1",
-})  # fmt: skip
-ELEMENTS = FLOATS | HALVES | INTEGERS | SMALL_INTEGERS | SMALL_FLOATS | {"bool"}  # what kernels know
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Expression:
-    """A tensor that is computed when it is needed.
-
-    `element` is the name of an element type, one of `ELEMENTS`.
-    """
-
-    element: str
-    shape: Sizes
-
-    @property
-    def rank(self) -> int:
-        """The number of dimensions."""
-        return len(self.shape)
-
-    @property
-    def is_float(self) -> bool:
-        """Whether the elements are floating-point numbers."""
-        return self.element in FLOATS or self.element in HALVES
+_UNARY = """
+    neg abs sign not bitwise_not isnan isinf_pos isinf_neg floor ceil round trunc exp exp2 expm1 log log2
+    log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sigmoid
+    softplus cast bits nearest order
+"""
+_BINARY = """
+    add sub mul div min max mod fmod pow eq ne lt le gt ge and or xor bitwise_and bitwise_or bitwise_xor
+    shl shr
+"""
+_MORE = {"where": 3, "fma": 3, "word": 4, "second_word": 4}
+ARITY = dict.fromkeys(_UNARY.split(), 1) | dict.fromkeys(_BINARY.split(), 2) | _MORE
+CONVERSIONS = frozenset({"cast", "bits", "nearest", "order"})  # whose result has another element type
+PREDICATES = frozenset(["eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf_pos", "isinf_neg"])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+def _except(axis: int, shape: Sizes) -> Sizes:
+    return (*shape[:axis], *shape[axis + 1 :])
+
+
+# ---------------------------------------------------------------- leaves
+
+
+@expression
 class Stored(Expression):
     """A tensor in memory: an operand of a node, by the slot of its value, or an `array` that a lowering made.
 
     `known` has its contents where they are known before a run, symbolic ones too. `origin` is what a constant
-    was computed from, where that is smaller.
+    was computed from, where that is smaller: a kernel may read it instead.
     """
 
     slot: int = 0
     known: Known | None = field(default=None, repr=False)
     array: Array | None = field(default=None, repr=False)
-    origin: Expression | None = field(default=None, repr=False)
+    origin: Expression | None = field(default=None, repr=False, metadata=NOT_READ)
+
+    def violations(self) -> Iterator[str]:
+        """Yield what is wrong with the array and the origin."""
+        if self.array is not None and not agree(self.array.shape, self.shape):
+            yield f"the array has the shape {self.array.shape}"
+        if self.origin is not None and not agree(self.origin.shape, self.shape):
+            yield f"the origin has the shape {self.origin.shape}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@expression
 class Number(Expression):
     """One number, of rank 0."""
 
     number: float = 0
 
+    def violations(self) -> Iterator[str]:
+        """Yield what is wrong with the rank."""
+        if self.shape:
+            yield "a number has no axes"
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@expression
 class Extent(Expression):
     """A size as one number, of rank 0."""
 
     size: Size = 0
 
+    def violations(self) -> Iterator[str]:
+        """Yield what is wrong with the rank."""
+        if self.shape:
+            yield "a size has no axes"
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@expression
 class Count(Expression):
     """The index along one axis: element `[..., i, ...]` is `i`."""
 
     axis: int = 0
 
+    def violations(self) -> Iterator[str]:
+        """Yield what is wrong with the axis."""
+        if not are_axes([self.axis], self.rank):
+            yield f"there is no axis {self.axis}"
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+# ---------------------------------------------------------------- computation
+
+
+@expression
 class Map(Expression):
     """A scalar function of each element; the operands broadcast to the shape as in numpy.
 
-    `op` is a name of `sabir.loops.ARITY`. The operands have one element type, but those of `where` (its first
-    is bool) and of `cast`.
+    `op` is a name of `sabir.loops.ARITY`. The operands have one element type. The exceptions are the first
+    operand of `where`, which is bool, and the operand of a conversion.
     """
 
-    op: str = ""
-    operands: tuple[Expression, ...] = ()
+    op: str
+    inputs: tuple[Expression, ...]
+
+    def violations(self) -> Iterator[str]:
+        """Yield what is wrong with the number, the shapes and the element types of the operands."""
+        if ARITY.get(self.op) != len(self.inputs):
+            yield f"{self.op} of {len(self.inputs)} operands"
+            return
+        for x in self.inputs:
+            if not broadcasts(x.shape, self.shape):
+                yield f"an operand of shape {x.shape} does not broadcast"
+        typed = self.inputs[1:] if self.op == "where" else self.inputs
+        if len({x.element for x in typed}) != 1:
+            yield f"operands of {sorted({x.element for x in typed})}"
+        if self.op == "where" and self.inputs[0].element != "bool":
+            yield "a condition is bool"
+        wanted = "bool" if self.op in PREDICATES else typed[0].element
+        if self.op not in CONVERSIONS and self.element != wanted:
+            yield f"{self.op} of {typed[0].element} is {wanted}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@expression
 class Reduce(Expression):
     """All elements along some axes combined by `sum`, `prod`, `max` or `min`; the axes stay, with size 1.
 
-    `argmax` and `argmin` give the index, in int64, of the first extreme along one axis; `last` of the last.
+    `argmax` and `argmin` return the index, in int64, of the first extreme along one axis; with `last`, of the
+    last one.
     """
 
-    op: str = ""
-    operand: Expression = field(default_factory=lambda: Number("float", ()))
-    axes: tuple[int, ...] = ()
+    op: str
+    operand: Expression
+    axes: tuple[int, ...]
     last: bool = False
 
+    def violations(self) -> Iterator[str]:
+        """Yield what is wrong with the axes, the shape and the element type."""
+        if not are_axes(self.axes, self.operand.rank):
+            yield f"axes {self.axes} of rank {self.operand.rank}"
+            return
+        shape = tuple(1 if axis in self.axes else n for axis, n in enumerate(self.operand.shape))
+        if not agree(shape, self.shape):
+            yield f"the shape would be {shape}"
+        if self.element != ("int64" if self.op in {"argmax", "argmin"} else self.operand.element):
+            yield f"{self.op} of {self.operand.element} has another element type"
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@expression
 class Cumulate(Expression):
-    """The running `sum` or `prod` along an axis, in the order of the index, or of its reverse.
+    """The running `sum` or `prod` along an axis, in the order of the index or in reverse.
 
-    An exclusive one leaves out the element itself; it begins with 0, or 1.
+    An exclusive one leaves out the element itself: it begins with the neutral element, 0 or 1.
     """
 
-    op: str = ""
-    operand: Expression = field(default_factory=lambda: Number("float", ()))
-    axis: int = 0
+    op: str
+    operand: Expression
+    axis: int
     exclusive: bool = False
     reverse: bool = False
 
+    def violations(self) -> Iterator[str]:
+        """Yield what is wrong with the axis, the shape and the element type."""
+        if not are_axes([self.axis], self.rank):
+            yield f"there is no axis {self.axis}"
+        if not agree(self.shape, self.operand.shape) or self.element != self.operand.element:
+            yield "the operand has another type"
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@expression
 class Best(Expression):
     """The indices along an axis, in int64, of the first elements in descending or ascending order.
 
-    The size of the axis is how many there are. Equal elements are in the order of their index; NaN is greater
-    than any number.
+    The size of the axis is the number of these elements. Equal elements are in the order of their index; NaN
+    is greater than any number.
     """
 
-    operand: Expression = field(default_factory=lambda: Number("float", ()))
-    axis: int = 0
+    operand: Expression
+    axis: int
     largest: bool = True
 
+    def violations(self) -> Iterator[str]:
+        """Yield what is wrong with the axis, the shape and the element type."""
+        if not are_axes([self.axis], self.rank):
+            yield f"there is no axis {self.axis}"
+        elif not agree(_except(self.axis, self.shape), _except(self.axis, self.operand.shape)):
+            yield "the operand has another shape"
+        if self.element != "int64":
+            yield "indices are int64"
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@expression
 class Couple(Expression):
-    """The probabilities of classes that agree most with those of pairs, after Wu, Lin and Weng: `[N, C]`.
+    """Probabilities of classes `[N, C]` from probabilities of pairs of classes, after Wu, Lin and Weng.
 
-    `[N, 2 * P]` has for each pair that of its first class, then for each that of its second one.
+    The operand, `[N, 2 * P]`, has for each of the P pairs the probability of its first class, then for each
+    pair that of its second class.
     """
 
-    operand: Expression = field(default_factory=lambda: Number("double", ()))
-    iterations: int = 0
-    tolerance: float = 0
+    operand: Expression
+    iterations: int
+    tolerance: float
 
     @property
     def axis(self) -> int:
         """The axis of pairs and of classes."""
         return 1
 
+    def violations(self) -> Iterator[str]:
+        """Yield what is wrong with the shape."""
+        if self.rank != 2 or self.operand.rank != 2:  # ruff: ignore[magic-value-comparison]  rows and columns
+            yield "rows of classes are computed from rows of pairs"
+        elif differ(self.shape[0], self.operand.shape[0]):
+            yield "the operand has another number of rows"
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@expression
 class Contract(Expression):
     """Sums of products: `[..., rows..., depth...]` by `[..., depth..., N]`; the leading axes broadcast.
 
-    Matrix products have one axis of `rows` and one of `depth`; convolutions have several of both. A product
-    of floats may have a narrower `b`, of halves or 8-bit integers. One of integers has int32 elements, which
-    wrap around: `a` is of uint8, and `zero`, one number, is subtracted from its elements; `b` is of 8-bit
-    integers. In both, uint8 in `b` means the number less 128. With `scale`, `[depth..., N]` whose last axis
-    of the depth has size 1, the elements of `b`, less `less` of the same shape, are multiplied by it; both
-    may be narrower, too.
+    A matrix product has one axis of rows and one of depth; a convolution has several of both. Without
+    `scale`, the result is the sum over the depth of
+
+    - `a * b` for floats; `b` may be stored in fewer bytes, as halves or 8-bit integers;
+    - `(a - zero) * b` for integers, in int32, which wraps around: `a` is uint8, `b` is int8 or uint8, and
+      `zero` is one number.
+
+    With `scale`, of shape `[depth..., N]` whose last axis of the depth has size 1, the result is the sum of
+    `a * ((b - less) * scale)`; `less` has the shape of `scale`, and both may be stored in fewer bytes. In
+    every case uint8 in `b` is offset: it represents the stored number minus 128.
     """
 
-    a: Expression = field(default_factory=lambda: Number("float", ()))
-    b: Expression = field(default_factory=lambda: Number("float", ()))
-    rows: int = 1
-    depth: int = 1
+    a: Expression
+    b: Expression
+    rows: int
+    depth: int
     zero: Expression | None = None
     scale: Expression | None = None
     less: Expression | None = None
 
+    def violations(self) -> Iterator[str]:
+        """Yield what is wrong with the ranks, the sizes and the element types."""
+        a, b, rows, depth = self.a, self.b, self.rows, self.depth
+        if a.rank < rows + depth or b.rank < depth + 1:
+            yield f"{rows} axes of rows and {depth} of depth in ranks {a.rank} and {b.rank}"
+            return
+        if not agree(a.shape[a.rank - depth :], b.shape[b.rank - 1 - depth : -1]):
+            yield f"the depths {a.shape[a.rank - depth :]} and {b.shape[b.rank - 1 - depth : -1]} differ"
+        inner = (*a.shape[a.rank - depth - rows : a.rank - depth], b.shape[-1])
+        if not agree(inner, self.shape[len(self.shape) - len(inner) :]):
+            yield f"rows and columns {inner} of {self.shape}"
+        batch = self.shape[: len(self.shape) - len(inner)]
+        for of in (a.shape[: a.rank - depth - rows], b.shape[: b.rank - depth - 1]):
+            if not broadcasts(of, batch):
+                yield f"a batch {of} does not broadcast to {batch}"
+        if a.element != ("uint8" if self.element == "int32" else self.element):
+            yield f"the first operand is {a.element}"
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@expression
 class Windows(Expression):
     """The windows that slide along some axes, each of which counts windows in the shape.
 
-    The elements of a window are further axes at the end, one for each of `axes`. All windows lie inside.
+    The elements of a window are further axes at the end, one for each of `axes`. All windows are inside the
+    operand.
     """
 
-    operand: Expression = field(default_factory=lambda: Number("float", ()))
-    axes: tuple[int, ...] = ()
-    strides: tuple[int, ...] = ()
-    dilations: tuple[int, ...] = ()
+    operand: Expression
+    axes: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
 
     @property
     def is_large(self) -> bool:
@@ -197,190 +294,221 @@ class Windows(Expression):
             return False
         return len(sizes) < len(self.axes) or math.prod(sizes) > math.prod(counts)
 
+    def violations(self) -> Iterator[str]:
+        """Yield what is wrong with the axes, and windows that reach beyond the operand."""
+        x = self.operand
+        if not are_axes(self.axes, x.rank) or self.rank != x.rank + len(self.axes):
+            yield f"axes {self.axes} of rank {x.rank} in rank {self.rank}"
+            return
+        kernel = self.shape[x.rank :]
+        for axis, size, stride, dilation in zip(self.axes, kernel, self.strides, self.dilations, strict=True):
+            reach = (self.shape[axis] - 1) * stride + (size - 1) * dilation + 1
+            if self.shape[axis] != 0 and size != 0 and exceeds(reach, x.shape[axis]):
+                yield f"windows reach {reach} of {x.shape[axis]} elements along axis {axis}"
+        if self.element != x.element:
+            yield "the operand has another element type"
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@expression
 class Slide(Expression):
-    """The elements of windows combined: the last axes of the operand, so many as there are `taps`.
+    """The elements of windows combined: the last axes of the operand, as many as there are `taps`.
 
-    `op` is `sum`, `max` or `min`. With `weights`, whose axes are the last ones of the operand, it is the sum
-    of products; weights of floats may be stored in fewer bytes. Those of integers of 8 bits are summed as
-    int32, the operand less `zero`, the weights, of which uint8 counts as 128 less, less `less`. With `mixed`,
-    the axis before the windows has groups of so many elements, and each result sums up all of its group: the
-    weights have an axis for these before those of the windows.
+    `op` is `sum`, `max` or `min`. With `weights`, whose axes are the last ones of the operand, the result is
+    the sum of products. Weights of floats may be stored in fewer bytes. For 8-bit integers the result is the
+    int32 sum of `(operand - zero) * (weights - less)`, where uint8 weights represent the stored number minus
+    128. With `mixed`, the axis before the windows has groups of so many channels, and each result is the sum
+    over its whole group: the weights have an axis for the channels of a group before the axes of windows.
     """
 
-    op: str = ""
-    operand: Expression = field(default_factory=lambda: Number("float", ()))
-    weights: Expression | None = None
-    taps: int = 0
+    op: str
+    operand: Expression
+    weights: Expression | None
+    taps: int
     zero: int = 0
     less: int = 0
     mixed: int = 1
 
+    def violations(self) -> Iterator[str]:
+        """Yield what is wrong with the shapes of the result and of the weights."""
+        x = self.operand
+        if not 0 <= self.taps <= x.rank:
+            yield f"{self.taps} taps of rank {x.rank}"
+        elif not agree(self.shape, x.shape[: x.rank - self.taps]):
+            yield f"the operand has the shape {x.shape}"
+        if self.weights is None or not self.taps:
+            return
+        if not agree(self.weights.shape[self.weights.rank - self.taps :], x.shape[x.rank - self.taps :]):
+            yield f"weights of shape {self.weights.shape} for windows {x.shape[x.rank - self.taps :]}"
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+# ---------------------------------------------------------------- views
+
+
+@expression
 class Permute(Expression):
     """The axes in another order: axis `i` of the result is axis `axes[i]` of the operand."""
 
-    operand: Expression = field(default_factory=lambda: Number("float", ()))
-    axes: tuple[int, ...] = ()
+    operand: Expression
+    axes: tuple[int, ...]
+
+    def violations(self) -> Iterator[str]:
+        """Yield what is wrong with the order."""
+        x = self.operand
+        if sorted(self.axes) != [*range(x.rank)]:
+            yield f"{self.axes} is no order of {x.rank} axes"
+        elif not agree(self.shape, tuple(x.shape[axis] for axis in self.axes)):
+            yield f"the operand has the shape {x.shape}"
+        if self.element != x.element:
+            yield "the operand has another element type"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@expression
 class Reshape(Expression):
-    """The same elements, row by row, in another shape."""
+    """The same elements, in row-major order, in another shape."""
 
-    operand: Expression = field(default_factory=lambda: Number("float", ()))
+    operand: Expression
+
+    def violations(self) -> Iterator[str]:
+        """Yield what is wrong with the number of elements."""
+        before, after = product(self.operand.shape), product(self.shape)
+        if before is not None and after is not None and differ(before, after):
+            yield f"{before} elements as {self.shape}"
+        if self.element != self.operand.element:
+            yield "the operand has another element type"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@expression
 class Expand(Expression):
     """The operand broadcast to the shape."""
 
-    operand: Expression = field(default_factory=lambda: Number("float", ()))
+    operand: Expression
+
+    def violations(self) -> Iterator[str]:
+        """Yield what is wrong with the shape."""
+        if not broadcasts(self.operand.shape, self.shape):
+            yield f"{self.operand.shape} does not broadcast"
+        if self.element != self.operand.element:
+            yield "the operand has another element type"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@expression
 class Slice(Expression):
-    """Each axis from a first index in steps, which may be negative."""
+    """A range of each axis: from a first index in steps, which may be negative."""
 
-    operand: Expression = field(default_factory=lambda: Number("float", ()))
-    starts: Sizes = ()
-    steps: tuple[int, ...] = ()
+    operand: Expression
+    starts: Sizes
+    steps: tuple[int, ...]
+
+    def violations(self) -> Iterator[str]:
+        """Yield what is wrong with the ranks, and ranges that reach beyond an axis."""
+        x = self.operand
+        if not x.rank == self.rank == len(self.starts) == len(self.steps):
+            yield f"rank {x.rank}, {len(self.starts)} starts and {len(self.steps)} steps"
+            return
+        for axis, (start, step, size) in enumerate(zip(self.starts, self.steps, self.shape, strict=True)):
+            last = start + (size - 1) * step
+            if size == 0 or not isinstance(last, int):
+                continue
+            if last < 0 or (isinstance(start, int) and start < 0) or exceeds(last + 1, x.shape[axis]):
+                yield f"elements {start} to {last} of {x.shape[axis]} along axis {axis}"
+        if self.element != x.element:
+            yield "the operand has another element type"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+# ---------------------------------------------------------------- moving by index, joining
+
+
+@expression
 class Take(Expression):
     """The operand at `indices` along an axis; negative indices count from the end.
 
-    The shape is that of the operand with the axis replaced by the shape of the indices. An index outside of
-    the axis is an error of the run.
+    In the shape of the operand the axis is replaced by the shape of the indices. An index outside of the axis
+    is an error of the run.
     """
 
-    operand: Expression = field(default_factory=lambda: Number("float", ()))
-    indices: Expression = field(default_factory=lambda: Number("int64", ()))
-    axis: int = 0
+    operand: Expression
+    indices: Expression
+    axis: int
+
+    def violations(self) -> Iterator[str]:
+        """Yield what is wrong with the axis and the shape."""
+        x = self.operand
+        if not are_axes([self.axis], x.rank):
+            yield f"there is no axis {self.axis}"
+            return
+        shape = (*x.shape[: self.axis], *self.indices.shape, *x.shape[self.axis + 1 :])
+        if not agree(shape, self.shape):
+            yield f"the shape would be {shape}"
+        if self.element != x.element:
+            yield "the operand has another element type"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@expression
 class Scatter(Expression):
     """The operand with one update for each index along an axis, in the order of the updates along that axis.
 
-    Indices and updates have one shape, of the rank of the operand. `op` combines an element with its update,
-    and is empty where the update replaces it. A negative index counts from the end. An index outside of the
-    axis is an error of the run, and so is a size of the updates that is larger than that of the operand, but
-    along the axis.
+    Indices and updates have one shape, of the rank of the operand. `op` combines an element with its update;
+    if it is empty, the update replaces the element. A negative index counts from the end. An index outside of
+    the axis is an error of the run, and so is an axis of the updates that is longer than that of the operand,
+    except the axis of the indices.
     """
 
-    operand: Expression = field(default_factory=lambda: Number("float", ()))
-    indices: Expression = field(default_factory=lambda: Number("int64", ()))
-    updates: Expression = field(default_factory=lambda: Number("float", ()))
-    axis: int = 0
+    operand: Expression
+    indices: Expression
+    updates: Expression
+    axis: int
     op: str = ""
 
+    def violations(self) -> Iterator[str]:
+        """Yield what is wrong with the axis and the shapes."""
+        x = self.operand
+        if not are_axes([self.axis], x.rank):
+            yield f"there is no axis {self.axis}"
+        if not agree(self.shape, x.shape) or self.element != x.element:
+            yield "the operand has another type"
+        if not agree(self.indices.shape, self.updates.shape) or self.updates.rank != x.rank:
+            yield f"indices {self.indices.shape} and updates {self.updates.shape}"
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@expression
 class Join(Expression):
-    """Tensors side by side along an axis."""
+    """Tensors concatenated along an axis."""
 
-    parts: tuple[Expression, ...] = ()
-    axis: int = 0
+    parts: tuple[Expression, ...]
+    axis: int
+
+    def violations(self) -> Iterator[str]:
+        """Yield what is wrong with the shapes of the parts."""
+        total: Size = 0
+        for part in self.parts:
+            if part.rank != self.rank or not are_axes([self.axis], self.rank):
+                yield f"a part of rank {part.rank} along axis {self.axis}"
+                return
+            total += part.shape[self.axis]
+            if not agree(_except(self.axis, part.shape), _except(self.axis, self.shape)):
+                yield f"a part has the shape {part.shape}"
+            if part.element != self.element:
+                yield f"a part is {part.element}"
+        if differ(total, self.shape[self.axis]):
+            yield f"the parts have {total} elements along axis {self.axis}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@expression
 class Pad(Expression):
-    """The operand with a number around it; `before` is how many precede it along each axis."""
+    """The operand surrounded by a number; `before` counts the elements added before it on each axis."""
 
-    operand: Expression = field(default_factory=lambda: Number("float", ()))
-    before: Sizes = ()
+    operand: Expression
+    before: Sizes
     number: float = 0
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class State(Expression):
-    """What the steps of a recurrence carry on: along its first axis lies the state before each step."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Bound(Expression):
-    """An operand of a recurrence, by its number, within the expressions of a step.
-
-    A matrix that only products read may lie in memory as another element type.
-    """
-
-    number: int = 0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class StepBody:
-    """What each step of a recurrence computes of states and operands: new states, and outputs.
-
-    The first axis of all its expressions counts the steps. Backwards, the first step fills the last index of
-    the outputs; operands are in the order of the steps.
-    """
-
-    states: tuple[State, ...]
-    after: tuple[Expression, ...]
-    outputs: tuple[Expression, ...]
-    backwards: bool = False
-
-    @property
-    def steps(self) -> Size:
-        """The number of steps."""
-        return self.states[0].shape[0]
-
-    def __str__(self) -> str:
-        order = "backwards" if self.backwards else "forwards"
-        return f"{self.steps} steps {order}, {len(self.states)} states"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Recur(Expression):
-    """A state after the last step of a recurrence; with a `number` from that of the states on, an output.
-
-    The operands are the states before the first step, then those that the body names. The results of one
-    recurrence share its body.
-    """
-
-    body: StepBody = field(default_factory=lambda: StepBody((), (), ()))
-    operands: tuple[Expression, ...] = ()
-    number: int = 0
-
-    @property
-    def initial(self) -> tuple[Expression, ...]:
-        """The states before the first step."""
-        return self.operands[: len(self.body.states)]
-
-    @property
-    def bound(self) -> tuple[Expression, ...]:
-        """The operands that the body names."""
-        return self.operands[len(self.body.states) :]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Descend(Expression):
-    """What the leaves of decision trees give each row `[N, F]`, combined in the order of the trees: `[N, T]`.
-
-    `op` is `sum`, `min` or `max`, of doubles. The features are unsigned integers of the type of `nodes`. A
-    row that stands at place `p` goes to `next` or, where its feature is greater than the threshold, to the
-    place after it: `nodes[p]` is the threshold and `next << bits | 8 * feature`. A place where it stays is a
-    leaf: its `next` is itself and its threshold the largest integer, which that of other places is not.
-    `roots` (2, a multiple of 8) has for each of the `trees` the place where it begins, and how many steps
-    rows take in it before it is worth to look whether they are at leaves.
-
-    Without `targets`, place `p` gives `weights[p]`. Else it gives `weights[v]` to `targets[v]` for each `v`
-    from `first[p]` to before `first[p + 1]`. `widest` is the largest feature that a node reads, `steps` how
-    many nodes a row meets at most.
-    """
-
-    operand: Expression = field(default_factory=lambda: Number("uint32", ()))
-    op: str = ""
-    nodes: Expression = field(default_factory=lambda: Number("uint32", ()))
-    roots: Expression = field(default_factory=lambda: Number("int32", ()))
-    weights: Expression = field(default_factory=lambda: Number("float", ()))
-    first: Expression | None = None
-    targets: Expression | None = None
-    trees: int = 0
-    bits: int = 0
-    widest: int = 0
-    steps: int = 0
+    def violations(self) -> Iterator[str]:
+        """Yield what is wrong with the ranks and the sizes."""
+        x = self.operand
+        if not x.rank == self.rank == len(self.before):
+            yield f"rank {x.rank} and {len(self.before)} numbers of elements before"
+            return
+        for size, before, whole in zip(x.shape, self.before, self.shape, strict=True):
+            if exceeds(before + size, whole):
+                yield f"{before} elements before {size} exceed {whole}"
+        if self.element != x.element:
+            yield "the operand has another element type"

@@ -14,7 +14,6 @@ from sabir.loops._assumptions import equal, shared
 from sabir.loops._expressions import (
     Contract,
     Expand,
-    Expression,
     Join,
     Map,
     Number,
@@ -29,7 +28,7 @@ from sabir.loops._expressions import (
 from sabir.loops._operations import NotLowered, apply, broadcast, cast, number, reduce, reshape, sized
 
 if TYPE_CHECKING:
-    from sabir.loops._expressions import Sizes
+    from sabir.loops._expression import Expression, Sizes
 
 BYTES = frozenset({"int8", "uint8"})
 _TURN = 128  # the difference of uint8 and int8 with the upper bit turned

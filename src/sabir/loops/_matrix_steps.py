@@ -1,50 +1,42 @@
-"""Steps that update matrices, as an expression of their own."""
+"""Steps that update matrices and read them, as an expression."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-# the API reference looks up the type of an inherited field here
-# ruff: ignore[unused-import]  the same
-from sabir.loops._expressions import (
-    Expression,
-    Number,
-    Sizes,  # pyright: ignore[reportUnusedImport] - the same
-)
+from sabir.loops._expression import Expression, expression
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator
 
-_OPERANDS = ("queries", "keys", "values", "first", "decay", "rate")
+_RANK = 4
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@expression
 class MatrixSteps(Expression):
-    """What steps leave that update matrices `[..., K, V]`, and read them: `[batch, heads, steps * G + K, V]`.
+    """Steps that update matrices `[..., K, V]` and read them: `[batch, heads, steps * G + K, V]`.
 
-    Each step multiplies the rows of a matrix by `decay`, takes what its key reads of the matrix from its
-    value, times `rate`, and adds the product of the key and that; then each of its G queries reads the
-    matrix. The last K rows are the matrix after all steps. Without `rate` a value is added as it is.
+    Each step multiplies the rows of a matrix by `decay`. It reads the matrix with its key and subtracts the
+    result from its value, times `rate`; it adds the product of the key and this difference to the matrix.
+    Then each of its G queries reads the matrix. The last K rows of the result are the matrix after all steps.
+    Without `rate`, the product of key and value is added.
 
-    The operands are of one element type: queries `[batch, heads, steps, G, K]`, keys, as `decay`,
+    The operands have one element type: queries `[batch, heads, steps, G, K]`, keys and `decay`
     `[batch, heads, steps, K]`, values `[batch, heads, steps, V]`, the `first` matrices, and `rate`
     `[batch, heads, steps]`.
     """
 
-    queries: Expression = field(default_factory=lambda: Number("float", ()))
-    keys: Expression = field(default_factory=lambda: Number("float", ()))
-    values: Expression = field(default_factory=lambda: Number("float", ()))
-    first: Expression = field(default_factory=lambda: Number("float", ()))
+    queries: Expression
+    keys: Expression
+    values: Expression
+    first: Expression
     decay: Expression | None = None
     rate: Expression | None = None
 
-    @property
-    def operands(self) -> tuple[Expression, ...]:
-        """What there is of the operands, in this order."""
-        return tuple(x for x in (getattr(self, name) for name in _OPERANDS) if x is not None)
-
-    def of(self, operands: Sequence[Expression]) -> MatrixSteps:
-        """Return the steps with other operands, in the order of `operands`."""
-        names = [name for name in _OPERANDS if getattr(self, name) is not None]
-        return replace(self, **dict(zip(names, operands, strict=True)))
+    def violations(self) -> Iterator[str]:
+        """Yield what is wrong with the ranks and the element types."""
+        ranks = (self.queries.rank, self.keys.rank, self.values.rank, self.first.rank)
+        if ranks != (_RANK + 1, _RANK, _RANK, _RANK) or self.rank != _RANK:
+            yield f"queries, keys, values and matrices have the ranks {ranks}"
+        if any(x.element != self.element for x in self.operands):
+            yield "the operands have several element types"

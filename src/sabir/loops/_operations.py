@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING
 from sabir.base import SabirError
 from sabir.ir import Expr, product
 from sabir.loops._assumptions import at_least, equal
+from sabir.loops._expression import ELEMENTS, HALVES, SMALL_FLOATS, SMALL_INTEGERS, Expression
 from sabir.loops._expressions import (
-    ELEMENTS,
-    HALVES,
-    SMALL_FLOATS,
-    SMALL_INTEGERS,
+    PREDICATES,
     Best,
     Count,
     Couple,
     Cumulate,
     Expand,
-    Expression,
     Extent,
     Join,
     Map,
@@ -37,23 +34,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from sabir.ir import Array
-    from sabir.loops._expressions import Size, Sizes
+    from sabir.loops._expression import Size, Sizes
 
-_UNARY = """
-    neg abs sign not bitwise_not isnan isinf_pos isinf_neg floor ceil round trunc exp exp2 expm1 log log2
-    log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sigmoid
-    softplus cast bits nearest order
-"""
-_BINARY = """
-    add sub mul div min max mod fmod pow eq ne lt le gt ge and or xor bitwise_and bitwise_or bitwise_xor
-    shl shr
-"""
-_MORE = {"where": 3, "fma": 3, "word": 4, "second_word": 4}
-ARITY = dict.fromkeys(_UNARY.split(), 1) | dict.fromkeys(_BINARY.split(), 2) | _MORE
 _NARROW = HALVES | SMALL_FLOATS | SMALL_INTEGERS | {"int8", "uint8", "int16", "uint16"}
 _MOST_PARTS = 512  # of a join
 _NEUTRAL = {"sum": 0, "prod": 1}
-_TRUTHS = frozenset(["eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf_pos", "isinf_neg"])
 
 
 class NotLowered(SabirError):
@@ -96,7 +81,7 @@ def apply(op: str, *operands: Expression | float) -> Expression:
     shape: Sizes = ()
     for x in expressions:
         shape = broadcast(shape, x.shape)
-    return Map("bool" if op in _TRUTHS else of, shape, op, tuple(expressions))
+    return Map("bool" if op in PREDICATES else of, shape, op, tuple(expressions))
 
 
 def check_element(element: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sabir.loops._assumptions import equal
-from sabir.loops._expressions import FLOATS, Expression
+from sabir.loops._expression import FLOATS, Expression
 from sabir.loops._operations import NotLowered, apply, check_computed, reduce, reshape, squeeze
 from sabir.loops._quantized import multiply_narrow, multiply_quantized, product_of
 

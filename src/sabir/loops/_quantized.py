@@ -13,28 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sabir.loops._expressions import (
-    HALVES,
-    SMALL_FLOATS,
-    SMALL_INTEGERS,
-    Contract,
-    Expand,
-    Expression,
-    Map,
-    Pad,
-    Permute,
-    Reshape,
-    Slice,
-    Stored,
-    Windows,
-)
+from sabir.loops._expression import HALVES, SMALL_FLOATS, SMALL_INTEGERS, Expression
+from sabir.loops._expressions import Contract, Expand, Map, Pad, Permute, Reshape, Slice, Stored, Windows
 from sabir.loops._integers import BYTES, convolve_integers, slide_integers, uniform
 from sabir.loops._operations import NotLowered, apply, broadcast, cast, expand, permute, reshape, tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sabir.loops._expressions import Size, Sizes
+    from sabir.loops._expression import Size, Sizes
 
 _NUMBERS = BYTES | SMALL_INTEGERS | SMALL_FLOATS  # that represent others, by scales
 _TURN = 128  # what uint8 means less in a product

@@ -2,32 +2,92 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.loops._expressions import (
-    FLOATS,
-    Bound,
-    Contract,
-    Expression,
-    Extent,
-    Join,
-    Map,
-    Number,
-    Recur,
-    State,
-    StepBody,
-)
+from sabir.loops._expression import FLOATS, Expression, Size, Sizes, agree, expression
+from sabir.loops._expressions import Contract, Extent, Join, Map, Number
 from sabir.loops._operations import NotLowered, cut, expand, number, same_shape
 from sabir.loops._quantized import half_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sabir.loops._expressions import Sizes
+    from collections.abc import Iterable, Iterator, Sequence
 
 _LEAST_RANK = 3  # steps, rows, columns
 _MATRIX = 2
 _MOST_NODES = 120  # of a step: its code must stay small
+
+
+@expression
+class State(Expression):
+    """A state of a recurrence: index `i` of its first axis is the state before step `i`."""
+
+
+@expression
+class Bound(Expression):
+    """An operand of a recurrence, by its number, within the expressions of a step.
+
+    A matrix that only products read may be stored as another element type.
+    """
+
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepBody:
+    """What each step of a recurrence computes of states and operands: new states, and outputs.
+
+    The first axis of all its expressions counts the steps. Backwards, the first step fills the last index of
+    the outputs; operands are in the order of the steps.
+    """
+
+    states: tuple[State, ...]
+    after: tuple[Expression, ...]
+    outputs: tuple[Expression, ...]
+    backwards: bool = False
+
+    @property
+    def steps(self) -> Size:
+        """The number of steps."""
+        return self.states[0].shape[0]
+
+    def __str__(self) -> str:
+        order = "backwards" if self.backwards else "forwards"
+        return f"{self.steps} steps {order}, {len(self.states)} states"
+
+
+@expression
+class Recur(Expression):
+    """A state after the last step of a recurrence, or one of its outputs.
+
+    `number` counts the states first, then the outputs. The operands are the states before the first step,
+    then the operands that the body names. All results of a recurrence share its body.
+    """
+
+    body: StepBody
+    inputs: tuple[Expression, ...]
+    number: int = 0
+
+    @property
+    def initial(self) -> tuple[Expression, ...]:
+        """The states before the first step."""
+        return self.inputs[: len(self.body.states)]
+
+    @property
+    def bound(self) -> tuple[Expression, ...]:
+        """The operands that the body names."""
+        return self.inputs[len(self.body.states) :]
+
+    def violations(self) -> Iterator[str]:
+        """Yield what is wrong with the states and the number."""
+        body = self.body
+        if not 0 <= self.number < len(body.states) + len(body.outputs):
+            yield f"there is no result {self.number}"
+        for initial, state in zip(self.initial, body.states, strict=False):
+            if not agree(initial.shape, state.shape[1:]):
+                yield f"an initial state has the shape {initial.shape}"
+        if len(body.after) != len(body.states) or len(self.inputs) < len(body.states):
+            yield "a step computes each state, and each begins with an operand"
 
 
 class Recurred(NamedTuple):

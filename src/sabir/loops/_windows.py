@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.loops._assumptions import equal
-from sabir.loops._expressions import FLOATS, Expression, Slide, Windows
+from sabir.loops._expression import FLOATS, Expression
+from sabir.loops._expressions import Slide, Windows
 from sabir.loops._operations import NotLowered, check_computed, check_element
 from sabir.loops._quantized import half_of, quantized_of, slide_quantized
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sabir.loops._expressions import Size
+    from sabir.loops._expression import Size
 
 
 def windows(

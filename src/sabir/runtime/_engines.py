@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from sabir.base import Limits
-    from sabir.compilation import Subject
-    from sabir.compilation.native import Precision
+    from sabir.compilation import Precision, Subject
     from sabir.evaluation import ModelPort
     from sabir.files import OpenedFile
     from sabir.ir import Model
@@ -101,12 +100,13 @@ def known_engine(name: str, options: Options) -> tuple[str, Engine] | None:
 
 def _compiled_of(model: Model | Subject, options: Options) -> Engine:
     # ruff: ignore[import-outside-top-level]  where LLVM is missing, only this engine is
-    from sabir.compilation import Compiled
+    from sabir.compilation import Compiled, Settings
 
     threads = options.threads
     return Compiled(
-        model, options.registry, options.limits, threads=threads, newer_opsets=options.newer_opsets,
-        file=options.file, updates=options.updates, precision=options.precision,
+        model, options.registry, options.limits, threads=threads,
+        file=options.file, updates=options.updates,
+        settings=Settings(options.precision, newer_opsets=options.newer_opsets),
         evaluating=contextlib.nullcontext if threads is None else functools.partial(ThreadLimit, threads),
     )  # fmt: skip
 

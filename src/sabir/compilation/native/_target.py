@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabir.base import UnsupportedError, quote
 from sabir.compilation.native._arm import FEATURES, arm_features
@@ -53,9 +53,6 @@ _LEVELS = {
 TARGETS = tuple(_LEVELS)
 """The names of processors for which code can be shown on every machine."""
 
-Precision = Literal["exact", "fast"]
-"""How much kernels may round: as little as the reference engine, or a few times more where that is faster."""
-
 
 @dataclass(frozen=True)
 class Host:
@@ -63,8 +60,8 @@ class Host:
 
     `architecture` is `x86_64` or `aarch64`. `features` is LLVM's text of what the processor has and lacks,
     sorted: `+avx2,-avx512f`. `vector_bits` is the width of its vectors, `registers` the number of vector
-    registers, `cores` how many cores this process may use. `precision` is that of
-    the session. What kernels and tiles look like follows from these.
+    registers, `cores` how many cores this process may use. The shapes of kernels and tiles follow from
+    these.
 
     >>> from sabir.compilation.native import target_named
     >>> target_named('x86-64-v3').has('avx2'), target_named('aarch64').has('avx2')
@@ -78,7 +75,6 @@ class Host:
     vector_bits: int
     registers: int
     cores: int
-    precision: Precision = "exact"
 
     def has(self, feature: str) -> bool:
         """Return whether the processor has a feature, by LLVM's name for it: `avx512vnni`, `dotprod`."""

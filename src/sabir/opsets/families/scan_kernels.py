@@ -24,6 +24,7 @@ from sabir.loops import (
     Slice,
     State,
 )
+from sabir.loops.walk import postorder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,6 +115,7 @@ class _Lifting:
         self._steps: Steps | None = None
         self._states: set[Expression] = set()
         self._found = dict.fromkeys((*body.captured, *around), frozenset[type[Expression]]())
+        self._visited = set(self._found)
         self._bound: dict[Expression, Expression] = {}
         self._columns: dict[Expression, list[Expression]] = {}
 
@@ -164,19 +166,9 @@ class _Lifting:
 
     def _leaves(self, x: Expression) -> frozenset[type[Expression]]:
         """Return the kinds of leaves that an expression is computed from, but those of the graph around."""
-        pending = [(x, False)]
-        while pending:
-            node, ready = pending.pop()
-            if node in self._found:
-                continue
-            operands = loops.operands_of(node)
-            if ready:
-                self._found[node] = frozenset().union(*(self._found[o] for o in operands))
-            elif operands:
-                pending.append((node, True))
-                pending += [(o, False) for o in operands]
-            else:
-                self._found[node] = frozenset([type(node)])
+        for node in postorder([x], self._visited):
+            read = [self._found[o] for o in node.operands] or [frozenset([type(node)])]
+            self._found[node] = frozenset[type[Expression]]().union(*read)
         return self._found[x]
 
     def over_steps(self, x: Expression) -> Expression:
@@ -208,7 +200,7 @@ class _Lifting:
         match x:
             case Map():
                 operands = tuple(self._part(o, x) for o in x.operands)
-                return replace(x, shape=self.shape_of(x.shape), operands=operands)
+                return replace(x, shape=self.shape_of(x.shape), inputs=operands)
             case Contract() if not self._varies(x.b) and x.b.rank == _MATRIX and x.depth == 1:
                 self._check(x.b)
                 return self._product(x) if self.depends(x) else loops.contract(self._lifted(x.a), x.b)
@@ -304,7 +296,7 @@ def _sliced(x: Expression, part: Slice) -> Expression:
             operands = tuple(
                 o if o.rank == 0 or o.shape[-1] == 1 else loops.narrow(o, -1, start, size) for o in x.operands
             )
-            return replace(x, shape=part.shape, operands=operands)
+            return replace(x, shape=part.shape, inputs=operands)
         case Contract():
             return replace(x, shape=part.shape, b=loops.narrow(x.b, -1, start, size))
         case Join() if x.axis == x.rank - 1:

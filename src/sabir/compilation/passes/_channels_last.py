@@ -10,33 +10,26 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sabir.compilation._views import VIEWS, Copy, Views, is_number, operands_of
+from sabir.compilation._views import VIEWS, Copy, Views, is_number
 from sabir.loops import (
-    Best,
     Contract,
-    Couple,
-    Cumulate,
-    Descend,
     Expand,
     Expression,
     Join,
     Map,
-    MatrixSteps,
     Pad,
     Permute,
-    PoolRegions,
-    Recur,
     Reduce,
     Reshape,
-    Scatter,
     Slice,
     Slide,
     Take,
     Windows,
 )
+from sabir.loops.walk import postorder, rebuilt, rewrite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from sabir.loops import Sizes
 
@@ -48,51 +41,29 @@ def channels_last(expressions: Mapping[int, Expression]) -> dict[int, Expression
     found = list(postorder(expressions.values()))
     if not any(map(_is_seed, found)):
         return dict(expressions)
-    layouts = _Layouts(x for x in found if isinstance(x, Contract))
-    for x in found:
-        layouts.visit(x)
-    return {slot: layouts.new[x] for slot, x in expressions.items()}
+    return rewrite(expressions, _Layouts(x for x in found if isinstance(x, Contract)).rule)
 
 
 def _is_seed(x: Expression) -> bool:
     return isinstance(x, Slide) or (isinstance(x, Contract) and x.rows > 1)
 
 
-def postorder(roots: Iterable[Expression], seen: set[Expression] | None = None) -> Iterator[Expression]:
-    """Yield expressions, each once and after its operands, but for those `seen`, to which they are added."""
-    pending = [(x, False) for x in reversed(list(roots))]
-    seen = set() if seen is None else seen
-    while pending:
-        x, ready = pending.pop()
-        if ready:
-            yield x
-        elif x not in seen:
-            seen.add(x)
-            pending.append((x, True))
-            pending += [(o, False) for o in reversed(operands_of(x))]
-
-
 class _Layouts:
-    """The new expressions; `last` are those in the order (N, ..., C) behind a convolution or a pooling.
+    """The rule of the pass; `last` are the new expressions in the order (N, ..., C).
 
     `products` are the windows that products read.
     """
 
     def __init__(self, products: Iterable[Contract]) -> None:
         self.products = set(map(_behind_views, products))
-        self.new: dict[Expression, Expression] = {}
         self.last: set[Expression] = set()
 
-    def visit(self, x: Expression) -> None:
-        """Find the new expression of one whose operands have theirs."""
-        operands = [self.new[o] for o in operands_of(x)]
-        if any(o is not old for o, old in zip(operands, operands_of(x), strict=True)):
-            found = self._sunk(x, operands) or rebuilt(x, operands)
-        else:
-            found = self._sunk(x, operands) or x
+    def rule(self, x: Expression, new: Mapping[Expression, Expression]) -> Expression:
+        """Return the new expression of one whose operands have theirs."""
+        found = self._sunk(x, [new[o] for o in x.operands]) or rebuilt(x, new)
         if _is_seed(found) or self._is_split(found):
             self.last.add(found)
-        self.new[x] = found
+        return found
 
     def _is_split(self, x: Expression) -> bool:
         """Whether an expression is the channels of all groups of a convolution side by side."""
@@ -119,7 +90,7 @@ class _Layouts:
                 if not any(o.rank == x.rank and self._inner(o) for o in operands):
                     return None
                 inside = tuple(self._aligned(o, x.rank) for o in operands)
-                return self._first(x, replace(x, shape=_moved(x.shape), operands=inside))
+                return self._first(x, replace(x, shape=_moved(x.shape), inputs=inside))
             case Join():
                 if not any(map(self._inner, operands)):
                     return None
@@ -206,31 +177,3 @@ def _contiguous(x: Expression) -> Expression:
     if not isinstance(x, VIEWS) or is_number(x) or x.shape[-1] == 1:
         return x
     return x if Views().locate(x).strides[-1] == 1 else Copy(x.element, x.shape, x)
-
-
-def rebuilt(x: Expression, operands: list[Expression]) -> Expression:
-    """Return an expression of other operands."""
-    match x:
-        case Map():
-            return replace(x, operands=tuple(operands))
-        case Join():
-            return replace(x, parts=tuple(operands))
-        case Contract():
-            names = [n for n in ("a", "b", "zero", "scale", "less") if getattr(x, n) is not None]
-            return replace(x, **dict(zip(names, operands, strict=True)))
-        case MatrixSteps() | PoolRegions():
-            return x.of(operands)
-        case Recur():
-            return replace(x, operands=tuple(operands))
-        case Take():
-            return replace(x, operand=operands[0], indices=operands[1])
-        case Scatter():
-            return replace(x, operand=operands[0], indices=operands[1], updates=operands[2])
-        case Slide():
-            return replace(x, operand=operands[0], weights=operands[1] if x.weights else None)
-        case Reduce() | Cumulate() | Best() | Couple() | Descend() | Pad():
-            return replace(x, operand=operands[0])
-        case Permute() | Reshape() | Expand() | Slice() | Windows():
-            return replace(x, operand=operands[0])
-        case _:
-            raise TypeError(f"{type(x).__name__} has no operands")

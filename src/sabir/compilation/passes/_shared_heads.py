@@ -12,9 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir import loops
-from sabir.compilation._layouts import postorder, rebuilt
-from sabir.compilation._views import operands_of
 from sabir.loops import Contract, Expand, Expression, Map, Permute, Reduce, Reshape
+from sabir.loops.walk import postorder, rewrite
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,29 +47,18 @@ def shared_heads(expressions: Mapping[int, Expression]) -> dict[int, Expression]
     found = list(postorder(expressions.values()))
     if not any(isinstance(x, Contract) and _repeated(x.b) for x in found):
         return dict(expressions)
-    pass_ = _Split()
-    for x in found:
-        pass_.visit(x)
-    return {slot: pass_.new[x] for slot, x in expressions.items()}
+    return rewrite(expressions, _Split().rule)
 
 
 class _Split:
-    """The new expressions; `inner` has those with two axes of heads, by their views with one."""
+    """The rule of the pass; `inner` has the expressions with two axes of heads, by their views with one."""
 
     def __init__(self) -> None:
-        self.new: dict[Expression, Expression] = {}
         self.inner: dict[Expression, tuple[_Heads, Expression]] = {}
 
-    def visit(self, x: Expression) -> None:
-        """Find the new expression of one whose operands have theirs."""
-        operands = [self.new[o] for o in operands_of(x)]
-        if any(o is not old for o, old in zip(operands, operands_of(x), strict=True)):
-            self.new[x] = self._sunk(x, operands) or rebuilt(x, operands)
-        else:
-            self.new[x] = self._sunk(x, operands) or x
-
-    def _sunk(self, x: Expression, operands: list[Expression]) -> Expression | None:
-        """Return the view of what an expression computes with two axes of heads, if an operand has these."""
+    def rule(self, x: Expression, new: Mapping[Expression, Expression]) -> Expression | None:
+        """Return a view of the expression computed with two axes of heads, if an operand has these axes."""
+        operands = [new[o] for o in x.operands]
         match x:
             case Contract():
                 return self._product(x, *operands[:2])
@@ -108,7 +96,7 @@ class _Split:
         inside = tuple(self._aligned(o, x.rank, heads) for o in operands)
         if shape is None or not all(inside):
             return None
-        return self._viewed(x, heads, replace(x, shape=shape, operands=inside))
+        return self._viewed(x, heads, replace(x, shape=shape, inputs=inside))
 
     def _aligned(self, x: Expression, rank: int, heads: _Heads) -> Expression | None:
         """Return an operand that broadcasts to heads of a rank as one that broadcasts to the new axes."""

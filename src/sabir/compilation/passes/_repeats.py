@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.compilation._layouts import postorder, rebuilt
-from sabir.compilation._views import operands_of
 from sabir.compilation.kernels import MOST_REPEATS
 from sabir.loops import Expand, Expression, Reshape, Stored, Take
+from sabir.loops.walk import postorder, rewrite
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,17 +19,12 @@ if TYPE_CHECKING:
     from sabir.loops import Size
 
 
-def repeated(expressions: Mapping[int, Expression]) -> dict[int, Expression]:
+def repeats_as_views(expressions: Mapping[int, Expression]) -> dict[int, Expression]:
     """Return the expressions of slots, in which elements that are repeated along the last axis are views."""
     found = list(postorder(expressions.values()))
     if not any(isinstance(x, Take) and _times(x) for x in found):
         return dict(expressions)
-    new: dict[Expression, Expression] = {}
-    for x in found:
-        operands = [new[o] for o in operands_of(x)]
-        same = all(o is old for o, old in zip(operands, operands_of(x), strict=True))
-        new[x] = _view(x, new) or (x if same else rebuilt(x, operands))
-    return {slot: new[x] for slot, x in expressions.items()}
+    return rewrite(expressions, _view)
 
 
 def _view(x: Expression, new: Mapping[Expression, Expression]) -> Expression | None:

@@ -1,0 +1,28 @@
+"""Equal products as one: what a gradient multiplies again, as a recurrent layer did, is computed once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.compilation._views import VIEWS
+from sabir.loops import Contract, Expression
+from sabir.loops.walk import postorder, rebuilt, rewrite, structure
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
+_SHARED = (*VIEWS, Contract)
+
+
+def common_products(expressions: Mapping[int, Expression]) -> dict[int, Expression]:
+    """Return the expressions of slots, in which equal products, and equal views, are one expression."""
+    found = list(postorder(expressions.values()))
+    if sum(isinstance(x, Contract) for x in found) < 2:  # ruff: ignore[magic-value-comparison]  none is equal
+        return dict(expressions)
+    first: dict[Hashable, Expression] = {}
+
+    def first_equal(x: Expression, new: Mapping[Expression, Expression]) -> Expression | None:
+        y = rebuilt(x, new)
+        return first.setdefault(structure(y), y) if isinstance(y, _SHARED) else None
+
+    return rewrite(expressions, first_equal)

@@ -1,0 +1,108 @@
+"""The passes: golden listings before and after each, values that stay, verification, and passes left out.
+
+A file of `golden` has a model in the text syntax, the sizes of its dimensions, and listings of its tensor
+expressions after lowering and after passes. `SABIR_WRITE_GOLDEN=1` writes the listings anew: read the diff.
+"""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sabir
+from sabir import loops
+from sabir.compilation import PASSES, Compiled, Settings
+from sabir.compilation._instance import Sizes
+from sabir.compilation._listing import after_pass
+from sabir.compilation.passes import PIPELINE, _pipeline, run_pipeline
+
+GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.txt"))
+ALL = frozenset(PASSES)
+STEP = "==> "
+
+
+def parts(path):
+    """The model, the sizes by dimension, and the listings by the name of the pass."""
+    head, *sections = path.read_text().split(STEP)
+    about, _, text = head.partition("\n\n")
+    sizes = dict(item.split("=") for item in about.split("sizes:")[1].split()) if "sizes:" in about else {}
+    listings = dict(section.split("\n", 1) for section in sections)
+    return text, {k: int(v) for k, v in sizes.items()}, {k: v.strip() for k, v in listings.items()}
+
+
+def compiled(text, sizes, settings):
+    model = sabir.parse(text)
+    shapes = {v.name: [int(sizes.get(str(d), 0)) or int(d) for d in v.type.shape] for v in model.graph.inputs}
+    rng = np.random.default_rng(5)
+    feeds = {
+        v.name: rng.standard_normal(shapes[v.name]).astype(v.type.element.dtype) for v in model.graph.inputs
+    }
+    made = Compiled(model, settings=settings)
+    return made, feeds
+
+
+def listing(plan, name):
+    if name == "lowering":
+        return "\n".join(after_pass(plan._whole(), Sizes(plan.sizes), PASSES[-1], ALL))
+    return "\n".join(plan.listing(name))
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda p: p.stem)
+def test_golden_listings(path):
+    text, sizes, expected = parts(path)
+    made, feeds = compiled(text, sizes, Settings())
+    plan = made.compile(feeds)
+    found = {name: listing(plan, name) for name in expected}
+    if os.environ.get("SABIR_WRITE_GOLDEN"):
+        head = path.read_text().split(STEP)[0]
+        path.write_text(head + "\n".join(f"{STEP}{name}\n{lines}\n" for name, lines in found.items()))
+    assert found == expected
+
+
+def test_each_pass_has_a_golden_listing():
+    assert {p.stem for p in GOLDEN} >= set(PASSES)
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda p: p.stem)
+@pytest.mark.parametrize("left_out", [*PASSES, "all"])
+def test_a_plan_without_a_pass_computes_the_same(path, left_out):
+    text, sizes, _ = parts(path)
+    without = ALL if left_out == "all" else frozenset([left_out])
+    made, feeds = compiled(text, sizes, Settings(without=without))
+    usual, _ = compiled(text, sizes, Settings())
+    for name, found in made.run(feeds).items():
+        np.testing.assert_allclose(found, usual.run(feeds)[name], rtol=2e-5, atol=2e-6)
+        np.testing.assert_allclose(
+            found, sabir.evaluate(sabir.parse(text), feeds)[name], rtol=1e-4, atol=1e-5
+        )
+
+
+def test_a_pass_that_is_left_out_changes_nothing():
+    x = {0: loops.apply("neg", loops.Stored("float", (2,), 1))}
+    assert run_pipeline(x, ALL) == x
+
+
+def test_the_expressions_after_a_pass_are_verified(monkeypatch):
+    def broken(_):
+        return {0: loops.Reshape("float", (3,), loops.Stored("float", (2,), 1))}
+
+    monkeypatch.setattr(_pipeline, "PIPELINE", (*PIPELINE, _pipeline.Pass("broken", broken)))
+    with pytest.raises(loops.walk.InvalidExpression, match=r"after the pass broken: Reshape float\(3,\)"):
+        run_pipeline({0: loops.Stored("float", (2,), 1)}, verify=True)
+
+
+def test_what_lowering_leaves_is_verified():
+    bad = {0: loops.Permute("float", (2, 3), loops.Stored("float", (2, 3), 1), (1, 0))}
+    with pytest.raises(loops.walk.InvalidExpression, match="after lowering: Permute"):
+        run_pipeline(bad, verify=True)
+
+
+def test_an_unknown_pass():
+    model = sabir.parse(
+        '<ir_version: 10, opset_import: ["" : 21]> g (float[2] x) => (float[2] y) { y = Neg (x) }'
+    )
+    with pytest.raises(
+        sabir.UnsupportedError, match="there is no pass 'inline'; the passes are common-products"
+    ):
+        Compiled(model, settings=Settings(without=frozenset(["inline"])))
