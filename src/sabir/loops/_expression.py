@@ -95,6 +95,7 @@ def expression(kind: type[_Kind]) -> type[_Kind]:
     """
     made = dataclass(frozen=True, slots=True, eq=False)(kind)
     setattr(made, "operands", property(_reader(made)))  # ruff: ignore[set-attr-with-constant]  the type has no setter
+    made.__init__.__annotations__ |= {"shape": Sizes}  # tools resolve names in the module of the kind
     return made
 
 
@@ -122,8 +123,9 @@ def _reader(kind: type[Expression]) -> Callable[[Any], tuple[Expression, ...]]:
         raise TypeError(f"{kind.__name__} has a tuple of operands beside other operands")
     if _OPTIONAL in found.values():
         return lambda x: tuple(o for name in names if (o := getattr(x, name)) is not None)
-    read: Callable[[Any], Any] = attrgetter(*names)
-    return read if len(names) > 1 else lambda x: (read(x),)
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda x: (getattr(x, names[0]),)
 
 
 # ---------------------------------------------------------------- conditions of shapes
