@@ -114,7 +114,7 @@ def _operand_fields(kind: type[Expression]) -> dict[str, str]:
 def _reader(kind: type[Expression]) -> Callable[[Any], tuple[Expression, ...]]:
     """Return the function that reads the operands of a kind."""
     found = _operand_fields(kind)
-    names = tuple(found)
+    names = list(found)
     if not names:
         return lambda _: ()
     if _SEVERAL in found.values() and len(names) == 1:
