@@ -9,7 +9,8 @@ import pytest
 
 import sabir
 from sabir.base import run_with_limits
-from sabir.compilation import Compiled, _bodies
+from sabir.compilation import Compiled
+from sabir.compilation._program import CompiledProgram
 
 TRUE, FALSE = np.ones((), np.bool_), np.zeros((), np.bool_)
 TIMES = (0, 1, 15, 16, 17, 40)
@@ -19,14 +20,14 @@ HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
 @pytest.fixture(name="repeated")
 def _repeated(monkeypatch):
     """Whether each loop was repeated by native code."""
-    found, original = [], _bodies.repeat
+    found, original = [], CompiledProgram.repeat
 
     def repeat(*arguments, **keywords):
         results = original(*arguments, **keywords)
         found.append(results is not None)
         return results
 
-    monkeypatch.setattr(_bodies, "repeat", repeat)
+    monkeypatch.setattr(CompiledProgram, "repeat", repeat)
     return found
 
 

@@ -12,26 +12,23 @@ import numpy as np
 
 from sabir.base import ACCIDENTS, CancelledError, LimitError, SabirError, budget, check_time
 from sabir.compilation._body_types import prepare_body
-from sabir.compilation._building import build
-from sabir.compilation._executable import executable_of
 from sabir.compilation._faults import report_fault
 from sabir.compilation._kept import KeptPlans
 from sabir.compilation._locks import ProcessLock
-from sabir.compilation._lowering import lower
 from sabir.compilation._patterns import pattern_of
-from sabir.compilation._program import CompiledProgram, Mismatch
-from sabir.compilation._repeating import repeat
+from sabir.compilation._plan import Mismatch
+from sabir.compilation._planning import lowered
 from sabir.elements import element
 from sabir.ir import TensorType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from sabir.compilation._backend import Backend, Runnable
     from sabir.compilation._patterns import Pattern
     from sabir.compilation._program import Bodies
     from sabir.compilation._repeating import Repeated
     from sabir.compilation._settings import Settings
-    from sabir.compilation.native import Host, Team
     from sabir.evaluation import BoundPlan, Run
     from sabir.ir import Array, Type
     from sabir.scheduling import ScheduledSubgraph
@@ -47,8 +44,8 @@ class CompiledBody:
     """
 
     __slots__ = (
+        "_backend",
         "_fixed",
-        "_host",
         "_interpreted",
         "_kept",
         "_lock",
@@ -56,18 +53,17 @@ class CompiledBody:
         "_program",
         "_settings",
         "_slots",
-        "_team",
         "calls",
         "cost",
     )
 
     def __init__(
-        self, subgraph: ScheduledSubgraph, interpreted: BoundPlan, host: Host, settings: Settings, team: Team,
+        self, subgraph: ScheduledSubgraph, interpreted: BoundPlan, backend: Backend, settings: Settings,
         constants: Mapping[int, Array],
     ) -> None:  # fmt: skip
         """Take a subgraph, and the constants of the program around it by slot."""
         self._program, self._plan = subgraph.program, subgraph.plan
-        self._interpreted, self._host, self._settings, self._team = interpreted, host, settings, team
+        self._interpreted, self._backend, self._settings = interpreted, backend, settings
         self.cost, self.calls = interpreted.cost, interpreted.calls
         captures = zip(self._plan.captures, subgraph.captured, strict=True)
         self._fixed = {slot: constants[outer] for slot, outer in captures if outer in constants}
@@ -119,15 +115,15 @@ class CompiledBody:
             return None
         before = run.budget.mark()
         try:
-            return repeat(
-                program, arrays, sizes, run, carried=len(inputs) - 1, limit=limit, conditional=conditional,
+            return program.repeat(
+                arrays, sizes, run, carried=len(inputs) - 1, limit=limit, conditional=conditional,
                 cost=self.cost,
             )  # fmt: skip
         except Mismatch:
             run.budget.return_to(before)
             return None
 
-    def _compiled(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram | None:
+    def _compiled(self, pattern: Pattern, sizes: Mapping[str, int]) -> Runnable | None:
         """Return the program for a pattern that fits the sizes, None where the interpreter is to run them."""
         with self._lock:
             found = self._kept.find(pattern, sizes)
@@ -150,29 +146,25 @@ class CompiledBody:
                 self._kept.add(pattern, made)
             return made
 
-    def _made(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram | None:
+    def _made(self, pattern: Pattern, sizes: Mapping[str, int]) -> Runnable | None:
         kinds = dict(zip(self._slots, pattern.inputs, strict=True))
         if any(kind is None for kind in kinds.values()):
             return None  # a sequence, or a default
         prepared = prepare_body(self._program, self._plan, kinds, self._fixed)
         if prepared is None:
             return None
-        lowered = lower(prepared, sizes)
-        plan = build(lowered, list(self._plan.results), self._host, self._settings)
-        prepared = lowered.settled()
-        executable = executable_of(prepared, plan, frozenset(sizes))
-        bodies = bodies_on(self._host, self._settings, self._team, prepared.constants)
-        return CompiledProgram(executable, self._team, prepared, bodies, lambda _done, _all: check_time())
+        found = lowered(prepared, sizes, self._settings)
+        return self._backend.compile(found, sizes, self._settings, lambda _done, _all: check_time(), {})
 
 
-def bodies_on(host: Host, settings: Settings, team: Team, constants: Mapping[int, Array]) -> Bodies:
-    """Return what compiles the subgraphs of a program for a machine and a team.
+def bodies_on(backend: Backend, settings: Settings, constants: Mapping[int, Array]) -> Bodies:
+    """Return what compiles the subgraphs of a program on a backend.
 
     The program has these constants by slot. A subgraph further inside captures slots of the one around it.
     """
 
     def body(subgraph: ScheduledSubgraph, interpreted: BoundPlan, is_direct: bool) -> CompiledBody:  # ruff: ignore[boolean-type-hint-positional-argument]  the binder passes it
-        return CompiledBody(subgraph, interpreted, host, settings, team, constants if is_direct else {})
+        return CompiledBody(subgraph, interpreted, backend, settings, constants if is_direct else {})
 
     return body
 

@@ -10,7 +10,6 @@ from sabir.compilation._attention import add_attention
 from sabir.compilation._axes import beside_one, merged, nest_of
 from sabir.compilation._bands import add_bands, banded_chains
 from sabir.compilation._bounds import Reach
-from sabir.compilation._faults import is_strict
 from sabir.compilation._grouping import Grouping
 from sabir.compilation._groups import in_order, last_of
 from sabir.compilation._lowering import KEYS
@@ -39,7 +38,6 @@ from sabir.compilation._sliding import add_windows
 from sabir.compilation._texts import source_of
 from sabir.compilation._trees import add_trees
 from sabir.compilation.kernels import ANY, Nest, element_bytes, passes_of
-from sabir.compilation.passes import run_pipeline
 from sabir.loops import Best, Couple, Expression, Size, Sizes, Stored
 
 if TYPE_CHECKING:
@@ -66,7 +64,6 @@ def build(
 
     Kernels are begun in `early`; raises UnsupportedError for one that cannot be made.
     """
-    lowered.expressions = run_pipeline(lowered.expressions, settings.without, verify=is_strict())
     grouping = Grouping(lowered)
     grouping.run(outputs)
     builder = PlanBuilder(lowered, grouping, host, settings, early)

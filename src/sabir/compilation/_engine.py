@@ -21,6 +21,7 @@ from sabir.base import (
     quote,
     run_with_limits,
 )
+from sabir.compilation._cpu import CpuBackend
 from sabir.compilation._fast import FastRun, fast_run
 from sabir.compilation._faults import report_fault
 from sabir.compilation._instance import Sizes
@@ -28,6 +29,7 @@ from sabir.compilation._locks import Stops
 from sabir.compilation._patterns import pattern_of
 from sabir.compilation._plan import Mismatch
 from sabir.compilation._plans import Plans
+from sabir.compilation._program import CompiledProgram
 from sabir.compilation._settings import DEFAULT, Settings
 from sabir.compilation._subject import Subject
 from sabir.compilation.native import Control, host, target_named, team
@@ -38,12 +40,12 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from sabir.base import Limits
+    from sabir.compilation._backend import Backend, Runnable
     from sabir.compilation._commits import Commit
     from sabir.compilation._explaining import Explanation
     from sabir.compilation._inspecting import CompiledPlan
     from sabir.compilation._patterns import Pattern
     from sabir.compilation._profiling import Profile, ProfiledRun
-    from sabir.compilation._program import CompiledProgram
     from sabir.compilation._roofline import Roofline
     from sabir.evaluation import ModelPort, Run, Runner
     from sabir.files import OpenedFile
@@ -78,16 +80,19 @@ class Compiled:
         evaluating: Callable[[], AbstractContextManager[object]] = nullcontext,
         updates: Mapping[str, str] | None = None,
         settings: Settings = DEFAULT,
+        backend: Backend | None = None,
     ) -> None:
         """Compile a model; raises what the interpreter raises, and UnsupportedError for another machine.
 
         `file` is what the model was loaded from, if nobody has changed it since. What numpy computes is
         computed in the context that `evaluating` returns. `updates` names the inputs that outputs are new
-        values of, by the names of the outputs: `run_fast` may write these over the inputs. Raises
-        UnsupportedError for settings with a pass that does not exist.
+        values of, by the names of the outputs: `run_fast` may write these over the inputs. The
+        `backend` is by default that of this machine, with so many `threads`. Raises UnsupportedError for
+        settings with a pass that does not exist.
         """
         _check_passes(settings.without)
-        self._host, self._settings = host(), settings
+        self._backend = _cpu(threads) if backend is None else backend
+        self._settings = settings
         self._registry, self._limits = registry, limits
         self._evaluating = evaluating
         self._subject = subject = (
@@ -100,10 +105,8 @@ class Compiled:
         # the limits of subgraphs must be those of the interpreter: it may take long to reach them
         if subject.has_turns:
             self._front.numbers = run_with_limits(limits, lambda: self._runner.numbers)
-        self._team = team(threads or self._host.cores)
         self._plans = Plans(
-            subject, registry, limits, self._host, self._settings, self._team, evaluating,
-            updates=updates or {},
+            subject, registry, limits, self._backend, settings, evaluating, updates=updates or {}
         )  # fmt: skip
         self._stops = Stops()
         self._fast: FastRun | None = None
@@ -219,16 +222,18 @@ class Compiled:
         self._fast = None
         self._fast_runs = {}
         for program in self._plans:
-            program.arenas.clear()
+            program.release()
 
     def _remember(
         self,
-        program: CompiledProgram,
+        program: Runnable,
         names: tuple[str, ...],
         inputs: Sequence[Any],
         sizes: Mapping[str, int],
     ) -> None:
         """Let later runs with feeds of the same shapes be fast."""
+        if not isinstance(program, CompiledProgram):
+            return
         if self._limits is not None and self._limits.seconds is not None:
             return
         kept = [x is None and d is not None for x, d in zip(inputs, self._defaults, strict=True)]
@@ -236,7 +241,7 @@ class Compiled:
         arrays = [x for x, default in zip(inputs, kept, strict=True) if not default]
         fed = [
             (port.name, slot, cast("Array", x))
-            for port, slot, x in zip(fed_ports, program.executable.inputs, arrays, strict=True)
+            for port, slot, x in zip(fed_ports, program.inputs, arrays, strict=True)
             if isinstance(x, np.ndarray)
         ]
         if len(fed) < len(arrays):
@@ -294,7 +299,8 @@ class Compiled:
     def _shown(self, pattern: Pattern, sizes: Mapping[str, int], target: str) -> CompiledPlan:
         from sabir.compilation._inspecting import CompiledPlan  # ruff: ignore[import-outside-top-level]  for tools
 
-        found = self._plans.foreign(pattern, sizes, target_named(target))
+        lowered = self._plans.lowered(pattern, sizes)
+        found = self._cpu().foreign(lowered, sizes, self._settings, target_named(target))
         return CompiledPlan(found, sizes, self._settings, lambda: found)
 
     def _inspected(
@@ -303,15 +309,30 @@ class Compiled:
         from sabir.compilation._inspecting import CompiledPlan  # ruff: ignore[import-outside-top-level]  for tools
 
         found = self._required(pattern, sizes, progress)
-        return CompiledPlan(found, sizes, self._settings, partial(self._plans.whole, found, pattern, sizes))
+        return CompiledPlan(found, sizes, self._settings, partial(self._whole, found, pattern, sizes))
 
     def _required(
         self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None = None
     ) -> CompiledProgram:
+        """Return the plan for a pattern; raises UnsupportedError where there is none to look at."""
+        self._cpu()
         found = self._plans.at_once(pattern, sizes, progress)
-        if found is None:
+        if not isinstance(found, CompiledProgram):
             raise _no_plan("these shapes", self._plans.refusal(pattern))
         return found
+
+    def _whole(self, program: CompiledProgram, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram:
+        """Return a plan with the program that it was made from, which a plan from the disk lacks."""
+        found = self._plans.whole(program, pattern, sizes)
+        if not isinstance(found, CompiledProgram):
+            raise TypeError("the backend of CPUs compiles programs of kernels")
+        return found
+
+    def _cpu(self) -> CpuBackend:
+        """Return the backend, whose plans can be read; raises UnsupportedError for another one."""
+        if not isinstance(self._backend, CpuBackend):
+            raise UnsupportedError(f"plans of {self._backend.key} cannot be shown")
+        return self._backend
 
     def explain(self, shapes: Mapping[str, Sequence[int]] | None = None) -> Explanation:
         """Return which nodes became which kernel, and what is evaluated instead, and why.
@@ -352,7 +373,7 @@ class Compiled:
         from sabir.compilation._profiling import ProfiledRun  # ruff: ignore[import-outside-top-level]  for tools
 
         run, _, arrays, pattern, sizes = self._started(feeds)
-        program = self._plans.whole(self._required(pattern, sizes), pattern, sizes)
+        program = self._whole(self._required(pattern, sizes), pattern, sizes)
         found = ProfiledRun(program, arrays, sizes, run, Control())
         found.measure()
         return found
@@ -361,7 +382,12 @@ class Compiled:
         """Return the limits of this machine, measured with the threads of the engine."""
         from sabir.compilation._roofline import roofline  # ruff: ignore[import-outside-top-level]  for tools
 
-        return roofline(self._team)
+        return roofline(self._cpu().team)
+
+
+def _cpu(threads: int | None) -> CpuBackend:
+    processor = host()
+    return CpuBackend(processor, team(threads or processor.cores))
 
 
 def _check_passes(names: Collection[str]) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from sabir.compilation._backend import Runnable
     from sabir.compilation._patterns import Pattern
-    from sabir.compilation._program import CompiledProgram
 
 MOST_GUARDED = 8  # plans of one pattern, each with other guards; the interpreter runs what fits none
 MOST_PATTERNS = 64  # with a plan in memory: a model with six open sizes has 729 of 0, 1 and larger
@@ -22,7 +22,7 @@ class _Shelf:
     __slots__ = ("programs", "used")
 
     def __init__(self) -> None:
-        self.programs: tuple[CompiledProgram, ...] = ()
+        self.programs: tuple[Runnable, ...] = ()
         self.used = 0
 
 
@@ -41,11 +41,11 @@ class KeptPlans:
         self._asked: dict[Pattern, None] = {}
         self._clock = 0
 
-    def __iter__(self) -> Iterator[CompiledProgram]:
+    def __iter__(self) -> Iterator[Runnable]:
         """Yield the plans."""
         return (program for shelf in list(self._shelves.values()) for program in shelf.programs)
 
-    def find(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram | None:
+    def find(self, pattern: Pattern, sizes: Mapping[str, int]) -> Runnable | None:
         """Return a plan for the pattern whose guards hold for the sizes."""
         shelf = self._shelves.get(pattern)
         if shelf is None:
@@ -65,7 +65,7 @@ class KeptPlans:
         _remember(self._asked, pattern, None)
         return False
 
-    def add(self, pattern: Pattern, made: CompiledProgram, instead_of: CompiledProgram | None = None) -> None:
+    def add(self, pattern: Pattern, made: Runnable, instead_of: Runnable | None = None) -> None:
         """Keep a plan, `instead_of` another one of the pattern; the pattern used longest ago may leave."""
         shelf = self._shelves.setdefault(pattern, _Shelf())
         shelf.programs = (*(p for p in shelf.programs if p is not instead_of), made)
@@ -76,7 +76,7 @@ class KeptPlans:
             del self._shelves[key]
         for key in by_age[_MOST_ARENAS:MOST_PATTERNS]:
             for program in self._shelves[key].programs:
-                program.arenas.clear()
+                program.release()
 
     def refuse(self, pattern: Pattern, reason: str) -> None:
         """Remember that no plan can be made for a pattern, and why."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from sabir.base import (
@@ -21,10 +20,8 @@ from sabir.compilation._faults import report_fault
 from sabir.compilation._kept import KeptPlans
 from sabir.compilation._locks import ProcessLock
 from sabir.compilation._plan import Mismatch
-from sabir.compilation._program import CompiledProgram
 from sabir.compilation._stored import StoredPlans
 from sabir.compilation._worth import NotYet, require_worth
-from sabir.compilation.native import load_ahead
 from sabir.evaluation import warn
 from sabir.opsets import is_standard
 
@@ -33,11 +30,12 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from sabir.base import Limits
-    from sabir.compilation._foreign import ForeignProgram
+    from sabir.compilation._backend import Backend, Runnable
+    from sabir.compilation._lowering import Lowered
     from sabir.compilation._patterns import Pattern
+    from sabir.compilation._prepare import Prepared
     from sabir.compilation._settings import Settings
     from sabir.compilation._subject import Subject
-    from sabir.compilation.native import Host, Team
     from sabir.schema import Registry
 
 
@@ -45,25 +43,25 @@ class Plans:
     """The plans of a model; several threads may ask for them. `latest` is what the last new one is for."""
 
     def __init__(
-        self, subject: Subject, registry: Registry, limits: Limits | None, host: Host, settings: Settings,
-        team: Team, evaluating: Callable[[], AbstractContextManager[object]], *,
+        self, subject: Subject, registry: Registry, limits: Limits | None, backend: Backend,
+        settings: Settings, evaluating: Callable[[], AbstractContextManager[object]], *,
         updates: Mapping[str, str],
     ) -> None:  # fmt: skip
         self._subject, self._registry, self._limits = subject, registry, limits
-        self._host, self._settings, self._team = host, settings, team
+        self._backend, self._settings = backend, settings
         self._evaluating, self._updates = evaluating, updates
-        self._stored = StoredPlans(subject, host, settings, updates)
+        self._stored = StoredPlans(subject, backend, settings, updates)
         self._kept = KeptPlans()
         self._lock = ProcessLock()
         self._waited = 0.0  # seconds of interpreted runs
         self._worth = 0.0  # seconds of interpreted runs from which on a plan that may wait is made
         self.latest: tuple[Pattern, dict[str, int]] | None = None
 
-    def __iter__(self) -> Iterator[CompiledProgram]:
+    def __iter__(self) -> Iterator[Runnable]:
         """Yield the plans that are in memory."""
         return iter(self._kept)
 
-    def of(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram | None:
+    def of(self, pattern: Pattern, sizes: Mapping[str, int]) -> Runnable | None:
         """Return the compiled plan for a pattern of shapes whose guards hold for these sizes.
 
         It is None where the interpreter is to run these shapes; with a warning, where no plan can be made.
@@ -72,14 +70,14 @@ class Plans:
 
     def at_once(
         self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None
-    ) -> CompiledProgram | None:
+    ) -> Runnable | None:
         """Return the plan as `of`, also for a pattern that is worth none yet: somebody asked to see it."""
         return self._kept.find(pattern, sizes) or self._new(pattern, sizes, progress, at_once=True)
 
     def _new(
         self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None, *,
         at_once: bool,
-    ) -> CompiledProgram | None:  # fmt: skip
+    ) -> Runnable | None:  # fmt: skip
         with self._lock:
             found = self._kept.find(pattern, sizes)  # another thread may have made it
             if found is not None or not self._kept.admits(pattern, at_once=at_once):
@@ -99,7 +97,7 @@ class Plans:
         """Return why no plan could be compiled for a pattern, or for the last one refused."""
         return self._kept.refusal(pattern)
 
-    def whole(self, found: CompiledProgram, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram:
+    def whole(self, found: Runnable, pattern: Pattern, sizes: Mapping[str, int]) -> Runnable:
         """Return a plan with the program that it was made from, which a plan from the disk has not."""
         if found.prepared is not None:
             return found
@@ -108,16 +106,16 @@ class Plans:
             self._kept.add(pattern, made, instead_of=found)
         return made
 
-    def foreign(self, pattern: Pattern, sizes: Mapping[str, int], target: Host) -> ForeignProgram:
-        """Return a new plan for another processor."""
-        from sabir.compilation._planning import planned_for  # ruff: ignore[import-outside-top-level]  for tools
+    def lowered(self, pattern: Pattern, sizes: Mapping[str, int]) -> Lowered:
+        """Return the tensor expressions of a new plan after all passes."""
+        from sabir.compilation._planning import lowered  # ruff: ignore[import-outside-top-level]  slow to load
 
-        return planned_for(target, self._settings, self._subject.model, pattern, sizes, self._registry)
+        return lowered(self._prepared(pattern, sizes), sizes, self._settings)
 
     def _compiled(
         self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None, *,
         may_wait: bool,
-    ) -> CompiledProgram | None:  # fmt: skip
+    ) -> Runnable | None:  # fmt: skip
         before = budget().mark()
         try:
             return self._planned(pattern, sizes, progress, may_wait=may_wait and not self._worth)
@@ -142,18 +140,15 @@ class Plans:
     def _planned(
         self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None, *,
         may_wait: bool,
-    ) -> CompiledProgram:  # fmt: skip
+    ) -> Runnable:  # fmt: skip
         """Return the plan from the disk, or a new one: always that under limits, which count its costs."""
         usual = limits_in_force()._replace(seconds=None) == DEFAULT_LIMITS
         key = self._stored.key(pattern) if usual and is_standard(self._registry) else None
         stored = self._stored.read(key) if key else None
-        if stored is not None:
-            executable, images = stored
-            with suppress(LookupError), without_collector():  # its kernels were removed
-                found = CompiledProgram(executable, self._team, images=images, progress=progress or _timed)
-                if found.fits(sizes):
-                    self._subject.keep()
-                    return found
+        found = None if stored is None else self._backend.restored(stored, progress or _timed)
+        if found is not None and found.fits(sizes):
+            self._subject.keep()
+            return found
         made = self._new_plan(pattern, sizes, progress, may_wait=may_wait)
         if key is not None and self._stored.write(key, made):
             self._subject.keep()
@@ -162,21 +157,22 @@ class Plans:
     def _new_plan(
         self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None = None,
         *, may_wait: bool = False,
-    ) -> CompiledProgram:  # fmt: skip
-        load_ahead()
+    ) -> Runnable:  # fmt: skip
+        self._backend.begin()
         with self._evaluating(), without_collector():  # constants are folded
             # ruff: ignore[import-outside-top-level]  slow to load
-            from sabir.compilation._planning import planned, prepare
+            from sabir.compilation._planning import planned
 
-            prepared = prepare(
-                self._subject.model, pattern, sizes, self._registry,
-                newer_opsets=self._settings.newer_opsets,
-            )  # fmt: skip
+            prepared = self._prepared(pattern, sizes)
             if may_wait:
                 require_worth(prepared, sizes)
-            return planned(
-                prepared, sizes, self._host, self._settings, self._team, progress or _timed, self._updates
-            )
+            return planned(prepared, sizes, self._backend, self._settings, progress or _timed, self._updates)
+
+    def _prepared(self, pattern: Pattern, sizes: Mapping[str, int]) -> Prepared:
+        from sabir.compilation._planning import prepare  # ruff: ignore[import-outside-top-level]  slow to load
+
+        model, newer_opsets = self._subject.model, self._settings.newer_opsets
+        return prepare(model, pattern, sizes, self._registry, newer_opsets=newer_opsets)
 
 
 def _timed(_done: int, _all: int) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sabir.compilation._instance import Part
     from sabir.compilation._plan import Spec
     from sabir.compilation._prepare import Prepared
+    from sabir.compilation._repeating import Repeated
     from sabir.compilation.native import EarlyKernels, Host, Image, Source, Team
     from sabir.evaluation import BoundCall, BoundPlan, Run
     from sabir.ir import Array
@@ -156,6 +157,11 @@ class CompiledProgram:
             raise CancelledError("the run was cancelled")
 
     @property
+    def inputs(self) -> tuple[int, ...]:
+        """The slots of the arrays that a run takes."""
+        return self.executable.inputs
+
+    @property
     def is_native(self) -> bool:
         """Whether a run makes no call outside of native code."""
         return not self.calls
@@ -180,6 +186,21 @@ class CompiledProgram:
         CancelledError is raised when `control` is cancelled.
         """
         return PlanRun(self, inputs, symbols, run, control or Control()).outputs()
+
+    def repeat(
+        self, arrays: Sequence[Any], symbols: Mapping[str, int], run: Run, *, carried: int,
+        limit: int | None, conditional: bool, cost: int,
+    ) -> Repeated | None:  # fmt: skip
+        """Return the results of a loop with this plan as its body, None where it cannot repeat itself."""
+        from sabir.compilation._repeating import repeat  # ruff: ignore[import-outside-top-level]  loops only
+
+        return repeat(
+            self, arrays, symbols, run, carried=carried, limit=limit, conditional=conditional, cost=cost
+        )
+
+    def release(self) -> None:
+        """Free the memory that runs have left for the next ones."""
+        self.arenas.clear()
 
     def layout(self, number: int, sizes: Sizes, earlier: Mapping[Buffer, int] | None = None) -> PartLayout:
         """Return a part for the sizes of a run; `earlier` has the offsets of the parts before."""

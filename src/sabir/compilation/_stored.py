@@ -12,7 +12,7 @@ import hashlib
 import io
 import pickle  # ruff: ignore[suspicious-pickle-import]  `_Reader` imports plans' classes only
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -20,18 +20,19 @@ from sabir.base import ACCIDENTS, SabirError, without_collector
 from sabir.compilation._executable import Executable
 from sabir.compilation._modules import modules
 from sabir.compilation._plan import Entry, StoredKernel
+from sabir.compilation._program import CompiledProgram
 from sabir.compilation.native import cache
 from sabir.elements import element
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from sabir.compilation._backend import Backend, Runnable
     from sabir.compilation._patterns import Pattern
     from sabir.compilation._plan import BandParts, Plan
-    from sabir.compilation._program import CompiledProgram
     from sabir.compilation._settings import Settings
     from sabir.compilation._subject import Subject
-    from sabir.compilation.native import Host, Image
+    from sabir.compilation.native import Image
     from sabir.ir import Array, Constant
 
 KIND = "plans"
@@ -40,18 +41,22 @@ _SMALL = 1 << 16  # bytes of a constant that a plan has, unless they are in the 
 _MOST_KEPT = 1 << 24  # bytes of computed constants that are kept with a plan
 
 
+Stored: TypeAlias = "tuple[Executable, dict[bytes, Image]]"
+"""A plan that was read, and the machine code of its kernels by their keys."""
+
+
 class StoredPlans:
     """The plans on disk of one model."""
 
     def __init__(
         self,
         subject: Subject,
-        host: Host,
+        backend: Backend,
         settings: Settings,
         updates: Mapping[str, str],
     ) -> None:
         self._subject = subject
-        self._about = f"{host!r} {settings.key} {sorted(updates.items())}"
+        self._about = f"{backend.key} {settings.key} {sorted(updates.items())}"
 
     @functools.cached_property
     def _digest(self) -> str | None:
@@ -68,7 +73,7 @@ class StoredPlans:
             return None
         return hashlib.sha256(f"{self._digest} {pattern!r}".encode(errors="surrogatepass")).digest()
 
-    def read(self, key: bytes) -> tuple[Executable, dict[bytes, Image]] | None:
+    def read(self, key: bytes) -> Stored | None:
         """Return the plan with a key and the images of its kernels, None where there is none."""
         data = cache().get(KIND, key, verify=True)
         if data is None:
@@ -81,11 +86,11 @@ class StoredPlans:
         except (SabirError, *ACCIDENTS, pickle.UnpicklingError, EOFError, ImportError):
             return None  # of another version; it is replaced by the plan that is made now
 
-    def write(self, key: bytes, program: CompiledProgram) -> bool:
+    def write(self, key: bytes, program: Runnable) -> bool:
         """Keep a plan, unless it has evaluated calls or too large constants; return whether it is kept."""
-        executable, prepared = program.executable, program.prepared
-        if prepared is None or not program.is_native:
+        if not isinstance(program, CompiledProgram) or program.prepared is None or not program.is_native:
             return False
+        executable, prepared = program.executable, program.prepared
         constants = self._constants(executable, prepared.program.constants)
         if constants is None:
             return False
