@@ -16,13 +16,15 @@ _RANK = 4
 class PoolRegions(Expression):
     """The `mean` or the `max` of each bin of regions `[R, rows, columns, C]` of images `[N, H, W, C]`.
 
-    `counts`, of int64, begin with the index of the image of each region; one below 0 is an error of the run.
-    Without `places`, bins have whole pixels: the rest of `counts` are the first row of each bin and the row
-    after its last one, for all rows of bins, then the same for columns. They are inside the image, and a bin
-    without pixels is 0. With `places`, bins have samples at equal distances, each interpolated between four
-    neighbours: the rest of `counts` are the numbers of samples along both axes, and `places` are the first
-    row of each bin, then the first column, then the sizes of a bin along both axes. A sample more than a
-    pixel outside counts as 0. The maximum is that of the neighbours times their weights.
+    `counts`, of int64, has a row for each region, which begins with the index of its image; an index below 0
+    is an error of the run. Without `places`, bins have whole pixels, and the row goes on with the first pixel
+    of a bin and the pixel after its last one, for all rows of bins, then for all columns of bins. They are
+    inside the image, and a bin without pixels is 0.
+
+    With `places` `[R, rows + columns + 2]`, bins have samples at equal distances, each interpolated between
+    four neighbours: the row goes on with the numbers of samples of a bin along both axes, and `places` has
+    where the rows of bins begin, where the columns of bins begin, and the sizes of a bin along both axes. A
+    sample more than a pixel outside counts as 0. The maximum is that of the neighbours times their weights.
     """
 
     op: str
