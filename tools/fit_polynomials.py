@@ -15,7 +15,7 @@ import mpmath as mp
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-TARGET = Path(__file__).parents[1] / "src/sabir/compilation/kernels/_coefficients.py"
+TARGET = Path(__file__).parents[1] / "src/sabir/compilation/backends/cpu/emit/coefficients.py"
 HEAD = '''"""Coefficients of polynomials, lowest first; written by tools/fit_polynomials.py, not by hand.
 
 The comment of each one names the function, the interval, and its greatest weighted error after rounding.

@@ -10,7 +10,7 @@ import pytest
 
 import sabir
 from sabir.cli import _bench
-from sabir.compilation import _roofline
+from sabir.compilation.inspect import roofline as _roofline
 
 MODEL = """<ir_version: 10, opset_import: ["" : 21]>
 g (float[N,4] x) => (float[N,2] y, int64[2,K] z) <float[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8}> {

@@ -22,9 +22,13 @@ import numpy as np
 
 import sabir
 from sabir.base import SabirError
-from sabir.compilation import _fast, _instance, _program, _running, _weights
-from sabir.compilation._engine import Compiled
-from sabir.compilation._plan import Entry
+from sabir.compilation.cache import weights as _weights
+from sabir.compilation.engine.compiled import Compiled
+from sabir.compilation.plan import layout as _instance
+from sabir.compilation.plan.entries import Entry
+from sabir.compilation.runtime import fast as _fast
+from sabir.compilation.runtime import program as _program
+from sabir.compilation.runtime import running as _running
 from support.rooms import OPERATORS, examples_of, model_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sabir
-from sabir.compilation import _bodies
+from sabir.compilation.engine import bodies as _bodies
 from support.drawing.containers import Drawn
 
 GRAPHS = int(os.environ.get("SABIR_GRAPHS", "0"))

@@ -6,7 +6,7 @@ import pytest
 import sabir
 from sabir.base import SabirError
 from sabir.compilation import Compiled
-from sabir.compilation._bodies import CompiledBody
+from sabir.compilation.engine.bodies import CompiledBody
 from sabir.ir import TensorType, parse_dim
 from sabir.loops import (
     Assumptions,

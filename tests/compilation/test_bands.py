@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.compilation import Compiled, _chains, _engine, _stored
-from sabir.compilation._plan import Entry
+from sabir.compilation import Compiled
+from sabir.compilation.backends.cpu.bands import chains as _chains
+from sabir.compilation.cache import stored as _stored
+from sabir.compilation.engine import compiled as _engine
 from sabir.compilation.native import host
+from sabir.compilation.plan.entries import Entry
 from sabir.evaluation import Runner
 
 if TYPE_CHECKING:

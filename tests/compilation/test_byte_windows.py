@@ -9,7 +9,7 @@ import pytest
 
 import sabir
 from sabir.compilation import Compiled
-from sabir.compilation.kernels import Sliding
+from sabir.compilation.backends.cpu.windows.kernel import Sliding
 from support.levels import LEVELS
 
 BYTES = (np.uint8, np.int8)

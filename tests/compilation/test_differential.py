@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sabir.compilation import _bodies
+from sabir.compilation.engine import bodies as _bodies
 from support.differences import check
 from support.drawing.calls import draw
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.compilation import Compiled, _direct
+from sabir.compilation import Compiled
+from sabir.compilation.backends.cpu.products import direct as _direct
 from support.lowered import kernels_only, same_bits
 
 RANDOM = np.random.default_rng(11)

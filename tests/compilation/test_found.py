@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.compilation import _bodies
+from sabir.compilation.engine import bodies as _bodies
 from sabir.elements import element
 from support.differences import check
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sabir.compilation._groups import Group, in_order
+from sabir.compilation.fusion.groups import Group, in_order
 
 
 def groups_of(*needs, gone=()):

@@ -6,7 +6,11 @@ import pytest
 
 import sabir
 from sabir.compilation import Compiled
-from sabir.compilation.kernels import Attention, Packing, Product, Sliding, Winograd
+from sabir.compilation.backends.cpu.attention.kernel import Attention
+from sabir.compilation.backends.cpu.products.packing import Packing
+from sabir.compilation.backends.cpu.products.spec import Product
+from sabir.compilation.backends.cpu.products.winograd_kernel import Winograd
+from sabir.compilation.backends.cpu.windows.kernel import Sliding
 from sabir.elements import element
 
 HALVES = {"float16": np.dtype(np.float16), "bfloat16": np.dtype(ml_dtypes.bfloat16)}

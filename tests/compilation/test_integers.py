@@ -9,7 +9,7 @@ import pytest
 
 import sabir
 from sabir.compilation import Compiled
-from sabir.compilation.kernels import Product
+from sabir.compilation.backends.cpu.products.spec import Product
 from support.levels import LEVELS
 
 BYTES = (np.uint8, np.int8)

@@ -7,7 +7,7 @@ import pytest
 
 import sabir
 from sabir.compilation import Compiled
-from sabir.compilation._kept import MOST_PATTERNS
+from sabir.compilation.engine.kept import MOST_PATTERNS
 
 TEXT = """<ir_version: 10, opset_import: ["" : 21]>
 g (float[A,B,C] x, float[D,E,F] z) => (y, w) { y = Relu (x)  w = Neg (z) }"""

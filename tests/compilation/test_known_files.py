@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.compilation._descriptions import KIND
+from sabir.compilation.cache.descriptions import KIND
 from sabir.compilation.native import Cache, cache
 from sabir.opsets import STANDARD
 
@@ -29,7 +29,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture
 def settled(monkeypatch):
     """Files that were changed a moment ago are known, too."""
-    monkeypatch.setattr("sabir.compilation._identities._SETTLED", -1e9)
+    monkeypatch.setattr("sabir.compilation.cache.identities._SETTLED", -1e9)
 
 
 def saved(path, text=TEXT):
@@ -129,7 +129,7 @@ def test_large_constants_are_read_from_their_places(tmp_path, monkeypatch, is_ma
 
 
 def test_a_file_that_was_changed_a_moment_ago_is_not_described(tmp_path, monkeypatch):
-    monkeypatch.setattr("sabir.compilation._identities._SETTLED", 1e9)
+    monkeypatch.setattr("sabir.compilation.cache.identities._SETTLED", 1e9)
     for _ in range(2):
         session = sabir.Session(saved(tmp_path / "m.onnx"))
         check(session)
@@ -232,7 +232,7 @@ def test_a_process_that_runs_a_known_file_imports_no_compiler_and_no_reader(tmp_
 import sys
 import numpy as np
 import sabir
-from sabir.compilation import _identities
+from sabir.compilation.cache import identities as _identities
 _identities._SETTLED = -1e9
 session = sabir.Session({str(path)!r}, engine="compiled")
 session.run({{"x": np.ones((5, 4), np.float32), "z": np.ones((5, 3), np.float32)}})
@@ -242,7 +242,7 @@ print("\\n".join(sys.modules))"""
             [sys.executable, "-c", code], capture_output=True, text=True, check=True
         )
     found = set(done.stdout.split())
-    assert "sabir.compilation._running" in found
+    assert "sabir.compilation.runtime.running" in found
     later = (
         "google",
         "llvmlite",
@@ -257,5 +257,5 @@ print("\\n".join(sys.modules))"""
         "sabir.compilation.native._compile",
         "sabir.scheduling._schedule",
         "sabir.evaluation._engine",
-        "sabir.compilation._planning",
+        "sabir.compilation.engine.planning",
     }

@@ -10,7 +10,7 @@ import pytest
 import sabir
 from sabir.base import run_with_limits
 from sabir.compilation import Compiled
-from sabir.compilation._program import CompiledProgram
+from sabir.compilation.runtime.program import CompiledProgram
 
 TRUE, FALSE = np.ones((), np.bool_), np.zeros((), np.bool_)
 TIMES = (0, 1, 15, 16, 17, 40)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from sabir.base import EvaluationError
-from sabir.compilation._lowering import lower
-from sabir.compilation._patterns import pattern_of
-from sabir.compilation._prepare import prepare
+from sabir.compilation.frontend.lowering import lower
+from sabir.compilation.frontend.patterns import pattern_of
+from sabir.compilation.frontend.prepare import prepare
 from sabir.elements import element
 from sabir.ir import Builder, TensorType, minimum_ir, parse_dim
 from sabir.loops import ELEMENTS

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.compilation import _engine, _plans
+from sabir.compilation.engine import compiled as _engine
+from sabir.compilation.engine import plans as _plans
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
 F = np.float32

@@ -8,7 +8,7 @@ import pytest
 
 import sabir
 from sabir.compilation import Compiled
-from sabir.compilation._plan import Step
+from sabir.compilation.plan.entries import Step
 from sabir.evaluation import Runner
 from sabir.loops import WordArithmetic, threefry
 from sabir.opsets import STANDARD, is_standard, with_internal

@@ -8,8 +8,10 @@ import pytest
 import sabir
 from sabir import Builder
 from sabir.base import EvaluationError
-from sabir.compilation import Compiled, _recurrences, _rows
-from sabir.compilation._plan import Entry
+from sabir.compilation import Compiled
+from sabir.compilation.backends.cpu.recurrence import entries as _recurrences
+from sabir.compilation.plan import rows as _rows
+from sabir.compilation.plan.entries import Entry
 from support.lowered import NAMES, kernels_only, same_bits
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}

@@ -3,9 +3,9 @@ import json
 import numpy as np
 import pytest
 
-from sabir.compilation import _roofline
-from sabir.compilation._roofline import Roofline, roofline
-from sabir.compilation.kernels import memory_test_text, multiply_test_text
+from sabir.compilation.backends.cpu.emit.limits import memory_test_text, multiply_test_text
+from sabir.compilation.inspect import roofline as _roofline
+from sabir.compilation.inspect.roofline import Roofline, roofline
 from sabir.compilation.native import Cache, Control, Library, cache, execute, host, team
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import sabir
 from sabir.compilation import Compiled
-from sabir.compilation._plan import Entry
+from sabir.compilation.plan.entries import Entry
 from support.lowered import kernels_only
 
 ERROR = 2e-6

@@ -5,7 +5,7 @@ import numpy as np
 
 import sabir
 from sabir.compilation import Compiled
-from sabir.compilation.kernels import Product
+from sabir.compilation.backends.cpu.products.spec import Product
 from sabir.elements import element
 
 IN_8_BITS = ["float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"]

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.compilation import Compiled, _structure
-from sabir.compilation._stored import KIND
+from sabir.compilation import Compiled
+from sabir.compilation.cache import structure as _structure
+from sabir.compilation.cache.stored import KIND
 from sabir.compilation.native import Cache, _objects, cache
 from sabir.opsets import STANDARD
 from support.rooms import OPERATORS, examples_of, model_of
@@ -75,7 +76,7 @@ def test_a_plan_is_found_by_all_that_it_depends_on():
 
 def test_the_model_of_a_file_is_known_by_the_file(tmp_path, monkeypatch):
     monkeypatch.setattr("sabir.files._reading._SMALLEST_MAPPED", 1 << 16)
-    monkeypatch.setattr("sabir.compilation._identities._SETTLED", -1e9)
+    monkeypatch.setattr("sabir.compilation.cache.identities._SETTLED", -1e9)
     structures = []
     structure = _structure.structure_of
     monkeypatch.setattr(

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from sabir.compilation.kernels import ANY, NEXT, Access, Apply, Load, Nest, text_of
+from sabir.compilation.backends.cpu.emit.nest import ANY, NEXT, Access, Apply, Load, Nest
+from sabir.compilation.backends.cpu.texts import text_of
 from support.lowered import NAMES, kernels_only, model_of, same_bits
 
 SHAPES = [

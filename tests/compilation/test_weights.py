@@ -11,7 +11,7 @@ import pytest
 
 import sabir
 from sabir.compilation import Compiled
-from sabir.compilation._identities import _is_timeless
+from sabir.compilation.cache.identities import _is_timeless
 from sabir.compilation.native import cache
 
 SIZE = 640  # 1.6 MB: large enough to be kept on disk
@@ -87,7 +87,7 @@ def test_weights_in_arrays_are_not_shared():
 
 def aged(monkeypatch):
     """Let every file have been changed long ago: what was just written may change again unseen."""
-    monkeypatch.setattr("sabir.compilation._identities._SETTLED", -1e9)
+    monkeypatch.setattr("sabir.compilation.cache.identities._SETTLED", -1e9)
 
 
 def test_the_next_process_maps_them(folder, monkeypatch):
@@ -98,7 +98,9 @@ def test_the_next_process_maps_them(folder, monkeypatch):
     (entry,) = [e for e in cache().entries() if e.kind == "weights"]
     assert entry.size > SIZE * SIZE * 4
     del session  # nothing in this process shares them any more
-    monkeypatch.setattr("sabir.compilation._program.CompiledProgram._pack", None)  # nothing may be packed
+    monkeypatch.setattr(
+        "sabir.compilation.runtime.program.CompiledProgram._pack", None
+    )  # nothing may be packed
     _, second = ran(Compiled(sabir.load(path)))
     np.testing.assert_array_equal(first, second)
     np.testing.assert_allclose(second, x @ weights, atol=1e-3)
@@ -114,7 +116,7 @@ def test_another_file_has_other_weights(folder, monkeypatch):
 
 def test_a_file_just_written_is_not_kept(folder, monkeypatch):
     monkeypatch.setattr(
-        "sabir.compilation._identities._SETTLED", 1e6
+        "sabir.compilation.cache.identities._SETTLED", 1e6
     )  # a slow machine may take seconds until it reads
     path, _ = saved(folder)
     ran(Compiled(sabir.load(path)))
@@ -158,7 +160,7 @@ def timeless(request, tmp_path, monkeypatch):
         mounts.write_text(
             f"25 24 {os.major(device)}:{os.minor(device)} / /x rw,relatime shared:1 - tmpfs t rw\n"
         )
-        monkeypatch.setattr("sabir.compilation._identities._MOUNTS", mounts)
+        monkeypatch.setattr("sabir.compilation.cache.identities._MOUNTS", mounts)
         _is_timeless.cache_clear()
         yield tmp_path
         _is_timeless.cache_clear()

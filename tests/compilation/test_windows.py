@@ -246,7 +246,7 @@ def test_groups_of_few_channels_are_mixed_in_vectors(element: str, monkeypatch: 
     machine = host()
     for bits in (machine.vector_bits, 128):  # there a group may be wider than a vector
         described = replace(machine, vector_bits=bits)
-        monkeypatch.setattr("sabir.compilation._engine.host", itertools.repeat(described).__next__)
+        monkeypatch.setattr("sabir.compilation.engine.compiled.host", itertools.repeat(described).__next__)
         for declared, shape, weights, attributes in cases:
             model = conv(declared, weights, element=element, after="Relu", **attributes)
             compiled = Compiled(model, threads=2)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sabir import loops
-from sabir.compilation._views import Copy
+from sabir.compilation.fusion.views import Copy
 from sabir.ir import symbol
 from sabir.loops import walk
 from sabir.loops.walk import InvalidExpression, postorder, rebuilt, rewrite, structure, verify

@@ -5,7 +5,7 @@ import pytest
 
 import sabir
 from sabir.compilation import Compiled
-from sabir.compilation._plan import Step
+from sabir.compilation.plan.entries import Step
 from sabir.elements import element
 from sabir.evaluation import Runner
 from sabir.loops import ELEMENTS

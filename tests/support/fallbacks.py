@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sabir.base import SabirError
-from sabir.compilation._lowering import lower
-from sabir.compilation._patterns import pattern_of
-from sabir.compilation._prepare import prepare
+from sabir.compilation.frontend.lowering import lower
+from sabir.compilation.frontend.patterns import pattern_of
+from sabir.compilation.frontend.prepare import prepare
 from sabir.ir import TensorType, parse_dim
 from sabir.opsets import STANDARD
 from support.rooms import OPERATORS, examples_of, model_of

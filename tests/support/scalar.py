@@ -15,8 +15,8 @@ import numpy as np
 
 from sabir import loops
 from sabir.base import UnsupportedError
-from sabir.compilation._lowering import KEYS
-from sabir.compilation._plan import Mismatch
+from sabir.compilation.frontend.lowering import KEYS
+from sabir.compilation.plan.entries import Mismatch
 from sabir.elements import element
 from sabir.ir import Expr
 from sabir.loops import walk
@@ -26,8 +26,8 @@ from sabir.opsets.families.casting import converted
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from sabir.compilation._lowering import Lowered
-    from sabir.compilation._views import Copy
+    from sabir.compilation.frontend.lowering import Lowered
+    from sabir.compilation.fusion.views import Copy
     from sabir.loops import Expression, Size, Sizes
 
 MOST_STEPS = 20_000

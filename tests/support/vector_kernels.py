@@ -7,8 +7,8 @@ import struct
 import llvmlite.binding as llvm
 import numpy as np
 
-from sabir.compilation.kernels._emitter import Emitter, Kind
-from sabir.compilation.kernels._functions import FUNCTIONS
+from sabir.compilation.backends.cpu.emit.emitter import Emitter, Kind
+from sabir.compilation.backends.cpu.emit.functions import FUNCTIONS
 from sabir.compilation.native import host
 
 llvm.initialize_native_target()

@@ -5,7 +5,7 @@ import pytest
 
 import sabir
 from sabir.base import EvaluationError
-from sabir.compilation import _fast
+from sabir.compilation.runtime import fast as _fast
 from sabir.training import SGD, Adam, prepare
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>'

@@ -3,27 +3,28 @@
 from typing import TYPE_CHECKING
 
 from sabir.base import importing_later
-from sabir.compilation._commits import Commit
-from sabir.compilation._engine import Compiled
-from sabir.compilation._settings import Settings
-from sabir.compilation._subject import Subject
+from sabir.compilation.engine.compiled import Compiled
+from sabir.compilation.frontend.subject import Subject
+from sabir.compilation.runtime.commits import Commit
+from sabir.compilation.settings import Settings
 
 if TYPE_CHECKING:
-    from sabir.compilation._explaining import EvaluatedCall, Explanation, Kernel
-    from sabir.compilation._inspecting import CompiledPlan
-    from sabir.compilation._listing import LISTINGS
-    from sabir.compilation._profiling import NodeTime, Profile, Timing
-    from sabir.compilation._roofline import Roofline
-    from sabir.compilation._settings import Precision
+    from sabir.compilation.inspect.explaining import EvaluatedCall, Explanation, Kernel
+    from sabir.compilation.inspect.inspecting import CompiledPlan
+    from sabir.compilation.inspect.listing import LISTINGS
+    from sabir.compilation.inspect.profiling import NodeTime, Profile, Timing
+    from sabir.compilation.inspect.roofline import Roofline
     from sabir.compilation.native import TARGETS
     from sabir.compilation.passes import PASSES
+    from sabir.compilation.settings import Precision
 
 # a plan that is read from the disk runs without the modules that make and show plans
 _LATER = {
-    "CompiledPlan": "_inspecting", "EvaluatedCall": "_explaining", "Explanation": "_explaining",
-    "Kernel": "_explaining", "LISTINGS": "_listing", "NodeTime": "_profiling", "PASSES": "passes",
-    "Precision": "_settings", "Profile": "_profiling", "Roofline": "_roofline", "TARGETS": "native",
-    "Timing": "_profiling",
+    "CompiledPlan": "inspect.inspecting", "EvaluatedCall": "inspect.explaining",
+    "Explanation": "inspect.explaining", "Kernel": "inspect.explaining", "LISTINGS": "inspect.listing",
+    "NodeTime": "inspect.profiling", "PASSES": "passes", "Precision": "settings",
+    "Profile": "inspect.profiling", "Roofline": "inspect.roofline", "TARGETS": "native",
+    "Timing": "inspect.profiling",
 }  # fmt: skip
 
 __getattr__ = importing_later(__name__, _LATER)

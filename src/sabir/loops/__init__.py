@@ -24,6 +24,7 @@ from sabir.loops._expression import (
     Expression,
     Size,
     Sizes,
+    element_bytes,
     expression,
 )
 from sabir.loops._expressions import (
@@ -101,9 +102,9 @@ __all__ = [
     "Reshape", "Scatter", "Size", "Sizes", "Slice", "Slide", "State", "StepBody", "Steps", "Stored",
     "Take", "Widened", "Windows", "WordArithmetic", "apply", "assuming", "at_least", "best", "bits",
     "broadcast", "cast", "check_computed", "check_element", "contract", "contract_integers", "convolve",
-    "convolve_integers", "count", "couple", "cumulate", "cut", "divided", "equal", "expand", "expression",
-    "fixed", "join", "known_sizes", "larger", "mean", "narrow", "nearest", "number", "order", "pad",
-    "permute", "random_words", "reduce", "reshape", "same_shape", "scatter", "shape_of", "sized", "slide",
-    "slide_integers", "slide_mixed", "smaller", "squeeze", "take", "tensor", "tentative", "threefry",
-    "uniform", "walk", "where", "windows",
+    "convolve_integers", "count", "couple", "cumulate", "cut", "divided", "element_bytes", "equal",
+    "expand", "expression", "fixed", "join", "known_sizes", "larger", "mean", "narrow", "nearest",
+    "number", "order", "pad", "permute", "random_words", "reduce", "reshape", "same_shape", "scatter",
+    "shape_of", "sized", "slide", "slide_integers", "slide_mixed", "smaller", "squeeze", "take", "tensor",
+    "tentative", "threefry", "uniform", "walk", "where", "windows",
 ]  # fmt: skip

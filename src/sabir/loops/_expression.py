@@ -34,6 +34,20 @@ SMALL_FLOATS = frozenset({  # as these have; kernels move and convert both
 })  # fmt: skip
 ELEMENTS = FLOATS | HALVES | INTEGERS | SMALL_INTEGERS | SMALL_FLOATS | {"bool"}  # what kernels know
 
+_WIDTHS = {"float": 4, "double": 8, "float16": 2, "bfloat16": 2}
+
+
+def element_bytes(element: str) -> int:
+    """Return the bytes of an element of a type of `ELEMENTS` in memory; small ones have a byte each.
+
+    >>> loops.element_bytes('int64'), loops.element_bytes('uint4'), loops.element_bytes('bool')
+    (8, 1, 1)
+    """
+    if element in INTEGERS:
+        return int(element.removeprefix("u").removeprefix("int")) // 8
+    return _WIDTHS.get(element, 1)
+
+
 NOT_READ: Final = {"operand": False}
 """The metadata of a field that refers to another expression without reading it."""
 

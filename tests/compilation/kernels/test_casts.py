@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sabir.compilation.kernels._casts import SCALARS, cast
+from sabir.compilation.backends.cpu.emit.casts import SCALARS, cast
 from sabir.elements import element
 from sabir.opsets.families.casting import converted
 from support.vector_kernels import LANES, TARGETS, Kernel

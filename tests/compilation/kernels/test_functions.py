@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sabir.compilation.kernels._emitter import Emitter, Kind
+from sabir.compilation.backends.cpu.emit.emitter import Emitter, Kind
 from support.vector_kernels import UNARY, compiled, kernels
 
 EXACT = np.finfo(np.longdouble).nmant > 52  # long double has more digits here

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from sabir.compilation.kernels._functions import FUNCTIONS
+from sabir.compilation.backends.cpu.emit.functions import FUNCTIONS
 from sabir.opsets.families.arithmetic import divide
 from support.vector_kernels import UNARY, kernels
 

@@ -7,9 +7,10 @@ import pytest
 
 import sabir
 from sabir.compilation import Compiled
-from sabir.compilation.kernels import Access, Apply, Nest, Product, text_of
-from sabir.compilation.kernels._emitter import Emitter
-from sabir.compilation.kernels._nest import Accumulated, Step
+from sabir.compilation.backends.cpu.emit.emitter import Emitter
+from sabir.compilation.backends.cpu.emit.nest import Access, Accumulated, Apply, Nest, Step
+from sabir.compilation.backends.cpu.products.spec import Product
+from sabir.compilation.backends.cpu.texts import text_of
 from sabir.compilation.native import disassemble, target_named
 
 

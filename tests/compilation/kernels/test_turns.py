@@ -1,6 +1,6 @@
 """Instructions in turns: what may move past what."""
 
-from sabir.compilation.kernels._turns import in_turns
+from sabir.compilation.backends.cpu.emit.turns import in_turns
 
 
 def test_parts_take_turns_and_keep_their_order():

@@ -7,7 +7,7 @@ import weakref
 import numpy as np
 import pytest
 
-from sabir.compilation.kernels._emitter import POINTER, Emitter, Kind, Register
+from sabir.compilation.backends.cpu.emit.emitter import POINTER, Emitter, Kind, Register
 from sabir.compilation.native import Library, _objects, _places, cache
 
 FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, *(ctypes.c_int64,) * 3)

@@ -13,9 +13,9 @@ import pytest
 import sabir
 from sabir import loops
 from sabir.compilation import PASSES, Compiled, Settings
-from sabir.compilation._instance import Sizes
-from sabir.compilation._listing import after_pass
+from sabir.compilation.inspect.listing import after_pass
 from sabir.compilation.passes import PIPELINE, _pipeline, run_pipeline
+from sabir.compilation.plan.layout import Sizes
 
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.txt"))
 ALL = frozenset(PASSES)

@@ -6,11 +6,11 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sabir.compilation._lowering import lower
-from sabir.compilation._patterns import pattern_of
-from sabir.compilation._plan import Mismatch
-from sabir.compilation._prepare import prepare
+from sabir.compilation.frontend.lowering import lower
+from sabir.compilation.frontend.patterns import pattern_of
+from sabir.compilation.frontend.prepare import prepare
 from sabir.compilation.passes import PIPELINE
+from sabir.compilation.plan.entries import Mismatch
 from sabir.loops import walk
 from sabir.opsets import STANDARD
 from support.drawing.calls import draw

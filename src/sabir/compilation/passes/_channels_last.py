@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sabir.compilation._views import VIEWS, Copy, Views, is_number
+from sabir.compilation.fusion.views import VIEWS, Copy, Views, is_number
 from sabir.loops import (
     Contract,
     Expand,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.compilation._views import VIEWS
+from sabir.compilation.fusion.views import VIEWS
 from sabir.loops import Contract, Expression
 from sabir.loops.walk import postorder, rebuilt, rewrite, structure
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.compilation.kernels import MOST_REPEATS
 from sabir.loops import Expand, Expression, Reshape, Stored, Take
 from sabir.loops.walk import postorder, rewrite
 
@@ -17,6 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sabir.loops import Size
+
+
+MOST_REPEATS = 8  # of each element: the code of a kernel grows with them
 
 
 def repeats_as_views(expressions: Mapping[int, Expression]) -> dict[int, Expression]:

@@ -1,0 +1,219 @@
+"""The entries of attention: two products, and the rows of scores between them, which are never in memory."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from sabir.compilation.backends.cpu.attention.kernel import Attention
+from sabir.compilation.backends.cpu.elementwise.axes import nest_of
+from sabir.compilation.backends.cpu.elementwise.entries import nest_arguments, scratch_of
+from sabir.compilation.backends.cpu.elementwise.nesting import NestBuilder, Nesting, Place, nesting_of
+from sabir.compilation.backends.cpu.emit.nest import Accumulated, Apply, Constant, Load, Position
+from sabir.compilation.backends.cpu.products.direct import is_constant
+from sabir.compilation.backends.cpu.products.entries import contract_of, packed_operand, with_operands
+from sabir.compilation.backends.cpu.products.panels import lanes_of, panels_of
+from sabir.compilation.backends.cpu.products.tiles import VECTORS, result_tile, tile_for
+from sabir.compilation.fusion.views import Located
+from sabir.compilation.plan.entries import Argument, Computed, Entry, count_of
+from sabir.compilation.plan.jobs import rows_of_attention, up
+from sabir.loops import element_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sabir.compilation.backends.cpu.attention.kernel import Keys
+    from sabir.compilation.backends.cpu.building import PlanBuilder
+    from sabir.compilation.backends.cpu.emit.nest import Step
+    from sabir.compilation.fusion.groups import Group
+    from sabir.compilation.plan.bounds import Reach
+    from sabir.loops import Contract, Expression, Size
+
+_LINE = 64  # bytes, at a multiple of which vectors are read
+_MOST_ROWS = 24  # of a job
+_USUAL_ROWS = 128  # the tile of a product whose number of rows is symbolic is that for so many
+_LEAST_NORMAL = {"float": 2.0**-126, "double": 2.0**-1022}
+
+
+class _AttentionPlaces(NamedTuple):
+    """The operands of attention over the batch axes `head` that are not of size 1."""
+
+    head: list[int]
+    queries: Place
+    keys: Place
+    values: Place
+
+
+def add_attention(builder: PlanBuilder, group: Group) -> None:
+    """Add the entry of two products and the rows of scores between them."""
+    scores = group.scores
+    if scores is None:
+        raise TypeError("attention has scores")
+    first, second = contract_of(scores.members[0]), contract_of(group.members[0])
+    places = _attention_places(builder, first, second)
+    rows, results = (
+        _rows_of_scores(builder, scores, second.a, places.head),
+        _chosen(nesting_of(group, builder.grouping), places.head),
+    )
+    order = _order_of_keys(builder, first, places.keys)
+    attention = _attention(builder, rows, results, second, order)
+    entry = Entry([], nodes=builder.origins.labels([*scores.members, *scores.inlined, *group.members]))
+    keys = _keys(builder, first, places, order, entry)
+    kept = (scratch_of(attention.scores, rows) + (_LINE - 1)) // _LINE * _LINE
+    entry.scratch = kept + _scratch(attention, first, second.shape[-1])
+    row = rows.places.pop()  # the row of scores, which the kernel places itself
+    arguments = nest_arguments(builder, attention.scores, rows, entry, entry.scratch, own=row)
+    arguments += nest_arguments(builder, attention.output, results, entry, entry.scratch)
+    arguments += _operand_arguments(builder, places.queries, entry)
+    arguments += [*keys, *_operand_arguments(builder, places.values, entry)]
+    job = partial(rows_of_attention, tile_rows=attention.rows, most=attention.most, cores=builder.host.cores)
+    counts = results.sizes[-2], first.b.shape[-1], count_of(results.sizes[:-2])
+    arguments += [first.b.shape[-2], Computed(job, counts), kept]
+    entry.choices.append((None, 0, attention, arguments))
+    entry.reaches += _attention_reaches(builder, places, results.sizes, first)
+    entry.flops = 2 * count_of(first.shape) * (first.b.shape[-2] + second.shape[-1])
+    builder.entries.append(entry)
+
+
+def _keys(
+    builder: PlanBuilder, first: Contract, places: _AttentionPlaces, order: Keys, entry: Entry
+) -> list[Argument]:
+    """Return the arguments of the keys: packed ones, or where they lie."""
+    place = places.keys
+    if order == "panels":
+        packed = packed_operand(builder, first, place, [first.shape[axis] for axis in places.head])
+        return [*packed.arguments(builder, entry), packed.panel, *packed.strides]
+    down, across = place.located.strides[-2:]
+    return _operand_arguments(builder, place, entry, across if order == "rows" else down)
+
+
+def _attention_reaches(
+    builder: PlanBuilder, places: _AttentionPlaces, sizes: Sequence[Size], first: Contract
+) -> list[Reach]:
+    """Return what the queries and the values touch, and the keys that are read where they lie."""
+    queries, keys, values = places.queries, places.keys, places.values
+    *batch, rows, columns = sizes
+    depth, count = first.b.shape[-2:]
+
+    def reach(place: Place, axes: list[tuple[Size, Size]]) -> Reach:
+        outer = zip(batch, place.strides[: len(batch)], strict=True)
+        return builder.reach(place.located, first.element, [*outer, *axes])
+
+    found = [
+        reach(queries, [(rows, queries.strides[-2]), (depth, 1)]),
+        reach(values, [(count, values.strides[-2]), (columns, 1)]),
+    ]
+    if _order_of_keys(builder, first, keys) != "panels":
+        down, across = keys.located.strides[-2:]
+        found.append(reach(keys, [(depth, down), (count, across)]))
+    return found
+
+
+def _order_of_keys(builder: PlanBuilder, first: Contract, keys: Place) -> Keys:
+    """Return how a kernel reads the keys: with few rows, each job copies those where they lie itself."""
+    rows = first.shape[-2]
+    if not isinstance(rows, int) or rows > _MOST_ROWS or is_constant(builder.lowered, keys.located):
+        return "panels"
+    down, across = keys.located.strides[-2:]
+    if down == 1 and builder.host.has_masks:  # where lanes are read one by one, packing all keys is faster
+        return "rows"
+    return "columns" if across == 1 else "panels"
+
+
+def _scratch(attention: Attention, first: Contract, columns: Size) -> Size:
+    """Return the bytes of the rows of scores, of the sums of results, and of a panel of keys."""
+    size = element_bytes(attention.element)
+    width, wide = attention.vectors * attention.lanes, attention.columns * attention.lanes
+    depth, keys = first.b.shape[-2:]
+    scores = panels_of(keys, attention.lanes) * (attention.most * width)
+    sums = (columns + (wide - 1)) // wide * (wide * (attention.most + attention.result_rows))
+    panel = 0 if attention.keys == "panels" else depth * width
+    return (scores + sums + panel) * size
+
+
+def _attention(
+    builder: PlanBuilder, rows: Nesting, results: Nesting, second: Contract, keys: Keys
+) -> Attention:
+    host = builder.host
+    count, columns = (n if isinstance(n, int) else None for n in second.shape[-2:])
+    lanes = lanes_of(builder, second.element)
+    tile = tile_for(_USUAL_ROWS if count is None else count, host.registers)
+    most = _MOST_ROWS // tile.rows * tile.rows
+    if count is not None:
+        most = min(most, up(count, tile.rows) * tile.rows)
+    result = result_tile(most, columns, lanes, host.registers, masks=host.has_masks)
+    whole = not host.has_masks and columns is not None and columns % (result.vectors * lanes) == 0
+    return Attention(
+        nest_of(rows, host.vector_bits, inner=len(rows.sizes) - 1),
+        nest_of(results, host.vector_bits, inner=len(results.sizes) - 1),
+        second.element, tile.rows, VECTORS, result.rows, result.vectors, lanes, most, keys, whole,
+    )  # fmt: skip
+
+
+def _attention_places(builder: PlanBuilder, first: Contract, second: Contract) -> _AttentionPlaces:
+    locate = builder.grouping.views.locate
+    head = [axis for axis in range(second.rank - 2) if second.shape[axis] != 1]
+
+    def placed(contract: Contract, a: Located, b: Located) -> list[Place]:
+        bare = Nesting(contract.shape, (False,) * contract.rank)
+        return _chosen(with_operands(bare, contract, a, b), head).places
+
+    queries, keys = placed(first, *map(locate, builder.grouping.operands[first]))
+    values = locate(builder.grouping.operands[second][1])
+    _, found = placed(second, values, values)
+    strides = (*found.strides[:-2], values.strides[-2], 0)
+    return _AttentionPlaces(head, queries, keys, found._replace(strides=strides))
+
+
+def _operand_arguments(
+    builder: PlanBuilder, place: Place, entry: Entry, line: Size | None = None
+) -> list[Argument]:
+    """Return where an operand lies, its bytes from `line` to line, and its strides along the batch axes."""
+    size = element_bytes(place.element)
+    *batch, row, _ = place.strides
+    pointer = builder.pointer(place.located, place.element, entry)
+    return [*pointer, (row if line is None else line) * size, *(stride * size for stride in batch)]
+
+
+def _rows_of_scores(builder: PlanBuilder, scores: Group, result: Expression, head: Sequence[int]) -> Nesting:
+    """Return the nest over the rows of scores, which reads and writes them as its last place."""
+    nests = NestBuilder(scores, builder.grouping)
+    nesting = nests.run()
+    located = Located(result, 0, (0,) * (len(scores.space) - 1) + (1,))
+    nesting.places.append(Place(located, result.element, located.strides))
+    own = len(nesting.places) - 1
+    nesting.steps = [Load(s.element, own) if isinstance(s, Accumulated) else s for s in nesting.steps]
+    nesting.stores = [(own, _without_subnormals(nesting.steps, result.element, nests.numbers[result]))]
+    return _chosen(nesting, head)
+
+
+def _without_subnormals(steps: list[Step], element: str, number: int) -> int:
+    """Add steps that turn subnormal numbers to 0; return the number of the result.
+
+    Processors multiply them a hundred times more slowly, and masks of -100 give whole rows of them.
+    """
+    first = len(steps)
+    steps += [
+        Apply(element, "abs", (number,)),
+        Constant(element, _LEAST_NORMAL[element]),
+        Apply("bool", "lt", (first, first + 1)),
+        Constant(element, 0.0),
+        Apply(element, "where", (first + 2, first + 3, number)),
+    ]
+    return len(steps) - 1
+
+
+def _chosen(nesting: Nesting, head: Sequence[int]) -> Nesting:
+    """Return a nest over some of its batch axes and the last two; the other axes have size 1."""
+    count = len(nesting.sizes)
+    axes = [*head, count - 2, count - 1]
+    renamed = {axis: number for number, axis in enumerate(axes)}
+    steps = [
+        Position(s.element, renamed.get(s.axis, 0)) if isinstance(s, Position) else s for s in nesting.steps
+    ]
+    return Nesting(
+        tuple(nesting.sizes[axis] for axis in axes),
+        tuple(nesting.reduced[axis] for axis in axes),
+        [p._replace(strides=tuple(p.strides[axis] for axis in axes)) for p in nesting.places],
+        steps, nesting.stores, nesting.takes, nesting.arguments,
+    )  # fmt: skip

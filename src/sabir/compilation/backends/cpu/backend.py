@@ -1,0 +1,67 @@
+"""The backend of CPUs: plans of native kernels, which the threads of a team run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.base import without_collector
+from sabir.compilation.native import Host, Team, load_ahead
+from sabir.compilation.runtime.program import CompiledProgram
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from sabir.compilation.cache.stored import Stored
+    from sabir.compilation.frontend.lowering import Lowered
+    from sabir.compilation.protocol import Request
+    from sabir.compilation.runtime.foreign import ForeignProgram
+    from sabir.compilation.settings import Settings
+
+
+class CpuBackend:
+    """Kernels for the processor `host`, run by a `team` of threads."""
+
+    def __init__(self, host: Host, team: Team) -> None:
+        self.host, self.team = host, team
+
+    @property
+    def key(self) -> str:
+        """A text that is equal for processors that run the same machine code equally."""
+        return repr(self.host)
+
+    @property
+    def threads(self) -> int:
+        """The number of threads of a run."""
+        return self.team.threads
+
+    def begin(self) -> None:
+        """Load LLVM in the background."""
+        load_ahead()
+
+    def compile(self, request: Request) -> CompiledProgram:
+        """Return the plan of lowered expressions; kernels are compiled while the plan is built.
+
+        Raises UnsupportedError for a kernel that cannot be made.
+        """
+        # ruff: ignore[import-outside-top-level]  a plan that is read from the disk needs none of it
+        from sabir.compilation.backends.cpu.planning import compiled
+
+        return compiled(self, request)
+
+    def foreign(
+        self, lowered: Lowered, sizes: Mapping[str, int], settings: Settings, target: Host
+    ) -> ForeignProgram:
+        """Return the plan for another processor, which can be read, and not run."""
+        # ruff: ignore[import-outside-top-level]  as above
+        from sabir.compilation.backends.cpu.planning import foreign
+
+        return foreign(lowered, sizes, settings, target)
+
+    def restored(self, stored: Stored, progress: Callable[[int, int], None]) -> CompiledProgram | None:
+        """Return a plan that was read from the disk, None where its machine code is gone."""
+        executable, images = stored
+        try:
+            with without_collector():
+                return CompiledProgram(executable, self.team, images=images, progress=progress)
+        except LookupError:
+            return None

@@ -1,0 +1,251 @@
+"""Chains: windows over the results of a product, and often a product of what they give.
+
+The results of the first product, and of the windows, are read by nothing else. So they need no memory of
+their own: kernels can run for a band of rows after another. Here chains are found, and their bands chosen.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from sabir.compilation.backends.cpu.products.direct import is_constant
+from sabir.compilation.backends.cpu.products.entries import is_by_winograd
+from sabir.compilation.fusion.views import VIEWS, Copy
+from sabir.compilation.plan.entries import count_of
+from sabir.compilation.plan.jobs import up
+from sabir.loops import Contract, Pad, Slide, element_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sabir.compilation.backends.cpu.building import PlanBuilder
+    from sabir.compilation.fusion.groups import Group
+    from sabir.compilation.fusion.views import Located
+    from sabir.loops import Expression, Size
+
+ROWS = 1  # the axis of rows in the order (N, H, W, C)
+_RANK, _TAPS = 4, 2  # of images, of windows
+_FLOATS = frozenset({"float", "double"})
+_BAND = 3 << 17  # bytes between the kernels of a band, which the cache of a core holds beside the weights
+_LEAST = 3 << 18  # bytes of the results for each core: fewer stay in the caches between whole kernels
+
+
+class BandedRows(NamedTuple):
+    """The rows of an image in bands: each has so many `rows` of results, the last one what is left.
+
+    There are `results` rows of windows, each `step` rows of the image further, and of `span` rows; the image
+    has `image` rows, after `before` rows of padding.
+    """
+
+    results: int
+    image: int
+    before: int
+    step: int
+    span: int
+    rows: int = 0
+
+    @property
+    def number(self) -> int:
+        """The number of bands."""
+        return up(self.results, self.rows)
+
+    @property
+    def moved(self) -> int:
+        """How many rows of the image lie between bands."""
+        return self.rows * self.step
+
+    @property
+    def kept(self) -> int:
+        """How many rows of the image, the last ones of a band, the next one reads too."""
+        return self.span - self.step
+
+    @property
+    def read(self) -> int:
+        """How many rows of the image, with their padding, a band reads."""
+        return self.moved + self.kept
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether only the first band has padding before it, and only the last one after it."""
+        return (
+            self.number > 1
+            and 0 <= self.kept <= self.moved
+            and self.before <= self.moved
+            and self.moved * (self.number - 2) + self.read <= self.before + self.image
+        )
+
+
+class Chain(NamedTuple):
+    """The groups of a chain, and what lies between them.
+
+    `image` is what the windows are of, and `between` the results of windows, if only `second` reads them.
+    """
+
+    first: Group
+    padding: tuple[Group, ...]
+    windows: Group
+    second: Group | None
+    image: Expression
+    between: Expression | None
+    rows: BandedRows
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """All groups, the last one at the end."""
+        found = (self.first, *self.padding, self.windows)
+        return found if self.second is None else (*found, self.second)
+
+
+def chains_of(builder: PlanBuilder, groups: Iterable[Group]) -> dict[Group, Chain]:
+    """Return the chains that are to run in bands, by their last groups."""
+    found: dict[Group, Chain] = {}
+    used: set[Group] = set()
+    for group in groups:
+        chain = _chain(builder, group) if group.kind == "windows" else None
+        if chain is not None and used.isdisjoint(chain.groups):
+            found[chain.groups[-1]] = chain
+            used.update(chain.groups)
+    return found
+
+
+def _chain(builder: PlanBuilder, windows: Group) -> Chain | None:
+    grouping, slide = builder.grouping, windows.members[0]
+    if not isinstance(slide, Slide) or slide.element not in _FLOATS or len(windows.space) != _RANK:
+        return None
+    image, weights = grouping.operands[slide]
+    at = grouping.views.locate(image)
+    if slide.weights is not None and not is_constant(builder.lowered, grouping.views.locate(weights)):
+        return None
+    if _readers(builder, at.base) != [slide]:
+        return None
+    writers = _writers(builder, at.base)
+    if not writers or not _is_product(builder, writers[0]):
+        return None
+    first, *padding = writers
+    if not all(_fills(part, at.base) for part in padding):
+        return None
+    if [x for x in first.members if x in grouping.stored] != [_written(first, at.base)]:
+        return None
+    second, between = _second(builder, windows)
+    rows = _rows(builder, slide, at)
+    rows = rows and _in_bands(builder, rows, [at.base] if between is None else [at.base, between])
+    return rows and Chain(first, tuple(padding), windows, second, at.base, between, rows)
+
+
+def _readers(builder: PlanBuilder, x: Expression) -> list[object]:
+    """Return what reads an expression, also by views; an output is read by what is unknown."""
+    grouping = builder.grouping
+    found: list[object] = [None] if x in grouping.outputs.values() else []
+    for user in grouping.users.get(x, ()):
+        found += _readers(builder, user) if isinstance(user, VIEWS) else [user]
+    return found
+
+
+def _writers(builder: PlanBuilder, x: Expression) -> Sequence[Group]:
+    """Return what writes an image: first what is inside of its padding. One that is joined has none."""
+    if isinstance(x, Pad):
+        return builder.grouping.writers[x]
+    return [builder.grouping.of[x]] if x in builder.grouping.of else []
+
+
+def _is_product(builder: PlanBuilder, group: Group) -> bool:
+    """Return whether a group is the product of rows of an image by constants, in tiles."""
+    contract = group.members[0]
+    if not isinstance(contract, Contract) or group.kind != "product" or len(group.space) != _RANK:
+        return False
+    if contract.rows != _RANK - 1 or contract.element not in _FLOATS or contract.scale is not None:
+        return False
+    b = builder.grouping.views.locate(builder.grouping.operands[contract][1])
+    return is_constant(builder.lowered, b) and not is_by_winograd(builder, group)
+
+
+def _written(group: Group, target: Expression) -> Expression | None:
+    """Return the member of a group that is the target, or a part of it."""
+    return next((x for x in group.members if x is target or _into(x) is target), None)
+
+
+def _into(x: Expression) -> Expression | None:
+    return x.into if isinstance(x, Copy) else None
+
+
+def _fills(group: Group, target: Expression) -> bool:
+    """Return whether a group only fills a part of a padded tensor with a number."""
+    return group.kind == "nest" and len(group.members) == 1 and _into(group.members[0]) is target
+
+
+def _rows(builder: PlanBuilder, slide: Slide, at: Located) -> BandedRows | None:
+    """Return how windows run over the rows of an image; None where they do not, or sizes are not known."""
+    image, line = at.base, _line(builder, at.base)
+    *_, taps, beside = slide.operand.shape
+    pad = image.before[ROWS] if isinstance(image, Pad) else 0
+    items, inside, *_ = (image.operand if isinstance(image, Pad) else image).shape
+    numbers = [pad, inside, slide.shape[ROWS], taps, at.strides[ROWS], at.strides[-2]]
+    if not line or at.offset != 0 or slide.taps != _TAPS or not all(isinstance(n, int) for n in numbers):
+        return None
+    if not items == image.shape[0] == slide.shape[0]:
+        return None
+    before, inside, results, taps, step, tap = (n for n in numbers if isinstance(n, int))
+    across = [*zip(slide.operand.shape[2:-2], at.strides[2:-2], strict=True), (beside, at.strides[-1])]
+    if results < 1 or step % line or tap % line or not _is_inside(across, line):
+        return None
+    return BandedRows(results, inside, before, step // line, (taps - 1) * (tap // line) + 1)
+
+
+def _line(builder: PlanBuilder, x: Expression) -> int:
+    """Return how many elements a row of an image has; 0 where its rows do not follow each other in memory."""
+    if x.rank != _RANK:
+        return 0
+    line = count_of(x.shape[ROWS + 1 :])
+    beside = builder.grouping.views.locate(x).strides[ROWS] == line
+    return line if beside and isinstance(line, int) else 0
+
+
+def _is_inside(extents: Sequence[tuple[Size, Size]], line: int) -> bool:
+    """Return whether loops of some sizes and strides stay within a row."""
+    last: Size = 0
+    for size, stride in extents:
+        last += (size - 1) * stride
+    return isinstance(last, int) and last < line
+
+
+def _second(builder: PlanBuilder, windows: Group) -> tuple[Group | None, Expression | None]:
+    """Return the product that alone reads the results of windows, and these; None where there is none."""
+    grouping = builder.grouping
+    stored = [x for x in windows.members if x in grouping.stored]
+    if len(stored) != 1 or _into(stored[0]) is not None:
+        return None, None
+    (between,) = stored
+    readers, line = _readers(builder, between), _line(builder, between)
+    contract = readers[0] if len(readers) == 1 else None
+    group = grouping.of.get(contract) if isinstance(contract, Contract) else None
+    if not line or group is None or not isinstance(contract, Contract) or not _is_product(builder, group):
+        return None, None
+    if group.members[0] is not contract or group.space[: ROWS + 1] != windows.space[: ROWS + 1]:
+        return None, None
+    a = grouping.views.locate(grouping.operands[contract][0])
+    across = list(zip(contract.a.shape[2:], a.strides[2:], strict=True))
+    if a.base is not between or a.offset != 0 or a.strides[ROWS] != line or not _is_inside(across, line):
+        return None, None
+    return group, between
+
+
+def _in_bands(builder: PlanBuilder, rows: BandedRows, kept: Sequence[Expression]) -> BandedRows | None:
+    """Return bands whose part of what is kept between kernels fits the cache; None where none are wanted."""
+    cores = builder.host.cores
+    lines = [line_bytes(builder, x) for x in kept]
+    whole = lines[0] * (rows.before + rows.image) + sum(lines[1:]) * rows.results
+    items = kept[0].shape[0]
+    if whole * (items if isinstance(items, int) else 1) <= _LEAST * cores:
+        return None
+    a_row = lines[0] * rows.step + sum(lines[1:])
+    most = (_BAND - lines[0] * max(rows.span - rows.step, 0)) // a_row
+    if most < 1:
+        return None
+    count = up(up(rows.results, most), cores) * cores
+    found = rows._replace(rows=up(rows.results, count))
+    return found if found.is_regular else None
+
+
+def line_bytes(builder: PlanBuilder, x: Expression) -> int:
+    """Return the bytes of a row of an image."""
+    return _line(builder, x) * element_bytes(x.element)

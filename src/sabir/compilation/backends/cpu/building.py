@@ -1,0 +1,221 @@
+"""From groups to a plan: kernels with their arguments, calls that are evaluated, and the memory of both."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from sabir.base import check_time
+from sabir.compilation.backends.cpu.families import families
+from sabir.compilation.backends.cpu.reaches import values_of
+from sabir.compilation.backends.cpu.texts import source_of
+from sabir.compilation.frontend.lowering import KEYS
+from sabir.compilation.fusion.grouping import Grouping
+from sabir.compilation.fusion.groups import in_order, last_of
+from sabir.compilation.plan.bounds import Reach
+from sabir.compilation.plan.entries import (
+    FIRST,
+    Argument,
+    Buffer,
+    BufferKind,
+    BufferNumber,
+    Entry,
+    Offset,
+    Plan,
+    Step,
+    StoredKernel,
+)
+from sabir.compilation.plan.origins import Origins
+from sabir.loops import Expression, Size, Sizes, Stored, element_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sabir.compilation.frontend.lowering import Lowered
+    from sabir.compilation.fusion.groups import Group
+    from sabir.compilation.fusion.views import Located
+    from sabir.compilation.native import EarlyKernels, Host
+    from sabir.compilation.plan.bounds import Value
+    from sabir.compilation.settings import Settings
+
+
+def build(
+    lowered: Lowered,
+    outputs: Sequence[int],
+    host: Host,
+    settings: Settings,
+    early: EarlyKernels | None = None,
+) -> Plan:
+    """Return the plan that computes the values in the slots `outputs`.
+
+    Kernels are begun in `early`; raises UnsupportedError for one that cannot be made.
+    """
+    grouping = Grouping(lowered, families())
+    grouping.run(outputs)
+    builder = PlanBuilder(lowered, grouping, host, settings, early)
+    plan = builder.run()
+    plan.values = [*values_of(lowered), *builder.works]
+    return plan
+
+
+class PlanBuilder:
+    """The plan in the making: its entries so far, and the buffers of what they read and write."""
+
+    def __init__(
+        self,
+        lowered: Lowered,
+        grouping: Grouping,
+        host: Host,
+        settings: Settings,
+        early: EarlyKernels | None = None,
+    ) -> None:
+        self.lowered, self.grouping, self.host, self.settings = lowered, grouping, host, settings
+        self._early, self._begun = early, 0  # how many entries have their kernels begun
+        self.buffers: dict[Expression | tuple[Expression, str], Buffer] = {}
+        self.by_slot: dict[int, Buffer] = {}
+        self._aliased: dict[int, frozenset[Buffer]] = {}  # memory in evaluated values
+        self.entries: list[Entry | Step] = []
+        self.setup: list[Entry] = []  # the packing of constants
+        self.works: list[Value] = []  # what limits count beside the tensors
+        self.origins = Origins(lowered)
+        self.families = grouping.families
+        self._inputs = set(lowered.prepared.inputs)
+        self._outputs = {x: slot for slot, x in grouping.outputs.items()}
+
+    def run(self) -> Plan:
+        """Return the plan of all groups, in their order."""
+        groups = last_of(in_order(self.grouping.groups), self._gives_no_tensor)
+        for group in self.families.scheduled(self, groups):
+            check_time()
+            if group.kind == "evaluate":
+                self._evaluate(group)
+            else:
+                self.families.plan(self, group)
+            self._begin_kernels()
+        self._keep_aliased(self.lowered.prepared.plan.results)
+        outputs = {slot: self.buffer(x) for slot, x in self.grouping.outputs.items()}
+        return Plan(
+            self.entries,
+            [b for b in dict.fromkeys([*self.buffers.values(), *self.by_slot.values()]) if b.kind != "own"],
+            outputs,
+            self.setup,
+        )
+
+    # ------------------------------------------------------------ memory
+
+    def buffer(self, x: Expression) -> Buffer:
+        """Return the memory of an expression that is stored."""
+        found = self.buffers.get(x)
+        if found is None:
+            found = self.buffers[x] = self._stored(x) if isinstance(x, Stored) else self._computed(x)
+        return found
+
+    def _stored(self, x: Stored) -> Buffer:
+        if x.array is not None:
+            slot = self.lowered.prepared.program.size + len(self.lowered.tables)
+            self.lowered.tables[slot] = x.array
+            return self.new_buffer("constant", x.element, x.shape, slot)
+        kind: BufferKind = "known"
+        if x.slot == KEYS:
+            kind = "keys"
+        elif x.slot in self._inputs:
+            kind = "input"
+        elif x.slot in self.lowered.prepared.constants:
+            kind = "constant"
+        elif x in self.grouping.of:
+            kind = "result"
+        found = self.by_slot.get(x.slot)
+        if found is None:
+            found = self.by_slot[x.slot] = self.new_buffer(kind, x.element, x.shape, x.slot)
+        return found
+
+    def _computed(self, x: Expression) -> Buffer:
+        slot = self._outputs.get(x)
+        if slot is None:
+            found = self.new_buffer("arena", x.element, x.shape)
+        else:
+            found = self.new_buffer("output", x.element, self.grouping.shapes[slot], slot)
+        located = self.grouping.views.locate(x)
+        found.strides = located.strides if x in self.grouping.views.order else None
+        return found
+
+    def new_buffer(
+        self, kind: BufferKind, element: str, shape: Sizes, slot: int = 0, size: Size | None = None
+    ) -> Buffer:
+        """Return a new buffer; `size` is its bytes where they are not those of the tensor."""
+        number = FIRST + len(self.buffers) + len(self.by_slot)
+        whole = math.prod(shape, start=element_bytes(element)) if size is None else size
+        return Buffer(kind, number, element, shape, whole, slot)
+
+    def pointer(self, located: Located, element: str, entry: Entry) -> list[Argument]:
+        """Return the arguments that place an expression, which an entry reads or writes."""
+        buffer = self.buffer(located.base)
+        self.use(buffer, entry)
+        return [BufferNumber(buffer), Offset(buffer, located.offset * element_bytes(element))]
+
+    def use(self, buffer: Buffer, entry: Entry) -> None:
+        """Note that an entry, the next one of the plan, uses a buffer."""
+        buffer.use(len(self.entries))
+        entry.buffers.append(buffer)
+
+    def reach(self, located: Located, element: str, extents: Sequence[tuple[Size, Size]]) -> Reach:
+        """Return what an operand touches that is read along axes of some sizes and strides."""
+        return Reach(self.buffer(located.base), element_bytes(element), located.offset, extents)
+
+    # ------------------------------------------------------------ kernels
+
+    def _begin_kernels(self) -> None:
+        """Begin kernels of the entries so far, as long as threads wait for some."""
+        while self._early is not None and self._begun < len(self.entries) and self._early.has_room():
+            entry = self.entries[self._begun]
+            self._begun += 1
+            for spec in entry.specs() if isinstance(entry, Entry) else ():
+                if not isinstance(spec, StoredKernel):
+                    self._early.begin(source_of(spec))
+
+    # ------------------------------------------------------------ evaluated calls
+
+    def _gives_no_tensor(self, group: Group) -> bool:
+        """Return whether a group is a call that is evaluated, and no kernel can read its results: texts."""
+        if group.step is None:
+            return False
+        call = self.lowered.prepared.program.calls[group.step.place]
+        return not any(slot in self.lowered.expressions for slot in call.outputs)
+
+    def _evaluate(self, group: Group) -> None:
+        step = group.step
+        if step is None:
+            raise TypeError("an evaluated group has a call")
+        call = self.lowered.prepared.program.calls[step.place]
+        reads: dict[int, tuple[Buffer, Size, Sizes, Sizes]] = {}
+        self._keep_aliased(step.reads)
+        for slot in step.reads:
+            x = self.lowered.expressions.get(slot)
+            if x is None or (isinstance(x, Stored) and x.slot == slot):
+                if x is not None:
+                    self.buffer(x).use(len(self.entries))
+                continue
+            located = self.grouping.views.locate(x)
+            buffer = self.buffer(located.base)
+            buffer.use(len(self.entries))
+            reads[slot] = buffer, located.offset, located.strides, x.shape
+        writes: dict[int, Buffer] = {}
+        for slot in call.outputs:
+            x = self.lowered.expressions.get(slot)
+            if isinstance(x, Stored):
+                writes[slot] = self.buffer(x)
+        memory = frozenset(buffer for buffer, *_ in reads.values())
+        memory = memory.union(*(self._aliased.get(slot, ()) for slot in step.reads))
+        self._aliased |= dict.fromkeys(set(call.outputs) - writes.keys(), memory)
+        self.entries.append(Step(step, reads, writes, call.label, step.reason))
+
+    def _keep_aliased(self, slots: Iterable[int]) -> None:
+        """Keep the memory alive up to the next entry that values in some slots may contain.
+
+        A sequence, an optional or a map has its items where the call that made it read them. So any value of
+        an evaluated call may contain the memory of all operands, but a tensor that kernels read: a run
+        copies it where it is a view.
+        """
+        for slot in slots:
+            for buffer in self._aliased.get(slot, ()):
+                buffer.use(len(self.entries))

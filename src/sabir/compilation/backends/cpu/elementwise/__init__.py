@@ -1,0 +1,1 @@
+"""The family of elementwise kernels: loop nests over maps, folds and moves."""

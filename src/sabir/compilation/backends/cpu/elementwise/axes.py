@@ -1,0 +1,222 @@
+"""The axes of nested loops: neighbours that merge, and the axis along which vectors lie."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sabir.compilation.backends.cpu.elementwise.nesting import Nesting
+from sabir.compilation.backends.cpu.elementwise.transposes import can_transpose
+from sabir.compilation.backends.cpu.emit.nest import (
+    ANY,
+    NEXT,
+    SHORT,
+    STILL,
+    Access,
+    Accumulated,
+    Apply,
+    Constant,
+    Fold,
+    Load,
+    Nest,
+    Position,
+    SizeArgument,
+)
+from sabir.compilation.backends.cpu.emit.nest import Take as TakeStep
+from sabir.compilation.passes import MOST_REPEATS
+from sabir.compilation.plan.entries import count_of
+from sabir.loops import element_bytes
+
+if TYPE_CHECKING:
+    from sabir.compilation.backends.cpu.emit.nest import Stride
+    from sabir.loops import Size
+
+_SHORT_FOLD = 16  # elements: a vector along so few is combined more slowly than it is filled
+_SHORT_FOLDS = 4  # the same for several folds, whose passes read again what does not lie side by side
+
+
+def merged(nesting: Nesting, *, fixed: int = 0) -> Nesting:
+    """Return the same loops over fewer axes; the last `fixed` ones stay.
+
+    Axes of size 1 go, and neighbours merge that all places cross as one.
+    """
+    used = {s.axis for s in nesting.steps if isinstance(s, Position)}
+    count = len(nesting.sizes)
+    axes = [a for a in range(count) if nesting.sizes[a] != 1 or a in used or a >= count - fixed]
+    groups: list[list[int]] = []
+    for axis in axes:
+        free = not used & {axis} and axis < count - fixed
+        last = groups[-1] if groups else None
+        if last is not None and free and not used & set(last) and _merges(nesting, last[-1], axis):
+            last.append(axis)
+        else:
+            groups.append([axis])
+    places = [p._replace(strides=tuple(p.strides[g[-1]] for g in groups)) for p in nesting.places]
+    renamed = {g[0]: number for number, g in enumerate(groups)}
+    steps = [Position(s.element, renamed[s.axis]) if isinstance(s, Position) else s for s in nesting.steps]
+    sizes: list[Size] = []
+    for g in groups:
+        size: Size = 1
+        for axis in g:
+            size *= nesting.sizes[axis]
+        sizes.append(size)
+    reduced = tuple(nesting.reduced[g[0]] for g in groups)
+    return Nesting(tuple(sizes), reduced, places, steps, nesting.stores, nesting.takes, nesting.arguments)
+
+
+def _merges(nesting: Nesting, outer: int, inner: int) -> bool:
+    if nesting.reduced[outer] != nesting.reduced[inner]:
+        return False
+    size = nesting.sizes[inner]
+    return all(p.strides[outer] == p.strides[inner] * size for p in nesting.places)
+
+
+def nest_of(nesting: Nesting, vector_bits: int, *, inner: int | None = None) -> Nest:
+    """Return the nest of merged loops; `inner` is the axis of vectors, by default the best."""
+    repeats = _repeats(nesting) if inner is None else None
+    if repeats is not None:
+        inner = repeats[0]
+    inner = _inner(nesting) if inner is None else inner
+    elements = _elements(nesting) or [p.element for p in nesting.places]
+    if nesting.sizes and not nesting.reduced[inner] and _is_short(nesting):
+        elements = [s.element for s in nesting.steps if isinstance(s, Load)]  # what the loops of folds read
+    widest = max([4, *(element_bytes(e) for e in elements)])
+    nest = Nest(
+        axes=len(nesting.sizes),
+        reduced=nesting.reduced,
+        inner=inner,
+        accesses=tuple(Access(p.element, tuple(_class(s) for s in p.strides)) for p in nesting.places),
+        steps=tuple(nesting.steps),
+        stores=tuple(nesting.stores),
+        sizes=len(nesting.arguments),
+        lanes=vector_bits // 8 // widest,
+    )
+    if repeats is not None:
+        return replace(nest, repeats=repeats[1:])
+    if not can_transpose(nest):
+        return nest
+    short = [axis for axis, size in enumerate(nesting.sizes) if isinstance(size, int) and size <= SHORT]
+    return replace(nest, short=tuple(short))
+
+
+def _elements(nesting: Nesting) -> list[str]:
+    """Return the element types of what varies along an axis; the rest is computed once, before the loops."""
+    moving: list[bool] = []
+    for step in nesting.steps:
+        if isinstance(step, Load):
+            moving.append(any(s != 0 for s in nesting.places[step.access].strides))
+        elif isinstance(step, Apply):
+            moving.append(any(moving[n] for n in step.operands))
+        else:
+            moving.append(not isinstance(step, (Constant, SizeArgument)))
+    places = [p.element for p in nesting.places if any(s != 0 for s in p.strides)]
+    return [*places, *(s.element for s, moves in zip(nesting.steps, moving, strict=True) if moves)]
+
+
+def _repeats(nesting: Nesting) -> tuple[int, int, int] | None:
+    """Return the axis of vectors, the one along which each value is stored again, and how often; or None."""
+    stored = {number for number, _ in nesting.stores}
+    if any(nesting.reduced) or any(isinstance(s, (TakeStep, Position, Accumulated)) for s in nesting.steps):
+        return None
+    if any(p.element == "bool" for p in nesting.places):
+        return None
+    for axis, times in enumerate(nesting.sizes):
+        if not isinstance(times, int) or not 1 < times <= MOST_REPEATS:
+            continue
+        if any(p.strides[axis] != (number in stored) for number, p in enumerate(nesting.places)):
+            continue
+        for inner in range(len(nesting.sizes)):
+            if inner != axis and all(
+                p.strides[inner] == times if number in stored else p.strides[inner] in {0, 1}
+                for number, p in enumerate(nesting.places)
+            ):
+                return inner, axis, times
+    return None
+
+
+def _class(stride: Size) -> Stride:
+    if stride == 0:
+        return STILL
+    return NEXT if stride == 1 else ANY
+
+
+def _inner(nesting: Nesting) -> int:
+    """Return the axis of vectors: one along which the most places advance by one element."""
+    count = len(nesting.sizes)
+    if not count:
+        return 0
+    if not any(nesting.reduced):
+        return max(range(count), key=lambda axis: (_advances(nesting, axis) - _gathers(nesting, axis), axis))
+    kept = [a for a in range(count) if not nesting.reduced[a]]
+    if kept and _is_short(nesting):
+        return max(kept, key=lambda a: (_advances(nesting, a), _extent(nesting.sizes[a]), a))
+    candidates = [
+        max((a for a in range(count) if nesting.reduced[a] == folded), default=-1) for folded in (True, False)
+    ]
+    along, beside = candidates
+    if beside < 0:
+        return along
+    return max(
+        along, beside, key=lambda axis: (_advances(nesting, axis), -_jumps(nesting, axis), axis == along)
+    )
+
+
+def _gathers(nesting: Nesting, axis: int) -> int:
+    """Return how many places of elements that are taken each lane would touch alone along an axis, twice."""
+    places = [nesting.steps[s.place] for s in nesting.steps if isinstance(s, TakeStep)]
+    if not places:
+        return 0
+    own = sum(isinstance(p, Load) and nesting.places[p.access].strides[axis] != 0 for p in places)
+    return 2 * (own + _jumps(nesting, axis))
+
+
+def _jumps(nesting: Nesting, axis: int) -> int:
+    """Return how many places have gaps between neighbours along an axis."""
+    return sum(p.strides[axis] not in {0, 1} for p in nesting.places)
+
+
+def _is_short(nesting: Nesting) -> bool:
+    """Return whether a fold is too short for vectors along it: they lie across many folds instead."""
+    folded = [size for size, reduced in zip(nesting.sizes, nesting.reduced, strict=True) if reduced]
+    folds = sum(isinstance(s, Fold) for s in nesting.steps)
+    most = _SHORT_FOLD if folds == 1 else _SHORT_FOLDS
+    return bool(folds) and isinstance(count := count_of(folded), int) and count <= most
+
+
+def beside_one(nesting: Nesting) -> Nesting:
+    """Return short folds of which there is one as those of many, so that it has their bits."""
+    if not _is_short(nesting) or not all(nesting.reduced):
+        return nesting
+    places = [p._replace(strides=(1, *p.strides)) for p in nesting.places]  # only the first lane is there
+    steps = [replace(s, axis=s.axis + 1) if isinstance(s, Position) else s for s in nesting.steps]
+    return replace(
+        nesting, sizes=(1, *nesting.sizes), reduced=(False, *nesting.reduced), places=places, steps=steps
+    )
+
+
+def _extent(size: Size) -> float:
+    return size if isinstance(size, int) else math.inf
+
+
+def _advances(nesting: Nesting, axis: int) -> int:
+    """Return how many places lie side by side along an axis; stores count more.
+
+    Those that are one number for a whole fold do not count: so a row is summed alike in every batch. Nor do
+    indices, along which no other places lie side by side.
+    """
+    stored = {number for number, _ in nesting.stores}
+    taken = {s.access for s in nesting.steps if isinstance(s, TakeStep)}  # along folds too
+    places = {s.place for s in nesting.steps if isinstance(s, TakeStep)}
+    indices = {s.access for n, s in enumerate(nesting.steps) if n in places and isinstance(s, Load)}
+    folds = any(nesting.reduced)
+    return sum(
+        (2 if number in stored else 1) * (p.strides[axis] == 1)
+        for number, p in enumerate(nesting.places)
+        if number not in indices
+        and (
+            not folds
+            or number in taken
+            or any(s != 0 and r for s, r in zip(p.strides, nesting.reduced, strict=True))
+        )
+    )

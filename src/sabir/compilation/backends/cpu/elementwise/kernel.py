@@ -1,0 +1,273 @@
+"""The loops of nests: pointwise ones, folds along the inner axis, and folds beside it.
+
+A pointwise nest shares out blocks of its inner axis. A nest with folds shares out its rows: a row is one
+place of the axes that stay. It goes over a row in passes, one more for each fold that another one depends
+on. What an earlier pass computed at some cost is kept in scratch memory, which lies in the cache for rows of
+usual length.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.compilation.backends.cpu.elementwise.repeats import repeating
+from sabir.compilation.backends.cpu.elementwise.transposes import axis_of_reads, transposing
+from sabir.compilation.backends.cpu.emit.body import Body, Point, from_memory, memory_kind
+from sabir.compilation.backends.cpu.emit.emitter import INDEX, Emitter, Register
+from sabir.compilation.backends.cpu.emit.folds import Accumulator
+from sabir.compilation.backends.cpu.emit.jobs import along, at, at_lanes, jobs, mask_of, product_of
+from sabir.compilation.backends.cpu.emit.nest import Apply, Fold, Take
+from sabir.compilation.backends.cpu.emit.row_passes import Passes, passes_of
+from sabir.loops import element_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sabir.compilation.backends.cpu.emit.nest import Nest
+
+BLOCK = 4096  # elements of the inner axis that one job computes
+
+
+def nest_text(nest: Nest) -> str:
+    """Return the LLVM module of a nest's kernel."""
+    across = axis_of_reads(nest)
+    by_rows = any(isinstance(step, Fold) for step in nest.steps) and nest.reduced[nest.inner]
+    e = Emitter(opaque_loops=across is not None or by_rows)  # else the text is short
+    body = Body(e, nest)
+    if nest.repeats:
+        repeating(body)
+    elif across is not None:
+        transposing(body, across)
+    elif not any(isinstance(step, Fold) for step in nest.steps):
+        _pointwise(body)
+    elif body.column:
+        _columns(body, passes_of(nest, keep=False))
+    else:
+        _rows(body, passes_of(nest, keep=True))
+    return e.text()
+
+
+# ---------------------------------------------------------------- pointwise
+
+
+def _pointwise(body: Body) -> None:
+    e, nest = body.e, body.nest
+    if not nest.axes:
+        with e.when(e.compare("icmp eq", Register("%share", INDEX), e.index(0))):
+            _store(body, nest.stores, Point([]))
+        return
+    inner = nest.inner
+    chunks = e.binary("udiv", e.add(body.sizes[inner], BLOCK - 1), e.index(BLOCK))
+    outer = [axis for axis in range(nest.axes) if axis != inner]
+    if not outer:
+        low, high = e.share(chunks)
+        with e.loop(low, high) as chunk:
+            _row(body, Point([chunk]), chunk)
+        return
+    _short_rows(body, outer, chunks)
+
+
+def _short_rows(body: Body, outer: Sequence[int], chunks: Register) -> None:
+    """Share out several rows at a time along one axis: their indices are found once."""
+    e, inner = body.e, body.nest.inner
+    *others, second = outer
+    rows = e.binary("udiv", e.index(BLOCK), e.binary("or", body.sizes[inner], e.index(1)))
+    rows = e.add(rows, 1)
+    groups = e.binary("udiv", e.add(e.add(body.sizes[second], rows), -1), rows)
+    with jobs(body, others, groups, chunks) as (indices, (group, chunk)):
+        first = e.mul(group, rows)
+        last = e.least(e.add(first, rows), body.sizes[second])
+        with e.loop(first, last) as place:
+            _row(body, Point(at(indices, second, place)), chunk)
+
+
+def _row(body: Body, around: Point, chunk: Register) -> None:
+    """Emit a chunk of a row along the inner axis."""
+    e, size = body.e, body.sizes[body.nest.inner]
+    stores, start = body.nest.stores, e.mul(chunk, BLOCK)
+    _hoist(body, [number for _, number in stores], around)
+    along(body, around, start, e.least(e.add(start, BLOCK), size), lambda point: _store(body, stores, point))
+
+
+def _store(body: Body, stores: Sequence[tuple[int, int]], point: Point) -> None:
+    for access, number in stores:
+        body.write(access, body.value(number, point), point)
+
+
+def _hoist(body: Body, roots: Sequence[int], point: Point) -> None:
+    """Emit before a loop what does not vary in it, as far as these steps need it."""
+    pending, seen = list(roots), set[int]()
+    while pending:
+        number = pending.pop()
+        step = body.nest.steps[number]
+        if number in seen or isinstance(step, Fold):
+            continue
+        seen.add(number)
+        if not body.spans[number]:
+            if not _waits(body, number):
+                body.value(number, point)
+            continue
+        pending += (
+            step.operands if isinstance(step, Apply) else [step.place] if isinstance(step, Take) else []
+        )
+
+
+def _waits(body: Body, number: int) -> bool:
+    """Return whether a step depends on a fold, or on an axis whose loop is yet to come."""
+    step = body.nest.steps[number]
+    if isinstance(step, Fold):
+        return True
+    return isinstance(step, Apply) and any(_waits(body, o) for o in step.operands)
+
+
+# ---------------------------------------------------------------- folds along the inner axis
+
+
+def _rows(body: Body, passes: Passes) -> None:
+    nest = body.nest
+    kept = [axis for axis in range(nest.axes) if not nest.reduced[axis]]
+    scratch = Scratch(body, passes)
+    with jobs(body, kept) as (indices, _):
+        row = Point(indices)
+        for number, roots in enumerate(passes.roots):
+            row_pass(body, passes, scratch, number, roots, row)
+        _store(body, passes.after(), row)
+
+
+def row_pass(
+    body: Body, passes: Passes, scratch: Scratch, number: int, roots: Sequence[int], row: Point
+) -> None:
+    """Emit one pass over a row: its folds, what it stores, and what it keeps for later passes."""
+    nest = body.nest
+    folds = [n for n in roots if isinstance(nest.steps[n], Fold)]
+    stored = [n for n in roots if not isinstance(nest.steps[n], Fold)]
+    copies = 1 if passes.costly else 4
+    accumulators = {n: Accumulator(body, n, nest.lanes, copies) for n in folds}
+    roots_of_loops = [passes.operand(n) for n in folds] + stored
+
+    def each(point: Point, copy: int) -> None:
+        scratch.fetch(number, point)
+        for n in folds:
+            accumulators[n].add(copy, body.wide(passes.operand(n), point), point)
+        _store(body, passes.inside(number), point)
+        scratch.keep(number, point)
+
+    _over_reduced(body, row, each, copies, roots_of_loops)
+    for n in folds:
+        row.values[n] = accumulators[n].combined()
+
+
+def _over_reduced(
+    body: Body, row: Point, each: Callable[[Point, int], None], copies: int, wanted: Sequence[int]
+) -> None:
+    """Loop over the axes of folds; the inner one in vectors, several at a time.
+
+    Before the inner loop comes what the `wanted` steps need and does not vary in it.
+    """
+    outer = [a for a in range(body.nest.axes) if body.nest.reduced[a] and a != body.nest.inner]
+
+    def inside(point: Point, remaining: Sequence[int]) -> None:
+        if not remaining:
+            _hoist(body, wanted, point)
+            _vectors(body, point, each, copies)
+            return
+        axis = remaining[0]
+        with body.e.loop(body.e.index(0), body.sizes[axis]) as place:
+            inside(Point(at(point.indices, axis, place), outer=row), remaining[1:])
+
+    inside(row, outer)
+
+
+def _vectors(body: Body, row: Point, each: Callable[[Point, int], None], copies: int) -> None:
+    e, lanes, inner = body.e, body.nest.lanes, body.nest.inner
+    size, start = body.sizes[inner], e.index(0)
+    if copies > 1:
+        step = lanes * copies
+        start = e.binary("mul", e.binary("udiv", size, e.index(step)), e.index(step))
+        with e.loop(e.index(0), start, step) as place:
+            for copy in range(copies):
+                each(at_lanes(row, inner, e.add(place, lanes * copy), lanes, None), copy)
+    whole = e.binary("and", size, e.index(-lanes))
+    with e.loop(start, whole, lanes) as place:
+        each(at_lanes(row, inner, place, lanes, None), 0)
+    with e.when(e.compare("icmp slt", whole, size)):
+        each(at_lanes(row, inner, whole, lanes, mask_of(body, whole, size)), 0)
+
+
+class Scratch:
+    """The values of a row that a later pass reads again, in memory of this thread."""
+
+    def __init__(self, body: Body, passes: Passes) -> None:
+        e, nest = body.e, body.nest
+        self._body, self._passes = body, passes
+        self._bases: dict[int, Register] = {}
+        if not passes.kept:
+            return
+        base = body.own_scratch()
+        length = product_of(e, [body.sizes[a] for a in range(nest.axes) if nest.reduced[a]])
+        for number in passes.kept:
+            self._bases[number] = base
+            wide = e.mul(length, element_bytes(nest.steps[number].element))
+            base = e.offset(base, e.binary("and", e.add(wide, 127), e.index(-64)))
+
+    def _address(self, number: int, point: Point) -> Register:
+        body, place = self._body, None
+        for axis in range(body.nest.axes):
+            if body.nest.reduced[axis]:
+                index = point.indices[axis]
+                place = index if place is None else body.e.add(body.e.mul(place, body.sizes[axis]), index)
+        size = element_bytes(body.nest.steps[number].element)
+        return body.e.offset(self._bases[number], body.e.mul(place or body.e.index(0), size))
+
+    def keep(self, current: int, point: Point) -> None:
+        """Emit the stores of what this pass computes and a later one reads."""
+        for number, made in self._passes.kept.items():
+            if made == current:
+                x = self._body.wide(number, point)
+                x = self._body.e.convert("zext", x, "i8") if x.kind.scalar == "i1" else x
+                self._body.e.store(x, self._address(number, point))
+
+    def fetch(self, current: int, point: Point) -> None:
+        """Emit the loads of what an earlier pass kept and this one reads."""
+        for number in self._passes.fetched[current]:
+            element = self._body.nest.steps[number].element
+            x = self._body.e.load(self._address(number, point), memory_kind(element, point.lanes))
+            point.values[number] = from_memory(self._body.e, x, element)
+
+
+# ---------------------------------------------------------------- folds beside the inner axis
+
+
+def _columns(body: Body, passes: Passes) -> None:
+    e, nest, inner = body.e, body.nest, body.nest.inner
+    lanes = nest.lanes
+    outer = [axis for axis in range(nest.axes) if not nest.reduced[axis] and axis != inner]
+    blocks = e.binary("udiv", e.add(body.sizes[inner], lanes - 1), e.index(lanes))
+    with jobs(body, outer, blocks) as (indices, (block,)):
+        place = e.mul(block, lanes)
+        column = Point(at(indices, inner, place), lanes, mask_of(body, place, body.sizes[inner]))
+        for number in range(len(passes.roots)):
+            _column_pass(body, passes, number, column)
+        _store(body, passes.after(), column)
+
+
+def _column_pass(body: Body, passes: Passes, number: int, column: Point) -> None:
+    nest = body.nest
+    folds = [n for n in passes.roots[number] if isinstance(nest.steps[n], Fold)]
+    accumulators = {n: Accumulator(body, n, nest.lanes, 1, columns=True) for n in folds}
+    axes = [axis for axis in range(nest.axes) if nest.reduced[axis]]
+
+    def inside(point: Point, remaining: Sequence[int]) -> None:
+        if remaining:
+            with body.e.loop(body.e.index(0), body.sizes[remaining[0]]) as place:
+                indices = at(point.indices, remaining[0], place)
+                inside(Point(indices, point.lanes, point.mask, outer=column), remaining[1:])
+            return
+        here = Point(point.indices, point.lanes, point.mask, outer=column)
+        for n in folds:
+            accumulators[n].add(0, body.wide(passes.operand(n), here), here)
+        _store(body, passes.inside(number), here)
+
+    inside(column, axes)
+    for n in folds:
+        column.values[n] = accumulators[n].combined()

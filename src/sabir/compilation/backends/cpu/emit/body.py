@@ -1,0 +1,391 @@
+"""The values of a nest at one place of its loops: loads, scalar functions, stores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sabir.compilation.backends.cpu.emit.casts import SCALARS, cast, same_bits
+from sabir.compilation.backends.cpu.emit.emitter import INDEX, POINTER, Kind, Register
+from sabir.compilation.backends.cpu.emit.functions import FUNCTIONS
+from sabir.compilation.backends.cpu.emit.nest import (
+    ANY,
+    NEXT,
+    STILL,
+    Accumulated,
+    Apply,
+    Constant,
+    Fold,
+    Layout,
+    Load,
+    Position,
+    SizeArgument,
+    Take,
+)
+from sabir.compilation.backends.cpu.emit.small_floats import EXPONENTS, SMALL_FLOATS
+from sabir.elements import BFLOAT16
+from sabir.elements import element as kind_named
+from sabir.loops import element_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sabir.compilation.backends.cpu.emit.emitter import Emitter
+    from sabir.compilation.backends.cpu.emit.nest import Nest, Step
+
+_MOST_NEAR = (1 << 31) - 1  # elements that an index of 32 bits counts
+ERRORS = 0  # the buffer with the counter of errors: indices outside of an axis, NaN by an algorithm
+
+
+def kind_of(element: str, lanes: int = 1) -> Kind:
+    """Return the type of an element in registers; a bool is i1 there, and a byte in memory."""
+    return Kind(SCALARS[element], lanes)
+
+
+def constant_of(e: Emitter, element: str, number: float) -> Register:
+    """Return a number of an element type."""
+    if element == "bfloat16":
+        number = int(np.array(number, BFLOAT16.dtype).view(np.uint16))
+    elif element in SMALL_FLOATS or element == EXPONENTS:
+        number = int(np.array(number, kind_named(element).dtype).view(np.uint8))
+    return e.constant(kind_of(element), number)
+
+
+def function_of(op: str, element: str) -> Callable[..., Register]:
+    """Return the emission of a scalar function for operands of an element type."""
+    if element.startswith("uint"):
+        if op == "abs":
+            return _same
+        op = f"{op}_u" if f"{op}_u" in FUNCTIONS else op
+    return FUNCTIONS[op]
+
+
+def _same(_: Emitter, operands: Sequence[Register]) -> Register:
+    return operands[0]
+
+
+def memory_kind(element: str, lanes: int) -> Kind:
+    """Return the type of an element in memory."""
+    return Kind("i8", lanes) if element == "bool" else kind_of(element, lanes)
+
+
+def from_memory(e: Emitter, x: Register, element: str) -> Register:
+    """Emit the elements in registers of those in memory."""
+    return e.compare("icmp ne", x, e.constant(x.kind, 0)) if element == "bool" else x
+
+
+@dataclass(slots=True)
+class Point:
+    """One place of the loops: the index along each axis, the lanes along the inner one, and what is computed.
+
+    `values` remembers what the steps are here; `outer` is a place further out, whose values hold here too.
+    """
+
+    indices: list[Register]
+    lanes: int = 1
+    mask: Register | None = None
+    values: dict[int, Register] = field(default_factory=dict[int, Register])
+    outer: Point | None = None
+
+    def find(self, step: int) -> Register | None:
+        """Return a value that was computed here or further out."""
+        found = self.values.get(step)
+        if found is None and self.outer is not None:
+            return self.outer.find(step)
+        return found
+
+
+class Body:
+    """Emits the steps of a nest; `column` says that folds keep a lane for each index of the inner axis."""
+
+    def __init__(self, e: Emitter, nest: Nest, *, first: int = 0) -> None:
+        """Take a nest whose arguments begin at the place `first` of the block."""
+        self.e, self.nest, self.layout = e, nest, Layout(nest, first)
+        self.column = not nest.reduced[nest.inner] if nest.axes else False
+        self.sizes = [e.argument(first + axis) for axis in range(nest.axes)]
+        self._bases = [self.pointer(place) for place in self.layout.accesses]
+        self._strides = {
+            (number, axis): e.argument(self.layout.stride(nest, number, axis))
+            for number, access in enumerate(nest.accesses)
+            for axis, stride in enumerate(access.strides)
+            if stride == ANY
+        }
+        self._extents = {  # before all loops, whose bodies they would slow down
+            step: cast(e, e.argument(self.layout.sizes + step.place), "int64", step.element)
+            for step in nest.steps
+            if isinstance(step, SizeArgument)
+        }
+        self.spans = _spans(nest, column=self.column)
+
+    def pointer(self, place: int) -> Register:
+        """Emit the address that the arguments at `place` give: a buffer and an offset in it."""
+        return pointer_at(self.e, place)
+
+    def own_scratch(self) -> Register:
+        """Emit the address of the scratch memory of this thread."""
+        place = self.layout.scratch
+        mine = self.e.mul(Register("%thread", INDEX), self.e.argument(place + 2))
+        return self.e.offset(self.pointer(place), mine)
+
+    def rebase(self, access: int, base: Register) -> None:
+        """Let an access begin at another address."""
+        self._bases[access] = base
+
+    # ------------------------------------------------------------ memory
+
+    def stride(self, access: int, axis: int) -> Register:
+        """Return how many bytes an access moves along an axis, where that is an argument."""
+        return self._strides[access, axis]
+
+    def step(self, number: int, axis: int) -> Register:
+        """Return how many bytes an access moves along an axis."""
+        access = self.nest.accesses[number]
+        if access.strides[axis] == STILL:
+            return self.e.index(0)
+        if access.strides[axis] == NEXT:
+            return self.e.index(element_bytes(access.element))
+        return self._strides[number, axis]
+
+    def address(self, number: int, point: Point) -> Register:
+        """Emit the address of an access; the outer axes come first, so that their part leaves inner loops."""
+        e, found = self.e, self._bases[number]
+        for axis, stride in enumerate(self.nest.accesses[number].strides):
+            if stride != STILL:
+                found = e.offset(found, e.mul(point.indices[axis], self.step(number, axis)))
+        return found
+
+    def read(self, number: int, point: Point, base: Register | None = None) -> Register:
+        """Emit the load of an access."""
+        access = self.nest.accesses[number]
+        stride = access.strides[self.nest.inner] if self.nest.axes else STILL
+        address = self.address(number, point) if base is None else base
+        if stride == STILL or point.lanes == 1:
+            return self._loaded(access.element, address, 1, None)
+        if stride == NEXT:
+            return self._loaded(access.element, address, point.lanes, point.mask)
+        return self._gathered(access.element, address, self._lane_offsets(number, point.lanes), point)
+
+    def _loaded(self, element: str, address: Register, lanes: int, mask: Register | None) -> Register:
+        return from_memory(self.e, self.e.load(address, memory_kind(element, lanes), mask), element)
+
+    def _lane_offsets(self, number: int, lanes: int) -> Register:
+        e = self.e
+        stride = e.splat(self._strides[number, self.nest.inner], lanes)
+        return e.binary("mul", stride, self.lane_numbers(lanes))
+
+    def lane_numbers(self, lanes: int) -> Register:
+        """Return 0, 1, 2, … as 64-bit lanes."""
+        kind = Kind("i64", lanes)
+        return Register(f"<{', '.join(f'i64 {n}' for n in range(lanes))}>", kind)
+
+    def _gathered(self, element: str, address: Register, offsets: Register, point: Point) -> Register:
+        """Emit loads from an address at an offset in bytes for each lane."""
+        e = self.e
+        pointers = e.value(Kind("ptr", point.lanes), f"getelementptr i8, {address}, {offsets}")
+        return from_memory(e, e.gather(pointers, memory_kind(element, point.lanes), point.mask), element)
+
+    def write(self, number: int, x: Register, point: Point, base: Register | None = None) -> None:
+        """Emit the store of a value to an access."""
+        e, access = self.e, self.nest.accesses[number]
+        lanes = point.lanes if self.nest.axes and access.strides[self.nest.inner] != STILL else 1
+        x = self._in_memory(number, x, lanes)
+        address = self.address(number, point) if base is None else base
+        if lanes == 1 or access.strides[self.nest.inner] == NEXT:
+            e.store(x, address, point.mask if lanes > 1 else None)
+            return
+        self._scattered(x, address, self._lane_offsets(number, lanes), point)
+
+    def _in_memory(self, access: int, x: Register, lanes: int) -> Register:
+        x = self.e.splat(x, lanes)
+        return self.e.convert("zext", x, "i8") if self.nest.accesses[access].element == "bool" else x
+
+    def _scattered(self, x: Register, address: Register, offsets: Register, point: Point) -> None:
+        """Emit stores to an address at an offset in bytes for each lane."""
+        e = self.e
+        pointers = e.value(Kind("ptr", point.lanes), f"getelementptr i8, {address}, {offsets}")
+        e.scatter(x, pointers, point.mask)
+
+    # ------------------------------------------------------------ values
+
+    def value(self, number: int, point: Point) -> Register:
+        """Emit a step at a point, unless it is there already; it has one lane where it does not vary."""
+        found = point.find(number)
+        if found is None:
+            step = self.nest.steps[number]
+            at = point if self.spans[number] or point.lanes == 1 else Point(point.indices, outer=point)
+            found = point.values[number] = self._emit(number, step, at)
+        return found
+
+    def fixed(self) -> Point:
+        """Emit what varies along no axis, for all points of the loops to come."""
+        nest, point = self.nest, Point([self.e.index(0)] * self.nest.axes)
+        for number, step in enumerate(nest.steps):
+            match step:
+                case Load():
+                    still = all(stride == STILL for stride in nest.accesses[step.access].strides)
+                case Apply():
+                    still = all(o in point.values for o in step.operands)
+                case _:
+                    still = isinstance(step, (Constant, SizeArgument))
+            if still:
+                self.value(number, point)
+        return point
+
+    def wide(self, number: int, point: Point) -> Register:
+        """Emit a step in all lanes of a point."""
+        return self.e.splat(self.value(number, point), point.lanes)
+
+    def _emit(self, number: int, step: Step, point: Point) -> Register:
+        e = self.e
+        match step:
+            case Load():
+                return self.read(step.access, point)
+            case Constant():
+                return constant_of(e, step.element, step.number)
+            case SizeArgument():
+                return self._extents[step]
+            case Position():
+                return self._position(step.axis, point)
+            case Take():
+                return self._take(number, step, point)
+            case Apply():
+                return self._apply(step, [self.value(o, point) for o in step.operands], point)
+            case Fold() | Accumulated():
+                raise AssertionError(f"step {number} is computed by the loops around it")
+
+    def _apply(self, step: Apply, operands: Sequence[Register], point: Point) -> Register:
+        e = self.e
+        lanes = max(o.kind.lanes for o in operands)
+        same = tuple(e.splat(o, lanes) for o in operands)
+        source = self.nest.steps[step.operands[-1]].element
+        if step.op == "cast":
+            return cast(e, same[0], source, step.element)
+        if step.op == "bits":
+            return same_bits(e, same[0], step.element)
+        del point
+        return function_of(step.op, source)(e, same)
+
+    def _position(self, axis: int, point: Point) -> Register:
+        e, place = self.e, point.indices[axis]
+        if axis != self.nest.inner or point.lanes == 1:
+            return place
+        return e.binary("add", e.splat(place, point.lanes), self.lane_numbers(point.lanes))
+
+    def _take(self, number: int, step: Take, point: Point) -> Register:
+        """Emit a load at an index, which is checked: outside of the axis it counts as an error."""
+        if step.near and self.value(step.place, point).kind.lanes > 1:
+            return self._take_near(number, step, point)
+        offsets, inside = self.displaced(number, step, point)
+        self.check(inside, point)
+        return self.read_at(step.access, offsets, point)
+
+    def _take_near(self, number: int, step: Take, point: Point) -> Register:
+        """Emit a load at an index of 32 bits for each lane: one instruction, where the processor has it.
+
+        A negative index into an axis that 32 bits do not count is left to the interpreter.
+        """
+        e, index = self.e, self.value(step.place, point)
+        size = e.argument(self.layout.takes[number])
+        countable = e.least(size, e.index(_MOST_NEAR))
+        wraps = e.select(e.compare("icmp eq", size, countable), countable, e.index(0))
+        count, end = (e.splat(e.convert("trunc", x, "i32"), index.kind.lanes) for x in (wraps, countable))
+        negative = e.compare("icmp slt", index, e.constant(index.kind, 0))
+        index = e.select(negative, e.binary("add", index, count), index)
+        inside = e.compare("icmp ult", index, end)
+        self.check(inside, point)
+        index = e.select(inside, index, e.constant(index.kind, 0))
+        kind = memory_kind(step.element, index.kind.lanes)
+        address = self.address(step.access, point)
+        places = e.value(Kind("ptr", kind.lanes), f"getelementptr {kind.scalar}, {address}, {index}")
+        return from_memory(e, e.gather(places, kind, point.mask), step.element)
+
+    def displaced(self, number: int, step: Take, point: Point) -> tuple[Register, Register]:
+        """Emit by how many bytes an index moves an access, 0 if it is outside, and whether it is inside."""
+        e, place = self.e, self.layout.takes[number]
+        index = self.value(step.place, point)
+        index = cast(e, index, self.nest.steps[step.place].element, "int64")
+        size, stride = (e.splat(e.argument(place + i), index.kind.lanes) for i in (0, 1))
+        negative = e.compare("icmp slt", index, e.constant(index.kind, 0))
+        index = e.select(negative, e.binary("add", index, size), index)
+        inside = e.compare("icmp ult", index, size)
+        index = e.select(inside, index, e.constant(index.kind, 0))
+        return e.binary("mul", index, stride), inside
+
+    def read_at(self, access: int, offsets: Register, point: Point) -> Register:
+        """Emit the load of an access that is moved by some bytes, the same or others in each lane."""
+        address = self.address(access, point)
+        if offsets.kind.lanes == 1:
+            return self.read(access, point, self.e.offset(address, offsets))
+        offsets = self._with_lanes(access, offsets, point)
+        return self._gathered(self.nest.accesses[access].element, address, offsets, point)
+
+    def write_at(self, access: int, x: Register, offsets: Register, point: Point) -> None:
+        """Emit the store of a value to an access that is moved by some bytes."""
+        address = self.address(access, point)
+        if offsets.kind.lanes == 1:
+            self.write(access, x, point, self.e.offset(address, offsets))
+        else:
+            self._scattered(
+                self._in_memory(access, x, point.lanes),
+                address,
+                self._with_lanes(access, offsets, point),
+                point,
+            )
+
+    def _with_lanes(self, access: int, offsets: Register, point: Point) -> Register:
+        """Return offsets with the distance of each lane along the inner axis."""
+        e, strides = self.e, self.nest.accesses[access].strides
+        moves = strides[self.nest.inner] if self.nest.axes else STILL
+        if moves == STILL:
+            return offsets
+        if moves == ANY:
+            return e.binary("add", offsets, self._lane_offsets(access, point.lanes))
+        unit = e.constant(offsets.kind, element_bytes(self.nest.accesses[access].element))
+        return e.binary("add", offsets, e.binary("mul", unit, self.lane_numbers(point.lanes)))
+
+    def check(self, inside: Register, point: Point) -> None:
+        """Emit an error of the run where a condition does not hold, in a lane of the point."""
+        e = self.e
+        outside = e.binary("xor", inside, e.constant(inside.kind, 1))
+        if inside.kind.lanes > 1 and point.mask is not None:
+            outside = e.binary("and", outside, point.mask)
+        self.fail_where(e.any(outside))
+
+    def fail_where(self, condition: Register) -> None:
+        """Emit an error of the run where a scalar condition holds."""
+        e = self.e
+        with e.when(condition):
+            base = e.value(POINTER, "load ptr, ptr %buffers, align 8")
+            e.effect(f"store i64 1, {base}, align 8")
+
+
+def pointer_at(e: Emitter, place: int) -> Register:
+    """Emit the address that the arguments at `place` give: a buffer and an offset in it."""
+    slot = e.offset(Register("%buffers", POINTER), e.argument(place), "i64")
+    return e.offset(e.value(POINTER, f"load ptr, {slot}, align 8"), e.argument(place + 1))
+
+
+def _spans(nest: Nest, *, column: bool) -> list[bool]:
+    """Return of each step whether it varies along the inner axis."""
+    found: list[bool] = []
+    for step in nest.steps:
+        match step:
+            case Load():
+                varies = bool(nest.axes) and nest.accesses[step.access].strides[nest.inner] != STILL
+            case Take():
+                moves = bool(nest.axes) and nest.accesses[step.access].strides[nest.inner] != STILL
+                varies = moves or found[step.place]
+            case Position():
+                varies = step.axis == nest.inner
+            case Apply():
+                varies = any(found[o] for o in step.operands)
+            case Fold():
+                varies = column and found[step.operand]
+            case Accumulated():
+                varies = True
+            case _:
+                varies = False
+        found.append(varies)
+    return found

@@ -1,0 +1,60 @@
+"""Two kernels that only measure the machine: multiplications in registers, and reading memory."""
+
+from __future__ import annotations
+
+from sabir.compilation.backends.cpu.emit.emitter import INDEX, POINTER, Emitter, Kind, Register
+
+_SUMS = 12  # independent sums: more than a multiplication takes cycles, and they fit into 16 registers
+_UNROLLED = 4  # multiplications of each sum a round
+
+
+def multiply_test_text(lanes: int) -> tuple[str, int]:
+    """Return the LLVM module of a loop of multiplications and additions, and the operations of a round.
+
+    The argument is the number of rounds, which each thread does; buffer 0 takes a vector of each thread.
+    """
+    e = Emitter()
+    rounds, kind = e.argument(0), Kind("float", lanes)
+    factor = e.splat(e.convert("sitofp", rounds, "float"), lanes)
+    sums = [e.variable(e.constant(kind, number)) for number in range(_SUMS)]
+    with e.loop(e.index(0), rounds):
+        for _ in range(_UNROLLED):
+            for total in sums:
+                e.assign(total, e.fma(e.get(total), factor, factor))
+    _store(e, [e.get(total) for total in sums], "fadd")
+    return e.text(), 2 * lanes * _SUMS * _UNROLLED
+
+
+def memory_test_text(lanes: int) -> tuple[str, int]:
+    """Return the LLVM module of a loop that reads memory once, and the bytes of a step.
+
+    The argument is the number of steps, which the threads share; buffer 0 takes a vector of each thread,
+    buffer 1 is read.
+    """
+    e = Emitter()
+    kind = Kind("i32", lanes)
+    low, high = e.share(e.argument(0))
+    base = _buffer(e, 1)
+    size = kind.lanes * 4
+    sums = [e.variable(e.constant(kind, 0)) for _ in range(_UNROLLED)]
+    with e.loop(low, high) as step:
+        start = e.offset(base, e.mul(step, _UNROLLED * size))
+        for number, total in enumerate(sums):
+            x = e.load(e.offset(start, e.index(number * size)), kind)
+            e.assign(total, e.binary("or", e.get(total), x))
+    _store(e, [e.get(total) for total in sums], "or")
+    return e.text(), _UNROLLED * size
+
+
+def _buffer(e: Emitter, number: int) -> Register:
+    slot = e.offset(Register("%buffers", POINTER), e.index(number), "i64")
+    return e.value(POINTER, f"load ptr, {slot}, align 8")
+
+
+def _store(e: Emitter, parts: list[Register], op: str) -> None:
+    """Combine vectors and store the result, so that none of the work can be left out."""
+    total = parts[0]
+    for part in parts[1:]:
+        total = e.binary(op, total, part)
+    place = e.mul(Register("%share", INDEX), total.kind.lanes * 4)
+    e.store(total, e.offset(_buffer(e, 0), place))

@@ -1,0 +1,26 @@
+"""The registry of the families of kernels: each folder beside this module with a `family` module is one."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from typing import TYPE_CHECKING
+
+from sabir.compilation.backends import cpu
+from sabir.compilation.fusion.families import Families, Family
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@functools.cache
+def families() -> Families:
+    """Return the families of this target."""
+    return Families(_found())
+
+
+def _found() -> Iterator[Family]:
+    for module in pkgutil.iter_modules(cpu.__path__):
+        if module.ispkg and module.name != "emit":
+            yield from importlib.import_module(f"{cpu.__name__}.{module.name}.family").FAMILIES

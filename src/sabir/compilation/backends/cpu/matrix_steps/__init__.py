@@ -1,0 +1,1 @@
+"""The family of steps that update matrices, as linear attention does."""

@@ -1,0 +1,69 @@
+"""The entries of steps that update matrices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.compilation.backends.cpu.matrix_steps.kernel import MatrixRecurrence
+from sabir.compilation.backends.cpu.products.panels import lanes_of
+from sabir.compilation.plan.bounds import Value
+from sabir.compilation.plan.entries import BufferNumber, Entry, Offset, count_of
+from sabir.loops import MatrixSteps, element_bytes
+
+if TYPE_CHECKING:
+    from sabir.compilation.backends.cpu.building import PlanBuilder
+    from sabir.compilation.fusion.grouping import Grouping
+    from sabir.compilation.fusion.groups import Group
+    from sabir.compilation.plan.entries import Argument
+
+_MOST_VECTORS = 4  # of columns: their sums are under way together
+_STEP = 8  # bytes that each element of a matrix counts for in a step, as in evaluation
+_SCRATCH = 2  # the number of its buffer
+
+
+def group_matrix_steps(grouping: Grouping, x: MatrixSteps) -> None:
+    """Let one kernel take the steps; it reads its operands where they lie, with columns side by side."""
+    operands = [grouping.in_memory(o) for o in x.operands]
+    for place in (2, 3):
+        if grouping.views.locate(operands[place]).strides[-1] != 1:
+            operands[place] = grouping.side_by_side(operands[place])
+    needed = [g for o in operands for g in grouping.need(o)]
+    grouping.more[x] = dict(zip(x.operands, operands, strict=True))
+    group = grouping.start(x, x.shape, "matrix steps")
+    grouping.stored[x] = None
+    grouping.depend(group, needed)
+
+
+def _spec(builder: PlanBuilder, x: MatrixSteps) -> MatrixRecurrence:
+    columns, lanes = x.shape[-1], lanes_of(builder, x.element)
+    vectors = min(_MOST_VECTORS, -(-columns // lanes)) if isinstance(columns, int) else _MOST_VECTORS
+    return MatrixRecurrence(x.element, lanes, max(1, vectors), x.decay is not None, x.rate is not None)
+
+
+def add_matrix_steps(builder: PlanBuilder, group: Group) -> None:
+    """Add the entry of steps that update matrices."""
+    (x,) = group.members
+    if not isinstance(x, MatrixSteps):
+        raise TypeError("the group is one expression of such steps")
+    operands = builder.grouping.more[x].values()
+    _, _, steps, queries, keys = x.queries.shape
+    size, updated = element_bytes(x.element), (*x.keys.shape, x.shape[-1])
+    spec = _spec(builder, x)
+    entry = Entry([], nodes=builder.origins.labels([x]))
+    entry.scratch = keys * (spec.vectors * spec.lanes * size)
+    entry.flops = count_of(updated) * (2 + 2 * queries + spec.decays + 2 * spec.corrects)
+    builder.works += [Value((steps,), 0, _STEP), Value(updated, 0, size)]
+    arguments: list[Argument] = [*x.queries.shape, x.shape[-1]]
+    target = builder.buffer(x)
+    builder.use(target, entry)
+    arguments += [BufferNumber(target), Offset(target, 0)]
+    for number, operand in enumerate(operands):
+        located = builder.grouping.views.locate(operand)
+        arguments += builder.pointer(located, operand.element, entry)
+        ends = len(located.strides) - (number in {2, 3})  # columns lie side by side
+        arguments += [stride * size for stride in located.strides[:ends]]
+        extents = list(zip(operand.shape, located.strides, strict=True))
+        entry.reaches.append(builder.reach(located, operand.element, extents))
+    entry.choices.append((None, 0, spec, [*arguments, _SCRATCH, 0, entry.scratch]))
+    entry.writes, entry.axes = [target], 1
+    builder.entries.append(entry)

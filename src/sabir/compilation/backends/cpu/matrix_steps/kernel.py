@@ -1,0 +1,188 @@
+"""Steps that update matrices: each adds a product of a key and a value to a matrix, which queries read.
+
+A job has the same few columns of one matrix in all steps: its columns need no others. They wait in scratch
+memory, which the cache holds, and each is added up in the order of its rows, in one accumulator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from sabir.compilation.backends.cpu.emit.body import kind_of, pointer_at
+from sabir.compilation.backends.cpu.emit.emitter import INDEX, Emitter, Register
+from sabir.compilation.backends.cpu.emit.jobs import digits, lanes_before, product_of
+from sabir.loops import element_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sabir.compilation.backends.cpu.emit.emitter import Variable
+
+_SIZES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixRecurrence:
+    """Steps of matrices (batch, heads, keys, columns), of whose columns a job has `vectors` vectors.
+
+    `decays` says that each row is multiplied first, `corrects` that a value is the difference to what its key
+    reads of the matrix, times a rate.
+
+    The arguments are the sizes of batch, heads, steps, queries of a step, keys and columns. Then come buffer
+    and offset of the result (batch, heads, steps * queries + keys, columns); and of each operand with its
+    strides in bytes: queries (batch, heads, steps, queries, keys), keys (batch, heads, steps, keys), values
+    (batch, heads, steps), of which columns lie side by side, and the first matrices (batch, heads, keys),
+    whose columns do; what decays as keys do, and rates (batch, heads, steps); and the scratch memory with its
+    bytes for each thread.
+    """
+
+    element: str
+    lanes: int
+    vectors: int
+    decays: bool
+    corrects: bool
+
+    def __str__(self) -> str:
+        options = f"{' decays' if self.decays else ''}{' corrects' if self.corrects else ''}"
+        return f"steps of matrices {self.element} {self.vectors} x {self.lanes} columns{options}"
+
+
+def matrix_recurrence_text(spec: MatrixRecurrence) -> str:
+    """Return the LLVM module of steps that update matrices."""
+    return _Emission(spec).text()
+
+
+class _Operand(NamedTuple):
+    start: Register
+    strides: list[Register]
+
+
+class _Emission:
+    def __init__(self, spec: MatrixRecurrence) -> None:
+        self.spec, self.e = spec, Emitter()
+        self.place = 0
+        sizes = [self._argument() for _ in range(_SIZES)]
+        self.batch, self.heads, self.steps, self.queries, self.keys, self.columns = sizes
+        self.target = self._operand(0).start
+        self.q, self.k, self.v, self.first = map(self._operand, (5, 4, 3, 3))
+        self.decay = self._operand(4) if spec.decays else None
+        self.rate = self._operand(3) if spec.corrects else None
+        mine = self._operand(1)
+        self.state = self.e.offset(mine.start, self.e.mul(Register("%thread", INDEX), mine.strides[0]))
+        self.bytes = element_bytes(spec.element)
+        self.vector, self.number = kind_of(spec.element, spec.lanes), kind_of(spec.element)
+        self.masks: list[Register] = []
+
+    def _argument(self) -> Register:
+        self.place += 1
+        return self.e.argument(self.place - 1)
+
+    def _operand(self, rank: int) -> _Operand:
+        start = pointer_at(self.e, self.place)
+        self.place += 2
+        return _Operand(start, [self._argument() for _ in range(rank)])
+
+    def text(self) -> str:
+        """Return the module: every job takes all steps for some columns of a matrix."""
+        e, width = self.e, self.spec.vectors * self.spec.lanes
+        blocks = e.binary("udiv", e.add(self.columns, width - 1), e.index(width))
+        sizes = [self.batch, self.heads, blocks]
+        low, high = e.share(product_of(e, sizes))
+        with e.loop(low, high) as job:
+            item, head, block = digits(e, job, sizes)
+            self._job(item, head, e.mul(block, width))
+        return e.text()
+
+    def _job(self, item: Register, head: Register, column: Register) -> None:
+        e, lanes = self.e, self.spec.lanes
+        firsts = [e.add(column, v * lanes) for v in range(self.spec.vectors)]
+        self.masks = [lanes_before(e, first, self.columns, lanes) for first in firsts]
+        line = e.mul(self.columns, self.bytes)
+        rows = e.add(e.mul(self.steps, self.queries), self.keys)
+        number = e.add(e.mul(item, self.heads), head)
+        target = e.offset(self.target, e.mul(e.mul(number, rows), line))
+        target = e.offset(target, e.mul(column, self.bytes))
+        before = self._at(self.first, item, head, None, column)
+        with e.loop(e.index(0), self.keys) as row:
+            self._keep(row, self._loaded(e.offset(before, e.mul(row, self.first.strides[2]))))
+        with e.loop(e.index(0), self.steps) as step:
+            self._step(item, head, step, column)
+            q = self._at(self.q, item, head, step)
+            with e.loop(e.index(0), self.queries) as query:
+                read = self._product(e.offset(q, e.mul(query, self.q.strides[3])), self.q.strides[4])
+                place = e.add(e.mul(step, self.queries), query)
+                self._stored(read, e.offset(target, e.mul(place, line)))
+        last = e.offset(target, e.mul(e.mul(self.steps, self.queries), line))
+        with e.loop(e.index(0), self.keys) as row:
+            self._stored(self._kept(row), e.offset(last, e.mul(row, line)))
+
+    def _step(self, item: Register, head: Register, step: Register, column: Register) -> None:
+        """Emit the update of the matrix."""
+        e, key = self.e, self._at(self.k, item, head, step)
+        value = self._at(self.v, item, head, step, column)
+        if self.decay is not None:
+            decay = self._at(self.decay, item, head, step)
+            with e.loop(e.index(0), self.keys) as row:
+                factor = self._spread(e.offset(decay, e.mul(row, self.decay.strides[3])))
+                self._keep(row, [e.binary("fmul", x, factor) for x in self._kept(row)])
+        new = self._loaded(value)
+        if self.rate is not None:
+            rate = self._spread(self._at(self.rate, item, head, step))
+            read = self._product(key, self.k.strides[3])
+            new = [e.binary("fmul", e.binary("fsub", x, y), rate) for x, y in zip(new, read, strict=True)]
+        with e.loop(e.index(0), self.keys) as row:
+            factor = self._spread(e.offset(key, e.mul(row, self.k.strides[3])))
+            self._keep(row, [e.fma(factor, x, y) for x, y in zip(new, self._kept(row), strict=True)])
+
+    def _product(self, row: Register, stride: Register) -> list[Register]:
+        """Emit the product of a row with the matrix."""
+        e = self.e
+        sums: list[Variable] = [e.variable(e.constant(self.vector, 0)) for _ in range(self.spec.vectors)]
+        with e.loop(e.index(0), self.keys) as place:
+            factor = self._spread(e.offset(row, e.mul(place, stride)))
+            for total, x in zip(sums, self._kept(place), strict=True):
+                e.assign(total, e.fma(factor, x, e.get(total)))
+        return [e.get(total) for total in sums]
+
+    # ------------------------------------------------------------ memory
+
+    def _at(
+        self, operand: _Operand, item: Register, head: Register, step: Register | None,
+        column: Register | None = None,
+    ) -> Register:  # fmt: skip
+        """Emit the address of what an operand has for a step, or without steps, from a column on."""
+        e, found = self.e, operand.start
+        for place, stride in zip((item, head, step), operand.strides, strict=False):
+            if place is not None:
+                found = e.offset(found, e.mul(place, stride))
+        return found if column is None else e.offset(found, e.mul(column, self.bytes))
+
+    def _spread(self, address: Register) -> Register:
+        return self.e.splat(self.e.load(address, self.number, align=self.bytes), self.spec.lanes)
+
+    def _loaded(self, address: Register) -> list[Register]:
+        return [
+            self.e.load(here, self.vector, mask, align=self.bytes)
+            for here, mask in zip(self._lines(address), self.masks, strict=True)
+        ]
+
+    def _stored(self, vectors: Sequence[Register], address: Register) -> None:
+        for x, here, mask in zip(vectors, self._lines(address), self.masks, strict=True):
+            self.e.store(x, here, mask, align=self.bytes)
+
+    def _kept(self, row: Register) -> list[Register]:
+        """Emit the load of a row of the matrix."""
+        return [self.e.load(here, self.vector, align=self.bytes) for here in self._lines(self._waiting(row))]
+
+    def _keep(self, row: Register, vectors: Sequence[Register]) -> None:
+        for x, here in zip(vectors, self._lines(self._waiting(row)), strict=True):
+            self.e.store(x, here, align=self.bytes)
+
+    def _waiting(self, row: Register) -> Register:
+        size = self.spec.vectors * self.spec.lanes * self.bytes
+        return self.e.offset(self.state, self.e.mul(row, size))
+
+    def _lines(self, address: Register) -> list[Register]:
+        size = self.spec.lanes * self.bytes
+        return [self.e.offset(address, self.e.index(v * size)) for v in range(self.spec.vectors)]

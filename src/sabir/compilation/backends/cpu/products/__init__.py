@@ -1,0 +1,1 @@
+"""The family of products: matrix products and convolutions as GEMM, Winograd, packing."""

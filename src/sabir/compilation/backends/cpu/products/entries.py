@@ -1,0 +1,331 @@
+"""The entries of products, also of convolutions: tiles, packed operands, and the places of both in memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sabir.compilation.backends.cpu.elementwise.axes import merged, nest_of
+from sabir.compilation.backends.cpu.elementwise.entries import nest_arguments, note_writes
+from sabir.compilation.backends.cpu.elementwise.nesting import Nesting, Place, nesting_of
+from sabir.compilation.backends.cpu.products.direct import DirectOperand, direct_operand
+from sabir.compilation.backends.cpu.products.formats import (
+    apart,
+    group_of,
+    in_blocks,
+    narrow_of,
+    of_integers,
+    packed_scales,
+    registers_of,
+    scale_arguments,
+    scaled_product,
+    unpacked_once,
+    widened_once,
+    zero_arguments,
+)
+from sabir.compilation.backends.cpu.products.panels import PackedOperand, Panels, lanes_of, packed_panels
+from sabir.compilation.backends.cpu.products.spec import Product
+from sabir.compilation.backends.cpu.products.tiles import (
+    FEW,
+    VECTORS,
+    Tile,
+    blocks_of,
+    is_usual,
+    scratch_rows,
+    tiles,
+    window_tiles,
+)
+from sabir.compilation.backends.cpu.products.winograd import add_winograd, is_winograd
+from sabir.compilation.plan.entries import (
+    Argument,
+    Computed,
+    Entry,
+    count_of,
+)
+from sabir.compilation.plan.jobs import rows_of_a_job
+from sabir.loops import SMALL_FLOATS, Contract, Expression, Size, element_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sabir.compilation.backends.cpu.building import PlanBuilder
+    from sabir.compilation.backends.cpu.emit.nest import Nest
+    from sabir.compilation.fusion.groups import Group
+    from sabir.compilation.fusion.views import Located
+    from sabir.loops import Sizes
+
+_REST = 0.02  # of the columns, which panels of the usual width may leave empty
+_REST_OF_MATRICES = (
+    0.1  # where rows have one axis: many of these are read from memory, and wide panels pay less
+)
+
+# ---------------------------------------------------------------- products
+
+
+def add_product(builder: PlanBuilder, group: Group) -> None:
+    """Add the entry of a product and its epilogue, and before it that of packing where the operand varies."""
+    contract, nesting = contract_of(group.members[0]), product_nesting(builder, group)
+    loops, _ = _merged(nesting, contract)
+    b, a = loops.places.pop(), loops.places.pop()
+    if is_winograd(builder, contract, loops, a, b):
+        add_winograd(builder, group, _nest(builder, contract, loops), loops, (a, b))
+    else:
+        builder.entries.append(product_entry(builder, group, nesting))
+
+
+def is_by_winograd(builder: PlanBuilder, group: Group) -> bool:
+    """Return whether a product is computed by Winograd's algorithm."""
+    contract = contract_of(group.members[0])
+    loops, _ = _merged(product_nesting(builder, group), contract)
+    b, a = loops.places.pop(), loops.places.pop()
+    return is_winograd(builder, contract, loops, a, b)
+
+
+def product_nesting(builder: PlanBuilder, group: Group) -> Nesting:
+    """Return the loops of a product and its epilogue; the last two places are its operands."""
+    contract = contract_of(group.members[0])
+    operands = map(builder.grouping.views.locate, builder.grouping.operands[contract])
+    return with_operands(nesting_of(group, builder.grouping), contract, *operands)
+
+
+def _nest(builder: PlanBuilder, contract: Contract, nesting: Nesting) -> Nest:
+    nest = nest_of(nesting, builder.host.vector_bits, inner=len(nesting.sizes) - 1)
+    return replace(nest, lanes=lanes_of(builder, contract.element))  # whatever the epilogue computes with
+
+
+def product_entry(
+    builder: PlanBuilder, group: Group, nesting: Nesting, whole: Mapping[str, int] | None = None
+) -> Entry:
+    """Return the entry of a product in tiles; that of packing is added where the operand varies.
+
+    The tiles are those for the sizes `whole` of symbols.
+    """
+    contract = contract_of(group.members[0])
+    nesting, row_axes = _merged(nesting, contract)
+    b, a = nesting.places.pop(), nesting.places.pop()
+    nest = _nest(builder, contract, nesting)
+    rows = count_of(nesting.sizes[-row_axes - 1 : -1])
+    if whole and not isinstance(rows, int):
+        rows = rows.substitute(whole)
+    choices = _tiles(builder, contract, rows)
+    depth, run = _depth(contract, a.located)
+    entry = Entry([], nodes=builder.origins.labels([*group.members, *group.inlined]))
+    second = direct_operand(builder, contract, b, nesting.sizes[:-2], entry) or packed_operand(
+        builder, contract, b, nesting.sizes[: -row_axes - 1], choices[0][1].vectors, run
+    )
+    entry.flops = 2 * count_of([n for n, _ in depth]) * count_of(nesting.sizes)
+    entry.reaches.append(
+        builder.reach(a.located, a.element, [*zip(nesting.sizes[:-1], a.strides[:-1], strict=True), *depth])
+    )
+    for limit, tile in choices:
+        product = replace(
+            _tiled(nest, contract, tile),
+            row_axes=row_axes,
+            narrow=narrow_of(contract),
+            apart=depth[-1][1] != 1,
+            direct=isinstance(second, DirectOperand),
+            turned=isinstance(second, DirectOperand) and second.turned,
+            streamed=isinstance(second, DirectOperand) and not second.turned and rows in range(FEW + 1),
+        )
+        product, blocks = _formed(builder, product, contract, depth, entry)
+        arguments = nest_arguments(builder, nest, nesting, entry, entry.scratch)
+        arguments += builder.pointer(a.located, a.element, entry)
+        arguments += second.arguments(builder, entry)
+        arguments += _product_arguments(product, blocks, a, nesting.sizes, second, builder.host.cores)
+        arguments += zero_arguments(builder, contract, entry)
+        arguments += scale_arguments(builder, contract, entry, tile.vectors)
+        entry.choices.append((rows, limit or 0, product, arguments))
+    note_writes(builder, entry, nesting)
+    return entry
+
+
+def _formed(
+    builder: PlanBuilder, product: Product, contract: Contract, depth: list[tuple[Size, Size]], entry: Entry
+) -> tuple[Product, list[tuple[Size, Size]]]:
+    """Return the product for the number formats of its operands, and its axes of `k`."""
+    rows = count_of(contract.shape[-1 - contract.rows : -1])
+    if contract.scale is not None:
+        return unpacked_once(scaled_product(product, contract), depth, rows, entry), depth
+    if product.narrow in SMALL_FLOATS and len(depth) == 1:
+        blocks = in_blocks(*depth)
+        found = unpacked_once(replace(product, depth_axes=len(blocks)), blocks, rows, entry)
+        return (found, blocks) if found.blocked else (product, depth)
+    if contract.is_float:
+        product, depth = _blocked(product, depth, rows, entry)
+        return widened_once(product, depth, rows, entry), depth
+    return of_integers(builder, product, contract, depth), depth
+
+
+def _tiles(builder: PlanBuilder, contract: Contract, rows: Size) -> list[tuple[int | None, Tile]]:
+    """Return the tiles for numbers of rows up to a limit; all have panels of one width."""
+    known, columns = rows if isinstance(rows, int) else None, contract.shape[-1]
+    lanes, registers = lanes_of(builder, contract.element), registers_of(builder.host, contract)
+    if not isinstance(columns, int) or contract.scale is not None:
+        return tiles(known, registers)
+    if contract.depth == 1 and is_usual(columns, lanes, _REST if contract.rows > 1 else _REST_OF_MATRICES):
+        return tiles(known, registers)
+    return window_tiles(known, columns, lanes, registers)
+
+
+def _blocked(
+    product: Product, depth: list[tuple[Size, Size]], rows: Size, entry: Entry
+) -> tuple[Product, list[tuple[Size, Size]]]:
+    """Return the product and its axes of `k`, by whose first one large panels are divided.
+
+    So is what is read apart, where it has several axes: each step of `k` reads another line of the cache.
+    """
+    width = product.width * product.panels * element_bytes(product.element)  # of sums, which wait as floats
+    if product.streamed:
+        entry.whole = True  # memory is read in pieces as long as shares are wide
+        _keep_scratch(entry, product.streamed_tiles * product.tile_bytes)
+        return product, depth
+    if product.direct:
+        _keep_scratch(entry, scratch_rows(rows, product.rows) * width + product.direct_bytes)
+        return product, depth
+    blocks = blocks_of(count_of([n for n, _ in depth]), width, rows, product.rows)
+    if product.panels > 1 or (blocks == 1 and not (product.apart and len(depth) > 1)):
+        return replace(product, depth_axes=len(depth)), depth
+    if len(depth) == 1:
+        ((count, step),) = depth
+        part = count // blocks
+        depth = [(blocks, part * step), (part, step)]
+    _keep_scratch(entry, scratch_rows(rows, product.rows) * width)
+    return replace(product, depth_axes=len(depth), blocked=True), depth
+
+
+def _keep_scratch(entry: Entry, size: int) -> None:
+    """Let an entry have so much scratch memory, if no other choice of it needs more."""
+    if isinstance(entry.scratch, int):
+        entry.scratch = max(entry.scratch, size)
+
+
+def _merged(nesting: Nesting, contract: Contract) -> tuple[Nesting, int]:
+    """Return the loops over as few axes as the operands allow, and how many of these are axes of rows."""
+    if contract.rows == 1:
+        return merged(nesting, fixed=2), 1
+    count = len(nesting.sizes)
+    first = count - 1 - contract.rows
+    nesting.reduced = tuple(first <= axis < count - 1 for axis in range(count))  # keeps rows apart
+    found = merged(nesting, fixed=1)
+    rows = sum(found.reduced)
+    if not rows:
+        found.sizes = (*found.sizes[:-1], 1, found.sizes[-1])
+        found.places = [p._replace(strides=(*p.strides[:-1], 0, p.strides[-1])) for p in found.places]
+        rows = 1
+    found.reduced = (False,) * len(found.sizes)
+    return found, rows
+
+
+def _depth(contract: Contract, a: Located) -> tuple[list[tuple[Size, Size]], int]:
+    """Return sizes and strides of the axes of `k`, as few as possible, the last of integers with stride 1.
+
+    The second result is how many axes of the product the last one is.
+    """
+    if contract.scale is not None:
+        return apart(contract, a), 1
+    first = contract.a.rank - contract.depth
+    found: list[tuple[Size, Size]] = []
+    runs: list[int] = []
+    for size, stride in zip(contract.a.shape[first:], a.strides[first:], strict=True):
+        if found and (found[-1][1] == stride * size or size == 1):
+            found[-1] = found[-1][0] * size, stride if size != 1 else found[-1][1]
+            runs[-1] += 1
+        elif found and found[-1][0] == 1:
+            found[-1] = size, stride
+            runs[-1] += 1
+        else:
+            found.append((size, stride))
+            runs.append(1)
+    if found[-1][1] == 1 or found[-1][0] == 1:
+        return [*found[:-1], (found[-1][0], 1)], runs[-1]
+    return (found, runs[-1]) if contract.is_float else ([*found, (1, 1)], 0)
+
+
+def contract_of(x: Expression) -> Contract:
+    """Return the first member of a group as the product that it is."""
+    if not isinstance(x, Contract):
+        raise TypeError("the group begins with a product")
+    return x
+
+
+def _tiled(nest: Nest, contract: Contract, tile: Tile) -> Product:
+    """Return the product in tiles, with no more panels at a time than there are, all of them whole groups."""
+    columns, width = contract.b.shape[-1], tile.vectors * nest.lanes
+    panels, whole = 1, False
+    if isinstance(columns, int):
+        count = -(-columns // width)
+        panels = max(n for n in range(1, tile.panels + 1) if count % n == 0)
+        whole = columns % width == 0
+    return Product(nest, contract.element, tile.rows, tile.vectors, panels, whole=whole)
+
+
+def _product_arguments(
+    product: Product, depth: Sequence[tuple[Size, Size]], a: Place, sizes: Sequence[Size],
+    second: PackedOperand | DirectOperand, cores: int,
+) -> list[Argument]:  # fmt: skip
+    """Return the arguments after the pointers to both operands."""
+    size = element_bytes(a.element)
+    batch, rows, columns = sizes[: product.batch], sizes[product.batch : -1], sizes[-1]
+    width = product.width * product.panels
+    job = partial(rows_of_a_job, tile_rows=product.rows, width=width, cores=cores)
+    job_rows = Computed(job, (count_of(rows), columns, count_of(batch)))
+    strides = [stride * size for stride in a.strides[:-1]]
+    counts, steps = zip(*depth, strict=True)
+    read = steps if product.apart else steps[:-1]
+    return [
+        *strides[product.batch :], second.panel, *counts, *(step * size for step in read), job_rows,
+        *strides[: product.batch], *second.strides,
+    ]  # fmt: skip
+
+
+def with_operands(nesting: Nesting, contract: Contract, a: Located, b: Located) -> Nesting:
+    """Add the operands as places, so that axes merge only where both allow it."""
+    last = contract.a.rank - contract.depth
+    rows = a.strides[last - contract.rows : last]
+    still = (0,) * (contract.rows + 1)
+    batch = _batch_strides(contract, contract.a.shape[: last - contract.rows], a)
+    nesting.places.append(Place(a, contract.a.element, (*batch, *rows, 0)))
+    batch = _batch_strides(contract, contract.b.shape[: -1 - contract.depth], b)
+    nesting.places.append(Place(b, contract.b.element, (*batch, *still)))
+    return nesting
+
+
+def _batch_strides(contract: Contract, shape: Sizes, located: Located) -> list[Size]:
+    """Return the strides of an operand along the batch axes of the product, 0 where it is broadcast."""
+    head = contract.rank - contract.rows - 1
+    missing = head - len(shape)
+    own = zip(shape, located.strides[: len(shape)], contract.shape[missing:head], strict=True)
+    return [0] * missing + [0 if d == 1 and w != 1 else s for d, s, w in own]
+
+
+# ---------------------------------------------------------------- packing
+
+
+def packed_operand(
+    builder: PlanBuilder, contract: Contract, place: Place, batch: Sequence[Size], vectors: int = VECTORS,
+    run: int = 1,
+) -> PackedOperand:  # fmt: skip
+    """Return the second operand in panels of `vectors`; `place` has its places along the batch axes.
+
+    A constant is packed once, when the plan is made, and for all products of it. `run` is how many axes of
+    `k`, the last ones, lie side by side in the first operand.
+    """
+    first = contract.b.rank - 1 - contract.depth
+    axes = list(zip(contract.b.shape[first:], place.located.strides[first:], strict=True))
+    own = [(n, s) for n, s in zip(batch, place.strides, strict=False) if s != 0]
+    width, group = vectors * lanes_of(builder, contract.element), group_of(builder.host, contract)
+    panels = Panels(contract.b.element, own, axes[:-1], axes[-1], width, group, run)
+    found = packed_panels(builder, contract, place.located, panels)
+    packed_scales(builder, contract, vectors)
+    return PackedOperand(found, panels.panel, _packed_strides(panels.item, batch, place.strides))
+
+
+def _packed_strides(item: Size, batch: Sequence[Size], strides: Sequence[Size]) -> list[Size]:
+    """Return the bytes from item to item along each batch axis, 0 where the operand is broadcast."""
+    found: list[Size] = []
+    step = item
+    for size, stride in zip(reversed(batch), reversed(strides[: len(batch)]), strict=True):
+        found.append(0 if stride == 0 else step)
+        step = step if stride == 0 else step * size
+    return found[::-1]

@@ -1,0 +1,24 @@
+"""What the compiler knows of this family; `sabir.compilation.fusion.families` explains the fields."""
+
+from __future__ import annotations
+
+from sabir.compilation.backends.cpu.products.entries import add_product
+from sabir.compilation.backends.cpu.products.grouping import group_product
+from sabir.compilation.fusion.families import Family
+from sabir.loops import Contract
+
+FAMILIES = (
+    Family(
+        "product",
+        add_product,
+        (Contract,),
+        group_product,
+        closed=False,
+        epilogue=True,
+        kernels={
+            "Product": "sabir.compilation.backends.cpu.products.kernel:product_text",
+            "Packing": "sabir.compilation.backends.cpu.products.packing:packing_text",
+            "Winograd": "sabir.compilation.backends.cpu.products.winograd_kernel:winograd_text",
+        },
+    ),
+)

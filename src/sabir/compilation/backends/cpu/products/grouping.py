@@ -1,0 +1,33 @@
+"""Groups of products: which operands are read in place, and which are copied first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.compilation.backends.cpu.products.direct import is_read_in_place
+from sabir.compilation.fusion.inlining import is_inline
+
+if TYPE_CHECKING:
+    from sabir.compilation.fusion.grouping import Grouping
+    from sabir.loops import Contract
+
+
+def group_product(grouping: Grouping, x: Contract) -> None:
+    """Begin the group of a product."""
+    place_operands(grouping, x)
+    operands = (*grouping.operands[x], *grouping.more[x].values())
+    needed = [g for o in operands for g in grouping.need(o)]
+    grouping.depend(grouping.start(x, x.shape, "product"), needed)
+
+
+def place_operands(grouping: Grouping, x: Contract) -> None:
+    """Decide which tensors in memory a product reads, unless that is decided."""
+    if x in grouping.operands:
+        return
+    a, b = grouping.in_memory(x.a), grouping.in_memory(x.b)
+    if is_inline(a) and a not in grouping.of:
+        grouping.assign(a)
+    if not is_read_in_place(grouping.lowered, x, a, *map(grouping.views.locate, (a, b))):
+        a = grouping.side_by_side(a)
+    grouping.operands[x] = a, b
+    grouping.more[x] = {o: grouping.in_memory(o) for o in x.operands[2:]}

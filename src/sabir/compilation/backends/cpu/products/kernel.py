@@ -1,0 +1,367 @@
+"""Products: tiles of rows by packed panels of columns, with an epilogue computed on the tile.
+
+A matrix product has one axis of rows and one of `k`. A convolution has several of both: its rows are the
+places of windows, its `k` are the elements of a window. All rows are equally far from their elements, so one
+offset serves a whole tile.
+
+`b` lies in panels: `[panel][k][width]`, the columns of the last one filled up with zeros. Every sum runs over
+`k` in order in one accumulator, so that a row has the same bits whatever tile, batch or thread computes it.
+Those of integers hold groups of neighbours along `k`, `[panel][k / group][width][group]`, after the sums of
+their columns: the zero point of `a` times these is where a sum begins, and what the instruction that
+multiplies them takes from `a`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from sabir.compilation.backends.cpu.emit.body import Body, kind_of
+from sabir.compilation.backends.cpu.emit.casts import cast
+from sabir.compilation.backends.cpu.emit.emitter import Emitter, Register, Variable
+from sabir.compilation.backends.cpu.emit.epilogue import Epilogue, Job
+from sabir.compilation.backends.cpu.emit.jobs import product_of
+from sabir.compilation.backends.cpu.emit.terms import Floats, Integers
+from sabir.compilation.backends.cpu.products.panel_copies import PanelSource, copy_panel, copy_rows
+from sabir.compilation.backends.cpu.products.scales import Parameters
+from sabir.compilation.backends.cpu.products.spec import DIRECT_STEPS, ProductLayout
+from sabir.compilation.backends.cpu.products.streaming import Matrix, Streams
+from sabir.compilation.backends.cpu.products.tile_rows import TileRows
+from sabir.loops import element_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+    from sabir.compilation.backends.cpu.products.spec import Product
+
+
+def product_text(product: Product) -> str:
+    """Return the LLVM module of a product's kernel."""
+    return _Emission(product).text()
+
+
+class _Emission:
+    def __init__(self, product: Product) -> None:
+        self.product, self.e = product, Emitter(opaque_loops=True)
+        self.body = Body(self.e, product.nest)
+        self.layout = ProductLayout(product, self.body.layout.count)
+        e, layout = self.e, self.layout
+        self.a, self.b = self.body.pointer(layout.a), self.body.pointer(layout.b)
+        row_strides = [e.argument(layout.row_strides + n) for n in range(product.row_axes)]
+        self.panel_bytes, self.job_rows = e.argument(layout.panel_bytes), e.argument(layout.job_rows)
+        self.depths = [e.argument(layout.depths + n) for n in range(product.depth_axes)]
+        strides = [e.argument(n) for n in range(layout.depth_strides, layout.job_rows)]
+        self.inner_stride = strides.pop() if product.apart else None
+        self.depth_strides = strides
+        if product.blocked:
+            self.blocks, self.block_stride = self.depths.pop(0), self.depth_strides.pop(0)
+            self.last_block = e.add(self.blocks, -1)
+        lanes = product.nest.lanes
+        self.terms = (
+            Floats(e, product.element, "" if product.unpacks else product.narrow, lanes)
+            if product.dot is None
+            else Integers(e, product.dot, lanes)
+        )
+        self.panel_terms = (
+            Floats(e, product.element, product.narrow, lanes) if product.unpacks else self.terms
+        )
+        self.steps_inside = self._groups_of(self.depths[-1])
+        self.steps = product_of(e, [*self.depths[:-1], self.steps_inside])
+        self.head = 4 * product.width if product.dot else 0  # bytes of the sums of columns
+        self.vectors = product.panels * product.vectors
+        self.batch_sizes = self.body.sizes[: product.batch]
+        self.row_sizes, self.columns = self.body.sizes[product.batch : -1], self.body.sizes[-1]
+        self.row_count = product_of(e, self.row_sizes)
+        self.rows = TileRows(e, product.rows, self.row_sizes, row_strides)
+        self.vector = kind_of(product.element, lanes)
+        self.less = self._less()
+        self.parameters = Parameters(self.body, product, self.layout) if product.scaled else None
+        self.epilogue = Epilogue(self.body, product, self.columns)
+        step = self.inner_stride or self.terms.factor_bytes
+        matrix = Matrix(self.depths[-1], self.panel_bytes, step)
+        self.streams = (
+            Streams(self.body, product, self.epilogue, self.terms, matrix) if product.streamed else None
+        )
+
+    def _groups_of(self, count: Register) -> Register:
+        """Return how many groups hold so many elements."""
+        e, group = self.e, self.product.group
+        return count if group == 1 else e.binary("udiv", e.add(count, group - 1), e.index(group))
+
+    def _less(self) -> Register | None:
+        """Return how often the sums of columns begin a sum, in every lane: None where that is never."""
+        e, element, taken = self.e, self.product.zero, self.terms.taken
+        if not element:
+            return e.constant(self.vector, taken) if taken else None
+        address = self.body.pointer(self.layout.zero)
+        zero = cast(e, e.load(address, kind_of(element)), element, "int32")
+        return e.splat(e.binary("sub", e.constant(zero.kind, taken), zero), self.product.nest.lanes)
+
+    def text(self) -> str:
+        e, product = self.e, self.product
+        width = product.width * product.panels
+        groups = e.binary("udiv", e.add(self.columns, width - 1), e.index(width))
+        if self.streams is not None:
+            groups = self.streams.strips(groups, product_of(e, self.batch_sizes))
+        chunks = e.binary("udiv", e.add(e.add(self.row_count, self.job_rows), -1), self.job_rows)
+        jobs = e.mul(groups, chunks)
+        for size in self.batch_sizes:
+            jobs = e.mul(jobs, size)
+        low, high = e.share(jobs)
+        with e.loop(low, high) as job:
+            indices, group, chunk = self._decoded(job, groups, chunks)
+            first = e.mul(chunk, self.job_rows)
+            self._job(indices, group, first, e.least(e.add(first, self.job_rows), self.row_count))
+        return e.text()
+
+    def _decoded(
+        self, job: Register, groups: Register, chunks: Register
+    ) -> tuple[list[Register], Register, Register]:
+        """Return the batch indices, the group of panels and the chunk of rows of a job.
+
+        Panels that the cache does not hold are read for one chunk after another, others for a chunk in turn.
+        """
+        e, blocked = self.e, self.product.blocked
+        inner, outer = (chunks, groups) if blocked else (groups, chunks)
+        rest = e.binary("udiv", job, inner)
+        first, second = e.binary("urem", job, inner), e.binary("urem", rest, outer)
+        indices = self._batch_indices(e.binary("udiv", rest, outer))
+        return (indices, second, first) if blocked else (indices, first, second)
+
+    def _batch_indices(self, batch: Register) -> list[Register]:
+        e, found = self.e, list[Register]()
+        for size in reversed(self.batch_sizes[1:]):
+            found.append(e.binary("urem", batch, size))
+            batch = e.binary("udiv", batch, size)
+        return [batch, *found[::-1]] if self.batch_sizes else []
+
+    def _batch_base(self, base: Register, place: int, indices: Sequence[Register]) -> Register:
+        for axis, index in enumerate(indices):
+            base = self.e.offset(base, self.e.mul(index, self.e.argument(place + axis)))
+        return base
+
+    def _job(self, indices: list[Register], group: Register, first: Register, last: Register) -> None:
+        """Emit the rows from `first` to `last` by one group of panels."""
+        e, product = self.e, self.product
+        a = self._batch_base(self.a, self.layout.a_batch, indices)
+        b = self._batch_base(self.b, self.layout.b_batch, indices)
+        if self.streams is not None:
+            self._streamed(self.streams, Job(indices, first, last, e.index(0)), group, a, b)
+            return
+        panel = e.mul(group, product.panels)
+        if product.direct:
+            self._direct(Job(indices, first, last, e.mul(panel, product.width)), a, b)
+            return
+        start = e.offset(b, e.mul(panel, self.panel_bytes))
+        bases = [e.offset(start, e.mul(self.panel_bytes, p)) for p in range(product.panels)]
+        if self.parameters is not None:
+            self.parameters.begin(panel)
+        job = Job(indices, first, last, e.mul(panel, product.width))
+        if not product.blocked:
+            ahead = e.offset(start, e.mul(self.panel_bytes, product.panels)) if product.prefetch else None
+            bases = [self._unpacked(start)] if product.unpacks else bases
+            self._tiles(job, a, bases, ahead, None)
+            return
+        with e.loop(e.index(0), self.blocks) as block:
+            bytes_ = e.mul(self.steps, product.width * self.panel_terms.lane_bytes)
+            here = e.offset(start, e.mul(block, bytes_))
+            a = e.offset(a, e.mul(block, self.block_stride))
+            ahead = e.offset(here, bytes_)
+            if self.parameters is not None:
+                self.parameters.load(block)
+            if product.unpacks:
+                here = self._unpacked(here)
+            self._tiles(job, a, [here], ahead, block)
+
+    def _streamed(self, streams: Streams, job: Job, strip: Register, a: Register, b: Register) -> None:
+        """Emit the rows of a job by a strip of columns."""
+        with self.e.loop(job.first, job.last, self.product.rows) as row:
+            streams.emit(job, strip, b, self.rows.emit(a, row, job.last))
+
+    def _direct(self, job: Job, a: Register, b: Register) -> None:
+        """Emit the rows of a job by columns where they lie: a block of `k` after another gets panels."""
+        e, product, depth = self.e, self.product, self.depths[-1]
+        count = e.binary("udiv", e.add(depth, DIRECT_STEPS - 1), e.index(DIRECT_STEPS))
+        count = e.greatest(count, e.index(1))  # without any `k`, the sums are 0
+        self.last_block = e.add(count, -1)
+        step = self.terms.lane_bytes if product.turned else self.panel_bytes
+        panel = product.direct_bytes // product.panels
+        bases = [e.offset(self.body.own_scratch(), e.index(p * panel)) for p in range(product.panels)]
+        with e.loop(e.index(0), count) as block:
+            done = e.mul(block, DIRECT_STEPS)
+            self.depths[-1] = e.least(e.binary("sub", depth, done), e.index(DIRECT_STEPS))
+            self._copy(job, e.offset(b, e.mul(done, step)), bases)
+            row = e.offset(a, e.mul(done, self.inner_stride or self.terms.factor_bytes))
+            self._tiles(job, row, bases, None, block)
+
+    def _copy(self, job: Job, source: Register, bases: Sequence[Register]) -> None:
+        """Emit the copy of a block of `k` into panels; columns after the last are 0."""
+        e, product = self.e, self.product
+        depth, lanes = self.depths[-1], product.nest.lanes
+        matrix = PanelSource(product.element, lanes, source, self.panel_bytes, depth, self.columns)
+        if not product.turned:
+            copy_rows(e, matrix, job.column, bases, product.width, whole=product.whole)
+            return
+        for p, base in enumerate(bases):
+            copy_panel(e, matrix, e.add(job.column, p * product.width), product.width, base, across=True)
+
+    def _unpacked(self, panel: Register) -> Register:
+        """Emit the numbers that a block of a panel represents into scratch memory."""
+        e, product = self.e, self.product
+        base = self.body.own_scratch()
+        size, lanes = product.nest.lanes * self.terms.lane_bytes, product.nest.lanes
+        with e.loop(e.index(0), self.steps) as k:
+            line = e.offset(panel, e.mul(k, product.width * self.panel_terms.lane_bytes))
+            places = [v * lanes * self.panel_terms.lane_bytes for v in range(product.vectors)]
+            columns = [self.panel_terms.column(e.offset(line, e.index(place))) for place in places]
+            target = e.offset(base, e.mul(k, product.width * self.terms.lane_bytes))
+            if self.parameters is not None:
+                columns = self.parameters.applied(columns)
+            for v, x in enumerate(columns):
+                e.store(x, e.offset(target, e.index(v * size)), align=size)
+        return base
+
+    def _tiles(
+        self, job: Job, a: Register, bases: Sequence[Register], ahead: Register | None,
+        block: Register | None,
+    ) -> None:  # fmt: skip
+        """Emit the tiles of a job for all of `k`, or for a block of it."""
+        e, product = self.e, self.product
+        lines = self._lines_a_step(job.first, job.last)
+        with e.loop(job.first, job.last, product.rows) as row:
+            number = e.binary("udiv", e.binary("sub", row, job.first), e.index(product.rows))
+            rows = self.rows.emit(a, row, job.last)
+            begin = self._begin(bases)
+            sums = [[e.variable(x) for x in begin] for _ in rows.addresses]
+            prefetching = self._prefetching(ahead, number, lines)
+            if block is None:
+                self._add(sums, rows.addresses, bases, prefetching)
+                self.epilogue.emit(job, rows, sums)
+            else:
+                with self._waiting(number, sums, block):
+                    self._add(sums, rows.addresses, bases, prefetching)
+                with e.when(e.compare("icmp eq", block, self.last_block)):
+                    self.epilogue.emit(job, rows, sums)
+
+    def _begin(self, bases: Sequence[Register]) -> list[Register]:
+        """Return where the sums of each vector of a tile begin."""
+        e, product = self.e, self.product
+        if self.less is None:
+            return [e.constant(self.vector, 0)] * self.vectors
+        size = product.nest.lanes * 4
+        sums = [
+            e.load(e.offset(base, e.index(v * size)), self.vector, align=size)
+            for base in bases
+            for v in range(product.vectors)
+        ]
+        return [e.binary("mul", x, self.less) for x in sums]
+
+    @contextlib.contextmanager
+    def _waiting(self, tile: Register, sums: list[list[Variable]], block: Register) -> Generator[None]:
+        """Emit that the sums of a tile come from where they waited, and wait for the next block."""
+        e = self.e
+        kept = self._kept(tile, sums)
+        with e.when(e.compare("icmp sgt", block, e.index(0))):
+            for slot, address in kept:
+                e.assign(slot, e.load(address, self.vector))
+        yield  # ruff: ignore[fallible-context-manager]  an error ends the emission
+        with e.when(e.compare("icmp slt", block, self.last_block)):
+            for slot, address in kept:
+                e.store(e.get(slot), address)
+
+    def _kept(self, tile: Register, sums: list[list[Variable]]) -> list[tuple[Variable, Register]]:
+        """Return where the sums of a tile wait for the next block of `k`."""
+        e, size = self.e, self.product.nest.lanes * element_bytes(self.product.element)
+        slots = [slot for row in sums for slot in row]
+        base = self.body.own_scratch()
+        if self.product.unpacks:
+            base = e.offset(base, e.mul(self.steps, self.product.width * self.terms.lane_bytes))
+        if self.product.direct:
+            base = e.offset(base, e.index(self.product.direct_bytes))
+        base = e.offset(base, e.mul(tile, len(slots) * size))
+        return [(slot, e.offset(base, e.index(n * size))) for n, slot in enumerate(slots)]
+
+    def _lines_a_step(self, first: Register, last: Register) -> Register:
+        """Return how many bytes of the next panels each step of `k` brings in."""
+        e, product = self.e, self.product
+        blocks = e.binary(
+            "udiv", e.add(e.binary("sub", last, first), product.rows - 1), e.index(product.rows)
+        )
+        step = product.width * product.panels * self.panel_terms.lane_bytes
+        return e.binary("udiv", e.index(step), blocks)
+
+    def _prefetching(
+        self, ahead: Register | None, block: Register, lines: Register
+    ) -> tuple[Register, Register] | None:
+        if ahead is None:
+            return None
+        return self.e.offset(ahead, self.e.mul(self.e.mul(block, lines), self.steps)), lines
+
+    def _add(
+        self, sums: list[list[Variable]], rows: Sequence[Register], bases: Sequence[Register],
+        ahead: tuple[Register, Register] | None,
+    ) -> None:  # fmt: skip
+        """Emit the loops over `k`, which add to the sums of each row."""
+        e, product, depth = self.e, self.product, self.depths[-1]
+        starts = [e.offset(base, e.index(self.head)) for base in bases]
+        full = e.binary("udiv", depth, e.index(product.group)) if product.group > 1 else depth
+        with self._outer_depth() as (before, moved):
+            with e.loop(e.index(0), full) as inner:
+                k = e.add(before, inner) if before is not None else inner
+                columns = self._columns(starts, k)
+                if ahead is not None:
+                    e.prefetch(e.offset(ahead[0], e.mul(k, ahead[1])))
+                along = e.mul(inner, self.inner_stride or product.group * self.terms.factor_bytes)
+                along = e.add(moved, along) if moved is not None else along
+                for row, accumulators in zip(rows, sums, strict=True):
+                    x = self.terms.factor(e.offset(row, along))
+                    self._accumulate(accumulators, x, columns)
+            if product.ragged:
+                self._add_rest(sums, rows, starts, full, before, moved)
+
+    def _columns(self, starts: Sequence[Register], k: Register) -> list[Register]:
+        """Return the vectors of all panels at a place of `k`."""
+        e, product, terms = self.e, self.product, self.terms
+        size, found = product.nest.lanes * terms.lane_bytes, list[Register]()
+        for start in starts:
+            here = e.offset(start, e.mul(k, product.width * terms.lane_bytes))
+            found += [terms.column(e.offset(here, e.index(v * size))) for v in range(product.vectors)]
+        return found if self.parameters is None or product.unpacks else self.parameters.applied(found)
+
+    def _accumulate(self, sums: Sequence[Variable], x: Register, columns: Sequence[Register]) -> None:
+        for slot, y in zip(sums, columns, strict=True):
+            self.e.assign(slot, self.terms.add(x, y, self.e.get(slot)))
+
+    def _add_rest(
+        self, sums: list[list[Variable]], rows: Sequence[Register], starts: Sequence[Register],
+        full: Register, before: Register | None, moved: Register | None,
+    ) -> None:  # fmt: skip
+        """Emit the last group of the last axis of `k`, where it is not full."""
+        e, terms, done = self.e, self.terms, self.e.mul(full, self.product.group)
+        if not isinstance(terms, Integers):
+            raise TypeError("floats have no groups")
+        left = e.binary("sub", self.depths[-1], done)
+        with e.when(e.compare("icmp sgt", left, e.index(0))):
+            columns = self._columns(starts, e.add(before, full) if before is not None else full)
+            along = e.add(moved, done) if moved is not None else done
+            for row, accumulators in zip(rows, sums, strict=True):
+                x = terms.rest(e.offset(row, along), e.add(left, -1))
+                self._accumulate(accumulators, x, columns)
+
+    @contextlib.contextmanager
+    def _outer_depth(self) -> Generator[tuple[Register | None, Register | None]]:
+        """Emit the loops over all axes of `k` but the last: how many `k` precede, and the offset in `a`."""
+        e = self.e
+        with contextlib.ExitStack() as loops:
+            before: Register | None = None
+            moved: Register | None = None
+            for size, stride in zip(self.depths, self.depth_strides, strict=False):
+                place = loops.enter_context(e.loop(e.index(0), size))
+                if self.parameters is not None:
+                    self.parameters.load(place)
+                step = e.mul(place, stride)
+                before = place if before is None else e.add(e.mul(before, size), place)
+                moved = step if moved is None else e.add(moved, step)
+            if before is not None:
+                before = e.mul(before, self.steps_inside)
+            yield before, moved

@@ -1,0 +1,305 @@
+"""Packing: the second operand of a product, copied into panels in the order in which a product reads it."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sabir.compilation.backends.cpu.emit.body import kind_of, pointer_at
+from sabir.compilation.backends.cpu.emit.casts import SMALL_INTEGERS, cast
+from sabir.compilation.backends.cpu.emit.emitter import Emitter, Kind, Register, Variable
+from sabir.compilation.backends.cpu.emit.jobs import digits, lanes_before, product_of
+from sabir.compilation.backends.cpu.products.panel_copies import PanelSource, gathered, strip
+from sabir.compilation.backends.cpu.products.winograd_transforms import TAPS, transform_of
+from sabir.loops import element_bytes
+
+if TYPE_CHECKING:
+    from sabir.compilation.backends.cpu.emit.terms import Groups
+
+_ROWS = 8  # of a job
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """The copy of matrices `[batch..., k..., n]` into panels; with `next_column` columns lie side by side.
+
+    With `next_row` the elements of a column do, along the last axis of `k`, and square tiles of them are
+    transposed in registers. `depth_axes` are the axes of `k`. Where `width` is 0, it is an argument: so one
+    kernel packs the constants of many products, and a first run waits for fewer kernels. Integers of 8 bits
+    become groups of neighbours along the last `run` of these as one, filled up with zeros, after the sums of
+    the columns; uint8 becomes int8, 128 less. With `winograd`, filters of 3x3 places become the matrices of
+    the algorithm that has so many results along an axis, one after another in a panel. Matrices of another
+    element type, `source`, are converted.
+    """
+
+    element: str
+    batch: int
+    width: int
+    lanes: int
+    next_column: bool
+    depth_axes: int = 1
+    group: Groups = 1
+    run: int = 1
+    next_row: bool = False
+    winograd: int = 0
+    source: str = ""
+
+    @property
+    def read(self) -> str:
+        """The element type of the matrices."""
+        return self.source or self.element
+
+    @property
+    def in_order(self) -> bool:
+        """Whether rows are read one after another, each once and whole: memory is fast that way."""
+        return self.next_column and self.width > 0 and self.depth_axes == 1 and self.group == 1
+
+    def __str__(self) -> str:
+        order = "rows" if self.next_column else "tiles" if self.next_row else "columns"
+        depth = f" depth {self.depth_axes}" if self.depth_axes > 1 else ""
+        depth += f" groups of {self.group} along {self.run}" if self.group > 1 else ""
+        panels = f"width {self.width or 'any'} lanes {self.lanes} batch {self.batch}{depth}"
+        kind = f"pack winograd {self.winograd}x{self.winograd}" if self.winograd else "pack"
+        element = f"{self.element} of {self.source}" if self.source else self.element
+        return f"{kind} {element} {panels} from {order}"
+
+
+def packing_text(packing: Packing) -> str:
+    """Return the LLVM module of a packing kernel.
+
+    Arguments: the sizes of the batch axes, of `k`, `n`; source buffer and offset, its strides in bytes along
+    the batch axes, `k` and `n`; target buffer and offset, the bytes of a batch item of the target; the width,
+    where the packing has none.
+    """
+    if packing.winograd:
+        return _FilterEmission(packing).text()
+    if packing.group > 1:
+        return _GroupEmission(packing).text()
+    if packing.next_row:
+        return _TileEmission(packing).text()
+    return (_RowEmission if packing.in_order else _PackingEmission)(packing).text()
+
+
+class _PackingEmission:
+    def __init__(self, packing: Packing) -> None:
+        self.packing, self.e = packing, Emitter(opaque_loops=True)
+        e, count, depth = self.e, packing.batch, packing.depth_axes
+        self.sizes = [e.argument(axis) for axis in range(count)]
+        self.depths = [e.argument(count + axis) for axis in range(depth)]
+        self.columns = e.argument(count + depth)
+        self.source = pointer_at(e, count + depth + 1)
+        place = count + depth + 3
+        self.strides = [e.argument(place + axis) for axis in range(count)]
+        self.down = [e.argument(place + count + axis) for axis in range(depth)]
+        self.across = e.argument(place + count + depth)
+        self.target = pointer_at(e, place + count + depth + 1)
+        self.item = e.argument(place + count + depth + 3)
+        self.width = e.index(packing.width) if packing.width else e.argument(place + count + depth + 4)
+        self.element_bytes = element_bytes(packing.element)
+
+    def text(self) -> str:
+        """Return the module: every job packs one panel."""
+        e, width = self.e, self.width
+        panels = e.binary("udiv", e.add(self.columns, e.add(width, -1)), width)
+        jobs = panels
+        for count in self.sizes:
+            jobs = e.mul(jobs, count)
+        low, high = e.share(jobs)
+        with e.loop(low, high) as job:
+            panel, batch = e.binary("urem", job, panels), e.binary("udiv", job, panels)
+            to = e.offset(self.target, e.mul(batch, self.item))
+            to = e.offset(to, e.mul(panel, e.binary("udiv", self.item, panels)))
+            self._panel(self._matrix(batch), e.mul(panel, width), to)
+        return e.text()
+
+    def _matrix(self, batch: Register) -> Register:
+        """Return where the matrix of one item of the batch begins."""
+        e, base = self.e, self.source
+        for count, stride in zip(reversed(self.sizes), reversed(self.strides), strict=True):
+            base = e.offset(base, e.mul(e.binary("urem", batch, count), stride))
+            batch = e.binary("udiv", batch, count)
+        return base
+
+    def _panel(self, matrix: Register, column: Register, to: Register) -> None:
+        e, packing = self.e, self.packing
+        with contextlib.ExitStack() as loops:
+            row, k = matrix, e.index(0)
+            for number, (size, stride) in enumerate(zip(self.depths, self.down, strict=True)):
+                place = loops.enter_context(e.loop(e.index(0), size))
+                row = e.offset(row, e.mul(place, stride))
+                k = e.add(e.mul(k, size), place) if number else place
+            line = e.offset(to, e.mul(k, e.mul(self.width, self.element_bytes)))
+            if packing.width:
+                for v in range(0, packing.width, packing.lanes):
+                    self._copy(row, e.add(column, v), e.offset(line, e.index(v * self.element_bytes)))
+                return
+            with e.loop(e.index(0), self.width, packing.lanes) as v:
+                self._copy(row, e.add(column, v), e.offset(line, e.mul(v, self.element_bytes)))
+
+    def _copy(self, row: Register, column: Register, to: Register) -> None:
+        """Emit the copy of as many columns as a vector has."""
+        align = self.packing.lanes * self.element_bytes
+        self.e.store(self._turned(self._vector(row, column)), to, align=align)
+
+    def _turned(self, x: Register) -> Register:
+        """Return uint8 as int8, 128 less, and smaller integers as int8; others become those of panels."""
+        if self.packing.source:
+            return cast(self.e, x, self.packing.source, self.packing.element)
+        if self.packing.element in SMALL_INTEGERS:
+            return cast(self.e, x, self.packing.element, "int8")
+        if self.packing.element != "uint8":
+            return x
+        return self.e.binary("xor", x, self.e.constant(x.kind, 1 << 7))
+
+    def _vector(self, row: Register, column: Register) -> Register:
+        """Return some columns of a row; those past the end are 0."""
+        e, lanes = self.e, self.packing.lanes
+        kind = kind_of(self.packing.read, lanes)
+        mask = lanes_before(e, column, self.columns, lanes)
+        start = e.offset(row, e.mul(column, self.across))
+        if self.packing.next_column:
+            return e.load(start, kind, mask)
+        return gathered(e, start, self.across, kind, mask)
+
+
+class _RowEmission(_PackingEmission):
+    """Packs rows in the order in which they lie, for all panels at once."""
+
+    def text(self) -> str:
+        """Return the module: every job packs some rows."""
+        e, depth = self.e, self.depths[0]
+        blocks = e.binary("udiv", e.add(depth, _ROWS - 1), e.index(_ROWS))
+        low, high = e.share(product_of(e, [*self.sizes, blocks]))
+        with e.loop(low, high) as job:
+            batch, block = e.binary("udiv", job, blocks), e.binary("urem", job, blocks)
+            first = e.mul(block, _ROWS)
+            matrix, to = self._matrix(batch), e.offset(self.target, e.mul(batch, self.item))
+            with e.loop(first, e.least(e.add(first, _ROWS), depth)) as k:
+                line = e.offset(to, e.mul(k, self.packing.width * self.element_bytes))
+                self._row(e.offset(matrix, e.mul(k, self.down[0])), line)
+        return e.text()
+
+    def _row(self, row: Register, line: Register) -> None:
+        """Emit the copy of a row: whole panels, then one that is filled up with zeros."""
+        e, packing, size = self.e, self.packing, self.element_bytes
+        panel = e.mul(self.depths[0], packing.width * size)
+        whole = e.binary("udiv", self.columns, e.index(packing.width))
+        kind, align = kind_of(packing.read, packing.lanes), packing.lanes * size
+        read = element_bytes(packing.read)
+        with e.loop(e.index(0), whole) as number:
+            start = e.offset(row, e.mul(number, packing.width * read))
+            to = e.offset(line, e.mul(number, panel))
+            for v in range(0, packing.width, packing.lanes):
+                x = e.load(e.offset(start, e.index(v * read)), kind, align=read)
+                e.store(self._turned(x), e.offset(to, e.index(v * size)), align=align)
+        done = e.mul(whole, packing.width)
+        with e.when(e.compare("icmp slt", done, self.columns)):
+            to = e.offset(line, e.mul(whole, panel))
+            for v in range(0, packing.width, packing.lanes):
+                self._copy(row, e.add(done, v), e.offset(to, e.index(v * size)))
+
+
+class _TileEmission(_PackingEmission):
+    """Packs columns whose elements lie side by side: each line of the cache is read once."""
+
+    def _panel(self, matrix: Register, column: Register, to: Register) -> None:
+        e, width = self.e, self.packing.width
+        *outer, depth = self.depths
+        with contextlib.ExitStack() as loops:
+            row, lines = matrix, e.index(0)
+            for size, stride in zip(outer, self.down, strict=False):
+                place = loops.enter_context(e.loop(e.index(0), size))
+                row, lines = e.offset(row, e.mul(place, stride)), e.add(e.mul(lines, size), place)
+            target = e.offset(to, e.mul(e.mul(lines, depth), width * self.element_bytes))
+            v = loops.enter_context(e.loop(e.index(0), e.index(width), self.packing.lanes))
+            source = PanelSource(
+                self.packing.element, self.packing.lanes, row, self.across, depth, self.columns
+            )
+            line = width * self.element_bytes
+            strip(e, source, e.add(column, v), e.offset(target, e.mul(v, self.element_bytes)), line)
+
+
+class _GroupEmission(_PackingEmission):
+    """Packs integers of 8 bits in groups."""
+
+    def _panel(self, matrix: Register, column: Register, to: Register) -> None:
+        e, packing = self.e, self.packing
+        outer = packing.depth_axes - packing.run
+        sizes = self.depths[outer:]
+        steps = e.binary("udiv", e.add(product_of(e, sizes), packing.group - 1), e.index(packing.group))
+        zero = e.constant(Kind("i32", packing.lanes), 0)
+        sums = [e.variable(zero) for _ in range(0, packing.width, packing.lanes)]
+        lines = e.offset(to, e.index(4 * packing.width))
+        with contextlib.ExitStack() as loops:
+            row, k = matrix, e.index(0)
+            for number in range(outer):
+                place = loops.enter_context(e.loop(e.index(0), self.depths[number]))
+                row = e.offset(row, e.mul(place, self.down[number]))
+                k = e.add(e.mul(k, self.depths[number]), place) if number else place
+            step = loops.enter_context(e.loop(e.index(0), steps))
+            first = e.mul(step, packing.group)
+            rows = [self._row(row, e.add(first, j), sizes) for j in range(packing.group)]
+            line = e.offset(lines, e.mul(e.add(e.mul(k, steps), step), packing.width * packing.group))
+            self._store(rows, column, sums, line)
+        for v, total in enumerate(sums):
+            e.store(e.get(total), e.offset(to, e.index(v * packing.lanes * 4)), align=4)
+
+    def _store(
+        self, rows: list[tuple[Register, Register]], column: Register, sums: list[Variable], line: Register
+    ) -> None:
+        """Emit the groups of all columns of a panel."""
+        e, packing = self.e, self.packing
+        for v, total in enumerate(sums):
+            x = self._group(rows, e.add(column, v * packing.lanes), total)
+            e.store(x, e.offset(line, e.index(v * packing.lanes * packing.group)), align=1)
+
+    def _row(self, base: Register, k: Register, sizes: list[Register]) -> tuple[Register, Register]:
+        """Return where the elements of a place of the run are, else of the last, and whether it is one."""
+        e, count = self.e, product_of(self.e, sizes)
+        inside = e.compare("icmp slt", k, count)
+        places = digits(e, e.least(k, e.add(count, -1)), sizes)
+        for place, stride in zip(places, self.down[len(self.down) - len(sizes) :], strict=True):
+            base = e.offset(base, e.mul(place, stride))
+        return base, inside
+
+    def _group(self, rows: list[tuple[Register, Register]], column: Register, total: Variable) -> Register:
+        """Return some columns of the rows of a group, and add them to the sums of the columns."""
+        e, lanes = self.e, self.packing.lanes
+        wide = Kind(f"i{8 * self.packing.group}", lanes)
+        found = e.constant(wide, 0)
+        for j, (row, inside) in enumerate(rows):
+            x = self._turned(self._vector(row, column))
+            x = e.select(e.splat(inside, lanes), x, e.constant(x.kind, 0))
+            e.assign(total, e.binary("add", e.get(total), e.convert("sext", x, "i32")))
+            part = e.binary("shl", e.convert("zext", x, wide.scalar), e.constant(wide, 8 * j))
+            found = e.binary("or", found, part)
+        return found
+
+
+class _FilterEmission(_PackingEmission):
+    """Transforms filters (3, 3, k, n) for Winograd's algorithm."""
+
+    def _panel(self, matrix: Register, column: Register, to: Register) -> None:
+        e, packing, transform = self.e, self.packing, transform_of(self.packing.winograd)
+        step = self.down[-1]
+        line = packing.width * self.element_bytes
+        place_bytes = e.mul(self.depths[2], line)
+        with e.loop(e.index(0), self.depths[2]) as k:
+            row, target = e.offset(matrix, e.mul(k, step)), e.offset(to, e.mul(k, line))
+            for v in range(0, packing.width, packing.lanes):
+                columns = [
+                    transform.filters(e, [self._tap(row, (y, x), e.add(column, v)) for y in range(TAPS)])
+                    for x in range(TAPS)
+                ]
+                places = [x for taps in zip(*columns, strict=True) for x in transform.filters(e, taps)]
+                for number, x in enumerate(places):
+                    here = e.add(e.mul(place_bytes, number), e.index(v * self.element_bytes))
+                    e.store(x, e.offset(target, here))
+
+    def _tap(self, filters: Register, place: tuple[int, int], column: Register) -> Register:
+        """Return some columns of one tap of the filters."""
+        row = filters
+        for index, stride in zip(place, self.down, strict=False):
+            row = self.e.offset(row, self.e.mul(stride, index))
+        return self._turned(self._vector(row, column))

@@ -1,0 +1,110 @@
+"""The copy of a panel of a matrix by the job that reads it: columns side by side, or each one along `k`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from sabir.compilation.backends.cpu.elementwise.transposes import transposed
+from sabir.compilation.backends.cpu.emit.body import kind_of
+from sabir.compilation.backends.cpu.emit.emitter import INDEX, Kind, Register
+from sabir.compilation.backends.cpu.emit.jobs import lanes_before
+from sabir.loops import element_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sabir.compilation.backends.cpu.emit.emitter import Emitter
+
+
+class PanelSource(NamedTuple):
+    """A matrix `[depth, columns]` in memory, of which one axis lies side by side.
+
+    `stride` has the bytes from element to element along the other axis. `lanes` are those of a vector of
+    columns.
+    """
+
+    element: str
+    lanes: int
+    base: Register
+    stride: Register
+    depth: Register
+    columns: Register
+
+    @property
+    def size(self) -> int:
+        """The bytes of an element."""
+        return element_bytes(self.element)
+
+
+def copy_panel(
+    e: Emitter, source: PanelSource, first: Register, width: int, target: Register, *, across: bool
+) -> None:
+    """Emit the copy of the columns from `first` on into a panel, where those past the end are 0.
+
+    With `across`, the elements of a column lie side by side: tiles of them are transposed in registers.
+    """
+    with e.loop(e.index(0), e.index(width), source.lanes) as v:
+        to = e.offset(target, e.mul(v, source.size))
+        if across:
+            strip(e, source, e.add(first, v), to, width * source.size)
+        else:
+            _columns(e, source, e.add(first, v), to, width * source.size)
+
+
+def copy_rows(
+    e: Emitter, source: PanelSource, first: Register, panels: Sequence[Register], width: int, *, whole: bool
+) -> None:
+    """Emit the copy of rows, whose elements lie side by side, from a column on into several panels at once.
+
+    Those past the end are 0; in a `whole` one there are none.
+    """
+    lanes, size, kind = source.lanes, source.size, kind_of(source.element, source.lanes)
+    vectors = range(0, len(panels) * width, lanes)
+    masks = [None if whole else lanes_before(e, e.add(first, v), source.columns, lanes) for v in vectors]
+    start = e.offset(source.base, e.mul(first, size))
+    with e.loop(e.index(0), source.depth) as k:
+        row, line = e.offset(start, e.mul(k, source.stride)), e.mul(k, width * size)
+        for v, mask in zip(vectors, masks, strict=True):
+            panel, place = divmod(v, width)
+            x = e.load(e.offset(row, e.index(v * size)), kind, mask, align=size)
+            e.store(x, e.offset(e.offset(panels[panel], line), e.index(place * size)), align=lanes * size)
+
+
+def _columns(e: Emitter, source: PanelSource, first: Register, target: Register, line: int) -> None:
+    """Emit a vector of columns that lie side by side, row by row."""
+    mask = lanes_before(e, first, source.columns, source.lanes)
+    start, kind = e.offset(source.base, e.mul(first, source.size)), kind_of(source.element, source.lanes)
+    with e.loop(e.index(0), source.depth) as k:
+        x = e.load(e.offset(start, e.mul(k, source.stride)), kind, mask)
+        e.store(x, e.offset(target, e.mul(k, line)), align=source.lanes * source.size)
+
+
+def strip(e: Emitter, source: PanelSource, first: Register, target: Register, line: int) -> None:
+    """Emit a vector of columns along `k`: tiles, then the rest of `k` element by element.
+
+    `line` has the bytes from one `k` to the next in the target.
+    """
+    lanes, size = source.lanes, source.size
+    kind = kind_of(source.element, lanes)
+    inside = e.compare("icmp sle", e.add(first, lanes), source.columns)
+    whole = e.mul(e.binary("udiv", source.depth, e.index(lanes)), lanes)
+    tiled = e.select(inside, whole, e.index(0))
+    corner = e.offset(source.base, e.mul(first, source.stride))
+    with e.loop(e.index(0), tiled, lanes) as k:
+        start = e.offset(corner, e.mul(k, size))
+        rows = [e.load(e.offset(start, e.mul(source.stride, n)), kind) for n in range(lanes)]
+        for n, x in enumerate(transposed(e, rows)):
+            e.store(x, e.offset(target, e.mul(e.add(k, n), line)), align=lanes * size)
+    mask = lanes_before(e, first, source.columns, lanes)
+    with e.loop(tiled, source.depth) as k:
+        x = gathered(e, e.offset(corner, e.mul(k, size)), source.stride, kind, mask)
+        e.store(x, e.offset(target, e.mul(k, line)), align=lanes * size)
+
+
+def gathered(e: Emitter, start: Register, stride: Register, kind: Kind, mask: Register) -> Register:
+    """Emit the load of lanes that are `stride` bytes apart; those outside the mask are 0."""
+    steps = Register(
+        f"<{', '.join(f'i64 {n}' for n in range(kind.lanes))}>", INDEX._replace(lanes=kind.lanes)
+    )
+    offsets = e.binary("mul", e.splat(stride, kind.lanes), steps)
+    return e.gather(e.value(Kind("ptr", kind.lanes), f"getelementptr i8, {start}, {offsets}"), kind, mask)

@@ -1,0 +1,134 @@
+"""Products of few rows by a matrix where it lies: its rows are read one after another, as fast as memory is.
+
+A job has a strip of columns. For some rows of the matrix at a time, it adds to the sums of one tile of the
+strip after another; in between the sums wait in scratch memory. So each row is read in long pieces, which the
+processor fetches ahead, and every sum still runs over `k` in order in one accumulator.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from sabir.compilation.backends.cpu.emit.body import kind_of
+from sabir.compilation.backends.cpu.emit.emitter import INDEX, Register
+from sabir.compilation.backends.cpu.emit.jobs import lanes_before
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sabir.compilation.backends.cpu.emit.body import Body
+    from sabir.compilation.backends.cpu.emit.emitter import Variable
+    from sabir.compilation.backends.cpu.emit.epilogue import Epilogue, Job
+    from sabir.compilation.backends.cpu.emit.terms import Floats, Integers
+    from sabir.compilation.backends.cpu.products.spec import Product
+    from sabir.compilation.backends.cpu.products.tile_rows import Rows
+
+_STEPS = 8  # rows of the matrix at a time: as many as processors fetch ahead of
+
+
+class Matrix(NamedTuple):
+    """The number of rows of a matrix, the bytes of each, and those from step to step of the other operand."""
+
+    depth: Register
+    row_bytes: Register
+    step_bytes: Register | int
+
+
+class Streams:
+    """Emits the jobs of a product that is streamed."""
+
+    def __init__(
+        self, body: Body, product: Product, epilogue: Epilogue, terms: Floats | Integers, matrix: Matrix
+    ) -> None:
+        self.e, self.body, self.product, self.epilogue = body.e, body, product, epilogue
+        self.terms, self.matrix, self.columns = terms, matrix, body.sizes[-1]
+        self.lanes = product.nest.lanes
+        self.vectors = product.panels * product.vectors
+        self.vector = kind_of(product.element, self.lanes)
+        self.line = self.lanes * terms.lane_bytes  # bytes of a vector
+        self.tiles = self.strip = self.e.index(1)
+
+    def strips(self, tiles: Register, batch: Register) -> Register:
+        """Emit how many strips so many tiles make: all shares have some, whose sums stay in a near cache."""
+        e, shares = self.e, Register("%shares", INDEX)
+        each = e.binary("udiv", e.add(e.add(e.mul(tiles, batch), shares), -1), shares)
+        each = e.least(each, e.index(self.product.streamed_tiles))
+        self.tiles = tiles
+        self.strip = e.select(e.compare("icmp sgt", each, e.index(1)), each, e.index(1))
+        return e.binary("udiv", e.add(e.add(tiles, self.strip), -1), self.strip)
+
+    def emit(self, job: Job, number: Register, b: Register, rows: Rows) -> None:
+        """Emit rows of results by the strip of a number, of the matrix at `b`."""
+        e, matrix = self.e, self.matrix
+        left = e.mul(number, self.strip)
+        count = e.least(e.binary("sub", self.tiles, left), self.strip)
+        rows_of_matrix = e.greatest(matrix.depth, e.index(1))  # without any, the sums are 0
+        last = e.binary("udiv", e.add(rows_of_matrix, -1), e.index(_STEPS))
+        with e.loop(e.index(0), e.add(last, 1)) as block:
+            first = e.mul(block, _STEPS)
+            start = e.offset(b, e.mul(first, matrix.row_bytes))
+            factors = [e.offset(each, e.mul(first, matrix.step_bytes)) for each in rows.addresses]
+            steps = e.least(e.binary("sub", matrix.depth, first), e.index(_STEPS))
+            with e.loop(e.index(0), count) as tile:
+                column = e.mul(e.add(left, tile), self.vectors * self.lanes)
+                here = e.offset(start, e.mul(column, self.terms.lane_bytes))
+                sums = self._taken(tile, block)
+                self._add(sums, factors, here, steps, column)
+                at_end = e.compare("icmp eq", block, last)
+                with e.when(at_end):
+                    self.epilogue.emit(job._replace(column=column), rows, sums)
+                with e.when(e.binary("xor", at_end, e.constant(at_end.kind, 1))):
+                    self._keep(tile, sums)
+
+    def _add(
+        self, sums: Sequence[Sequence[Variable]], factors: Sequence[Register], here: Register,
+        steps: Register, column: Register,
+    ) -> None:  # fmt: skip
+        """Emit some rows of the matrix, without a loop and masks where they are all there and whole."""
+        e, lanes = self.e, self.lanes
+        full = e.compare("icmp eq", steps, e.index(_STEPS))
+        inside = e.compare("icmp sle", e.add(column, self.vectors * lanes), self.columns)
+        usual = e.binary("and", full, inside)
+        with e.when(usual):
+            for k in range(_STEPS):
+                self._step(sums, factors, here, e.index(k), None)
+        with e.when(e.binary("xor", usual, e.constant(usual.kind, 1))):
+            starts = [e.add(column, v * lanes) for v in range(self.vectors)]
+            masks = [lanes_before(e, start, self.columns, lanes) for start in starts]
+            with e.loop(e.index(0), steps) as k:
+                self._step(sums, factors, here, k, masks)
+
+    def _step(
+        self, sums: Sequence[Sequence[Variable]], factors: Sequence[Register], here: Register, k: Register,
+        masks: Sequence[Register] | None,
+    ) -> None:  # fmt: skip
+        """Emit one row of the matrix, added to the sums of a tile."""
+        e = self.e
+        row = e.offset(here, e.mul(k, self.matrix.row_bytes))
+        columns = [
+            e.load(e.offset(row, e.index(v * self.line)), self.vector, mask, self.terms.lane_bytes)
+            for v, mask in enumerate(masks or [None] * self.vectors)
+        ]
+        for factor, accumulators in zip(factors, sums, strict=True):
+            x = self.terms.factor(e.offset(factor, e.mul(k, self.matrix.step_bytes)))
+            for slot, y in zip(accumulators, columns, strict=True):
+                e.assign(slot, self.terms.add(x, y, e.get(slot)))
+
+    # ------------------------------------------------------------ sums between rows
+
+    def _place(self, tile: Register, number: int) -> Register:
+        base = self.e.offset(self.body.own_scratch(), self.e.mul(tile, self.product.tile_bytes))
+        return self.e.offset(base, self.e.index(number * self.line))
+
+    def _taken(self, tile: Register, block: Register) -> list[list[Variable]]:
+        """Emit the sums of a tile so far, which are 0 before the first row."""
+        e, count = self.e, self.product.rows * self.vectors
+        slots = [e.variable(e.constant(self.vector, 0)) for _ in range(count)]
+        with e.when(e.compare("icmp sgt", block, e.index(0))):
+            for number, slot in enumerate(slots):
+                e.assign(slot, e.load(self._place(tile, number), self.vector))
+        return [slots[n : n + self.vectors] for n in range(0, count, self.vectors)]
+
+    def _keep(self, tile: Register, sums: Sequence[Sequence[Variable]]) -> None:
+        for number, slot in enumerate(slot for row in sums for slot in row):
+            self.e.store(self.e.get(slot), self._place(tile, number))

@@ -1,0 +1,1 @@
+"""The family of recurrences: steps that carry states on."""

@@ -1,0 +1,314 @@
+"""The entries of recurrences: the kernels of a step, which run in turn, or one that walks many steps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import starmap
+from typing import TYPE_CHECKING, NamedTuple
+
+from sabir.compilation.backends.cpu.elementwise.axes import merged, nest_of
+from sabir.compilation.backends.cpu.elementwise.entries import nest_arguments
+from sabir.compilation.backends.cpu.elementwise.nesting import NestBuilder, Nesting, Place
+from sabir.compilation.backends.cpu.emit.nest import Accumulated
+from sabir.compilation.backends.cpu.products.panels import Panels, lanes_of, packed_panels
+from sabir.compilation.backends.cpu.products.tiles import step_tiles
+from sabir.compilation.backends.cpu.recurrence.kernel import WALK, Recurrence, StateAccess, StepStage
+from sabir.compilation.backends.cpu.recurrence.stages import Stage, leaves_of, sources_of, stages_of
+from sabir.compilation.fusion.groups import Group
+from sabir.compilation.fusion.views import Located, row_major
+from sabir.compilation.plan.bounds import Value
+from sabir.compilation.plan.entries import BufferNumber, Entry, Offset, Turns, count_of
+from sabir.loops import Bound, Contract, Expression, Recur, State
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sabir.compilation.backends.cpu.building import PlanBuilder
+    from sabir.compilation.backends.cpu.products.tiles import Tile
+    from sabir.compilation.plan.entries import Argument, Buffer
+    from sabir.loops import Size, StepBody
+
+# operations of a step
+_SMALL = 1 << 16  # of one row: threads that meet after it would cost as much
+_CACHED = 3 << 16  # whose matrices the cache of a core holds: an element of these is two operations
+_ROW = 1 << 22  # of a row of a walk: a fraction of a millisecond, after which a run can be cancelled
+_USUAL_ROWS = 16
+_STEP = 64  # bytes that a step counts for in the limits, even one that computes nothing
+
+
+class _Packed(NamedTuple):
+    buffer: Buffer
+    panel: Size
+    depth: Size
+
+
+class _Built(NamedTuple):
+    """A stage as a kernel: for numbers of rows up to a limit, and its arguments."""
+
+    choices: list[tuple[int | None, int, StepStage]]  # with the rows of a tile
+    nesting: Nesting
+    arguments: list[Argument]
+    entry: Entry
+    flops: Size
+    written: list[Buffer]
+
+
+def add_recurrences(builder: PlanBuilder, group: Group) -> None:
+    """Add the entries of the recurrences of a group, and before them those of packing where matrices vary."""
+    made = [_Making(builder, group, body) for body in group.recurrences]
+    first = len(builder.entries)
+    entries = _walks(made) if all(m.walks for m in made) else _steps(made)
+    builder.entries += entries
+    builder.works += [Value((making.steps,), 0, _STEP) for making in made]
+    for buffer in {b for entry in entries for b in entry.buffers}:
+        buffer.use(first)  # what a step leaves, the next one reads
+        buffer.use(first + len(entries) - 1)
+
+
+def _steps(made: Sequence[_Making]) -> list[Entry]:
+    """Return an entry for each stage, which all threads share."""
+    entries: list[Entry] = []
+    for making in made:
+        turns = Turns(making.steps)
+        for built in making.built():
+            entry = built.entry
+            entry.turns, entry.flops = turns, built.flops
+            entry.writes, entry.axes = built.written, 3
+            entry.choices = [
+                (
+                    built.nesting.sizes[1],
+                    limit or 0,
+                    making.spec((stage,), rows, walks=False),
+                    built.arguments,
+                )
+                for limit, rows, stage in built.choices
+            ]
+            entries.append(entry)
+    return entries
+
+
+def _walks(made: Sequence[_Making]) -> list[Entry]:
+    """Return an entry for all recurrences that have one kernel."""
+    entries: dict[tuple[Recurrence, ...], list[tuple[_Making, list[_Built]]]] = {}
+    for making in made:
+        built = making.built()
+        specs = [
+            making.spec(
+                tuple(stage for _, _, stage in choice), min(rows for _, rows, _ in choice), walks=True
+            )
+            for choice in zip(*(b.choices for b in built), strict=True)
+        ]
+        entries.setdefault(tuple(specs), []).append((making, built))
+    return list(starmap(_walk, entries.items()))
+
+
+def _walk(specs: Sequence[Recurrence], parts: Sequence[tuple[_Making, list[_Built]]]) -> Entry:
+    making, stages = parts[0]
+    arguments = [[a for built in part for a in built.arguments] for _, part in parts]
+    length = making.steps_of_a_row
+    entry = Entry([], turns=Turns((making.steps + (length - 1)) // length), axes=WALK)
+    entry.alone = len(parts) == 1 and making.space[-2] == 1
+    for _, part in parts:
+        for built in part:
+            entry.buffers += [b for b in built.entry.buffers if b not in entry.buffers]
+            entry.reaches += built.entry.reaches
+            entry.writes += built.written
+            entry.flops += built.flops
+            entry.nodes = tuple(dict.fromkeys((*entry.nodes, *built.entry.nodes)))
+    words = len(arguments[0])
+    block: list[Argument] = [len(parts), words, length, *(a for part in arguments for a in part)]
+    limits = [limit for limit, _, _ in stages[0].choices]
+    entry.choices = [
+        (making.space[-2], limit or 0, spec, block) for limit, spec in zip(limits, specs, strict=True)
+    ]
+    return entry
+
+
+class _Making:
+    """The kernels of one recurrence in the making."""
+
+    def __init__(self, builder: PlanBuilder, group: Group, body: StepBody) -> None:
+        self.builder, self.group, self.body = builder, group, body
+        self.operands = group.recurrences[body]
+        self.stages = stages_of(body)
+        self.space = body.states[0].shape
+        self.element, self.steps = body.states[0].element, body.steps
+        members = [x for x in group.members if isinstance(x, Recur) and x.body is body]
+        self.results = {x.number: x for x in members}
+        self.members = members
+        self._place()
+        self.tiles = {stage: self._tiles(stage) for stage in self.stages}
+        self.packed = {
+            x: self._packed(x, self.tiles[stage][0][1]) for stage in self.stages for x in stage.products
+        }
+
+    def _tiles(self, stage: Stage) -> list[tuple[int | None, Tile]]:
+        rows, columns = self.space[-2:]
+        known = rows if isinstance(rows, int) else None
+        if known and self.walks:  # each thread has its rows
+            known = -(-known // self.builder.host.cores)
+        lanes, registers = lanes_of(self.builder, self.element), self.builder.host.registers
+        return step_tiles(known, columns, len(stage.products), lanes, registers)
+
+    @property
+    def _work(self) -> Size:
+        """The operations of a step for one row."""
+        products = [2 * x.b.shape[0] * x.b.shape[1] for stage in self.stages for x in stage.products]
+        return sum(products, start=self.space[-1])
+
+    @property
+    def walks(self) -> bool:
+        """Whether a thread computes all steps of some rows alone: its cache must hold the matrices."""
+        return isinstance(self._work, int) and self._work < (_SMALL if self.space[-2] == 1 else _CACHED)
+
+    @property
+    def steps_of_a_row(self) -> int:
+        """How many steps a row of a walk has."""
+        rows, work = self.space[-2], self._work
+        rows = rows if isinstance(rows, int) else _USUAL_ROWS
+        return max(1, _ROW // max(1, rows * work)) if isinstance(work, int) else 1
+
+    def spec(self, stages: tuple[StepStage, ...], rows: int, *, walks: bool) -> Recurrence:
+        """Return the kernel of some stages."""
+        return Recurrence(stages, self.element, len(self.body.states), rows, walks)
+
+    def _place(self) -> None:
+        """Place what a step reads: operands, states, and what earlier stages leave."""
+        builder, views = self.builder, self.builder.grouping.views
+        count = len(self.body.states)
+        for leaf in leaves_of(self.body):
+            if isinstance(leaf, Bound):
+                views.bind(leaf, views.locate(self.operands[count + leaf.number]))
+        shape = self.space[1:]
+        strides = (0, *row_major(shape))
+        for number, state in enumerate(self.body.states):
+            final = self.results.get(number)
+            views.bind(state, Located(state, 0, strides))
+            builder.buffers[state] = self._memory() if final is None else builder.buffer(final)
+            builder.buffers[state, "second"] = self._memory()
+        for stage in self.stages:
+            for x in stage.kept:
+                views.bind(x, Located(x, 0, strides))
+                builder.buffers[x] = builder.new_buffer("arena", x.element, shape)
+
+    def _memory(self) -> Buffer:
+        return self.builder.new_buffer("arena", self.element, self.space[1:])
+
+    def _packed(self, x: Contract, tile: Tile) -> _Packed:
+        located = self.builder.grouping.views.locate(x.b)
+        depth, columns = zip(x.b.shape, located.strides, strict=True)
+        width = tile.vectors * lanes_of(self.builder, x.element)
+        panels = Panels(x.element, [], [depth], columns, width, source=located.base.element)
+        return _Packed(packed_panels(self.builder, x, located, panels), panels.panel, x.b.shape[0])
+
+    # ------------------------------------------------------------ a stage
+
+    def built(self) -> list[_Built]:
+        """Return the stages as kernels."""
+        return [self._built(stage) for stage in self.stages]
+
+    def _built(self, stage: Stage) -> _Built:
+        builder, group = self.builder, self.group
+        members = Group("recurrence", group.number, self.space, members=stage.members)
+        nests = NestBuilder(members, builder.grouping)
+        nesting = nests.run()
+        for number, x in enumerate(stage.products):
+            nesting.steps[nests.numbers[x]] = Accumulated(x.element, number)
+        self._store(stage, nests, nesting)
+        sources = list(dict.fromkeys(a for x in stage.products for a in sources_of(x)))
+        first = len(nesting.places)
+        for x in sources:
+            located = builder.grouping.views.locate(x)
+            nesting.places.append(Place(located, x.element, (*located.strides[:-1], 0)))
+        nesting = _over_steps(nesting)
+        nest = nest_of(nesting, builder.host.vector_bits, inner=2)
+        nest = replace(nest, short=(), lanes=lanes_of(builder, self.element))
+        written = {access for access, _ in nesting.stores}
+        spec = StepStage(
+            nest,
+            tuple(
+                StateAccess(n, self.body.states.index(p.located.base), n in written)
+                for n, p in enumerate(nesting.places)
+                if isinstance(p.located.base, State)
+            ),
+            tuple(range(first, first + len(sources))),
+            tuple(tuple(map(sources.index, sources_of(x))) for x in stage.products),
+            1,
+        )
+        entry = Entry([], nodes=builder.origins.labels(self.members))
+        arguments = nest_arguments(builder, nest, nesting, entry, 0)
+        arguments += self._arguments(stage, sources, entry)
+        choices = [
+            (limit, tile.rows, replace(spec, vectors=tile.vectors, at_once=tile.panels))
+            for limit, tile in self.tiles[stage]
+        ]
+        depths = sum((self.packed[x].depth for x in stage.products), start=0)
+        return _Built(
+            choices, nesting, arguments, entry,
+            flops=count_of(nesting.sizes) * (len(nest.steps) + 2 * depths),
+            written=[builder.buffer(nesting.places[n].located.base) for n, _ in nesting.stores],
+        )  # fmt: skip
+
+    def _store(self, stage: Stage, nests: NestBuilder, nesting: Nesting) -> None:
+        """Add what a stage writes: what later stages read, new states, and outputs."""
+        views, count = self.builder.grouping.views, len(self.body.states)
+        stores = [(views.locate(x), x) for x in stage.kept]
+        for number, x in enumerate((*self.body.after, *self.body.outputs)):
+            last = stage is self.stages[-1] and not any(x in s.members for s in self.stages)
+            if x not in stage.members and not last:  # the last stage stores what no stage computes
+                continue
+            if number < count:
+                stores.append((views.locate(self.body.states[number]), x))
+            elif number in self.results:
+                stores.append((self._output(self.results[number]), x))
+        for located, x in stores:
+            nesting.places.append(Place(located, x.element, located.strides))
+            nesting.stores.append((len(nesting.places) - 1, nests.operand(x)))
+
+    def _output(self, x: Recur) -> Located:
+        """Return where the outputs of the steps lie, in the order of the steps."""
+        located = self.builder.grouping.views.locate(x)
+        if not self.body.backwards:
+            return located
+        first, *others = located.strides
+        return Located(located.base, located.offset + (x.shape[0] - 1) * first, (-1 * first, *others))
+
+    def _arguments(self, stage: Stage, sources: Sequence[Expression], entry: Entry) -> list[Argument]:
+        """Return the arguments after those of the nest, and note what the kernel reads beside its places."""
+        builder, views = self.builder, self.builder.grouping.views
+        rows, columns = self.space[-2:]
+        found: list[Argument] = []
+        for state, initial in zip(self.body.states, self.operands, strict=False):
+            second, located = builder.buffers[state, "second"], views.locate(initial)
+            builder.use(second, entry)
+            pointer = builder.pointer(located, self.element, entry)
+            found += [BufferNumber(second), Offset(second, 0), *pointer]
+            entry.reaches.append(builder.reach(located, self.element, [(rows, columns), (columns, 1)]))
+        for x in sources:
+            depth = x.shape[-1]
+            found.append(depth)
+            reach = builder.reach(views.locate(x), self.element, [(rows, depth), (depth, 1)])
+            entry.reaches.append(reach)
+        for x in stage.products:
+            buffer, panel, _ = self.packed[x]
+            builder.use(buffer, entry)
+            found += [BufferNumber(buffer), Offset(buffer, 0), panel]
+        return found
+
+
+def _over_steps(nesting: Nesting) -> Nesting:
+    """Return the nest over steps, rows and columns."""
+    steps = [p.strides[0] for p in nesting.places]
+    places = [p._replace(strides=p.strides[1:]) for p in nesting.places]
+    inner = merged(
+        Nesting(
+            nesting.sizes[1:], nesting.reduced[1:], places, nesting.steps, nesting.stores, nesting.takes,
+            nesting.arguments,
+        ),
+        fixed=2,
+    )  # fmt: skip
+    inner.sizes, inner.reduced = (nesting.sizes[0], *inner.sizes), (False, *inner.reduced)
+    inner.places = [
+        p._replace(strides=(step, *p.strides)) for p, step in zip(inner.places, steps, strict=True)
+    ]
+    return inner

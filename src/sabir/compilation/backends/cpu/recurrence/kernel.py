@@ -1,0 +1,319 @@
+"""Steps of a recurrence: products of the rows of a state, and maps of their sums.
+
+Work is divided in one of two ways. A large step is a row of the native plan, or several where it has stages:
+the threads share its tiles and meet before the next one. Each has the same panels in every step, so that they
+stay in its cache. Small steps would spend more time on that than on their work: there a thread walks many
+steps for some rows of the state, and nothing else reads those.
+
+A state lies in two buffers in turn, so that no thread overwrites what another one reads. The last step
+writes the first of them; the first step reads the initial state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from sabir.compilation.backends.cpu.emit.body import Body, Point, kind_of
+from sabir.compilation.backends.cpu.emit.emitter import Emitter, Kind, Register
+from sabir.compilation.backends.cpu.emit.jobs import lanes_before
+from sabir.compilation.backends.cpu.emit.nest import NEXT, STILL, Accumulated, Layout
+from sabir.loops import element_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sabir.compilation.backends.cpu.emit.emitter import Variable
+    from sabir.compilation.backends.cpu.emit.nest import Nest
+
+_WORD = 8
+_BLOCK = 128  # columns of a loop within the others: so its sums have registers before the constants of maps
+WALK = 3  # arguments of a walk before those of its parts: how many parts, their words, the steps of a row
+
+
+class StateAccess(NamedTuple):
+    """An access of a nest that reads a state before the step, or writes it after."""
+
+    access: int
+    state: int
+    written: bool
+
+    def __str__(self) -> str:
+        return f"a{self.access} is state {self.state} {'after' if self.written else 'before'} the step"
+
+
+@dataclass(frozen=True, slots=True)
+class StepStage:
+    """What a kernel computes of a step at once; the axes of the nest are steps, rows and columns.
+
+    `sources` are the accesses whose rows are multiplied. `products` has the sources of each product: its
+    matrix has the rows for each of them, one below the other. A tile has the rows of the recurrence by
+    `vectors` vectors of each product; its sums are computed for `at_once` products of the same sources at a
+    time, and wait for those of the others.
+    """
+
+    nest: Nest
+    state_accesses: tuple[StateAccess, ...]
+    sources: tuple[int, ...]
+    products: tuple[tuple[int, ...], ...]
+    vectors: int
+    at_once: int = 1
+
+    def __str__(self) -> str:
+        lines = [f"stage {len(self.products)} products of {self.vectors} vectors, {self.at_once} at a time"]
+        for n, sources in enumerate(self.products):
+            read = ", ".join(f"a{self.sources[s]}" for s in sources)
+            lines.append(f"  product {n} of rows of {read}")
+        lines += [f"  {access}" for access in self.state_accesses]
+        return "\n".join([*lines, str(self.nest)])
+
+
+@dataclass(frozen=True, slots=True)
+class Recurrence:
+    """Stages of the steps of a recurrence with so many `states`; tiles have so many `rows`.
+
+    One that `walks` computes all stages of many steps. Its arguments are those of several parts, recurrences
+    with equal stages that do not depend on each other.
+    """
+
+    stages: tuple[StepStage, ...]
+    element: str
+    states: int
+    rows: int
+    walks: bool
+
+    def __str__(self) -> str:
+        walk = " walk" if self.walks else ""
+        return "\n".join([f"recurrence {self.element} rows {self.rows}{walk}", *map(str, self.stages)])
+
+
+class StageLayout:
+    """Where the arguments of a stage lie, after those of its nest: accesses have the first buffer.
+
+    Of each state: the second buffer, the initial state, each a buffer and an offset; of each source its
+    columns; of each product the panels, a buffer and an offset, and the bytes of a panel.
+    """
+
+    def __init__(self, stage: StepStage, states: int, first: int) -> None:
+        self.states = Layout(stage.nest, first).end
+        self.depths = self.states + 4 * states
+        self.panels = self.depths + len(stage.sources)
+        self.end = self.panels + 3 * len(stage.products)
+
+
+def recurrence_text(recurrence: Recurrence) -> str:
+    """Return the LLVM module of a recurrence.
+
+    Its block has the number of the turn, which is a step or, of a walk, some steps, and the address of the
+    arguments.
+    """
+    e = Emitter()
+    turn = e.argument(0)
+    e.block = e.argument(1, "ptr")
+    if recurrence.walks:
+        _walk(e, recurrence, turn)
+    else:
+        _step(e, recurrence, turn)
+    return e.text()
+
+
+def _step(e: Emitter, spec: Recurrence, step: Register) -> None:
+    """Share out the tiles of a stage of one step."""
+    (only,) = spec.stages
+    stage = _Stage(e, spec, only, 0)
+    stage.begin(step)
+    tiles = _parts(e, stage.row_count, spec.rows)
+    low, high = e.share(e.mul(stage.groups, tiles))
+    is_odd = e.compare("icmp ne", e.binary("and", step, e.index(1)), e.index(0))
+    last = e.add(e.add(low, high), -1)
+    with e.loop(low, high) as place:
+        # there and back: what the cache holds of the matrices at the end of a step is read first in the next
+        job = e.select(is_odd, e.binary("sub", last, place), place)
+        group, tile = e.binary("udiv", job, tiles), e.binary("urem", job, tiles)
+        stage.tile(e.mul(tile, spec.rows), stage.row_count, group)
+
+
+def _walk(e: Emitter, spec: Recurrence, turn: Register) -> None:
+    """Share out the rows of all parts: a thread computes all steps of its rows, and all stages of these."""
+    parts, words, length = (e.argument(n) for n in range(WALK))
+    rows = e.argument(WALK + 1)
+    first = e.mul(turn, length)
+    block, zero = e.block, e.index(0)
+    low, high = e.share(e.mul(parts, rows))
+    with e.loop(zero, parts) as part:
+        before = e.mul(part, rows)
+        end = e.least(e.binary("sub", high, before), rows)
+        start = e.binary("sub", low, before)
+        start = e.select(e.compare("icmp slt", start, zero), zero, start)
+        with e.when(e.compare("icmp slt", start, end)):
+            e.block = e.offset(block, e.mul(e.mul(part, words), _WORD))
+            _walk_part(e, spec, (first, e.add(first, length)), (start, end))
+
+
+def _walk_part(
+    e: Emitter, spec: Recurrence, steps: tuple[Register, Register], rows: tuple[Register, Register]
+) -> None:
+    """Emit the steps and rows of a part between their bounds; the last step is that of the recurrence."""
+    place, stages = WALK, list[_Stage]()
+    for stage in spec.stages:
+        stages.append(_Stage(e, spec, stage, place))
+        place = stages[-1].layout.end
+    with e.loop(steps[0], e.least(steps[1], stages[0].steps)) as step:
+        for stage in stages:
+            stage.begin(step)
+            with e.loop(e.index(0), stage.groups) as group, e.loop(*rows, spec.rows) as row:
+                stage.tile(row, rows[1], group)
+
+
+def _parts(e: Emitter, count: Register, size: int) -> Register:
+    return e.binary("udiv", e.add(count, size - 1), e.index(size))
+
+
+def _batched(numbers: Sequence[int], size: int) -> list[Sequence[int]]:
+    return [numbers[n : n + size] for n in range(0, len(numbers), size)]
+
+
+def _by_sources(products: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], list[int]]:
+    """Return the numbers of the products with the same sources."""
+    found: dict[tuple[int, ...], list[int]] = {}
+    for number, sources in enumerate(products):
+        found.setdefault(sources, []).append(number)
+    return found
+
+
+class _Stage:
+    """Emits the tiles of a stage whose arguments begin at the place `first` of the block."""
+
+    def __init__(self, e: Emitter, recurrence: Recurrence, stage: StepStage, first: int) -> None:
+        self.e, self.spec, self.rows = e, stage, recurrence.rows
+        self.body = Body(e, stage.nest, first=first)
+        self.layout = StageLayout(stage, recurrence.states, first)
+        self.steps, self.row_count, self.columns = self.body.sizes
+        self.size, self.lanes = element_bytes(recurrence.element), stage.nest.lanes
+        self.vector = kind_of(recurrence.element, self.lanes)
+        self.width = stage.vectors * self.lanes
+        self.groups = _parts(e, self.columns, self.width)
+        self.depths = [e.argument(self.layout.depths + n) for n in range(len(stage.sources))]
+        places = range(self.layout.panels, self.layout.end, 3)
+        self.panels = [(self.body.pointer(place), e.argument(place + 2)) for place in places]
+        self._states = [self._addresses(access) for access in stage.state_accesses]
+
+    def _addresses(self, access: StateAccess) -> tuple[Register, Register, Register]:
+        """Return the first and the second buffer of a state, and the initial one."""
+        body, place = self.body, self.layout.states + 4 * access.state
+        first = body.pointer(body.layout.accesses[access.access])
+        return first, body.pointer(place), body.pointer(place + 2)
+
+    def begin(self, step: Register) -> None:
+        """Begin a step: let the accesses of states begin where the states lie in it."""
+        e, self.step = self.e, step
+        is_first = e.compare("icmp eq", step, e.index(0))
+        left = e.binary("and", e.binary("sub", self.steps, step), e.index(1))
+        is_even = e.compare("icmp eq", left, e.index(0))
+        for access, (first, second, initial) in zip(self.spec.state_accesses, self._states, strict=True):
+            before = e.select(is_first, initial, e.select(is_even, first, second))
+            after = e.select(is_even, second, first)
+            self.body.rebase(access.access, after if access.written else before)
+
+    # ------------------------------------------------------------ products
+
+    def tile(self, row: Register, end: Register, group: Register) -> None:
+        """Emit the tile that begins at a row, of those before an end, for a group of columns."""
+        e, spec = self.e, self.spec
+        rows = e.least(e.index(self.rows), e.binary("sub", end, row))
+        last = e.add(end, -1)
+        places = [e.least(e.add(row, m), last) for m in range(self.rows)]  # the last row is repeated
+        self._prefetch(places, e.mul(group, self.width))
+        pitch = len(spec.products) * self.lanes * self.size  # bytes of the sums of one vector
+        tile = e.stack(max(1, self.rows * spec.vectors * pitch))
+        addresses = [
+            [self.body.address(access, Point([self.step, m, e.index(0)])) for m in places]
+            for access in spec.sources
+        ]
+        for sources, products in _by_sources(spec.products).items():
+            for together in _batched(products, spec.at_once):
+                self._products(together, sources, group, addresses, (tile, pitch))
+        self._maps(row, rows, e.mul(group, self.width), (tile, pitch))
+
+    def _products(
+        self, products: Sequence[int], sources: Sequence[int], group: Register,
+        rows: Sequence[Sequence[Register]], tile: tuple[Register, int],
+    ) -> None:  # fmt: skip
+        """Emit the sums of some products of the same sources, and leave them on the stack."""
+        e, vectors, size = self.e, self.spec.vectors, self.lanes * self.size
+        zero = e.constant(self.vector, 0)
+        sums = [[[e.variable(zero) for _ in range(vectors)] for _ in rows[0]] for _ in products]
+        for place, source in enumerate(sources):
+            bases, depth = [self._panel(n, group, place) for n in products], self.depths[source]
+            with (
+                e.loop(e.index(0), depth, _BLOCK) as first,
+                e.loop(first, e.least(e.add(first, _BLOCK), depth)) as k,
+            ):
+                self._add(sums, rows[source], bases, k)
+        base, pitch = tile
+        for n, product in zip(products, sums, strict=True):
+            for m, slots in enumerate(product):
+                for v, slot in enumerate(slots):
+                    waiting = e.index((m * vectors + v) * pitch + n * size)
+                    e.store(e.get(slot), e.offset(base, waiting), align=size)
+
+    def _prefetch(self, rows: Sequence[Register], column: Register) -> None:
+        """Ask for what the maps read of this step alone, while the products are computed."""
+        written = {access for access, _ in self.spec.nest.stores}
+        for number, access in enumerate(self.spec.nest.accesses):
+            if access.strides[0] != STILL and access.strides[-1] == NEXT and number not in written:
+                for row in rows:
+                    for v in range(self.spec.vectors):
+                        place = self.e.add(column, v * self.lanes)
+                        self.e.prefetch(self.body.address(number, Point([self.step, row, place])))
+
+    def _panel(self, product: int, group: Register, place: int) -> Register:
+        """Return where the rows of a panel begin that the source at a place of a product meets."""
+        e, (base, panel_bytes) = self.e, self.panels[product]
+        start = e.offset(base, e.mul(group, panel_bytes))
+        for source in self.spec.products[product][:place]:
+            start = e.offset(start, e.mul(self.depths[source], self.width * self.size))
+        return start
+
+    def _add(
+        self, sums: Sequence[list[list[Variable]]], rows: Sequence[Register], bases: Sequence[Register],
+        k: Register,
+    ) -> None:  # fmt: skip
+        """Emit the products of one column of the source, which add to the sums of each row."""
+        e, bytes_ = self.e, self.lanes * self.size
+        lines = [e.offset(base, e.mul(k, self.width * self.size)) for base in bases]
+        columns = [
+            [
+                e.load(e.offset(line, e.index(v * bytes_)), self.vector, align=bytes_)
+                for v in range(self.spec.vectors)
+            ]
+            for line in lines
+        ]
+        for m, row in enumerate(rows):
+            x = e.splat(e.load(e.offset(row, e.mul(k, self.size)), Kind(self.vector.scalar)), self.lanes)
+            for product, vectors in zip(sums, columns, strict=True):
+                for slot, y in zip(product[m], vectors, strict=True):
+                    e.assign(slot, e.fma(x, y, e.get(slot)))
+
+    # ------------------------------------------------------------ maps
+
+    def _maps(self, row: Register, rows: Register, column: Register, tile: tuple[Register, int]) -> None:
+        """Emit the maps in a loop over the vectors of the tile, whose sums wait on the stack."""
+        e, vectors, (base, pitch) = self.e, self.spec.vectors, tile
+        with e.loop(e.index(0), e.mul(rows, vectors)) as place:
+            m, v = (e.binary(op, place, e.index(vectors)) for op in ("udiv", "urem"))
+            here = e.offset(base, e.mul(place, pitch))
+            self._map(here, e.add(row, m), e.add(column, e.mul(v, self.lanes)))
+
+    def _map(self, sums: Register, row: Register, column: Register) -> None:
+        """Emit the maps of one vector."""
+        e, nest, size = self.e, self.spec.nest, self.lanes * self.size
+        mask = lanes_before(e, column, self.columns, self.lanes)
+        point = Point([self.step, row, column], self.lanes, mask)
+        for number, step in enumerate(nest.steps):
+            if isinstance(step, Accumulated):
+                address = e.offset(sums, e.index(step.number * size))
+                point.values[number] = e.load(address, self.vector, align=size)
+        found = [(access, self.body.value(number, point)) for access, number in nest.stores]
+        for access, x in found:
+            self.body.write(access, x, point)

@@ -1,0 +1,1 @@
+"""The family of pooled regions of images."""

@@ -1,0 +1,1 @@
+"""The families of expressions with one kernel each: cumulation, scatter, selection, coupling."""

@@ -1,0 +1,123 @@
+"""The kernels that compute one expression alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from sabir.compilation.backends.cpu.elementwise.axes import merged, nest_of
+from sabir.compilation.backends.cpu.elementwise.entries import nest_arguments, note_writes
+from sabir.compilation.backends.cpu.elementwise.nesting import nesting_of
+from sabir.compilation.backends.cpu.singles.coupling import Coupling, coupled_vectors
+from sabir.compilation.backends.cpu.singles.cumulation import Cumulation
+from sabir.compilation.backends.cpu.singles.scattering import Scattering
+from sabir.compilation.backends.cpu.singles.selection import Selection, record_bytes
+from sabir.compilation.fusion.views import Copy
+from sabir.compilation.plan.entries import Entry, count_of
+from sabir.ir import is_nonnegative, sub
+from sabir.loops import Best, Couple, Cumulate, Scatter, element_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sabir.compilation.backends.cpu.building import PlanBuilder
+    from sabir.compilation.backends.cpu.elementwise.nesting import Nesting
+    from sabir.compilation.fusion.grouping import Grouping
+    from sabir.compilation.fusion.groups import Group, GroupKind
+    from sabir.loops import Expression, Size, Sizes
+
+
+class Single(NamedTuple):
+    """A kernel, the arguments after those of its nest, and how many bytes each thread needs."""
+
+    spec: Coupling | Cumulation | Scattering | Selection
+    more: tuple[Size, ...] = ()
+    scratch: Size = 0
+
+
+def add_single(builder: PlanBuilder, group: Group) -> None:
+    """Add the entry of a kernel that computes one expression alone."""
+    nesting = merged(nesting_of(group, builder.grouping))
+    single = single_of(group.members[0], nesting, builder.host.vector_bits)
+    labels = builder.origins.labels(group.members)
+    entry = Entry([], single.scratch, labels, count_of(nesting.sizes))
+    arguments = nest_arguments(builder, single.spec.nest, nesting, entry, single.scratch)
+    entry.choices.append((None, 0, single.spec, [*arguments, *single.more]))
+    if isinstance(group.members[0], (Best, Couple)):
+        _selected(entry, nesting, single.more)
+    note_writes(builder, entry, nesting)
+    builder.entries.append(entry)
+
+
+def _selected(entry: Entry, nesting: Nesting, count: Sizes) -> None:
+    """Note that a kernel stores another number of elements along its axis than it reads."""
+    ((target, _),) = nesting.stores
+    reach, along = entry.reaches[target], nesting.reduced.index(True)
+    extents = [*reach.extents]
+    extents[along] = count[0], extents[along][1]
+    entry.reaches[target] = reach._replace(extents=extents)
+
+
+def single_of(x: Expression, nesting: Nesting, vector_bits: int) -> Single:
+    """Return the kernel of an expression for the loops over its operand, or its updates."""
+    match x:
+        case Cumulate():
+            return Single(Cumulation(nest_of(nesting, vector_bits), x.op, x.exclusive, x.reverse))
+        case Scatter():
+            return _scattering(x, nesting, vector_bits)
+        case Best():
+            return _selection(x, nesting, vector_bits)
+        case Couple():
+            return _coupling(x, nesting, vector_bits)
+        case _:
+            raise TypeError(f"{type(x).__name__} has no kernel of its own")
+
+
+def _scattering(x: Scatter, nesting: Nesting, vector_bits: int) -> Single:
+    pairs = [pair for i, pair in enumerate(zip(x.updates.shape, x.shape, strict=True)) if i != x.axis]
+    open_pairs = [(count, size) for count, size in pairs if not is_nonnegative(sub(size, count))]
+    more = tuple(size for pair in open_pairs for size in pair)
+    return Single(Scattering(nest_of(nesting, vector_bits), len(open_pairs)), more)
+
+
+def _selection(x: Best, nesting: Nesting, vector_bits: int) -> Single:
+    element, count = x.operand.element, x.shape[x.axis]
+    nest = nest_of(nesting, vector_bits, inner=nesting.reduced.index(True))
+    nest = replace(nest, lanes=vector_bits // 8 // max(4, element_bytes(element)))
+    return Single(Selection(nest, x.largest), (count,), count * record_bytes(element))
+
+
+def _coupling(x: Couple, nesting: Nesting, vector_bits: int) -> Single:
+    classes = x.shape[x.axis]
+    if not isinstance(classes, int):
+        raise TypeError("the number of classes is known")
+    inner = nesting.reduced.index(False) if False in nesting.reduced else 0  # each lane is a row
+    spec = Coupling(nest_of(nesting, vector_bits, inner=inner), x.iterations, x.tolerance)
+    return Single(spec, (classes,), coupled_vectors(classes) * vector_bits // 8)
+
+
+def group_single(grouping: Grouping, x: Cumulate | Best | Couple) -> None:
+    """Let a kernel compute an expression alone, in loops over its operand."""
+    begin_single(grouping, x, [x.operand], x.axis, "single")
+
+
+def group_scatter(grouping: Grouping, x: Scatter) -> None:
+    """Let one group copy the operand, and another one write the updates into the copy."""
+    grouping.writers[x] = []
+    copy = Copy(x.element, x.shape, x.operand, x, (0,) * x.rank)
+    grouping.assign(copy)
+    group = begin_single(grouping, x, [x.indices, x.updates], x.axis, "scatter")
+    grouping.depend(group, [grouping.of[copy]])
+    grouping.writers[x].append(group)
+
+
+def begin_single(
+    grouping: Grouping, x: Expression, reads: Sequence[Expression], axis: int, kind: GroupKind
+) -> Group:
+    """Begin the group of an expression that a kernel computes alone, in loops over the last that it reads."""
+    needed = [g for o in reads for g in grouping.need(o)]
+    group = grouping.start(x, reads[-1].shape, kind)
+    group.reduced = (axis,)
+    grouping.stored[x] = None
+    grouping.depend(group, needed)
+    return group

@@ -1,0 +1,147 @@
+"""The indices of the first elements of each row in descending or ascending order.
+
+An element and its index are one integer, a record: the order of records is that of the results, and no two
+are equal. The best records of a row so far lie in a heap with the worst of them first. Vectors of elements
+that are no better are passed over, so that few elements of a long row touch the heap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sabir.compilation.backends.cpu.emit.body import Body, Point
+from sabir.compilation.backends.cpu.emit.casts import cast
+from sabir.compilation.backends.cpu.emit.elementary import order
+from sabir.compilation.backends.cpu.emit.emitter import INDEX, Emitter, Kind, Register
+from sabir.compilation.backends.cpu.emit.jobs import at, jobs, mask_of
+from sabir.compilation.backends.cpu.emit.lanes import Lanes
+from sabir.compilation.backends.cpu.singles.heaps import Heap
+from sabir.loops import element_bytes
+
+if TYPE_CHECKING:
+    from sabir.compilation.backends.cpu.emit.nest import Nest
+
+_WORD = 4  # bytes of the keys of elements that are no longer
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The indices of the best values of a nest along the reduced axis, which is the inner one.
+
+    The argument after those of the nest is how many are selected. Equal values are in the order of their
+    index, and NaN is greater than any number.
+    """
+
+    nest: Nest
+    largest: bool
+
+    def __str__(self) -> str:
+        return f"places of the {'largest' if self.largest else 'smallest'}\n{self.nest}"
+
+
+def record_bytes(element: str) -> int:
+    """Return the bytes of an element with its index."""
+    return 2 * max(_WORD, element_bytes(element))
+
+
+def selection_text(selection: Selection) -> str:
+    """Return the LLVM module of a selection; each thread needs memory for the records of one row."""
+    return _Emission(selection).text()
+
+
+class _Emission:
+    def __init__(self, selection: Selection) -> None:
+        self.spec, self.e = selection, Emitter()
+        e = self.e
+        self.body = Body(e, selection.nest)
+        ((self.target, self.step),) = selection.nest.stores
+        self.element = selection.nest.steps[self.step].element
+        self.along = selection.nest.inner
+        self.size, self.count = self.body.sizes[self.along], e.argument(self.body.layout.end)
+        width = record_bytes(self.element) * 8
+        self.record, self.key = Kind(f"i{width}"), Kind(f"i{width // 2}")
+        self.heap = Heap(e, self.body.own_scratch(), self.record, self.count)
+
+    def text(self) -> str:
+        e, body = self.e, self.body
+        kept = [axis for axis in range(body.nest.axes) if axis != self.along]
+        too_many = e.compare("icmp sgt", self.count, self.size)
+        body.fail_where(too_many)
+        none = e.binary("or", too_many, e.compare("icmp sle", self.count, e.index(0)))
+        some = e.select(none, e.index(0), e.index(1))
+        with jobs(body, kept, some) as (indices, _):
+            self._row(indices)
+        return e.text()
+
+    def _row(self, indices: list[Register]) -> None:
+        e, heap = self.e, self.heap
+        with e.loop(e.index(0), self.count) as place:
+            key = self._keys(Point(at(indices, self.along, place)))
+            heap.store(self._recorded(key, place), place)
+        heap.build()
+        with e.loop(self.count, self.size, self.body.nest.lanes) as place:
+            self._some(indices, place)
+        heap.sort()
+        with e.loop(e.index(0), self.count) as place:
+            point = Point(at(indices, self.along, place))
+            self.body.write(self.target, self._index(heap.load(place)), point)
+
+    def _some(self, indices: list[Register], start: Register) -> None:
+        """Emit the comparison of a vector with the worst record, and the exchange of what is better."""
+        e, lanes = self.e, self.body.nest.lanes
+        mask = mask_of(self.body, start, self.size)
+        keys = e.splat(self._keys(Point(at(indices, self.along, start), lanes, mask)), lanes)
+        worst = e.splat(self._key(self.heap.greatest), lanes)
+        better = e.binary("and", e.compare("icmp slt", keys, worst), mask)
+        with e.when(e.any(better)):
+            stack = e.stack(lanes * self.key.bits // 8)
+            e.store(keys, stack)
+            marks = e.value(INDEX, f"zext i{lanes} {self._marks(better)} to i64")
+            remaining = e.variable(marks)
+
+            def exchange() -> Register:
+                bits = e.get(remaining)
+                lane = e.call("llvm.cttz.i64", INDEX, bits, Register("true", Kind("i1")))
+                e.assign(remaining, e.binary("and", bits, e.add(bits, -1)))
+                key = e.load(e.offset(stack, lane, self.key.scalar), self.key)
+                record = self._recorded(key, e.add(start, lane))
+                with e.when(e.compare("icmp slt", record, self.heap.greatest)):
+                    self.heap.sink(record, e.index(0), self.count)
+                return e.compare("icmp ne", e.get(remaining), e.index(0))
+
+            e.repeat(exchange)
+
+    def _marks(self, lanes: Register) -> str:
+        """Emit the bits of truth values as one integer; return its name."""
+        kind = Kind(f"i{lanes.kind.lanes}")
+        return self.e.value(kind, f"bitcast {lanes} to {kind}").name
+
+    def _recorded(self, key: Register, index: Register) -> Register:
+        e, scalar = self.e, self.record.scalar
+        high = e.binary("shl", e.convert("sext", key, scalar), e.constant(self.record, self.key.bits))
+        low = index if self.record == INDEX else e.convert("zext", index, scalar)
+        return e.binary("or", high, low)
+
+    def _key(self, record: Register) -> Register:
+        e = self.e
+        return e.convert(
+            "trunc", e.binary("ashr", record, e.constant(self.record, self.key.bits)), self.key.scalar
+        )
+
+    def _index(self, record: Register) -> Register:
+        if self.record != INDEX:
+            return self.e.convert("trunc", record, INDEX.scalar)
+        return self.e.binary("and", record, self.e.index((1 << self.key.bits) - 1))
+
+    def _keys(self, point: Point) -> Register:
+        """Emit integers in the order of the results: the best value has the least."""
+        x = Lanes(self.e, self.body.value(self.step, point))
+        if x.kind.is_float:
+            x = order(x)
+        elif self.element in {"uint32", "uint64"}:
+            x ^= 1 << self.key.bits - 1  # in the order of signed integers
+        else:
+            wide = "int32" if self.key.bits == 8 * _WORD else "int64"
+            x = Lanes(self.e, cast(self.e, x.register, self.element, wide))
+        return (~x if self.spec.largest else x).register

@@ -1,0 +1,1 @@
+"""The family of windows: poolings and depthwise convolutions."""

@@ -1,0 +1,169 @@
+"""The entries of windows that are combined one by one: poolings, and convolutions of each channel alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+from typing import TYPE_CHECKING
+
+from sabir.compilation.backends.cpu.elementwise.axes import merged, nest_of
+from sabir.compilation.backends.cpu.elementwise.entries import nest_arguments, note_writes
+from sabir.compilation.backends.cpu.elementwise.nesting import Place, nesting_of
+from sabir.compilation.backends.cpu.emit.terms import GROUPS
+from sabir.compilation.backends.cpu.products.formats import dot_of, pairs_of
+from sabir.compilation.backends.cpu.products.panels import Panels, lanes_of, packed_panels
+from sabir.compilation.backends.cpu.windows.kernel import Sliding
+from sabir.compilation.plan.entries import BufferNumber, Entry, Offset, count_of
+from sabir.loops import FLOATS, Slide, element_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sabir.compilation.backends.cpu.building import PlanBuilder
+    from sabir.compilation.backends.cpu.elementwise.nesting import Nesting
+    from sabir.compilation.backends.cpu.emit.nest import Nest
+    from sabir.compilation.backends.cpu.emit.terms import Dot
+    from sabir.compilation.fusion.grouping import Grouping
+    from sabir.compilation.fusion.groups import Group
+    from sabir.compilation.plan.entries import Argument
+    from sabir.loops import Expression, Size
+
+_MOST_PLACES = 8  # windows at a time: so many vectors and the weights fit into 16 registers
+_USUAL_PLACES = 4  # where their number is symbolic
+_MOST_PRODUCTS = 64  # of groups of integers, each an instruction
+_MOST_STEPS = 4  # between windows that share elements
+# Of places that cost about the least, those are chosen that suit the smaller images behind: the same kernel
+# then does for both.
+_NEAR, _LATER = 1.05, 4
+_ALONE = 3  # about so many windows of a group cost as much as one that is computed alone
+
+
+def add_windows(builder: PlanBuilder, group: Group) -> None:
+    """Add the entry of combined windows and of the maps behind them."""
+    builder.entries.append(windows_entry(builder, group, windows_nesting(builder, group)))
+
+
+def group_windows(grouping: Grouping, x: Slide) -> None:
+    """Begin the group of windows whose elements are combined."""
+    operand, *weights = read = [*map(grouping.in_memory, x.operands)]
+    grouping.operands[x] = operand, weights[0] if weights else operand
+    grouping.depend(grouping.start(x, x.shape, "windows"), [g for o in read for g in grouping.need(o)])
+
+
+def slide_of(x: Expression) -> Slide:
+    """Return the first member of a group as the windows that it combines."""
+    if not isinstance(x, Slide):
+        raise TypeError("the group begins with windows")
+    return x
+
+
+def windows_nesting(builder: PlanBuilder, group: Group) -> Nesting:
+    """Return the loops over windows and the maps behind them; the last place is what the windows are of."""
+    slide = slide_of(group.members[0])
+    located = builder.grouping.views.locate(builder.grouping.operands[slide][0])
+    nesting = nesting_of(group, builder.grouping)
+    nesting.places.append(Place(located, slide.operand.element, located.strides[: slide.rank]))
+    return nesting
+
+
+def windows_entry(builder: PlanBuilder, group: Group, nesting: Nesting) -> Entry:
+    """Return the entry of loops over windows."""
+    slide = slide_of(group.members[0])
+    windows, element, located = slide.rank, slide.operand.element, nesting.places[-1].located
+    sizes = (*nesting.sizes[: windows - 1], *slide.operand.shape[windows - 1 :])
+    nesting = merged(nesting, fixed=1)
+    nest = _nest(builder, nesting, slide)
+    entry = Entry([], nodes=builder.origins.labels([*group.members, *group.inlined]))
+    panels = None if slide.weights is None else _panels(builder, slide, nest.lanes)
+    entry.reaches.append(builder.reach(located, element, list(zip(sizes, located.strides, strict=True))))
+    arguments = nest_arguments(builder, nest, nesting, entry, 0)
+    arguments += [stride * element_bytes(element) for stride in located.strides[windows:]]
+    arguments += [] if panels is None else _weight_arguments(builder, slide, panels, entry)
+    taps = tuple(n for n in sizes[windows:] if isinstance(n, int))
+    outer = [n for axis, n in enumerate(nesting.sizes) if axis != nest.inner]
+    sliding = Sliding(nest, slide.element, slide.op, taps, panels is not None, _places(outer), slide.mixed)
+    step = _step(nesting.places[-1].strides, nest.inner, located.strides[-1])
+    sliding = replace(sliding, whole=_is_whole(nesting.sizes[nest.inner], nest.lanes))
+    if slide.mixed == 1 and step < taps[-1]:  # else windows share no elements
+        sliding = replace(sliding, step=step)
+    if panels is not None and panels.group > 1:
+        most = max(1, _MOST_PRODUCTS // (-(-prod(taps[:-1]) // panels.group) * taps[-1]))
+        sliding = replace(sliding, places=min(sliding.places, most), dot=_dot(builder, slide), step=step)
+    entry.choices.append((None, 0, sliding, arguments))
+    note_writes(builder, entry, nesting)
+    entry.flops = count_of(nesting.sizes) * (prod(taps) * (1 if panels is None else 2 * slide.mixed))
+    return entry
+
+
+def _nest(builder: PlanBuilder, nesting: Nesting, slide: Slide) -> Nest:
+    """Return the nest, with vectors along the channels; along the best axis where there is one channel."""
+    last = len(nesting.sizes) - 1
+    if slide.weights is not None:
+        nest = nest_of(nesting, builder.host.vector_bits, inner=last)
+        return replace(nest, lanes=lanes_of(builder, slide.element))
+    return nest_of(nesting, builder.host.vector_bits, inner=None if nesting.sizes[-1] == 1 else last)
+
+
+def _weights(builder: PlanBuilder, slide: Slide) -> Expression:
+    """Return the weights as they are read."""
+    return builder.grouping.operands[slide][1]
+
+
+def _panels(builder: PlanBuilder, slide: Slide, lanes: int) -> Panels:
+    """Return how the weights (channels, those of a group, taps...) lie: in panels as wide as a vector."""
+    x = _weights(builder, slide)
+    strides = builder.grouping.views.locate(x).strides
+    channels, *taps = zip(x.shape, strides, strict=True)
+    dot = _dot(builder, slide)
+    if dot is None:
+        return Panels(slide.element, [], taps, channels, lanes, source=x.element)
+    *rows, last = taps if len(taps) > 1 else [*taps, (1, 0)]
+    return Panels(x.element, [], [last, *rows], channels, lanes, GROUPS[dot], len(rows))
+
+
+def _dot(builder: PlanBuilder, slide: Slide) -> Dot | None:
+    """Return the instruction that multiplies integers; weights less a zero point are no bytes."""
+    if slide.element in FLOATS:
+        return None
+    return dot_of(builder.host) if slide.less == 0 else pairs_of(builder.host)
+
+
+def _weight_arguments(builder: PlanBuilder, slide: Slide, panels: Panels, entry: Entry) -> list[Argument]:
+    """Return where the weights lie, and for integers the bytes of a panel and the zero points."""
+    located = builder.grouping.views.locate(_weights(builder, slide))
+    weights = packed_panels(builder, slide, located, panels)
+    builder.use(weights, entry)
+    found: list[Argument] = [BufferNumber(weights), Offset(weights, 0)]
+    return found if panels.group == 1 else [*found, panels.panel, slide.zero, slide.less]
+
+
+def _is_whole(length: Size, lanes: int) -> bool:
+    """Return whether so many elements are known to fill all their vectors."""
+    return isinstance(length, int) and length % lanes == 0
+
+
+def _step(strides: Sequence[Size], inner: int, tap: Size) -> int:
+    """Return how many elements of a window lie between windows next to each other, 0 if that is not known."""
+    across = [stride for axis, stride in enumerate(strides) if axis != inner]
+    if not across:
+        return 0
+    return next((n for n in range(1, _MOST_STEPS + 1) if across[-1] == tap * n), 0)
+
+
+def _places(outer: list[Size]) -> int:
+    """Return how many windows along the last outer axis are computed at a time."""
+    if not outer:
+        return 1
+    count = outer[-1]
+    if not isinstance(count, int):
+        return _USUAL_PLACES
+    every = range(1, _MOST_PLACES + 1)
+    least = min(_cost(count, n) for n in every)
+    near = [n for n in every if _cost(count, n) <= _NEAR * least]
+    return min(near, key=lambda n: (_cost(max(1, count // _LATER), n), n))
+
+
+def _cost(count: int, places: int) -> float:
+    """Return what so many windows cost, of which some are computed at a time."""
+    whole, rest = divmod(count, places)
+    return whole * (1 + places / _ALONE) + rest * (1 + 1 / _ALONE)

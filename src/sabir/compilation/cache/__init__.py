@@ -1,0 +1,1 @@
+"""What later processes read instead of compiling: descriptions of files, plans, packed weights."""

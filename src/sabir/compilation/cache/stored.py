@@ -1,0 +1,185 @@
+"""Plans on disk: what was planned once is run by the next process without planning it again.
+
+A plan is found by all that it depends on: the structure of the model with its small constants, the identity
+of the files that have the large ones, the pattern of shapes, the processor, and the modules of Sabir. Only a
+plan of kernels alone is kept: an evaluated call refers to the program that it is a part of.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import io
+import pickle  # ruff: ignore[suspicious-pickle-import]  `_Reader` imports plans' classes only
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from sabir.base import ACCIDENTS, SabirError, without_collector
+from sabir.compilation.cache.modules import modules
+from sabir.compilation.native import cache
+from sabir.compilation.plan.entries import Entry, StoredKernel
+from sabir.compilation.plan.executable import Executable
+from sabir.elements import element
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sabir.compilation.frontend.patterns import Pattern
+    from sabir.compilation.frontend.subject import Subject
+    from sabir.compilation.native import Image
+    from sabir.compilation.plan.entries import BandParts, Plan
+    from sabir.compilation.protocol import Backend, Runnable
+    from sabir.compilation.settings import Settings
+    from sabir.ir import Array, Constant
+
+KIND = "plans"
+_FORMAT = "5"  # another number for another form of stored plans
+_SMALL = 1 << 16  # bytes of a constant that a plan has, unless they are in the file as they are
+_MOST_KEPT = 1 << 24  # bytes of computed constants that are kept with a plan
+
+
+Stored: TypeAlias = "tuple[Executable, dict[bytes, Image]]"
+"""A plan that was read, and the machine code of its kernels by their keys."""
+
+
+class StoredPlans:
+    """The plans on disk of one model."""
+
+    def __init__(
+        self,
+        subject: Subject,
+        backend: Backend,
+        settings: Settings,
+        updates: Mapping[str, str],
+    ) -> None:
+        self._subject = subject
+        self._about = f"{backend.key} {settings.key} {sorted(updates.items())}"
+
+    @functools.cached_property
+    def _digest(self) -> str | None:
+        """The digest of the model and of all else that its plans depend on; None where it has none."""
+        try:
+            structure = self._subject.structure
+        except (SabirError, *ACCIDENTS):
+            return None  # a message cannot contain it, or its data cannot be read: a run says so
+        return modules() and f"{_FORMAT} {modules()} {structure} {self._about}"
+
+    def key(self, pattern: Pattern) -> bytes | None:
+        """Return the key of the plan for a pattern; None where no plan of the model is kept."""
+        if cache().folder is None or self._digest is None:
+            return None
+        return hashlib.sha256(f"{self._digest} {pattern!r}".encode(errors="surrogatepass")).digest()
+
+    def read(self, key: bytes) -> Stored | None:
+        """Return the plan with a key and the images of its kernels, None where there is none."""
+        data = cache().get(KIND, key, verify=True)
+        if data is None:
+            return None
+        try:
+            with without_collector():
+                plan, rest, constants, images = _Reader(io.BytesIO(data)).load()
+            arrays = {slot: self._array(constant) for slot, constant in constants.items()}
+            return Executable(plan, constants=arrays, **rest), dict(map(_checked, images.items()))
+        except (SabirError, *ACCIDENTS, pickle.UnpicklingError, EOFError, ImportError):
+            return None  # of another version; it is replaced by the plan that is made now
+
+    def write(self, key: bytes, program: Runnable) -> bool:
+        """Keep a plan, unless it has evaluated calls or too large constants; return whether it is kept."""
+        found = program.portable()
+        if found is None or program.prepared is None:
+            return False
+        executable, prepared = found.executable, program.prepared
+        constants = self._constants(executable, prepared.program.constants)
+        if constants is None:
+            return False
+        rest = executable._asdict()
+        del rest["plan"], rest["constants"]
+        plan = _without_texts(executable.plan, found.keys)
+        return cache().put(KIND, key, pickle.dumps((plan, rest, constants, found.images), protocol=5))
+
+    def _constants(
+        self, executable: Executable, tensors: Mapping[int, Constant]
+    ) -> dict[int, _Constant] | None:
+        """Return the constants that runs read; None where they are too large to be kept."""
+        names = self._subject.names_of_initializers()
+        read = {b.slot for b in executable.plan.buffers if b.kind == "constant"}
+        read |= {entry.buffers[0].slot for entry in executable.plan.setup}
+        read |= executable.constants.keys() & executable.results
+        found: dict[int, _Constant] = {}
+        kept = 0
+        for slot in sorted(read):
+            array = executable.constants[slot]
+            name = names.get(id(tensors.get(slot)))
+            if array.nbytes <= _SMALL and name not in self._subject.places:
+                name = None
+            if name is None:
+                kept += array.nbytes
+            if kept > _MOST_KEPT or array.dtype.hasobject:
+                return None
+            where = name or np.ascontiguousarray(array).tobytes()
+            found[slot] = _Constant(where, element(array.dtype).name, array.shape)
+        return found
+
+    def _array(self, constant: _Constant) -> Array:
+        where = constant.where
+        if isinstance(where, str):
+            return self._subject.constant(where)
+        flat: Array = np.frombuffer(where, element(constant.element).dtype)
+        return flat.reshape(constant.shape)
+
+
+class _Constant(NamedTuple):
+    """A constant of a plan: the name of an initializer, or its bytes."""
+
+    where: str | bytes
+    element: str
+    shape: tuple[int, ...]
+
+
+def _checked(row: tuple[bytes, Image]) -> tuple[bytes, Image]:
+    """Return the key and the image of a kernel; raises ValueError for what is none."""
+    key, (code, entry) = row
+    if not 0 <= entry < len(code):
+        raise ValueError("the function is outside of its image")
+    return key, row[1]
+
+
+def _without_texts(plan: Plan, keys: Mapping[Any, bytes]) -> Plan:
+    """Return a plan whose kernels are named by the keys of their machine code."""
+
+    def stored(entry: Any) -> Any:
+        choices = [(size, limit, StoredKernel(keys[spec]), args) for size, limit, spec, args in entry.choices]
+        return replace(entry, choices=choices, bands=entry.bands and parts(entry.bands))
+
+    def parts(bands: BandParts) -> BandParts:
+        return replace(bands, parts=[part._replace(entry=stored(part.entry)) for part in bands.parts])
+
+    entries = [stored(e) if isinstance(e, Entry) else e for e in plan.entries]
+    return replace(plan, entries=entries, setup=[stored(e) for e in plan.setup])
+
+
+_ALLOWED = {
+    "functools": ("partial",),
+    "sabir.compilation.cache.stored": ("_Constant",),
+    "sabir.compilation.frontend.patterns": ("Guard",),
+    "sabir.compilation.native._placing": ("Image",),
+    "sabir.compilation.plan.bounds": ("Reach", "Value"),
+    "sabir.compilation.plan.entries": (
+        "BandPart", "BandParts", "Buffer", "BufferNumber", "Computed", "Entry", "Offset", "Plan",
+        "StoredKernel", "Turns",
+    ),
+    "sabir.compilation.plan.jobs": ("rows_of_a_job", "rows_of_attention", "rows_of_trees", "tiles_of_a_job"),
+    "sabir.ir._dims_algebra": ("DimCall", "Expr"),
+}  # fmt: skip
+"""The classes and functions that a stored plan may refer to, by module."""
+
+
+class _Reader(pickle.Unpickler):  # ruff: ignore[suspicious-pickle-usage]  as above
+    """Reads a plan; it imports nothing but the classes of plans."""
+
+    def find_class(self, module: str, name: str, /) -> Any:
+        if name not in _ALLOWED.get(module, ()):
+            raise pickle.UnpicklingError(f"{module}.{name} is not a part of plans")
+        return super().find_class(module, name)

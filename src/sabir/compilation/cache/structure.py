@@ -1,0 +1,45 @@
+"""A digest of a model: what its plans are known by where no file identifies it."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from sabir.base import SabirError
+from sabir.compilation.cache.identities import identity_of
+from sabir.elements import STRING, to_field
+from sabir.serial import ModelWriter
+
+if TYPE_CHECKING:
+    from sabir.ir import Model, Tensor
+
+_SMALL = 1 << 16  # bytes of a constant that are a part of the digest; larger ones have the identity of a file
+_MOST_HASHED = 1 << 24  # bytes of large constants that are in no file
+
+
+def structure_of(model: Model) -> str:
+    """Return a digest of a model.
+
+    Raises SabirError for large constants that nothing cheap identifies, and what reading and writing raise.
+    """
+    rest = _MOST_HASHED
+
+    def tensor(tensor: Tensor, proto: Any) -> None:
+        nonlocal rest
+        proto.dims.extend(tensor.shape)
+        proto.data_type = tensor.element.number
+        if tensor.element is STRING:
+            proto.string_data.extend(to_field(tensor.element, tensor.array()))
+            return
+        size = tensor.nbytes
+        if size > _SMALL:
+            identity, is_durable = identity_of(tensor.array())
+            if identity is not None and is_durable:
+                proto.doc_string = identity
+                return
+            rest -= size
+            if rest < 0:
+                raise SabirError("the constants in memory are too large to be hashed")
+        proto.raw_data = hashlib.sha256(tensor.raw()).digest() if size > _SMALL else bytes(tensor.raw())
+
+    return hashlib.sha256(ModelWriter(tensor).model(model).SerializeToString(deterministic=True)).hexdigest()

@@ -1,0 +1,416 @@
+"""The compiled engine: plans of native kernels for the shapes that a session is run with."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from contextlib import nullcontext
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from sabir.base import (
+    ACCIDENTS,
+    EvaluationError,
+    LimitError,
+    SabirWarning,
+    UnsupportedError,
+    budget,
+    has_limits,
+    quote,
+    run_with_limits,
+)
+from sabir.compilation.backends.cpu.backend import CpuBackend
+from sabir.compilation.engine.plans import Plans
+from sabir.compilation.faults import report_fault
+from sabir.compilation.frontend.patterns import pattern_of
+from sabir.compilation.frontend.subject import Subject
+from sabir.compilation.locks import Stops
+from sabir.compilation.native import Control, host, target_named, team
+from sabir.compilation.plan.entries import Mismatch
+from sabir.compilation.plan.layout import Sizes
+from sabir.compilation.runtime.fast import FastRun, fast_run
+from sabir.compilation.runtime.program import CompiledProgram
+from sabir.compilation.settings import DEFAULT, Settings
+from sabir.opsets import STANDARD
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from sabir.base import Limits
+    from sabir.compilation.frontend.patterns import Pattern
+    from sabir.compilation.inspect.explaining import Explanation
+    from sabir.compilation.inspect.inspecting import CompiledPlan
+    from sabir.compilation.inspect.profiling import Profile, ProfiledRun
+    from sabir.compilation.inspect.roofline import Roofline
+    from sabir.compilation.protocol import Backend, Runnable
+    from sabir.compilation.runtime.commits import Commit
+    from sabir.evaluation import ModelPort, Run, Runner
+    from sabir.files import OpenedFile
+    from sabir.ir import Array, Model
+    from sabir.schema import Registry
+
+
+_MOST_SHAPES = 16  # whose fast runs are kept
+
+
+class Compiled:
+    """A model compiled to native kernels: a snapshot, which several threads may run at once.
+
+    A plan is compiled for each pattern of shapes, at the latest when a run first needs it. What it cannot do
+    the interpreter does: requests of other values than the outputs, and runs that contradict the
+    declarations.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> Compiled(model).run({'x': np.float32([-1, 2])})['y']
+    array([0., 2.], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        model: Model | Subject,
+        registry: Registry = STANDARD,
+        limits: Limits | None = None,
+        *,
+        threads: int | None = None,
+        file: OpenedFile | None = None,
+        evaluating: Callable[[], AbstractContextManager[object]] = nullcontext,
+        updates: Mapping[str, str] | None = None,
+        settings: Settings = DEFAULT,
+        backend: Backend | None = None,
+    ) -> None:
+        """Compile a model; raises what the interpreter raises, and UnsupportedError for another machine.
+
+        `file` is what the model was loaded from, if nobody has changed it since. What numpy computes is
+        computed in the context that `evaluating` returns. `updates` names the inputs that outputs are new
+        values of, by the names of the outputs: `run_fast` may write these over the inputs. The
+        `backend` is by default that of this machine, with so many `threads`. Raises UnsupportedError for
+        settings with a pass that does not exist.
+        """
+        _check_passes(settings.without)
+        self._backend = _cpu(threads) if backend is None else backend
+        self._settings = settings
+        self._registry, self._limits = registry, limits
+        self._evaluating = evaluating
+        self._subject = subject = (
+            model
+            if isinstance(model, Subject)
+            else _bound(model, registry, limits, file, newer_opsets=settings.newer_opsets)
+        )
+        self._defaults = subject.defaults
+        self._front = subject.front
+        # the limits of subgraphs must be those of the interpreter: it may take long to reach them
+        if subject.has_turns:
+            self._front.numbers = run_with_limits(limits, lambda: self._runner.numbers)
+        self._plans = Plans(
+            subject, registry, limits, self._backend, settings, evaluating, updates=updates or {}
+        )  # fmt: skip
+        self._stops = Stops()
+        self._fast: FastRun | None = None
+        self._fast_runs: dict[tuple[tuple[str, tuple[int, ...]], ...], FastRun] = {}
+        self._types = [p.type for p in self._front.inputs]
+
+    @property
+    def inputs(self) -> tuple[ModelPort, ...]:
+        """The inputs of the model."""
+        return self._front.inputs
+
+    @property
+    def outputs(self) -> tuple[ModelPort, ...]:
+        """The outputs of the model."""
+        return self._front.outputs
+
+    @cached_property
+    def _runner(self) -> Runner:
+        """The interpreter, which runs what no plan can, under the limits in force."""
+        from sabir.evaluation import Runner  # ruff: ignore[import-outside-top-level]  few sessions run it
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SabirWarning)  # this session has issued them
+            return Runner(self._subject.model, self._registry, newer_opsets=self._settings.newer_opsets)
+
+    def run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return the named outputs (all by default), as the interpreter does."""
+        return run_with_limits(self._limits, self._requested, feeds, outputs)
+
+    def _requested(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None) -> dict[str, Any]:
+        names = tuple(self._front.output_slots)
+        before = budget().mark()
+        failure: Exception | None = None
+        with self._stops.run() as control:
+            if outputs is None or tuple(outputs) == names:
+                try:
+                    found = self._tried(feeds, names, control)
+                except ACCIDENTS as error:
+                    found, failure = None, error
+                if found is not None:
+                    return found
+            runner = self._runner
+            budget().return_to(before)
+            started = time.perf_counter()
+            with self._evaluating():
+                results = runner.run(feeds, outputs)  # where the feeds are invalid, its error says so
+            self._plans.interpreted(time.perf_counter() - started)
+        if failure is not None:
+            report_fault(failure, "a run of the plan", result="the interpreter ran the model")
+        return results
+
+    def _tried(
+        self, feeds: Mapping[str, Any], names: tuple[str, ...], control: Control
+    ) -> dict[str, Any] | None:
+        """Return the results of a run of a plan, None where the interpreter is to run the request.
+
+        Raises one of ACCIDENTS where the plan is at fault.
+        """
+        try:
+            return self._run(feeds, names, control)
+        except (Mismatch, EvaluationError):
+            return None
+        except LimitError as error:
+            if error.limit == "seconds" or (
+                error.limit == "iterations" and not self._subject.model.functions
+            ):
+                raise  # the interpreter would take as long again to say the same
+            return None
+
+    def _run(self, feeds: Mapping[str, Any], names: tuple[str, ...], control: Control) -> dict[str, Any]:
+        run, inputs, arrays, pattern, sizes = self._started(feeds)
+        program = self._plans.of(pattern, sizes)
+        if program is None:
+            raise Mismatch("there is no plan for these shapes")
+        with np.errstate(all="ignore"), nullcontext() if program.is_native else self._evaluating():
+            results = program.run(arrays, sizes, run, control)
+        found = self._front.finish(names, results, inputs, run)
+        self._remember(program, names, inputs, sizes)
+        return found
+
+    @property
+    def in_place(self) -> Mapping[str, str]:
+        """The inputs that `run_fast` may write over now, by the names of the outputs."""
+        return {} if self._fast is None else self._fast.in_place
+
+    def run_fast(
+        self,
+        feeds: Mapping[str, Any],
+        buffers: Mapping[str, Array] | None = None,
+        commit: Commit[Any] | None = None,
+    ) -> dict[str, Any] | None:
+        """Return all outputs for feeds like those of the last run, in the least time; None for others.
+
+        An output is written into the array that `buffers` has for it, if that fits and no feed shares its
+        memory, else into an array of its own. With a `commit` that array may be the feed that `in_place`
+        names: then all such feeds are written at the end of the run, or none of them.
+        """
+        fast = self._fast
+        if fast is None or (self._limits is None and has_limits()):
+            return None  # limits of the caller's: only the other way looks at them
+        try:
+            return fast.run(feeds, buffers, commit)
+        except MemoryError:
+            return None  # the other way says what there is no memory for
+
+    def cancel(self) -> None:
+        """Stop the runs that other threads are in: they raise CancelledError."""
+        self._stops.cancel()
+        self.release()
+
+    def release(self) -> None:
+        """Give back the memory that runs have left for the next ones."""
+        self._fast = None
+        self._fast_runs = {}
+        for program in self._plans:
+            program.release()
+
+    def _remember(
+        self,
+        program: Runnable,
+        names: tuple[str, ...],
+        inputs: Sequence[Any],
+        sizes: Mapping[str, int],
+    ) -> None:
+        """Let later runs with feeds of the same shapes be fast."""
+        if not isinstance(program, CompiledProgram):
+            return
+        if self._limits is not None and self._limits.seconds is not None:
+            return
+        kept = [x is None and d is not None for x, d in zip(inputs, self._defaults, strict=True)]
+        fed_ports = [p for p, default in zip(self._front.inputs, kept, strict=True) if not default]
+        arrays = [x for x, default in zip(inputs, kept, strict=True) if not default]
+        fed = [
+            (port.name, slot, cast("Array", x))
+            for port, slot, x in zip(fed_ports, program.inputs, arrays, strict=True)
+            if isinstance(x, np.ndarray)
+        ]
+        if len(fed) < len(arrays):
+            return
+        key = tuple((name, x.shape) for name, _, x in fed)
+        runs, control = self._fast_runs, self._stops.control
+        fast = runs.get(key)
+        if fast is None or fast.control is not control:
+            known = Sizes(sizes)
+            outputs = list(zip(names, program.executable.results, strict=True))
+            layout = program.layout(0, known) if len(program.parts) == 1 else None
+            fast = fast_run(program, layout, known, fed, outputs, control, self._limits)
+            if fast is None:
+                return
+            if len(runs) >= _MOST_SHAPES:
+                runs.clear()
+            runs[key] = fast
+        self._stops.keep(control, partial(setattr, self, "_fast", fast))
+
+    def _started(self, feeds: Mapping[str, Any]) -> tuple[Run, list[Any], list[Any], Pattern, dict[str, int]]:
+        """Return the state of a new run, the feeds, those that the plan reads, and their pattern."""
+        run, inputs = self._front.start(feeds)
+        pattern, sizes = pattern_of(self._types, inputs)
+        arrays = [x for x, d in zip(inputs, self._defaults, strict=True) if x is not None or d is None]
+        return run, inputs, arrays, pattern, sizes
+
+    # ------------------------------------------------------------ looking inside
+
+    def compile(
+        self,
+        feeds: Mapping[str, Any],
+        progress: Callable[[int, int], None] | None = None,
+        *,
+        target: str | None = None,
+    ) -> CompiledPlan:
+        """Compile the plan for feeds of these shapes, unless a run has done so; nothing is run.
+
+        `progress` is called with the number of kernels that are loaded and of all. With the name of a
+        processor as `target` the plan is made for that one: it can be read on this machine, and not run.
+        Raises FeedError for feeds that a run would refuse, UnsupportedError for a target that there is not,
+        and what the constructor raises.
+        """
+        return run_with_limits(self._limits, self._compile, feeds, progress, target)
+
+    def _compile(
+        self, feeds: Mapping[str, Any], progress: Callable[[int, int], None] | None, target: str | None
+    ) -> CompiledPlan:
+        _, _, _, pattern, sizes = self._started(feeds)
+        return (
+            self._inspected(pattern, sizes, progress)
+            if target is None
+            else self._shown(pattern, sizes, target)
+        )
+
+    def _shown(self, pattern: Pattern, sizes: Mapping[str, int], target: str) -> CompiledPlan:
+        from sabir.compilation.inspect.inspecting import CompiledPlan  # ruff: ignore[import-outside-top-level]  for tools
+
+        lowered = self._plans.lowered(pattern, sizes)
+        found = self._cpu().foreign(lowered, sizes, self._settings, target_named(target))
+        return CompiledPlan(found, sizes, self._settings, lambda: found)
+
+    def _inspected(
+        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None = None
+    ) -> CompiledPlan:
+        from sabir.compilation.inspect.inspecting import CompiledPlan  # ruff: ignore[import-outside-top-level]  for tools
+
+        found = self._required(pattern, sizes, progress)
+        return CompiledPlan(found, sizes, self._settings, partial(self._whole, found, pattern, sizes))
+
+    def _required(
+        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None = None
+    ) -> CompiledProgram:
+        """Return the plan for a pattern; raises UnsupportedError where there is none to look at."""
+        self._cpu()
+        found = self._plans.at_once(pattern, sizes, progress)
+        if not isinstance(found, CompiledProgram):
+            raise _no_plan("these shapes", self._plans.refusal(pattern))
+        return found
+
+    def _whole(self, program: CompiledProgram, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram:
+        """Return a plan with the program that it was made from, which a plan from the disk lacks."""
+        found = self._plans.whole(program, pattern, sizes)
+        if not isinstance(found, CompiledProgram):
+            raise TypeError("the backend of CPUs compiles programs of kernels")
+        return found
+
+    def _cpu(self) -> CpuBackend:
+        """Return the backend, whose plans can be read; raises UnsupportedError for another one."""
+        if not isinstance(self._backend, CpuBackend):
+            raise UnsupportedError(f"plans of {self._backend.key} cannot be shown")
+        return self._backend
+
+    def explain(self, shapes: Mapping[str, Sequence[int]] | None = None) -> Explanation:
+        """Return which nodes became which kernel, and what is evaluated instead, and why.
+
+        That is the plan for the `shapes` of the inputs by name. Without them it is the plan compiled last, or
+        before the first run the one for the declared shapes. Raises FeedError where a size is not declared
+        and `shapes` does not have it.
+        """
+        from sabir.compilation.frontend.assumed import stand_ins  # ruff: ignore[import-outside-top-level]  for tools
+
+        if shapes is None and self._plans.latest is None:
+            refusal = self._plans.refusal()
+            if refusal is not None:
+                raise _no_plan("the shapes of the last run", refusal)
+        if shapes is not None or self._plans.latest is None:
+            return self.compile(stand_ins(self.inputs, shapes or {})).explain()
+        return self._inspected(*self._plans.latest).explain()
+
+    def profile(self, feeds: Mapping[str, Any], runs: int = 10) -> Profile:
+        """Run the model `runs` times, each kernel and each evaluated call alone, and return their times.
+
+        Raises what a run raises, and UnsupportedError where only the interpreter can run these feeds.
+        """
+        from sabir.compilation.inspect.profiling import profile_of  # ruff: ignore[import-outside-top-level]  for tools
+
+        last = run_with_limits(self._limits, self._profiled, feeds)  # it touches memory for the first time
+        alone: list[list[float]] = []
+        whole: list[float] = []
+        for _ in range(max(runs, 1)):
+            last = run_with_limits(self._limits, self._profiled, feeds)
+            alone.append(last.times)
+            started = time.perf_counter()
+            self.run(feeds)
+            whole.append(time.perf_counter() - started)
+        return profile_of(last, alone, whole)
+
+    def _profiled(self, feeds: Mapping[str, Any]) -> ProfiledRun:
+        from sabir.compilation.inspect.profiling import ProfiledRun  # ruff: ignore[import-outside-top-level]  for tools
+
+        run, _, arrays, pattern, sizes = self._started(feeds)
+        program = self._whole(self._required(pattern, sizes), pattern, sizes)
+        found = ProfiledRun(program, arrays, sizes, run, Control())
+        found.measure()
+        return found
+
+    def roofline(self) -> Roofline:
+        """Return the limits of this machine, measured with the threads of the engine."""
+        from sabir.compilation.inspect.roofline import roofline  # ruff: ignore[import-outside-top-level]  for tools
+
+        return roofline(self._cpu().team)
+
+
+def _cpu(threads: int | None) -> CpuBackend:
+    processor = host()
+    return CpuBackend(processor, team(threads or processor.cores))
+
+
+def _check_passes(names: Collection[str]) -> None:
+    """Raise UnsupportedError for a name that is not the name of a pass."""
+    if not names:
+        return
+    from sabir.compilation.passes import PASSES  # ruff: ignore[import-outside-top-level]  for tools
+
+    for name in names:
+        if name not in PASSES:
+            raise UnsupportedError(f"there is no pass {quote(name)}; the passes are {', '.join(PASSES)}")
+
+
+def _no_plan(shapes: str, reason: str | None) -> UnsupportedError:
+    because = f": {reason}" if reason else ""
+    return UnsupportedError(f"there is no plan for {shapes}, and only the interpreter can run them{because}")
+
+
+def _bound(
+    model: Model, registry: Registry, limits: Limits | None, file: OpenedFile | None, *,
+    newer_opsets: bool,
+) -> Subject:  # fmt: skip
+    # ruff: ignore[import-outside-top-level]  a file that the cache describes is not bound
+    from sabir.compilation.frontend.binding import bound_subject
+
+    return bound_subject(model, registry, limits, file, newer_opsets=newer_opsets)

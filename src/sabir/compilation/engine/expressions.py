@@ -1,0 +1,23 @@
+"""The tensor expressions of a prepared model: lowered, and rewritten by all passes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.compilation.faults import is_strict
+from sabir.compilation.frontend.lowering import lower
+from sabir.compilation.passes import run_pipeline
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sabir.compilation.frontend.lowering import Lowered
+    from sabir.compilation.frontend.prepare import Prepared
+    from sabir.compilation.settings import Settings
+
+
+def lowered(prepared: Prepared, sizes: Mapping[str, int], settings: Settings) -> Lowered:
+    """Return the tensor expressions of a prepared model after all passes."""
+    found = lower(prepared, sizes)
+    found.expressions = run_pipeline(found.expressions, settings.without, verify=is_strict())
+    return found

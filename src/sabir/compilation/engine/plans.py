@@ -1,0 +1,180 @@
+"""The compiled plans of a model: made, read from the disk, and kept by the patterns of shapes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.base import (
+    ACCIDENTS,
+    DEFAULT_LIMITS,
+    CancelledError,
+    LimitError,
+    SabirError,
+    budget,
+    check_time,
+    limits_in_force,
+    run_with_limits,
+    without_collector,
+)
+from sabir.compilation.cache.stored import StoredPlans
+from sabir.compilation.engine.kept import KeptPlans
+from sabir.compilation.engine.worth import NotYet, require_worth
+from sabir.compilation.faults import report_fault
+from sabir.compilation.locks import ProcessLock
+from sabir.compilation.plan.entries import Mismatch
+from sabir.evaluation import warn
+from sabir.opsets import is_standard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
+
+    from sabir.base import Limits
+    from sabir.compilation.frontend.lowering import Lowered
+    from sabir.compilation.frontend.patterns import Pattern
+    from sabir.compilation.frontend.prepare import Prepared
+    from sabir.compilation.frontend.subject import Subject
+    from sabir.compilation.protocol import Backend, Runnable
+    from sabir.compilation.settings import Settings
+    from sabir.schema import Registry
+
+
+class Plans:
+    """The plans of a model; several threads may ask for them. `latest` is what the last new one is for."""
+
+    def __init__(
+        self, subject: Subject, registry: Registry, limits: Limits | None, backend: Backend,
+        settings: Settings, evaluating: Callable[[], AbstractContextManager[object]], *,
+        updates: Mapping[str, str],
+    ) -> None:  # fmt: skip
+        self._subject, self._registry, self._limits = subject, registry, limits
+        self._backend, self._settings = backend, settings
+        self._evaluating, self._updates = evaluating, updates
+        self._stored = StoredPlans(subject, backend, settings, updates)
+        self._kept = KeptPlans()
+        self._lock = ProcessLock()
+        self._waited = 0.0  # seconds of interpreted runs
+        self._worth = 0.0  # seconds of interpreted runs from which on a plan that may wait is made
+        self.latest: tuple[Pattern, dict[str, int]] | None = None
+
+    def __iter__(self) -> Iterator[Runnable]:
+        """Yield the plans that are in memory."""
+        return iter(self._kept)
+
+    def of(self, pattern: Pattern, sizes: Mapping[str, int]) -> Runnable | None:
+        """Return the compiled plan for a pattern of shapes whose guards hold for these sizes.
+
+        It is None where the interpreter is to run these shapes; with a warning, where no plan can be made.
+        """
+        return self._kept.find(pattern, sizes) or self._new(pattern, sizes, None, at_once=False)
+
+    def at_once(
+        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None
+    ) -> Runnable | None:
+        """Return the plan as `of`, also for a pattern that is worth none yet: somebody asked to see it."""
+        return self._kept.find(pattern, sizes) or self._new(pattern, sizes, progress, at_once=True)
+
+    def _new(
+        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None, *,
+        at_once: bool,
+    ) -> Runnable | None:  # fmt: skip
+        with self._lock:
+            found = self._kept.find(pattern, sizes)  # another thread may have made it
+            if found is not None or not self._kept.admits(pattern, at_once=at_once):
+                return found
+            is_due = at_once or self._waited >= self._worth
+            made = self._compiled(pattern, sizes, progress, may_wait=not at_once) if is_due else None
+            if made is not None:
+                self.latest = pattern, dict(sizes)
+                self._kept.add(pattern, made)
+            return made
+
+    def interpreted(self, seconds: float) -> None:
+        """Note how long the interpreter took for a run: as long as a plan takes, and then it is made."""
+        self._waited += seconds
+
+    def refusal(self, pattern: Pattern | None = None) -> str | None:
+        """Return why no plan could be compiled for a pattern, or for the last one refused."""
+        return self._kept.refusal(pattern)
+
+    def whole(self, found: Runnable, pattern: Pattern, sizes: Mapping[str, int]) -> Runnable:
+        """Return a plan with the program that it was made from, which a plan from the disk has not."""
+        if found.prepared is not None:
+            return found
+        made = run_with_limits(self._limits, self._new_plan, pattern, sizes)
+        with self._lock:
+            self._kept.add(pattern, made, instead_of=found)
+        return made
+
+    def lowered(self, pattern: Pattern, sizes: Mapping[str, int]) -> Lowered:
+        """Return the tensor expressions of a new plan after all passes."""
+        from sabir.compilation.engine.planning import lowered  # ruff: ignore[import-outside-top-level]  slow to load
+
+        return lowered(self._prepared(pattern, sizes), sizes, self._settings)
+
+    def _compiled(
+        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None, *,
+        may_wait: bool,
+    ) -> Runnable | None:  # fmt: skip
+        before = budget().mark()
+        try:
+            return self._planned(pattern, sizes, progress, may_wait=may_wait and not self._worth)
+        except CancelledError:
+            raise
+        except NotYet as error:
+            self._worth = error.seconds
+            return None
+        except (SabirError, AssertionError, Mismatch, *ACCIDENTS) as error:
+            if isinstance(error, LimitError) and error.limit == "seconds":
+                raise
+            reason = f"{type(error).__name__}: {error}"
+            self._kept.refuse(pattern, reason)
+            if isinstance(error, (SabirError, Mismatch)):
+                warn(f"no plan could be compiled, so the interpreter runs it: {reason}")
+            else:
+                report_fault(error, "planning", result="the interpreter runs the model")
+            return None
+        finally:
+            budget().return_to(before)
+
+    def _planned(
+        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None, *,
+        may_wait: bool,
+    ) -> Runnable:  # fmt: skip
+        """Return the plan from the disk, or a new one: always that under limits, which count its costs."""
+        usual = limits_in_force()._replace(seconds=None) == DEFAULT_LIMITS
+        key = self._stored.key(pattern) if usual and is_standard(self._registry) else None
+        stored = self._stored.read(key) if key else None
+        found = None if stored is None else self._backend.restored(stored, progress or _timed)
+        if found is not None and found.fits(sizes):
+            self._subject.keep()
+            return found
+        made = self._new_plan(pattern, sizes, progress, may_wait=may_wait)
+        if key is not None and self._stored.write(key, made):
+            self._subject.keep()
+        return made
+
+    def _new_plan(
+        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None = None,
+        *, may_wait: bool = False,
+    ) -> Runnable:  # fmt: skip
+        self._backend.begin()
+        with self._evaluating(), without_collector():  # constants are folded
+            # ruff: ignore[import-outside-top-level]  slow to load
+            from sabir.compilation.engine.planning import planned
+
+            prepared = self._prepared(pattern, sizes)
+            if may_wait:
+                require_worth(prepared, sizes)
+            return planned(prepared, sizes, self._backend, self._settings, progress or _timed, self._updates)
+
+    def _prepared(self, pattern: Pattern, sizes: Mapping[str, int]) -> Prepared:
+        from sabir.compilation.engine.planning import prepare  # ruff: ignore[import-outside-top-level]  slow to load
+
+        model, newer_opsets = self._subject.model, self._settings.newer_opsets
+        return prepare(model, pattern, sizes, self._registry, newer_opsets=newer_opsets)
+
+
+def _timed(_done: int, _all: int) -> None:
+    """Look at the deadline between kernels that are compiled."""
+    check_time()

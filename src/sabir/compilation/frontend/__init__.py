@@ -1,0 +1,1 @@
+"""From a model to tensor expressions: patterns of shapes, preparation, lowering."""

@@ -1,0 +1,390 @@
+"""Lowering: each call of a program becomes tensor expressions, or a step that is evaluated on arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sabir.base import ACCIDENTS, SabirError, check_time
+from sabir.compilation.faults import report_fault
+from sabir.compilation.frontend.body_types import prepare_body
+from sabir.compilation.frontend.patterns import Guard
+from sabir.elements import FLOAT, element
+from sabir.ir import MAX_RANK, Expr, TensorType
+from sabir.loops import (
+    ELEMENTS,
+    FLOATS,
+    HALVES,
+    SMALL_FLOATS,
+    SMALL_INTEGERS,
+    Assumptions,
+    Expression,
+    Lowering,
+    NotLowered,
+    Stored,
+    Widened,
+    assuming,
+    cast,
+    expand,
+    narrow,
+    number,
+    same_shape,
+    shape_of,
+    tentative,
+)
+from sabir.scheduling import ABSENT, OperatorCall, ScheduledSubgraph
+from sabir.schema import as_results
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sabir.compilation.frontend.prepare import Prepared
+    from sabir.ir import Array, Known, Type
+    from sabir.loops import Size
+
+
+KEYS = -1  # the slot of the tensor with the keys of random numbers, which belongs to no value
+_KEY = 2  # words of a key
+_MOST_KNOWN = 1024  # elements of a constant whose contents are looked at
+
+
+class Evaluated(NamedTuple):
+    """A call that leaves native code: its place in the program, what it reads and fills, and why."""
+
+    place: int
+    reads: tuple[int, ...]
+    reason: str
+
+
+@dataclass(slots=True)
+class Lowered:
+    """The calls of a plan: expressions by slot, evaluated calls, and in which order they stand.
+
+    `expressions` has every slot that holds a tensor whose element type and rank kernels know. `aliases` are
+    symbols that inference introduced for unknown sizes, with what the kernels found them to be. `tables` are
+    the arrays of lowerings that kernels read, by slots after those of all values: a plan adds them.
+    `random` has the numbers of the calls that may draw random numbers, by identity: each has a key.
+    """
+
+    prepared: Prepared
+    expressions: dict[int, Expression] = field(default_factory=dict[int, Expression])
+    evaluated: dict[int, Evaluated] = field(default_factory=dict[int, Evaluated])
+    lowered: list[int] = field(default_factory=list[int])
+    guards: tuple[Guard, ...] = ()
+    aliases: dict[str, Size] = field(default_factory=dict[str, "Size"])
+    tables: dict[int, Array] = field(default_factory=dict[int, "Array"])
+    random: dict[int, int] = field(default_factory=dict[int, int])
+    keys: Stored = field(default_factory=lambda: Stored("uint32", (0,), KEYS))
+
+    def note_random(self) -> None:
+        """Find the calls that may draw random numbers, and give each a key."""
+        calls = (self.prepared.program.calls[place] for place, _ in self.prepared.plan.steps)
+        found = [c for c in calls if isinstance(c, OperatorCall) and c.version.operator.random]
+        self.random = {id(call): index for index, call in enumerate(found)}
+        self.keys = Stored("uint32", (_KEY * len(self.random),), KEYS)
+
+    def key_of(self, call: OperatorCall) -> Expression | None:
+        """Return the key of a call, None for one that draws nothing, or is in a subgraph."""
+        index = self.random.get(id(call))
+        return None if index is None else narrow(self.keys, 0, _KEY * index, _KEY)
+
+    def settled(self) -> Prepared:
+        """Return the program with what lowering found of its sizes, what it assumed, and all tables."""
+        types = [
+            _with_aliases(self, t) if isinstance(t, TensorType) and t.shape is not None else t
+            for t in self.prepared.types
+        ]
+        constants, guards = self.prepared.constants | self.tables, (*self.prepared.guards, *self.guards)
+        return self.prepared._replace(types=types, guards=guards, constants=constants)
+
+
+def lower(prepared: Prepared, sizes: Mapping[str, int]) -> Lowered:
+    """Return the lowered plan of a program.
+
+    Sizes that are equal, or in an order, for the feeds at hand, whose symbols have these `sizes`, are assumed
+    to be so where a kernel needs it: `Lowered.guards` has the assumptions.
+    """
+    found = Lowered(prepared)
+    assumptions = Assumptions(sizes)
+    with assuming(assumptions):
+        _lower_calls(found)
+    found.guards = (
+        *(Guard("equal", m, (n,)) for m, n in assumptions.equal),
+        *(Guard("max", m, (n,)) for m, n in assumptions.ordered),
+    )
+    return found
+
+
+def _lower_calls(found: Lowered) -> None:
+    prepared = found.prepared
+    found.note_random()
+    for slot in prepared.inputs:
+        _store(found, slot)
+    for slot in prepared.constants:
+        if slot < prepared.program.size:  # those after it are tables of an earlier lowering
+            _store(found, slot)
+    for place, _ in prepared.plan.steps:
+        check_time()
+        _lower_call(found, place)
+
+
+def _lower_call(found: Lowered, place: int) -> None:
+    prepared = found.prepared
+    call = prepared.program.calls[place]
+    outputs = [slot for slot in call.outputs if slot != ABSENT]
+    if all(slot in prepared.constants for slot in outputs):
+        _note_origin(found, call)
+        return
+    if all(_is_known(found, _type(found, slot)) for slot in outputs):
+        for slot in outputs:
+            _store(found, slot)
+        return
+    try:
+        with tentative():
+            results = _expressions(found, call)
+    except NotLowered as refusal:
+        reason = str(refusal)
+    except (SabirError, *ACCIDENTS) as error:
+        report_fault(error, "lowering", call.label, result="the interpreter evaluates it")
+        reason = f"{type(error).__name__}: {error}"
+    else:
+        found.lowered.append(place)
+        found.expressions.update({
+            slot: x for slot, x in zip(call.outputs, results, strict=False) if slot != ABSENT
+        })
+        return
+    reads = tuple(dict.fromkeys(s for s in (*call.inputs, *call.captures) if s != ABSENT))
+    found.evaluated[place] = Evaluated(place, reads, reason)
+    for slot in outputs:
+        _store(found, slot)
+
+
+def _note_origin(found: Lowered, call: Any) -> None:
+    """Note what constants are computed from that are larger than the operands of their call, or views of one.
+
+    A kernel may read the operands instead: quantized weights stay small. Views are their operands: a product
+    with transposed weights is then equal to that of another call with the weights themselves.
+    """
+    constants, expressions = found.prepared.constants, found.expressions
+    sizes = [
+        sum(constants[slot].nbytes for slot in slots if slot in constants)
+        for slots in (call.inputs, call.outputs)
+    ]
+    read = [expressions.get(slot) for slot in call.inputs]
+    has_origin = any(isinstance(x, Stored) and x.origin is not None for x in read)
+    views = not has_origin and sizes[1] <= sizes[0] and _are_views(found, call)
+    if sizes[1] <= sizes[0] and not has_origin and not views:
+        return
+    try:
+        results = _expressions(found, call)
+    except (SabirError, *ACCIDENTS) as error:
+        report_fault(error, "lowering", call.label, result="its constant results are read instead")
+        return
+    for slot, x in zip(call.outputs, results, strict=False):
+        stored = expressions.get(slot)
+        if isinstance(stored, Stored) and not isinstance(x, Stored):
+            expressions[slot] = x if views else replace(stored, origin=x)
+
+
+def _are_views(found: Lowered, call: Any) -> bool:
+    """Whether constants are large, and lie in the memory of the first operand of their call."""
+    constants = found.prepared.constants
+    source = constants.get(call.inputs[0]) if call.inputs else None
+    results = [constants[slot] for slot in call.outputs if slot != ABSENT]
+    return source is not None and all(
+        x.size > _MOST_KNOWN and np.may_share_memory(x, source) for x in results
+    )
+
+
+def _expressions(found: Lowered, call: Any) -> tuple[Expression, ...]:
+    if not isinstance(call, OperatorCall) or call.problem:
+        raise NotLowered("it is a call of a function")
+    if call.version.find("lower") is None:
+        raise NotLowered(call.version.why_absent("lower") or f"{call.version} has no kernel yet")
+    types = tuple(None if s == ABSENT else _type(found, s) for s in call.outputs)
+    operands = [None if slot == ABSENT else _operand(found, slot) for slot in call.inputs]
+    try:
+        results = _lowered(found, call, operands, types)
+    except Widened:
+        try:
+            results = _widened(found, call, operands, types)
+        except Widened as refusal:
+            raise NotLowered(f"{refusal}, and the call needs that type itself") from refusal
+    if len(results) < len(call.outputs):
+        raise NotLowered(f"no kernel computes output {len(results)}")
+    for slot, kind, x in zip(call.outputs, types, results, strict=False):
+        if slot != ABSENT:
+            _check(found, kind, x)
+    _check_sizes(found, operands, [x for s, x in zip(call.outputs, results, strict=False) if s != ABSENT])
+    return results
+
+
+def _attributes(found: Lowered, call: OperatorCall) -> dict[str, Any]:
+    """Return the attributes of a call, subgraphs as functions of expressions."""
+    return {
+        name: _Subgraph(found, value) if isinstance(value, ScheduledSubgraph) else value
+        for name, value in call.attributes.items()
+    }
+
+
+class _Subgraph:
+    """A subgraph of a call as a function of expressions, see `LoweredSubgraph`."""
+
+    def __init__(self, found: Lowered, subgraph: ScheduledSubgraph) -> None:
+        self._program, self._plan = subgraph.program, subgraph.plan
+        self._kinds = [_type(found, slot) for slot in subgraph.captured]
+        self.captured = tuple(_operand(found, slot) for slot in subgraph.captured)
+
+    def __call__(self, *operands: Expression) -> tuple[Expression, ...]:
+        inputs = [v.slot for v in self._program.inputs]
+        if len(operands) != len(inputs):
+            raise NotLowered(f"the body takes {len(inputs)} inputs")
+        slots = (*inputs, *self._plan.captures)
+        kinds = [TensorType(element(x.element), x.shape) for x in operands]
+        prepared = prepare_body(
+            self._program, self._plan, dict(zip(slots, (*kinds, *self._kinds), strict=True))
+        )
+        if prepared is None:
+            raise NotLowered("the types of the body are unknown")
+        inner = Lowered(prepared, dict(zip(slots, (*operands, *self.captured), strict=True)))
+        for slot, array in prepared.constants.items():
+            if slot not in inner.expressions and element(array.dtype).name in ELEMENTS:
+                inner.expressions[slot] = _constant(slot, array)
+        for place, _ in self._plan.steps:
+            _lower_call(inner, place)
+            if inner.evaluated:
+                (step,) = inner.evaluated.values()
+                raise NotLowered(f"{prepared.program.calls[place].label}: {step.reason}")
+        for x in inner.expressions.values():
+            if any(isinstance(d, Expr) and d.symbols & prepared.unknown for d in x.shape):
+                raise NotLowered("a size within the body is known in a run only")
+        return tuple(_operand(inner, slot) for slot in self._plan.results)
+
+
+def _constant(slot: int, array: Array) -> Expression:
+    """Return a constant of a subgraph; its contents are known, and a number needs no memory."""
+    name = element(array.dtype).name
+    if array.size == 1 and name in FLOATS:
+        return expand(number(name, array.item()), array.shape)
+    known = tuple(array.ravel().tolist()) if array.size <= _MOST_KNOWN else None
+    return Stored(name, tuple(array.shape), slot, known)
+
+
+def _lowered(
+    found: Lowered, call: OperatorCall, operands: Sequence[Expression | None], types: tuple[Type | None, ...]
+) -> tuple[Expression, ...]:
+    binding = call.version.binding("lower")
+    facts: Any = Lowering(call.named, call.version.since, types, found.key_of(call))
+    return as_results(binding(operands, binding.fill(_attributes(found, call)), facts))
+
+
+def _widened(
+    found: Lowered, call: OperatorCall, operands: Sequence[Expression | None], types: tuple[Type | None, ...]
+) -> tuple[Expression, ...]:
+    """Return the results of a call that computes with halves as float, each rounded once."""
+    narrow = HALVES | SMALL_FLOATS
+    wide = [cast(x, "float") if x is not None and x.element in narrow else x for x in operands]
+    kinds = [t.element.name if isinstance(t, TensorType) else "" for t in types]
+    known = tuple(
+        TensorType(FLOAT, t.shape) if isinstance(t, TensorType) and kind in HALVES else t
+        for t, kind in zip(types, kinds, strict=True)
+    )
+    results = _lowered(found, call, wide, known)
+    return tuple(
+        cast(x, kind) if kind in HALVES and x.element == "float" else x
+        for x, kind in zip(results, [*kinds, *[""] * len(results)], strict=False)
+    )
+
+
+def _type(found: Lowered, slot: int) -> Type | None:
+    """Return the inferred type of a value, with what is known by now of its sizes."""
+    kind = found.prepared.types[slot]
+    if not found.aliases or not isinstance(kind, TensorType) or kind.shape is None:
+        return kind
+    return _with_aliases(found, kind)
+
+
+def _with_aliases(found: Lowered, kind: TensorType) -> TensorType:
+    shape = tuple(d.substitute(found.aliases) if isinstance(d, Expr) else d for d in kind.shape or ())
+    known = kind.known and tuple(
+        i.substitute(found.aliases) if isinstance(i, Expr) else i for i in kind.known
+    )
+    return TensorType(kind.element, shape, known)
+
+
+def _operand(found: Lowered, slot: int) -> Expression:
+    expression = found.expressions.get(slot)
+    if expression is None:
+        kind = found.prepared.types[slot]
+        if isinstance(kind, TensorType) and kind.element.name in ELEMENTS:
+            raise NotLowered(f"of an operand, {kind}, the rank is known at run time only")
+        raise NotLowered("the type of an operand is unknown" if kind is None else f"no kernel reads {kind}")
+    return expression
+
+
+def _check(found: Lowered, kind: Type | None, x: object) -> None:
+    """Raise NotLowered where an expression contradicts the inferred type, or leaves a size open."""
+    if not isinstance(x, Expression):
+        raise NotLowered("no kernel computes an output")
+    if not isinstance(kind, TensorType) or kind.element.name != x.element:
+        raise NotLowered(f"an output is {kind}, and the kernel computes {x.element}")
+    if len(kind.shape or ()) > MAX_RANK:
+        raise NotLowered(f"an output has {len(kind.shape or ())} axes")
+    shape = shape_of(kind)
+    for inferred, size in zip(shape, x.shape, strict=False):
+        if isinstance(inferred, Expr) and inferred != size and str(inferred) in found.prepared.unknown:
+            found.aliases.setdefault(str(inferred), size)
+    shape = shape_of(_with_aliases(found, kind))
+    if not same_shape(shape, x.shape):
+        raise NotLowered(f"an output is {kind}, and the kernel computes {list(map(str, x.shape))}")
+
+
+def _check_sizes(
+    found: Lowered, operands: Sequence[Expression | None], results: Sequence[Expression]
+) -> None:
+    """Raise NotLowered where only an evaluated call could decide a size of the results."""
+    shapes = [x.shape for x in operands if x is not None]
+    decided = {s for shape in shapes for d in shape if isinstance(d, Expr) for s in d.symbols}
+    for x in results:
+        for size in x.shape:
+            open_ = (size.symbols & found.prepared.unknown) - decided if isinstance(size, Expr) else ()
+            if open_:
+                raise NotLowered(f"the size {size} follows from no rule, so the call decides it")
+
+
+def _store(found: Lowered, slot: int) -> None:
+    """Let a slot hold a tensor in memory, if kernels can read it."""
+    kind = _type(found, slot)
+    array = found.prepared.constants.get(slot)
+    if array is not None and isinstance(kind, TensorType):
+        kind = TensorType(kind.element, tuple(array.shape), kind.known)
+    if not isinstance(kind, TensorType) or kind.element.name not in ELEMENTS or kind.shape is None:
+        return
+    if None in kind.shape or len(kind.shape) > MAX_RANK:
+        return
+    known = kind.known if array is None or kind.known is not None else _small_numbers(array)
+    found.expressions[slot] = Stored(kind.element.name, shape_of(kind), slot, known)
+
+
+def _small_numbers(array: Array) -> Known | None:
+    """Return the contents of a constant of an element type that numpy does not know, as zero points have."""
+    name = element(array.dtype).name
+    if array.size > _MOST_KNOWN or name not in SMALL_INTEGERS | SMALL_FLOATS | HALVES:
+        return None
+    return tuple(array.astype(np.int64 if name in SMALL_INTEGERS else np.float64).ravel().tolist())
+
+
+def _is_known(found: Lowered, kind: Type | None) -> bool:
+    """Return whether all contents of a tensor are known, symbolic sizes among them.
+
+    Those of an empty one always are; if only its call decides how long its other axes are, it is computed.
+    """
+    if not isinstance(kind, TensorType) or kind.known is None or kind.element.name not in ELEMENTS:
+        return False
+    if len(kind.shape or ()) > MAX_RANK:
+        return False
+    if any(isinstance(d, Expr) and d.symbols & found.prepared.unknown for d in kind.shape or ()):
+        return False
+    return all(isinstance(item, (int, float, bool, Expr)) for item in kind.known)

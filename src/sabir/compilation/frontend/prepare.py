@@ -1,0 +1,261 @@
+"""Preparing a model for the shapes of its feeds: functions inlined, types of all values, constants folded.
+
+A plan is made for a pattern of shapes: which sizes are 0 or 1, which may broadcast, and which are any larger
+number. Sizes of the second kind are symbols, so one plan serves all of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from sabir.base import ACCIDENTS, SabirError, budget, check_time
+from sabir.compilation.frontend.patterns import Guard, number_of
+from sabir.evaluation import CallBinder
+from sabir.inference import Inference
+from sabir.ir import (
+    Expr,
+    TensorType,
+    above_one,
+    canonical_domain,
+    choose_extremes,
+    dim_max,
+    dim_min,
+    drop_constants,
+    symbol,
+)
+from sabir.rewrite import InlineFunctions, run_passes
+from sabir.scheduling import OperatorCall, make_plan, schedule
+from sabir.schema import as_results
+from sabir.simplification import Simplify
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from sabir.compilation.frontend.patterns import Pattern
+    from sabir.inlining import InlineOperators
+    from sabir.ir import Array, Graph, Model, Node, Type, Value
+    from sabir.scheduling import Plan, Program, ScheduledCall
+    from sabir.schema import Registry
+
+_MOST_FOLDED = 1 << 27  # elements of a constant that is computed before runs
+
+
+class Prepared(NamedTuple):
+    """A model as a program, with the type of the value in each slot and the constants by slot.
+
+    `inputs` are the slots that a run fills, `guards` what the types assume of its sizes, `unknown` the
+    symbols of sizes that no rule gives.
+    """
+
+    program: Program
+    plan: Plan
+    types: list[Type | None]
+    constants: dict[int, Array]
+    inputs: tuple[int, ...]
+    guards: tuple[Guard, ...] = ()
+    unknown: frozenset[str] = frozenset()
+
+
+def prepare(
+    model: Model, pattern: Pattern, sizes: Mapping[str, int], registry: Registry, *, newer_opsets: bool
+) -> Prepared:
+    """Return a copy of the model as a program for a pattern; raises what the schedule raises.
+
+    `sizes` are those of the present feeds: they decide minima and maxima, which become guards.
+    """
+    copy = model.clone()
+    if copy.functions:
+        run_passes(copy, [_inlining(registry)])
+    run_passes(copy, [*_replacements(copy, registry), Simplify(registry=registry)])
+    graph = copy.graph
+    _apply_pattern(graph, pattern)
+    typing = _Typing(copy, registry, sizes)
+    for value, kind in typing.run().items():
+        if value.home is graph:
+            value.type = kind
+    scheduled = schedule(copy, registry, newer_opsets=newer_opsets)
+    program = scheduled.program
+    plan = make_plan(program, list(dict.fromkeys(v.slot for v in program.outputs)))
+    by_slot: list[Type | None] = [None] * program.size
+    for value in program.values:
+        by_slot[value.slot] = value.type
+    inputs = tuple(v.slot for v in program.inputs)
+    for each in copy.graphs():
+        drop_constants(each)  # the program has them, and a copy lives until the cycle collector runs
+    return Prepared(program, plan, by_slot, folded(program, plan), inputs, tuple(typing.guards),
+                    frozenset(typing.unknown))  # fmt: skip
+
+
+def _inlining(registry: Registry) -> InlineFunctions:
+    """Return the pass that replaces calls of functions by their bodies."""
+    # ruff: ignore[import-outside-top-level]  slow to load, and few models have functions
+    from sabir.conversion import convert_in_place
+
+    def convert(body: Model, opsets: Mapping[str, int]) -> None:
+        convert_in_place(body, opsets, registry)
+
+    return InlineFunctions(registry, convert=convert)
+
+
+def _replacements(model: Model, registry: Registry) -> list[InlineOperators]:
+    """Return the passes that replace operators that are lowered by their bodies alone, or in parts."""
+    bodies: set[str] = set()
+    parts: set[str] = set()
+    for node in (node for graph in model.graphs() for node in graph):
+        version = registry.find_version(node.domain, node.op, model.opset(canonical_domain(node.domain)))
+        if version is None:
+            continue
+        if version.find("parts") is not None:
+            parts.add(node.op)
+        if version.find("lower") is None and not version.why_absent("lower") and version.find("body"):
+            bodies.add(node.op)
+    if not parts and not bodies:
+        return []
+    # ruff: ignore[import-outside-top-level]  slow to load, and few models have such operators
+    from sabir.inlining import InlineOperators
+
+    found = [
+        InlineOperators(registry, frozenset(parts), behaviour="parts"),
+        InlineOperators(registry, frozenset(bodies)),
+    ]
+    return [each for each in found if each.named]
+
+
+def _apply_pattern(graph: Graph, pattern: Pattern) -> None:
+    """Let the inputs have the types of a pattern, and the values that are computed none."""
+    for value, kind in zip(list(graph.inputs), pattern.inputs, strict=True):
+        if kind is not None:
+            value.type = kind
+            if value in graph.initializers:
+                graph.set_initializer(value, None)
+        elif value in graph.initializers:
+            graph.inputs.remove(value)  # its default is a constant of this plan
+    for node in graph:
+        for value in node.outputs:
+            if value is not None and isinstance(value.type, TensorType):
+                value.type = None
+
+
+class _Typing:
+    """The types of all values for one pattern.
+
+    A size that no rule gives becomes a symbol of its own. A minimum or maximum of sizes becomes the one that
+    it is for the present feeds, and a guard: exporters clamp slices so, and the clamp hides equal sizes.
+    """
+
+    def __init__(self, model: Model, registry: Registry, sizes: Mapping[str, int]) -> None:
+        self._inference = Inference(model, registry=registry, fresh=True)
+        self._graph, self._sizes = model.graph, sizes
+        self.guards: dict[Guard, None] = {}
+        self._changed: set[Value] = set()
+        self._count = 0
+        self.unknown: set[str] = set()
+
+    def run(self) -> dict[Value, Type]:
+        """Return the types by value."""
+        with above_one(self._sizes):  # smaller ones are numbers in a pattern
+            return self._run()
+
+    def _run(self) -> dict[Value, Type]:
+        inference = self._inference
+        inference.run()
+        for node in self._graph.sorted_nodes():
+            if self._changed and any(v in self._changed for v in _read(node)):
+                try:
+                    inference.visit(node)
+                except (SabirError, *ACCIDENTS):
+                    continue
+                self._changed.update(v for v in node.outputs if v is not None)
+            for value in node.outputs:
+                kind = None if value is None else inference.types.get(value)
+                if value is not None and isinstance(kind, TensorType) and kind.shape is not None:
+                    self._settle(value, kind)
+        return inference.types
+
+    def _settle(self, value: Value, kind: TensorType) -> None:
+        shape = tuple(
+            self._named(axis) if d is None else choose_extremes(d, self._choose)
+            for axis, d in enumerate(kind.shape or ())
+        )
+        known = kind.known and tuple(
+            choose_extremes(i, self._choose) if isinstance(i, Expr) else i for i in kind.known
+        )
+        if shape != kind.shape or known != kind.known:
+            self._inference.types[value] = TensorType(kind.element, shape, known)
+            self._changed.add(value)
+            self._count += 1
+
+    def _named(self, axis: int) -> Expr:
+        name = f"s{self._count}.{axis}"
+        self.unknown.add(name)
+        return symbol(name)
+
+    def _choose(self, op: str, arguments: tuple[int | Expr, ...]) -> int | Expr:
+        numbers = [number_of(a, self._sizes) for a in arguments]
+        present = [n for n in numbers if n is not None]
+        if len(present) < len(arguments):
+            return (dim_min if op == "min" else dim_max)(*arguments) or 0
+        best = min(present) if op == "min" else max(present)
+        chosen = arguments[numbers.index(best)]
+        others = tuple(a for a in arguments if a is not chosen)
+        self.guards.setdefault(Guard(op, chosen, others))
+        return chosen
+
+
+def _read(node: Node) -> Iterable[Value | None]:
+    yield from node.inputs
+    for graph in node.graphs:
+        yield from graph.captures()
+
+
+# ---------------------------------------------------------------- constants
+
+
+def folded(program: Program, plan: Plan) -> dict[int, Array]:
+    """Return the constants by slot: initializers, and what follows from these alone."""
+    arrays = {slot: tensor.array() for slot, tensor in program.constants.items()}
+    binder = CallBinder(strict=False)
+    for place, _ in plan.steps:
+        call = program.calls[place]
+        check_time()
+        if not _is_foldable(call, arrays):
+            continue
+        results = _evaluated(call, arrays, binder)
+        if results is not None:
+            arrays.update({slot: x for slot, x in zip(call.outputs, results, strict=False) if slot})
+    return arrays
+
+
+def _is_foldable(call: ScheduledCall, arrays: Mapping[int, Array]) -> bool:
+    if not isinstance(call, OperatorCall) or call.captures or call.problem or call.cost > 1:
+        return False
+    if call.version.operator.random or call.version.find("evaluate") is None:
+        return False
+    return all(slot in arrays for slot in call.inputs if slot)
+
+
+def _evaluated(call: ScheduledCall, arrays: Mapping[int, Array], binder: CallBinder) -> list[Array] | None:
+    """Return the results of a call on constants.
+
+    None where it fails, or needs more than the limits allow: the run is to report it.
+    """
+    operands = [arrays.get(slot) for slot in call.inputs]
+    present = budget()
+    try:
+        bound = binder.bind(call)
+        if bound.checks is not None:
+            bound.checks.check(operands, present.unchecked_elements)
+        with np.errstate(all="ignore"):
+            results = as_results(bound.function(*operands))
+    except (SabirError, *ACCIDENTS):
+        return None
+    if not all(isinstance(x, (np.ndarray, np.generic)) for x in results):
+        return None
+    found = [np.asarray(x) for x in results]
+    size = sum(x.nbytes for x in found)
+    if sum(x.size for x in found) > _MOST_FOLDED or present.live_bytes + size > present.memory:
+        return None
+    present.live_bytes += size  # a folded constant stays as long as the plan
+    return found

@@ -1,0 +1,1 @@
+"""Fusion: which expressions one kernel computes, and where tensors are in memory."""

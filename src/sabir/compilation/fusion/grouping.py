@@ -1,0 +1,329 @@
+"""Fusion: which expressions one kernel computes together.
+
+Expressions are visited from operands to results. A map joins the group of an operand that runs over the same
+shape; a fold joins the maps that feed it, and what reads its result along the same rows joins too: so Softmax
+and LayerNormalization, however a model writes them, become one kernel. Maps after a product are its epilogue.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.base import check_time
+from sabir.compilation.fusion.groups import Group, GroupKind
+from sabir.compilation.fusion.inlining import is_inline, read_by
+from sabir.compilation.fusion.parts import parts_to_write
+from sabir.compilation.fusion.updates import absorb, candidates, is_update, note_reader
+from sabir.compilation.fusion.views import (
+    VIEWS,
+    Copy,
+    Views,
+    is_number,
+    is_reshape,
+)
+from sabir.loops import (
+    Contract,
+    Count,
+    Expression,
+    Extent,
+    Join,
+    Map,
+    Number,
+    Pad,
+    Permute,
+    Reduce,
+    Reshape,
+    Slide,
+    StepBody,
+    Stored,
+    Take,
+    Windows,
+)
+from sabir.loops.walk import postorder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sabir.compilation.frontend.lowering import Evaluated, Lowered
+    from sabir.compilation.fusion.families import Families
+    from sabir.loops import Sizes
+
+_MOST_MEMBERS = 48  # of one group: its code must stay small
+
+
+def _reads_channels(user: object) -> bool:
+    """Whether an expression reads the last axis of its operand side by side."""
+    return isinstance(user, (Windows, Slide)) or (isinstance(user, Contract) and user.rows > 1)
+
+
+class Grouping:
+    """The groups of one plan, and which expressions they store."""
+
+    def __init__(self, lowered: Lowered, families: Families) -> None:
+        self.lowered = lowered
+        self.families = families
+        self.views = Views(families.row_major)
+        self.groups: list[Group] = []
+        self.of: dict[Expression, Group] = {}
+        self.stored: dict[Expression, None] = {}
+        self.writers: dict[Expression, list[Group]] = {}  # of a Join or a Pad: those of its parts
+        self.waited = 0  # the numbers of the groups that others wait for, as bits
+        self.readers: dict[Expression, Group] = {}  # of results: the nest that a map which reads it began
+        self.updates: dict[Group, bool] = {}  # products whose epilogue would be an optimizer
+        self._visited: set[Expression] = set()
+        self._copied: dict[Expression, Copy] = {}
+        self.users: dict[Expression, list[object]] = {}
+        self.recurrences: dict[StepBody, Group] = {}
+        self.whole: dict[Expression, Expression | None] = {}  # what a Join or a Pad lies inside of
+        self._filled: dict[int, tuple[Group, ...]] = {}  # by slot: what an evaluated call computes
+        self.outputs: dict[int, Expression] = {}
+        self.results: set[Expression] = set()  # the outputs
+        self.shapes: dict[int, Sizes] = {}  # of the outputs
+        self.operands: dict[Expression, tuple[Expression, Expression]] = {}  # of products, as they are read
+        self.takers: dict[Expression, Group] = {}  # by tensor: the last group that takes of it
+        self.more: dict[Expression, dict[Expression, Expression]] = {}  # their parameters, as they are read
+
+    def run(self, outputs: Sequence[int]) -> None:
+        """Group what the evaluated calls and the outputs, by their slots, need."""
+        prepared = self.lowered.prepared
+        roots: list[tuple[int, Evaluated | None, list[Expression]]] = []
+        for place, _ in prepared.plan.steps:
+            step = self.lowered.evaluated.get(place)
+            if step is not None:
+                found = [self._read(s) for s in step.reads if s in self.lowered.expressions]
+                roots.append((place, step, found))
+        last = [self._output(slot) for slot in outputs if slot in self.lowered.expressions]
+        roots.append((len(prepared.program.calls), None, last))
+        seen: set[Expression] = set()
+        reshapes: list[Reshape] = []
+        for _, step, found in roots:
+            for x in found if step is not None else ():
+                self.users.setdefault(x, []).append(step)
+            for x in postorder(found, seen):
+                for o in x.operands:
+                    self.users.setdefault(o, []).append(x)
+                if isinstance(x, Reshape):
+                    reshapes.append(x)
+        self._prefer(reshapes)
+        for place, step, found in roots:
+            self._visit(found)
+            if step is not None:
+                self._evaluated(step, place, found)
+            else:
+                for x in found:
+                    self.need(x)
+
+    def _prefer(self, reshapes: Iterable[Reshape]) -> None:
+        """Let what reshapes read lie in their order, unless a convolution or a pooling reads it too."""
+        for x in reshapes:
+            base = x.operand.operand if isinstance(x.operand, Permute) else x.operand
+            if base not in self.results and not any(map(_reads_channels, self.users.get(base, ()))):
+                self.views.prefer(x)
+
+    def _read(self, slot: int) -> Expression:
+        """Return an operand of an evaluated call; a number, expanded or not, gets memory of its own."""
+        x = self.lowered.expressions[slot]
+        if is_number(x):
+            x = self.lowered.expressions[slot] = Copy(x.element, x.shape, x)
+        return x
+
+    def _output(self, slot: int) -> Expression:
+        """Return what fills the memory of an output, in its shape or another; views and inputs are copied."""
+        x = self.lowered.expressions[slot]
+        shape = x.shape
+        while is_reshape(x):
+            x = x.operand
+        if isinstance(x, (*VIEWS, Stored, Number, Extent, Count)) or x in self.results:
+            x = Copy(x.element, x.shape, x)
+        self.results.add(x)
+        self.outputs[slot], self.shapes[slot] = x, shape
+        return x
+
+    def _evaluated(self, step: Evaluated, place: int, found: Sequence[Expression]) -> None:
+        group = self.new_group("evaluate")
+        group.step, group.place = step, place
+        for x in found:
+            self.depend(group, self.need(x))
+        for slot in step.reads:
+            self.depend(group, self._filled.get(slot, ()))
+        for slot in self.lowered.prepared.program.calls[place].outputs:
+            self._filled[slot] = (group,)
+            x = self.lowered.expressions.get(slot)
+            if x is not None:
+                self.of[x] = group
+
+    # ------------------------------------------------------------ visiting
+
+    def _visit(self, roots: Iterable[Expression]) -> None:
+        for x in postorder(roots, self._visited):
+            check_time()
+            if isinstance(x, (Map, Reduce, Take, Copy)):
+                if not is_inline(x):  # those are computed by their readers, until they are needed in memory
+                    self.assign(x)
+            elif isinstance(x, (Join, Pad)):
+                self._parts(x)
+            else:
+                self.families.group(self, x)
+
+    def _copies(self) -> None:
+        """Group the copies that views turned out to need."""
+        copies = self.views.copies
+        self.views.copies = []  # an earlier one may have to be there for a later one
+        for copy in copies:
+            self._visited.add(copy)
+            self.assign(copy)
+            self.stored[copy] = None
+
+    def need(self, x: Expression) -> list[Group]:
+        """Have an expression in memory; return the groups that write it."""
+        base = self.views.locate(x).base
+        self._copies()
+        if isinstance(base, (Number, Extent)):
+            return []
+        if isinstance(base, Count) and base not in self.of:
+            self.start(base, base.shape)
+        if base not in self.of and is_inline(base):
+            self.assign(base)
+        if isinstance(base, Stored):
+            return [self.of[base]] if base in self.of else []
+        self.stored[base] = None
+        if base in self.writers:
+            return self.writers[base]
+        return [self.of[base]]
+
+    # ------------------------------------------------------------ groups
+
+    def new_group(self, kind: GroupKind) -> Group:
+        """Add an empty group."""
+        group = Group(kind, len(self.groups))
+        self.groups.append(group)
+        return group
+
+    def depend(self, group: Group, on: Iterable[Group]) -> None:
+        """Let a group run after others, and all that run after it."""
+        more = 0
+        for other in on:
+            if other is not group:
+                more |= other.after | (1 << other.number)
+        if more & ~group.after == 0:
+            return
+        group.after |= more
+        self.waited |= more
+        if not self.waited >> group.number & 1:
+            return  # nothing runs after it: it was just begun
+        bit = 1 << group.number
+        for other in self.groups[group.number + 1 :]:
+            if other.after & bit:
+                other.after |= group.after
+        for other in self.groups[: group.number]:
+            if other.after & bit:
+                other.after |= group.after
+
+    def assign(self, x: Expression) -> None:
+        """Add a map, a fold, a move or a copy to the best group that it fits, or begin a nest for it."""
+        direct, memory = self._operands(x)
+        needed = [g for o in memory for g in self.need(o)]
+        for group in self._readers(x) if isinstance(x, Take) else candidates(self, x, direct):
+            others = [o for o in direct if self.of.get(o) is not group and o in self.of]
+            if self._joins(x, group, direct) and self.allowed(
+                group, [*needed, *(self.of[o] for o in others)]
+            ):
+                absorb(self, group, [self.of[o] for o in others], _MOST_MEMBERS - 1)
+                needed += [g for o in others if self.of[o] is not group for g in self.need(o)]
+                self._join(x, group, needed)
+                return
+        needed += [g for o in direct if o in self.of for g in self.need(o)]
+        group = self.start(x, x.operand.shape if isinstance(x, Reduce) else x.shape)
+        group.reduced = x.axes if isinstance(x, Reduce) else None
+        note_reader(self, x, group)
+        self.depend(group, needed)
+        self._wrote(x, group)
+
+    def _readers(self, x: Take) -> Iterable[Group]:
+        """Return the group that took of the same tensor last, unless it computes the places of this one."""
+        group = self.takers.get(self.operands[x][0])
+        return () if group is None or self.of.get(x.indices) is group else (group,)
+
+    def _operands(self, x: Expression) -> tuple[list[Expression], list[Expression]]:
+        """Return the operands that a kernel may compute itself, and those that it reads from memory."""
+        direct: list[Expression] = []
+        memory: list[Expression] = []
+        if isinstance(x, Take):
+            self.operands[x] = data, _ = self.in_memory(x.operand), x.indices
+            memory.append(data)
+            in_memory = isinstance(x.indices, (*VIEWS, Stored)) or x.indices in self.of
+            (memory if in_memory or is_inline(x.indices) else direct).append(x.indices)
+            return direct, memory
+        for o in dict.fromkeys(read for operand in x.operands for read in read_by(operand)):
+            if isinstance(o, (Number, Extent, Count)):
+                continue
+            if isinstance(o, (*VIEWS, Stored, Join, Pad)):
+                memory.append(o)
+            else:
+                direct.append(o)
+        return direct, memory
+
+    def in_memory(self, x: Expression) -> Expression:
+        """Return an expression that lies in memory: a copy, where it is one number behind views."""
+        if not is_number(x):
+            return x
+        copy = Copy(x.element, x.shape, x)
+        self.assign(copy)
+        return copy
+
+    def _joins(self, x: Expression, group: Group, direct: Sequence[Expression]) -> bool:
+        """Return whether an expression fits the loops of a group."""
+        if self.families.is_closed(group) or len(group.members) >= _MOST_MEMBERS:
+            return False
+        if isinstance(x, Take):
+            return group.kind == "nest" and group.reduced is None and group.space == x.shape
+        inside = [o for o in direct if self.of.get(o) is group]
+        if isinstance(x, Reduce):
+            fits = group.kind == "nest" and x.operand.shape == group.space and len(x.axes) > 0
+            return fits and group.reduced in {None, x.axes}
+        if x.shape == group.space:
+            if self.families.has_epilogue(group):
+                return all(o.shape == group.space for o in inside) and not is_update(self, group)
+            return all(o.shape in {group.space, group.narrow()} for o in inside)
+        return group.reduced is not None and x.shape == group.narrow()
+
+    def allowed(self, group: Group, needed: Sequence[Group]) -> bool:
+        """Return whether a group may wait for others: none of them is itself, or waits for it."""
+        bit = 1 << group.number
+        return all(other is not group and not other.after & bit for other in needed)
+
+    def _join(self, x: Expression, group: Group, needed: Sequence[Group]) -> None:
+        group.members.append(x)
+        self.of[x] = group
+        if isinstance(x, Reduce):
+            group.reduced = x.axes
+        self.depend(group, needed)
+        self._wrote(x, group)
+
+    def start(self, x: Expression, space: Sizes, kind: GroupKind = "nest") -> Group:
+        """Return a new group that computes an expression in loops over a space."""
+        group = self.new_group(kind)
+        group.space = space
+        group.members.append(x)
+        self.of[x] = group
+        return group
+
+    def _wrote(self, x: Expression, group: Group) -> None:
+        if isinstance(x, Take):
+            self.takers[self.operands[x][0]] = group
+        if isinstance(x, Copy):
+            self.stored[x] = None
+            if x.into is not None:
+                self.writers[self.views.locate(x.into).base].append(group)
+
+    def side_by_side(self, x: Expression) -> Expression:
+        """Return a copy that lies row by row, one for all products that read it."""
+        if x not in self._copied:
+            self._copied[x] = Copy(x.element, x.shape, x)
+            self.assign(self._copied[x])
+        return self._copied[x]
+
+    def _parts(self, x: Join | Pad) -> None:
+        """Let the groups of the parts write them where they belong."""
+        for copy in parts_to_write(self, x):
+            self.assign(copy)

@@ -1,0 +1,144 @@
+"""Explanations: which nodes of a model which kernel computes, and what is evaluated instead, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import starmap
+from typing import TYPE_CHECKING
+
+from sabir.base import counted
+from sabir.compilation.backends.cpu.products.packing import Packing
+from sabir.compilation.plan.entries import Entry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sabir.compilation.frontend.prepare import Prepared
+    from sabir.compilation.plan.entries import Plan, Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel of a plan, and the labels of the nodes that it computes.
+
+    A copy to an output that no node computes, as of an input, has a label too.
+
+    `kind` is `nest` (loops over elements and rows), `product`, which convolutions are too, `winograd`
+    (convolutions of 3x3 windows with fewer multiplications), `attention`, `recurrence` (steps that carry
+    states), `matrixrecurrence` (steps that update matrices), `sliding` (windows combined one by one, as
+    poolings do), `descent` (rows led down decision trees), `bands` (several
+    kernels for some rows of an image after others), or `pack` (a matrix in the order in which a
+    product reads it). `spec` is what its machine code is made from, a text for each variant by size.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[4] x) => (float[4] y) { y = Relu (x) }''')
+    >>> (kernel,) = Compiled(model).explain().kernels
+    >>> kernel.kind, kernel.nodes
+    ('nest', ("Relu with output 'y'",))
+    """
+
+    kind: str
+    nodes: tuple[str, ...]
+    spec: str
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatedCall:
+    """A node that no kernel computes: its label, and why. The interpreter evaluates it in each run.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[4] x) => (int64[1,N] y) { y = NonZero (x) }''')
+    >>> Compiled(model).explain().evaluated[0].node
+    "NonZero with output 'y'"
+    """
+
+    node: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What one plan does with the nodes of a model: `str` says it in lines.
+
+    `kernels` run in this order, between the `evaluated` calls. `prepared` are the kernels that ran once, on
+    constants. `without_work` has the labels of nodes that no run computes: views, sizes, and what depends on
+    constants alone.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[4] x) => (float[4] y) { y = Relu (x) }''')
+    >>> print(Compiled(model).explain())
+    1 node: 1 kernel, nothing evaluated
+    kernels
+      1 nest       Relu with output 'y'
+    """
+
+    kernels: tuple[Kernel, ...]
+    evaluated: tuple[EvaluatedCall, ...]
+    without_work: tuple[str, ...]
+    prepared: tuple[Kernel, ...] = ()
+    nodes: int = 0
+
+    def __str__(self) -> str:
+        fallback = f"{len(self.evaluated)} evaluated" if self.evaluated else "nothing evaluated"
+        lines = [f"{counted(self.nodes, 'node')}: {counted(len(self.kernels), 'kernel')}, {fallback}"]
+        lines += _section("kernels", starmap(_line, enumerate(self.kernels, 1)))
+        lines += _section("kernels that ran once, on constants", starmap(_line, enumerate(self.prepared, 1)))
+        lines += _section("evaluated", (f"  {call.node}: {call.reason}" for call in self.evaluated))
+        lines += _section("without work in a run", (f"  {label}" for label in self.without_work))
+        return "\n".join(lines)
+
+
+def _section(title: str, lines: Iterable[str]) -> list[str]:
+    found = list(lines)
+    return [title, *found] if found else []
+
+
+def _line(number: int, kernel: Kernel) -> str:
+    return f"  {number} {kernel.kind:<10} {', '.join(kernel.nodes)}"
+
+
+def explain(prepared: Prepared, plan: Plan) -> Explanation:
+    """Return what a plan does with the nodes of its program."""
+    kernels = [e for e in plan.entries if isinstance(e, Entry)]
+    evaluated = tuple(EvaluatedCall(e.label, e.reason) for e in plan.entries if not isinstance(e, Entry))
+    labels = [prepared.program.calls[place].label for place, _ in prepared.plan.steps]
+    working = {label for e in kernels for label in e.nodes} | {call.node for call in evaluated}
+    return Explanation(
+        tuple(map(_kernel, kernels)),
+        evaluated,
+        tuple(label for label in labels if label not in working),
+        tuple(map(_kernel, plan.setup)),
+        len(labels),
+    )
+
+
+def _kernel(entry: Entry) -> Kernel:
+    return Kernel(kind_of(entry), entry.nodes, spec_text(entry))
+
+
+def kind_of(entry: Entry) -> str:
+    """Return the kind of the kernels of an entry."""
+    return _kind(entry.choices[0][2])
+
+
+def _kind(spec: Spec) -> str:
+    return "pack" if isinstance(spec, Packing) else type(spec).__name__.lower()
+
+
+def spec_text(entry: Entry) -> str:
+    """Return the specifications of an entry's kernels, each after the sizes that it is for."""
+    if entry.bands is not None:
+        return "\n".join(spec_text(part.entry) for part in entry.bands.parts)
+    if len(entry.choices) == 1:
+        return str(entry.choices[0][2])
+    return "\n".join(
+        f"{condition}\n{choice[2]}"
+        for choice, condition in zip(entry.choices, _conditions(entry), strict=True)
+    )
+
+
+def _conditions(entry: Entry) -> Sequence[str]:
+    return [
+        "else" if number == len(entry.choices) - 1 else f"if {size} <= {limit}"
+        for number, (size, limit, _, _) in enumerate(entry.choices)
+    ]

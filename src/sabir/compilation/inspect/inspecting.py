@@ -1,0 +1,71 @@
+"""Looking inside a compiled plan: what it does with the nodes, and its texts at each level."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.base import UnsupportedError, quote
+from sabir.compilation.inspect.explaining import explain
+from sabir.compilation.inspect.listing import LISTINGS, after_pass
+from sabir.compilation.passes import PASSES
+from sabir.compilation.plan.entries import Entry
+from sabir.compilation.plan.layout import Sizes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from sabir.compilation.inspect.explaining import Explanation
+    from sabir.compilation.inspect.listing import Listed
+    from sabir.compilation.settings import Settings
+
+
+class CompiledPlan:
+    """The plan of a model for feeds of some shapes, with the `sizes` of these shapes.
+
+    It has `kernels` different kernels; `compiled` is how many of them were in no cache when it was made.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> plan = Compiled(model).compile({'x': np.float32([-1, 2])})
+    >>> plan.kernels
+    1
+    >>> list(plan.listing('loops'))[-1]
+    '  y: float[N] = max(x, 0)'
+    """
+
+    def __init__(
+        self, program: Listed, sizes: Mapping[str, int], settings: Settings, whole: Callable[[], Listed]
+    ) -> None:
+        """Take a plan and its settings; `whole` returns it with the program that it was made from."""
+        self._settings = settings
+        self._program, self._whole = program, whole
+        self.sizes = dict(sizes)
+        self.kernels, self.compiled = program.kernels, program.compiled
+
+    def explain(self) -> Explanation:
+        """Return which nodes became which kernel, and what is evaluated instead."""
+        program = self._whole()
+        return explain(program.source, program.plan)
+
+    def listing(self, form: str) -> Iterator[str]:
+        """Return the lines of the plan at a level; the same plan always has the same lines.
+
+        `loops` are the tensor expressions of each node, `schedule` the kernels with their loops, `plan` the
+        kernels with their memory for these sizes, `llvm` and `asm` the code of each kernel on this machine,
+        or on the processor that the plan was made for.
+        The name of a pass, one of `PASSES`, returns the tensor expressions after that pass. Raises
+        UnsupportedError for another word.
+        """
+        if form in PASSES:
+            return after_pass(self._whole(), Sizes(self.sizes), form, self._settings.without)
+        if form not in LISTINGS:
+            raise UnsupportedError(
+                f"there is no listing {quote(form)}; the listings are {', '.join((*LISTINGS, *PASSES))}"
+            )
+        return LISTINGS[form](self._whole(), Sizes(self.sizes))
+
+    @property
+    def flops(self) -> int:
+        """The floating-point operations of the kernels whose sizes are known before a run."""
+        sizes = Sizes(self.sizes)
+        return sum(sizes.get(e.flops) or 0 for e in self._program.plan.entries if isinstance(e, Entry))

@@ -1,0 +1,215 @@
+"""Profiles: the time of each kernel and of each evaluated call of a plan, run one by one."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+import time
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sabir.base import UnsupportedError
+from sabir.compilation.backends.cpu.emit.nest import STILL, Layout, Nest
+from sabir.compilation.backends.cpu.emit.nest import Take as TakeStep
+from sabir.compilation.backends.cpu.products.spec import Product
+from sabir.compilation.backends.cpu.products.winograd_kernel import Winograd
+from sabir.compilation.backends.cpu.windows.kernel import Sliding
+from sabir.compilation.inspect.explaining import kind_of
+from sabir.compilation.plan.entries import BufferNumber, Entry, Mismatch
+from sabir.compilation.runtime.running import PlanRun
+from sabir.loops import element_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from sabir.compilation.inspect.roofline import Roofline
+    from sabir.compilation.plan.entries import Argument, Buffer, Step
+    from sabir.compilation.plan.layout import PartLayout, Sizes
+
+_MICRO = 1e6  # microseconds of a second
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The median time of one kernel, or of one evaluated call.
+
+    `kind` is that of a `Kernel`, or `evaluated`. `nodes` has the labels of the nodes. `flops` are its
+    floating-point operations, 0 for an evaluated call; `bytes` is the memory of its operands and results.
+
+    >>> timing = Timing('nest', ("Relu with output 'y'",), seconds=2e-6, flops=1000, bytes=8000)
+    >>> timing.fraction(Roofline(flops=1e9, bandwidth=16e9))
+    0.5
+    """
+
+    kind: str
+    nodes: tuple[str, ...]
+    seconds: float
+    flops: int
+    bytes: int
+
+    def fraction(self, roofline: Roofline) -> float | None:
+        """Return the least time that the machine needs as a fraction of the measured one.
+
+        None for an evaluated call. It is above 1 where operands come from caches and not from memory.
+        """
+        if self.kind == "evaluated" or self.seconds <= 0:
+            return None
+        return roofline.seconds(self.flops, self.bytes) / self.seconds
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTime:
+    """The time of all kernels that compute a node, and how many `others` they compute with it.
+
+    >>> timings = Timing('nest', ('a', 'b'), 2e-6, 8, 8), Timing('nest', ('a',), 1e-6, 8, 8)
+    >>> profile = Profile(timings, whole=3e-6, runs=1)
+    >>> [(n.node, n.others) for n in profile.nodes]
+    [('a', 1), ('b', 1)]
+    """
+
+    node: str
+    seconds: float
+    others: int
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The times of a plan's kernels and evaluated calls, in the order of the plan, over some runs.
+
+    `whole` is the median time of an ordinary run, in which kernels follow each other without a return to
+    Python.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> profile = Compiled(model).profile({'x': np.float32([-1, 2])}, runs=2)
+    >>> [(t.kind, t.bytes) for t in profile.timings]
+    [('nest', 16)]
+    """
+
+    timings: tuple[Timing, ...]
+    whole: float
+    runs: int
+
+    @property
+    def seconds(self) -> float:
+        """The sum of the times."""
+        return math.fsum(t.seconds for t in self.timings)
+
+    @property
+    def nodes(self) -> tuple[NodeTime, ...]:
+        """The nodes, the slowest first. A kernel counts for each node that it computes."""
+        found: dict[str, NodeTime] = {}
+        for timing in self.timings:
+            for node in timing.nodes:
+                old = found.get(node, NodeTime(node, 0.0, 0))
+                others = max(old.others, len(timing.nodes) - 1)
+                found[node] = NodeTime(node, old.seconds + timing.seconds, others)
+        return tuple(sorted(found.values(), key=lambda n: -n.seconds))
+
+    def trace(self) -> list[dict[str, object]]:
+        """Return the events of one run in Chrome's trace format: each kernel after the one before.
+
+        Times are in microseconds. https://ui.perfetto.dev and chrome://tracing show them.
+
+        >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+        ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+        >>> (event,) = Compiled(model).profile({'x': np.float32([-1, 2])}, runs=1).trace()
+        >>> event['name'], event['cat'], event['ph'], event['ts']
+        ("Relu with output 'y'", 'nest', 'X', 0.0)
+        """
+        starts = itertools.accumulate((t.seconds for t in self.timings), initial=0.0)
+        return [
+            {
+                "name": ", ".join(t.nodes) or t.kind, "cat": t.kind, "ph": "X", "pid": 0, "tid": 0,
+                "ts": start * _MICRO, "dur": t.seconds * _MICRO,
+                "args": {"nodes": list(t.nodes), "flops": t.flops, "bytes": t.bytes},
+            }
+            for start, t in zip(starts, self.timings, strict=False)
+        ]  # fmt: skip
+
+
+class ProfiledRun(PlanRun):
+    """A run that returns to Python after each kernel; `times` has the seconds of each entry in order."""
+
+    def measure(self) -> None:
+        """Run the plan; raises UnsupportedError where it does not fit the feeds."""
+        self.times = [0.0] * len(self.program.plan.entries)
+        try:
+            with np.errstate(all="ignore"):
+                self.outputs()
+        except Mismatch as mismatch:
+            raise UnsupportedError(f"only the interpreter can run these feeds, because {mismatch}") from None
+
+    def _rows(self, layout: PartLayout, rows: tuple[int, int]) -> None:
+        entries = self.program.plan.entries
+        owners: list[int] = layout.owners.tolist()
+
+        def turn(row: int) -> object:
+            entry = entries[owners[row]]
+            return (entry.turns if isinstance(entry, Entry) else None) or row
+
+        for _, group in groupby(range(*rows), key=turn):
+            found = list(group)
+            started = time.perf_counter()
+            super()._rows(layout, (found[0], found[-1] + 1))
+            seconds = time.perf_counter() - started
+            self._share(seconds, dict.fromkeys(owners[row] for row in found))
+
+    def _share(self, seconds: float, numbers: Iterable[int]) -> None:
+        """Divide a time among entries that ran in turn by their operations."""
+        entries = [(n, self.program.plan.entries[n]) for n in numbers]
+        work = {n: 1 + self.sizes(e.flops) for n, e in entries if isinstance(e, Entry)}
+        for number, part in work.items():
+            self.times[number] += seconds * part / sum(work.values())
+
+    def _step(self, step: Any) -> None:
+        started = time.perf_counter()
+        super()._step(step)
+        self.times[self.program.plan.entries.index(step)] += time.perf_counter() - started
+
+
+def profile_of(run: ProfiledRun, alone: Sequence[Sequence[float]], whole: Sequence[float]) -> Profile:
+    """Return the profile of a plan: `alone` has the times of its entries by run, `whole` of ordinary runs."""
+    times = map(statistics.median, zip(*alone, strict=True))
+    timings = [_timing(e, t, run.sizes) for e, t in zip(run.program.plan.entries, times, strict=True)]
+    return Profile(tuple(timings), statistics.median(whole), len(whole))
+
+
+def _timing(entry: Entry | Step, seconds: float, sizes: Sizes) -> Timing:
+    if isinstance(entry, Entry):
+        return Timing(kind_of(entry), entry.nodes, seconds, sizes(entry.flops), _traffic(entry, sizes))
+    buffers = {*(read[0] for read in entry.reads.values()), *entry.writes.values()}
+    return Timing("evaluated", (entry.label,), seconds, 0, sum(sizes(b.size) for b in buffers))
+
+
+# ---------------------------------------------------------------- bytes
+
+
+def _traffic(entry: Entry, sizes: Sizes) -> int:
+    """Return the bytes that a kernel reads and writes, each once.
+
+    A nest says which part of a buffer it reads: of a table, the rows that it takes. Other operands are whole.
+    """
+    _, _, spec, arguments = entry.choices[-1]
+    parts: dict[Buffer, int] = {}
+    nest = spec.nest if isinstance(spec, (Product, Sliding, Winograd)) else spec
+    if isinstance(nest, Nest):
+        for buffer, count in _accesses(nest, arguments, sizes):
+            parts[buffer] = parts.get(buffer, 0) + count
+    return sum(min(parts.get(b, sizes(b.size)), sizes(b.size)) for b in dict.fromkeys(entry.buffers))
+
+
+def _accesses(nest: Nest, arguments: Sequence[Argument], sizes: Sizes) -> Iterator[tuple[Buffer, int]]:
+    """Yield the buffer of each access, and the bytes that the loops read or write there."""
+    lengths = [sizes(n) for n in arguments[: nest.axes]]  # pyright: ignore[reportArgumentType]  the first are sizes
+    taken = {step.access for step in nest.steps if isinstance(step, TakeStep)}
+    for number, (access, place) in enumerate(zip(nest.accesses, Layout(nest).accesses, strict=True)):
+        named = arguments[place]
+        if isinstance(named, BufferNumber):
+            moving = zip(lengths, access.strides, strict=True)
+            counted = lengths if number in taken else [n for n, stride in moving if stride != STILL]
+            yield named.buffer, math.prod(counted) * element_bytes(access.element)

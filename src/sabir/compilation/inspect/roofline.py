@@ -1,0 +1,110 @@
+"""The limits of this machine: the operations a second of its threads, and the bytes that memory gives them.
+
+Both are measured by two kernels, once, and kept in the cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from sabir.compilation.backends.cpu.emit.limits import memory_test_text, multiply_test_text
+from sabir.compilation.native import Control, Library, cache, execute, host
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sabir.compilation.native import Host, Team
+    from sabir.ir import Array
+
+_KIND = "roofline"
+_FORMAT = "1"  # another number for another way to measure
+_MEMORY = 1 << 28  # bytes that are read: more than caches hold
+_ROUNDS = 1 << 16  # of multiplications: about a millisecond, so that other programs leave some runs alone
+_LEAST = 2  # runs: the first one touches memory
+_PERIOD = 0.3  # seconds for which a kernel is repeated
+_MOST = 1e18  # what no machine exceeds: a cached number beyond it is damaged
+
+
+class Roofline(NamedTuple):
+    """The most floating-point operations, on `float`, and bytes of memory a second.
+
+    >>> Roofline(flops=100e9, bandwidth=10e9).seconds(2_000_000_000, 400_000_000)
+    0.04
+    """
+
+    flops: float
+    bandwidth: float
+
+    def seconds(self, flops: int, moved: int) -> float:
+        """Return the least time for so many operations and bytes."""
+        return max(flops / self.flops, moved / self.bandwidth)
+
+
+def roofline(team: Team) -> Roofline:
+    """Return the limits for a team's threads, from the cache or measured, which takes about a second.
+
+    Raises UnsupportedError where kernels do not run on this machine.
+    """
+    target = host()
+    key = _key(target, team.threads)
+    found = cache().get(_KIND, key, verify=True)
+    known = None if found is None else _read(bytes(found))
+    if known is None:
+        known = _measured(target, team)
+        cache().put(_KIND, key, json.dumps(known).encode())
+    return known
+
+
+def _key(target: Host, threads: int) -> bytes:
+    parts = (_FORMAT, target.triple, target.cpu, target.features, str(target.cores), str(threads))
+    return hashlib.sha256("\0".join(parts).encode()).digest()
+
+
+def _read(data: bytes) -> Roofline | None:
+    """Return what an entry of the cache says, None where it says nothing valid."""
+    try:
+        found: object = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    numbers = cast("list[Any]", found) if isinstance(found, list) else []
+    if len(numbers) != len(Roofline._fields) or not all(type(n) is float and 0 < n < _MOST for n in numbers):
+        return None
+    return Roofline(*numbers)
+
+
+def _measured(target: Host, team: Team) -> Roofline:
+    lanes = target.vector_bits // 32
+    (multiply, operations), (read, step) = multiply_test_text(lanes), memory_test_text(lanes)
+    library = Library.load([multiply, read])
+    results: Array = np.zeros((team.threads, lanes), np.float32)
+    memory: Array = np.ones(_MEMORY // 4, np.float32)
+
+    def done() -> int:
+        """Return the operations of a run: it goes alone where another run has the workers."""
+        return int(np.count_nonzero(results[:, 0])) * _ROUNDS * operations
+
+    flops = _rate(team, library.addresses[0], _ROUNDS, [results], done)
+    bandwidth = _rate(team, library.addresses[1], _MEMORY // step, [results, memory], lambda: _MEMORY)
+    return Roofline(flops, bandwidth)
+
+
+def _rate(team: Team, address: int, argument: int, buffers: list[Array], work: Callable[[], int]) -> float:
+    """Return the most work a second of one kernel in the runs of a period; buffer 0 is for results."""
+    block: Array = np.array([argument], np.int64)
+    row: Array = np.array([[address, block.ctypes.data, 0]], np.int64)
+    table: Array = np.array([b.ctypes.data for b in buffers], np.int64)
+    rates: list[float] = []
+    spent = 0.0
+    while len(rates) < _LEAST or spent < _PERIOD:
+        buffers[0][:] = 0
+        started = time.perf_counter()
+        execute(team, row.ctypes.data, 0, 1, table.ctypes.data, Control(), lambda: None)
+        seconds = time.perf_counter() - started
+        rates.append(work() / seconds)
+        spent += seconds
+    return max(rates)

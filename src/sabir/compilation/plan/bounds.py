@@ -1,0 +1,116 @@
+"""What a plan may touch and need, checked for the sizes of a run before anything is allocated or run.
+
+A kernel trusts its arguments. So each place that it reads or writes is compared with the memory of its buffer
+when a plan is laid out: a shape that a model computes wrongly makes the interpreter run the request, and say
+what is wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from sabir.base import COMPILED
+from sabir.compilation.plan.entries import Buffer, Entry, Mismatch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sabir.compilation.plan.layout import Sizes
+    from sabir.loops import Size
+
+_MOST = (1 << 62) - 1  # a kernel computes with 64 bits
+
+
+class Reach(NamedTuple):
+    """The elements of a buffer that a kernel may touch: from `offset` on, along each of the `extents`.
+
+    An extent is a count and a stride. Those of `takes`, with strides in bytes, are along axes that indices
+    choose from.
+    """
+
+    buffer: Buffer
+    width: int
+    offset: Size
+    extents: Sequence[tuple[Size, Size]]
+    takes: Sequence[tuple[Size, Size]] = ()
+
+
+class Value(NamedTuple):
+    """A tensor that the model computes natively, whether or not it is ever in memory: its shape and width.
+
+    `work` is what each of its elements takes beside its bytes, as evaluation counts it.
+    """
+
+    shape: Sequence[Size]
+    width: int
+    work: int = 0
+
+
+class Needs(NamedTuple):
+    """What the limits of a run count: the elements of its largest tensor, the bytes of all of them."""
+
+    elements: int
+    work: int
+
+    @property
+    def charge(self) -> int:
+        """The work that compiled code counts: a part of the bytes, rounded up."""
+        return -(-self.work // COMPILED)
+
+
+def needs(values: Iterable[Value], sizes: Sizes) -> Needs:
+    """Return what tensors need; raises Mismatch for a negative size."""
+    largest = work = 0
+    for value in values:
+        count = _count(value.shape, sizes)
+        largest = max(largest, count)
+        work += count * (value.width + value.work)
+    return Needs(largest, work)
+
+
+def check_reaches(entries: Iterable[object], sizes: Sizes) -> None:
+    """Raise Mismatch where a kernel would touch what is outside of a buffer."""
+    for entry in entries:
+        if isinstance(entry, Entry):
+            for reach in entry.reaches:
+                _check(reach, sizes)
+
+
+def _check(reach: Reach, sizes: Sizes) -> None:
+    low = high = sizes(reach.offset)
+    is_empty = False
+    for size, step in reach.extents:  # hundreds of reaches: comprehensions take twice as long
+        count, stride = sizes(size), sizes(step)
+        if count < 0:
+            raise Mismatch(f"a loop has the sizes {[sizes(n) for n, _ in reach.extents]}")
+        if count > 1:
+            span = (count - 1) * stride
+            if span < 0:
+                low += span
+            else:
+                high += span
+        elif not count and stride:
+            is_empty = True
+    if is_empty:
+        return  # the loops touch nothing
+    for size, step in reach.takes:
+        count, stride = sizes(size), sizes(step) // reach.width
+        if count < 1:
+            raise Mismatch("indices choose from an axis without elements")
+        span = (count - 1) * stride
+        low, high = low + min(span, 0), high + max(span, 0)
+    if low < 0 or (high + 1) * reach.width > sizes(reach.buffer.size):
+        raise Mismatch(
+            f"elements {low} to {high} are outside of a tensor of {sizes(reach.buffer.size)} bytes"
+        )
+
+
+def _count(shape: Sequence[Size], sizes: Sizes) -> int:
+    found = list(map(sizes, shape))
+    if any(d < 0 for d in found):
+        raise Mismatch(f"a tensor has the shape {found}")
+    count = math.prod(found)
+    if count > _MOST:
+        raise Mismatch(f"a tensor has {count} elements")
+    return count

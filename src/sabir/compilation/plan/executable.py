@@ -1,0 +1,42 @@
+"""What the runs of a compiled plan read: its entries, its constants, and the slots of inputs and results."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from sabir.ir import TensorType
+
+if TYPE_CHECKING:
+    from sabir.compilation.frontend.patterns import Guard
+    from sabir.compilation.frontend.prepare import Prepared
+    from sabir.compilation.plan.entries import Plan
+    from sabir.ir import Array, Known
+
+
+class Executable(NamedTuple):
+    """A plan, and what runs of it need of the program that it was made from.
+
+    `symbols` are those whose sizes the shapes of the feeds decide, `slots` is the number of values, `known`
+    has the contents of the tensors that follow from sizes, and `guards` what the plan assumes of sizes.
+    """
+
+    plan: Plan
+    symbols: frozenset[str]
+    slots: int
+    inputs: tuple[int, ...]
+    results: tuple[int, ...]
+    known: dict[int, Known]
+    constants: dict[int, Array]
+    guards: tuple[Guard, ...]
+
+
+def executable_of(prepared: Prepared, plan: Plan, symbols: frozenset[str]) -> Executable:
+    """Return what runs of a plan need, which was made from a prepared program."""
+    known: dict[int, Known] = {}
+    for buffer in plan.buffers:
+        kind = prepared.types[buffer.slot] if buffer.kind == "known" else None
+        if isinstance(kind, TensorType) and kind.known is not None:
+            known[buffer.slot] = kind.known
+    slots = max([prepared.program.size, *(slot + 1 for slot in prepared.constants)])
+    return Executable(plan, symbols, slots, prepared.inputs, prepared.plan.results, known,
+                      prepared.constants, prepared.guards)  # fmt: skip

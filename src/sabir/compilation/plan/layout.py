@@ -1,0 +1,324 @@
+"""A plan for the sizes of a run: the blocks of arguments, and where each tensor lies in the arena.
+
+Nothing is compiled here: kernels take sizes, strides and offsets as arguments. A plan has several parts where
+an evaluated call decides sizes that the shapes of the feeds do not: each part has its own arena, and is laid
+out when its sizes are known.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sabir.base import UnsupportedError
+from sabir.compilation.plan.bounds import Needs, check_reaches, needs
+from sabir.compilation.plan.entries import (
+    ARENA,
+    FIRST,
+    SCRATCH,
+    BandParts,
+    Buffer,
+    BufferNumber,
+    Computed,
+    Entry,
+    Mismatch,
+    Offset,
+    Plan,
+    Step,
+)
+from sabir.compilation.plan.rows import Call, rows_of
+from sabir.ir import Expr
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from sabir.compilation.plan.bounds import Value
+    from sabir.ir import Array
+    from sabir.loops import Size
+
+ALIGNMENT = 64
+_MOST_PARTS = 1024  # of a plan: a layout of each is made for the sizes of all before it
+_FINE = 1 << 21  # operations of a thread that take so long that claims of several shares cost little
+
+
+class Part(NamedTuple):
+    """Entries from `first` to `last` whose sizes are known together; `arena` is the number of its buffer.
+
+    `owned` are the buffers of that arena, `filled` the outputs that are written first in this part and what
+    is known and read first in it. `values` are the tensors whose sizes are known from this part on. `arenas`
+    has the numbers of the arenas of all parts.
+    """
+
+    first: int
+    last: int
+    arena: int
+    owned: list[Buffer]
+    filled: list[Buffer]
+    values: list[Value]
+    arenas: Mapping[Buffer, int]
+
+
+class PartLayout(NamedTuple):
+    """A part for the sizes of a run.
+
+    `rows` are the rows of the native plan, which point into `blocks`; `owners` has the number of the entry of
+    each. `runs` has, in order, either the first
+    and last row of kernels that run together, or the number of an evaluated step. `offsets` are those of all
+    buffers so far. `needs` counts the tensors whose sizes are known from this part on.
+    """
+
+    rows: Array
+    blocks: Array
+    owners: Array
+    runs: tuple[tuple[int, int] | int, ...]
+    arena_bytes: int
+    scratch_bytes: int
+    offsets: dict[Buffer, int]
+    output_bytes: int = 0
+    needs: Needs = Needs(0, 0)
+
+
+class Sizes:
+    """The sizes of the symbols of a run, and expressions of them."""
+
+    def __init__(self, symbols: Mapping[str, int]) -> None:
+        self.symbols = dict(symbols)
+        self._found: dict[Expr, int] = {}
+
+    def __call__(self, size: Size) -> int:
+        """Return a size as a number."""
+        if type(size) is int:
+            return size
+        if not isinstance(size, Expr):
+            return int(size)
+        found = self._found.get(size)
+        if found is None:
+            value = size.substitute(self.symbols)
+            if not isinstance(value, int):
+                raise KeyError(f"the size {size} is not known")
+            found = self._found[size] = value
+        return found
+
+    def get(self, size: Size) -> int | None:
+        """Return a size as a number, None where a run decides it."""
+        try:
+            return self(size)
+        except KeyError:
+            return None
+
+
+def parts_of(plan: Plan, given: frozenset[str]) -> list[Part]:
+    """Return the parts of a plan; each but the first begins after a step that decides sizes.
+
+    Raises AssertionError for a plan that needs a size before it is decided.
+    """
+    spans: list[tuple[int, int]] = []
+    known, first = dict.fromkeys(given, 0), 0  # symbols, with the number of the part that knows them first
+    for number, entry in enumerate(plan.entries):
+        open_ = _needed(entry) - known.keys()
+        if open_:
+            raise AssertionError(f"entry {number} needs {', '.join(sorted(open_))} before a run decides it")
+        if isinstance(entry, Step):
+            new = {s for b in entry.writes.values() for s in _symbols(b.shape)} - known.keys()
+            if new:
+                spans.append((first, number + 1))
+                first = number + 1
+                known |= dict.fromkeys(new, len(spans))
+    spans.append((first, len(plan.entries)))
+    if len(spans) > _MOST_PARTS:
+        raise UnsupportedError(f"calls decide sizes {len(spans):,} times, at most {_MOST_PARTS:,}")
+    return _with_facts(plan, spans, known)
+
+
+def _with_facts(plan: Plan, spans: Sequence[tuple[int, int]], known: Mapping[str, int]) -> list[Part]:
+    """Return the parts of some spans with what belongs to each: a plan may have hundreds of them."""
+    base = 1 + max([SCRATCH, *(b.number for b in plan.buffers)])
+    starts = [first for first, _ in spans]
+    arenas: dict[Buffer, int] = {}
+    parts = [Part(*span, base + number, [], [], [], arenas) for number, span in enumerate(spans)]
+    for buffer in plan.buffers:
+        if buffer.kind == "arena" and buffer.first >= 0:
+            part = parts[bisect_right(starts, buffer.first) - 1]
+            part.owned.append(buffer)
+            arenas[buffer] = part.arena
+        elif buffer.kind in {"output", "known"}:
+            parts[bisect_right(starts, max(buffer.first, 0)) - 1].filled.append(buffer)
+    for value in plan.values:
+        number = max((known.get(s, len(parts)) for s in _symbols(value.shape)), default=0)
+        if number < len(parts):
+            parts[number].values.append(value)
+    return parts
+
+
+def _symbols(sizes: Iterable[object]) -> Iterator[str]:
+    for size in sizes:
+        if isinstance(size, Expr):
+            yield from size.symbols
+
+
+def _needed(entry: Entry | Step) -> set[str]:
+    """Return the symbols of the sizes that an entry is laid out with."""
+    found: list[object] = []
+    if isinstance(entry, Step):
+        for buffer, offset, strides, shape in entry.reads.values():
+            found += [buffer.size, offset, *strides, *shape]
+    else:
+        found += [entry.scratch, *(b.size for b in entry.buffers)]
+        for limit, _, _, arguments in entry.choices:
+            found.append(limit)
+            for a in arguments:
+                if type(a) is not int and type(a) is not BufferNumber:  # nearly all of thousands are
+                    found += (
+                        [a.bytes] if isinstance(a, Offset) else a.sizes if isinstance(a, Computed) else [a]
+                    )
+    return set(_symbols(found))
+
+
+def lay_out(
+    plan: Plan, part: Part, sizes: Sizes, addresses: Mapping[object, int],
+    earlier: Mapping[Buffer, int], threads: int,
+) -> PartLayout:  # fmt: skip
+    """Return a part for the sizes of a run; raises Mismatch for sizes that its kernels cannot have.
+
+    `addresses` has the address of each kernel, `earlier` the offsets of buffers in the arenas of earlier
+    parts. So many `threads` run it.
+    """
+    entries = plan.entries[part.first : part.last]
+    needed = needs(part.values, sizes)
+    check_reaches(entries, sizes)
+    offsets, arena = _arena(part, sizes)
+    offsets = {**earlier, **offsets}
+    outputs = sum(sizes(b.size) for b in part.filled if b.kind == "output")
+    scratch = max((sizes(e.scratch) for e in entries if isinstance(e, Entry)), default=0)
+    rows = rows_of([
+        _call(number, entry, sizes, addresses, offsets, part.arenas, _FINE * threads)
+        for number, entry in enumerate(entries, part.first)
+        if isinstance(entry, Entry)
+    ])
+    scratch = -(-scratch // ALIGNMENT) * ALIGNMENT
+    runs = _runs(entries, part.first, rows.owners)
+    return PartLayout(rows.rows, rows.memory, rows.owners, runs, arena, scratch, offsets, outputs, needed)
+
+
+def _call(
+    number: int, entry: Entry, sizes: Sizes, addresses: Mapping[object, int], offsets: Mapping[Buffer, int],
+    arenas: Mapping[Buffer, int], much: int,
+) -> Call:  # fmt: skip
+    """Return the call of an entry; with `much` operations it is worth several shares for each thread."""
+    _, _, spec, arguments = _choice(entry, sizes)
+    block = [_argument(a, sizes, offsets, arenas) for a in arguments]
+    if entry.bands is not None:
+        block += _of_bands(entry, entry.bands, sizes, addresses, offsets, arenas)
+    turns = 1 if entry.turns is None else sizes(entry.turns.count)
+    if entry.writes and not any(sizes(b.size) for b in entry.writes):
+        block[: entry.axes] = [0] * entry.axes  # 2 ** 40 rows of no elements take no time
+        turns = min(turns, 1)
+    fine = entry.turns is None and not (entry.alone or entry.whole) and sizes(entry.flops) >= much
+    return Call(number, addresses[spec], block, entry.turns, turns, fine)
+
+
+def _runs(
+    entries: Sequence[Entry | Step], first: int, owners: Array
+) -> tuple[tuple[int, int] | int, ...]:  # fmt: skip
+    """Return the rows of kernels that run together, and between them the numbers of evaluated steps."""
+    found: list[tuple[int, int] | int] = []
+    start = 0
+    for number, entry in enumerate(entries, first):
+        if isinstance(entry, Entry):
+            continue
+        end = int(np.searchsorted(owners, number))
+        found += [(start, end), number] if start < end else [number]
+        start = end
+    return (*found, (start, len(owners))) if start < len(owners) else tuple(found)
+
+
+def _choice(entry: Entry, sizes: Sizes) -> tuple[Any, int, Any, list[Any]]:
+    for choice in entry.choices[:-1]:
+        if choice[0] is not None and sizes(choice[0]) <= choice[1]:
+            return choice
+    return entry.choices[-1]
+
+
+def _argument(a: Any, sizes: Sizes, offsets: Mapping[Buffer, int], arenas: Mapping[Buffer, int]) -> int:
+    if type(a) is int:  # thousands of arguments: a match takes twice as long
+        return a
+    if type(a) is BufferNumber:
+        return arenas.get(a.buffer, a.buffer.number)
+    if type(a) is Offset:
+        return offsets.get(a.buffer, 0) + sizes(a.bytes)
+    return a.function(*map(sizes, a.sizes)) if type(a) is Computed else sizes(a)
+
+
+def _of_bands(
+    entry: Entry, bands: BandParts, sizes: Sizes, addresses: Mapping[object, int],
+    offsets: Mapping[Buffer, int], arenas: Mapping[Buffer, int],
+) -> list[int]:  # fmt: skip
+    """Return the arguments of a loop over bands that follow the number of items.
+
+    The kernels have a table of buffers for themselves: the memory between them is where an arena else is.
+    """
+    numbers = {b: number for number, b in enumerate(entry.buffers, FIRST)} | dict.fromkeys(bands.own, ARENA)
+    own, end = dict(offsets), 0
+    for buffer, size in bands.own.items():
+        own[buffer], end = end, end + size
+    head = [bands.count, sizes(entry.scratch), end]
+    moves = [(arenas.get(b, b.number), *bands.moves.get(b, (0, 0))) for b in entry.buffers]
+    tensors = [len(moves), *(n for move in moves for n in move)]
+    body: list[int] = []
+    start = 1 + len(head) + len(bands.variants) + len(tensors)
+    lists: list[int] = []
+    for variant in bands.variants:
+        found = Sizes({**sizes.symbols, **variant})
+        parts = [part for part, rows in bands.parts if found(rows) > 0]
+        check_reaches(parts, found)
+        calls: list[int] = []
+        for part in parts:
+            _, _, spec, arguments = _choice(part, found)
+            calls += [addresses[spec], start + len(body)]
+            body += [_argument(a, found, own, numbers) for a in arguments]
+        lists.append(start + len(body))
+        body += [len(parts), *calls]
+    return [*head, *lists, *tensors, *body]
+
+
+def _arena(part: Part, sizes: Sizes) -> tuple[dict[Buffer, int], int]:
+    """Return the offset of each buffer in the arena, and the bytes of the arena."""
+    offsets: dict[Buffer, int] = {}
+    alive: list[tuple[int, int, int]] = []  # (offset, end, last entry)
+    total = 0
+    for buffer in sorted(part.owned, key=lambda b: (b.first, -sizes(b.size))):
+        size = -(-max(sizes(buffer.size), 1) // ALIGNMENT) * ALIGNMENT
+        alive = sorted(a for a in alive if a[2] >= buffer.first)
+        best, at, low = None, 0, 0
+        for offset, end, _ in alive:
+            gap = offset - low
+            if gap >= size and (best is None or gap < best):
+                best, at = gap, low
+            low = max(low, end)
+        if best is None:
+            at = low
+        last = buffer.last if buffer.last < part.last else 1 << 60
+        alive.append((at, at + size, last))
+        offsets[buffer] = at
+        total = max(total, at + size)
+    return offsets, total
+
+
+def aligned(size: int) -> Array:
+    """Return so many bytes of memory that begin at a multiple of 64; raises Mismatch where there are none."""
+    memory = allocated((size + ALIGNMENT,), np.dtype(np.uint8))
+    start = -int(memory.ctypes.data) % ALIGNMENT
+    return memory[start : start + size]
+
+
+def allocated(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Return an array that is not filled; raises Mismatch for a size that the machine cannot have."""
+    try:
+        return np.empty(shape, dtype)
+    except (MemoryError, ValueError, OverflowError) as error:
+        raise Mismatch(f"there is no memory for {shape} of {dtype}") from error
+
+
+__all__ = ["ALIGNMENT", "ARENA", "Part", "PartLayout", "Sizes", "aligned", "allocated", "lay_out", "parts_of"]

@@ -1,0 +1,136 @@
+"""The seam between the compiler and its targets: what a backend makes of lowered expressions.
+
+Everything before it (preparation, lowering, the passes) knows tensors and sizes. Everything behind it knows a
+machine: vectors, caches, threads, machine code. The backend of CPUs is `cpu`; the tests have a second one
+that runs each expression as plain loops.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from sabir.compilation.cache.stored import Stored
+    from sabir.compilation.frontend.lowering import Lowered
+    from sabir.compilation.frontend.prepare import Prepared
+    from sabir.compilation.native import Control, Image
+    from sabir.compilation.plan.entries import Spec
+    from sabir.compilation.plan.executable import Executable
+    from sabir.compilation.runtime.repeating import Repeated
+    from sabir.compilation.settings import Settings
+    from sabir.evaluation import BoundPlan, Run
+    from sabir.ir import Array
+    from sabir.scheduling import ScheduledSubgraph
+
+    Bodies: TypeAlias = Callable[[ScheduledSubgraph, BoundPlan, bool], Any]
+
+
+class Request(NamedTuple):
+    """What a backend compiles: lowered expressions, for feeds whose symbols have these `sizes`.
+
+    `progress` is called with the number of kernels that are ready and of all. `bodies` returns, for the
+    constants of the plan by slot, what runs the subgraphs of evaluated calls. `updates` has the slots of
+    inputs that results may be written over, by the slots of these results.
+    """
+
+    lowered: Lowered
+    sizes: Mapping[str, int]
+    settings: Settings
+    progress: Callable[[int, int], None]
+    bodies: Callable[[Mapping[int, Array]], Bodies]
+    updates: Mapping[int, int] = {}
+
+
+class Portable(NamedTuple):
+    """A plan of kernels alone: the keys of their machine code by specification, and the code by key."""
+
+    executable: Executable
+    keys: Mapping[Spec, bytes]
+    images: Mapping[bytes, Image]
+
+
+class Runnable(Protocol):
+    """A plan that a backend has compiled; several threads may run it at once.
+
+    `prepared` is the program that it was made from, None for a plan that was read from the disk. `inputs` are
+    the slots of the arrays that a run takes.
+    """
+
+    prepared: Prepared | None
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """The slots of the arrays that a run takes."""
+        ...
+
+    @property
+    def is_native(self) -> bool:
+        """Whether a run makes no call of the interpreter."""
+        ...
+
+    def fits(self, sizes: Mapping[str, int], /) -> bool:
+        """Return whether the guards of the plan hold for the sizes of some feeds."""
+        ...
+
+    def run(
+        self, inputs: Sequence[Array | None], symbols: Mapping[str, int], run: Run,
+        control: Control | None = None, /,
+    ) -> list[Any]:  # fmt: skip
+        """Return the outputs.
+
+        Raises Mismatch where the interpreter must run the feeds, CancelledError, and what evaluated calls
+        raise.
+        """
+        ...
+
+    def repeat(
+        self, arrays: Sequence[Any], symbols: Mapping[str, int], run: Run, /, *, carried: int,
+        limit: int | None, conditional: bool, cost: int,
+    ) -> Repeated | None:  # fmt: skip
+        """Return the results of a loop with this plan as its body, None where the plan cannot repeat itself.
+
+        See `sabir.compilation.runtime.repeating.repeat`.
+        """
+        ...
+
+    def portable(self) -> Portable | None:
+        """Return the part of the plan that another process can run, None where it has evaluated calls."""
+        ...
+
+    def release(self) -> None:
+        """Free the memory that runs have left for the next ones."""
+        ...
+
+
+class Backend(Protocol):
+    """A target that plans are compiled for, and that runs them.
+
+    `key` identifies the target among all targets, for the cache. `threads` is how many threads a run may use.
+    """
+
+    @property
+    def key(self) -> str:
+        """A text that identifies the target."""
+        ...
+
+    @property
+    def threads(self) -> int:
+        """The number of threads of a run."""
+        ...
+
+    def begin(self) -> None:
+        """Load what compiling needs, in the background, while a model is prepared."""
+        ...
+
+    def compile(self, request: Request, /) -> Runnable:
+        """Return the plan of lowered expressions.
+
+        Raises UnsupportedError for a plan that the backend cannot run.
+        """
+        ...
+
+    def restored(self, stored: Stored, progress: Callable[[int, int], None], /) -> Runnable | None:
+        """Return a plan that was read from the disk, None where its machine code is gone."""
+        ...

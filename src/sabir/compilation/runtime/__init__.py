@@ -1,0 +1,1 @@
+"""Runs of compiled plans: programs, the fast path, loops in native code."""

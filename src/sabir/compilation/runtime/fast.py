@@ -1,0 +1,300 @@
+"""Fast runs: a plan of kernels, for one list of shapes, entered with hardly any Python.
+
+At its end may be evaluated calls whose results are no tensors of numbers: its tail.
+
+The first run of some shapes goes the long way, which reads and compares feeds and makes every check that
+depends on shapes alone. Later runs with arrays of the same types and shapes only take addresses.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, SupportsIndex
+
+import numpy as np
+
+from sabir.base import CancelledError
+from sabir.compilation.native import Control, Frame, execute, team
+from sabir.compilation.native._entrance import COUNT, FIRST, INPUT, OUTPUT, InputSpec, entrance, finish, works
+from sabir.compilation.plan.entries import ERRORS, SCRATCH, Buffer, Entry
+from sabir.elements import element
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sabir.base import Limits
+    from sabir.compilation.native import Team
+    from sabir.compilation.plan.layout import PartLayout, Sizes
+    from sabir.compilation.runtime.commits import Commit
+    from sabir.compilation.runtime.program import CompiledProgram
+    from sabir.compilation.runtime.tail import Tail
+    from sabir.ir import Array
+
+_EMPTY = np.empty
+_LITTLE = 1 << 19  # operations and bytes of a plan for which a second thread does not pay
+
+
+class _Output(NamedTuple):
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    place: int  # in the block of a frame
+
+
+class Run(Protocol):
+    """Takes feeds by name and returns results by name, or None where the feeds are others.
+
+    Then the long way is right. `buffers` has arrays for results. With a `commit` these may be feeds that
+    `FastRun.in_place` names; they are written at the end of the run, all of them or none.
+    """
+
+    def __call__(
+        self,
+        feeds: Mapping[str, Any],
+        buffers: Mapping[str, Array] | None = None,
+        commit: Commit[Any] | None = None,
+        /,
+    ) -> dict[str, Any] | None:
+        """Return all outputs by name, None for feeds of other shapes."""
+        ...
+
+
+class FastRun(NamedTuple):
+    """The runs of one program with feeds of one list of shapes, and what cancels them.
+
+    `in_place` has the names of the inputs that results may be written over, by the names of these.
+    """
+
+    run: Run
+    control: Control
+    in_place: Mapping[str, str]
+
+
+class _Runs:
+    """What the runs with feeds of one list of shapes share."""
+
+    def __init__(
+        self, program: CompiledProgram, layout: PartLayout, sizes: Sizes,
+        names: Sequence[tuple[str, int, Array]], outputs: Sequence[tuple[str, int]], control: Control,
+    ) -> None:  # fmt: skip
+        """Take the fed inputs (name, slot, feed), what kernels make (name, slot), what cancels the runs."""
+        self._program, self._layout, self._sizes, self._control = program, layout, sizes, control
+        by_slot = {b.slot: b for b in program.plan.buffers if b.kind == "input"}
+        self._inputs = [
+            InputSpec(by_slot[slot].number if slot in by_slot else ERRORS + 1, x.dtype, x.shape)
+            for _, slot, x in names
+        ]
+        found = [(name, program.plan.outputs[slot]) for name, slot in outputs]
+        places = range(FIRST + INPUT * len(names), sys.maxsize, OUTPUT)
+        self.outputs = [
+            _Output(name, tuple(map(sizes, b.shape)), element(b.element).dtype, place)
+            for (name, b), place in zip(found, places, strict=False)
+        ]
+        self._slots = [b.number for _, b in found]
+        self.tail: Tail | None = None
+        self._team = team_for(program, sizes)
+        self.last = len(layout.rows)
+        given = {slot: name for name, slot, _ in names}
+        over = {name: given.get(program.plan.in_place.get(slot, 0)) for name, slot in outputs}
+        self.in_place = {result: name for result, name in over.items() if name is not None}
+        if self.in_place:
+            finish()  # loaded now: a run does not fail at its end
+        self.updating = int(np.searchsorted(layout.owners, program.plan.updating))
+        draws = any(b.kind == "keys" for b in program.plan.buffers)
+        self.frames: list[_Frame] = _DrawnFrames() if draws else []
+
+    def frame(self) -> _Frame:
+        """Return new memory for a run."""
+        made = _Frame(
+            self._program, self._layout, self._sizes, self._team, self._control, self._inputs, self._slots
+        )
+        made.slots = [] if self.tail is None else self.tail.slots(made.arena)
+        return made
+
+    def finished(self, frame: _Frame, done: int, last: int) -> bool:
+        """Run the rows from `done` on; return whether there was no error, and the run was not cancelled."""
+        rows = self._layout.rows.ctypes.data
+        execute(self._team, rows, done, last, frame.table_address, self._control, _nothing)
+        return not frame.errors.value and not self._control.cancelled
+
+    def failed(self, frame: _Frame) -> None:
+        """Let a frame be used again; raises CancelledError where that ended its run."""
+        frame.errors.value = 0
+        self.frames.append(frame)
+        if self._control.cancelled:
+            raise CancelledError("the run was cancelled")
+
+
+def _entered(runs: _Runs, names: Sequence[str]) -> Run:
+    """Return the function that runs a plan. Its variables are cells, which take the least time."""
+    count, outputs, frames, enter = len(names), runs.outputs, runs.frames, entrance()
+    in_place, updating, rows = runs.in_place, runs.updating, runs.last
+    only, tail = names[0] if count == 1 else None, runs.tail
+
+    def run(
+        feeds: Mapping[str, Any],
+        buffers: Mapping[str, Array] | None = None,
+        commit: Commit[Any] | None = None,
+        /,
+    ) -> dict[str, Any] | None:
+        if len(feeds) != count:
+            return None
+        try:
+            arrays = [feeds[name] for name in names] if only is None else (feeds[only],)
+        except KeyError:
+            return None
+        try:
+            frame = frames.pop()
+        except IndexError:  # each thread that runs at the same time has a frame
+            frame = runs.frame()
+        if frame.team_memory != frame.team.memory:  # a child process has a team of its own
+            frame = runs.frame()
+        block, at = frame.block, FIRST
+        for array in arrays:
+            block[at] = id(array)
+            at += INPUT
+        results: dict[str, Any] = {}
+        read: _Memory | None = None
+        for name, shape, dtype, place in outputs:
+            made = None if buffers is None else buffers.get(name)
+            if made is not None and (commit is None or made is not feeds.get(in_place.get(name, ""))):
+                read = _Memory(arrays) if read is None else read
+                made = _fitting(made, shape, dtype, read)
+            results[name] = made = _EMPTY(shape, dtype) if made is None else made
+            block[place] = id(made)
+        commits = commit is not None and bool(in_place)
+        block[COUNT] = last = updating if commits else rows
+        if commits and commit is not None:
+            commit.prepare(results)
+        done = enter(frame.address)
+        if done == last or (done >= 0 and runs.finished(frame, done, last)):
+            if commits and commit is not None:
+                finish()(frame.address, commit.address)
+            found = results if tail is None else tail.finish(frame.slots, arrays, results)
+            frames.append(frame)  # from now on another thread may have it
+            return found
+        runs.failed(frame)
+        return None
+
+    return run
+
+
+class _Frame(Frame):
+    """The memory of one run: its arena, table of buffers and counter of errors, the keys of its numbers."""
+
+    __slots__ = ("arena", "errors", "keys", "slots", "table_address")
+
+    def __init__(
+        self, program: CompiledProgram, layout: PartLayout, sizes: Sizes, threads: Any, control: Control,
+        inputs: Sequence[InputSpec], outputs: Sequence[int],
+    ) -> None:  # fmt: skip
+        table = program.table.copy()
+        self.errors = ctypes.c_int64(0)
+        table[ERRORS] = ctypes.addressof(self.errors)
+        take = program.arenas.take
+        arena, scratch = take(layout.arena_bytes), take(layout.scratch_bytes * threads.threads)
+        table[program.parts[0].arena] = arena.ctypes.data
+        table[SCRATCH] = scratch.ctypes.data
+        known = [(b, program.known(b, sizes)) for b in program.plan.buffers if b.kind == "known"]
+        for buffer, array in known:
+            table[buffer.number] = array.ctypes.data
+        drawn = [b for b in program.plan.buffers if b.kind == "keys"]
+        self.keys: Array = np.empty(sum(sizes(b.size) for b in drawn), np.uint8)
+        self.draw()
+        for buffer in drawn:
+            table[buffer.number] = self.keys.ctypes.data
+        super().__init__(threads, layout.rows, table, control, inputs, outputs, (arena, scratch, known))
+        self.table_address = table.ctypes.data
+        self.arena = arena
+        self.slots: list[Any] = []  # of what is evaluated at the end
+
+    def draw(self) -> None:
+        """Draw new keys of random numbers."""
+        self.keys[:] = np.frombuffer(os.urandom(self.keys.size), np.uint8)
+
+
+class _DrawnFrames(list[_Frame]):  # ruff: ignore[subclass-builtin]  nothing but `pop` is called
+    """Frames that are used again with new keys."""
+
+    def pop(self, index: SupportsIndex = -1, /) -> _Frame:
+        frame = super().pop(index)
+        frame.draw()
+        return frame
+
+
+def fast_run(
+    program: CompiledProgram, layout: PartLayout | None, sizes: Sizes,
+    names: Sequence[tuple[str, int, Array]], outputs: Sequence[tuple[str, int]], control: Control,
+    limits: Limits | None = None,
+) -> FastRun | None:  # fmt: skip
+    """Return the fast runs for the shapes of a run that went the long way; None where there are none.
+
+    What a run evaluates at its end it evaluates under `limits`.
+    """
+    if layout is None or not works() or not (program.is_native or _has_tail(program)):
+        return None
+    made = {slot for call in program.calls.values() for slot in call.outputs}
+    native = [(name, slot) for name, slot in outputs if slot not in made]
+    plain: list[Buffer] = [program.plan.outputs[slot] for _, slot in native if slot in program.plan.outputs]
+    if len(plain) < len(native) or any(b.strides is not None for b in plain):
+        return None
+    if len({b.number for b in plain}) < len(plain):
+        return None
+    runs = _Runs(program, layout, sizes, names, native, control)
+    if not program.is_native:
+        from sabir.compilation.runtime.tail import Tail  # ruff: ignore[import-outside-top-level]  as in `_has_tail`
+
+        runs.tail = tail = Tail(program, layout, sizes, [slot for _, slot, _ in names], outputs, limits)
+        if not tail.is_whole or any(x.dtype.hasobject for _, _, x in names):  # texts must be read first
+            return None
+    return FastRun(_entered(runs, [name for name, _, _ in names]), control, runs.in_place)
+
+
+def _has_tail(program: CompiledProgram) -> bool:
+    from sabir.compilation.runtime.tail import has_tail  # ruff: ignore[import-outside-top-level]  few plans have one
+
+    return has_tail(program)
+
+
+class _Memory:
+    """The memory of feeds; most arrays own theirs, and two of these share nothing."""
+
+    def __init__(self, feeds: Sequence[Any]) -> None:
+        self._arrays: list[Array] = [feed for feed in feeds if isinstance(feed, np.ndarray)]
+        self._views = [array for array in self._arrays if not _owns(array)]
+        self._numbers = set(map(id, self._arrays))
+
+    def shares(self, buffer: Array) -> bool:
+        """Return whether a buffer has memory of a feed, or may have."""
+        if id(buffer) in self._numbers:
+            return True
+        others = self._views if _owns(buffer) else self._arrays
+        return bool(others) and any(np.may_share_memory(buffer, array) for array in others)
+
+
+def _owns(array: Array) -> bool:
+    return array.base is None and array.flags.owndata
+
+
+def _fitting(buffer: Array, shape: tuple[int, ...], dtype: np.dtype[Any], feeds: _Memory) -> Array | None:
+    """Return the buffer for an output if kernels can write into it: it fits, and they read nothing there."""
+    if buffer.shape != shape or buffer.dtype != dtype:
+        return None
+    return None if feeds.shares(buffer) else buffer
+
+
+def _nothing() -> None:
+    """Between slices of a run without a deadline there is nothing to do: signals are handled by then."""
+
+
+def team_for(program: CompiledProgram, sizes: Sizes) -> Team:
+    """Return the team that runs a plan fast: one thread, where there is little to share."""
+    return team(1) if work_of(program, sizes) < _LITTLE else program.team
+
+
+def work_of(program: CompiledProgram, sizes: Sizes) -> int:
+    """Return about how many operations a run makes, and bytes it moves, of those that threads can share."""
+    entries = [e for e in program.plan.entries if isinstance(e, Entry) and not e.alone]
+    return sum(sizes(e.flops) + sum(sizes(b.size) for b in e.buffers) for e in entries)

@@ -1,0 +1,257 @@
+"""A compiled plan: its kernels as machine code, its constants, and the layouts of its parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sabir.base import CancelledError
+from sabir.compilation.cache.weights import packed_weights
+from sabir.compilation.locks import ProcessLock
+from sabir.compilation.native import Control, Library, execute
+from sabir.compilation.plan.entries import SCRATCH, Buffer, Entry, Mismatch, Plan, Step, StoredKernel
+from sabir.compilation.plan.layout import ALIGNMENT, PartLayout, Sizes, lay_out, parts_of
+from sabir.compilation.protocol import Portable
+from sabir.compilation.runtime.running import Arenas, PlanRun
+from sabir.elements import element
+from sabir.ir import Expr
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from sabir.compilation.frontend.prepare import Prepared
+    from sabir.compilation.native import EarlyKernels, Host, Image, Source, Team
+    from sabir.compilation.plan.entries import Kernel, Spec
+    from sabir.compilation.plan.executable import Executable
+    from sabir.compilation.plan.layout import Part
+    from sabir.compilation.protocol import Bodies
+    from sabir.compilation.runtime.repeating import Repeated
+    from sabir.evaluation import BoundCall, Run
+    from sabir.ir import Array
+
+
+_MOST_LAYOUTS = 64  # of each part
+
+
+class CompiledProgram:
+    """A plan that runs; several threads may run it at once.
+
+    It has `kernels`, of which `compiled` were in no cache. `prepared` is the program that the plan was made
+    from; a plan that was read from the disk has none, and no evaluated calls.
+    """
+
+    target: Host | None = None  # this machine
+
+    def __init__(
+        self, executable: Executable, team: Team, prepared: Prepared | None = None,
+        bodies: Bodies | None = None, *, progress: Callable[[int, int], None] | None = None,
+        images: Mapping[bytes, Image] | None = None, early: EarlyKernels | None = None,
+        sources: Callable[[Kernel], Source] | None = None,
+    ) -> None:  # fmt: skip
+        """Compile a plan; `bodies` returns for a subgraph and its interpreted plan what runs it.
+
+        `images` has the kernels of a plan from the disk, `early` those that were begun while it was made, and
+        `sources` returns the text of a kernel of a new plan.
+
+        Raises what `Library.load` raises: LookupError for a plan from the disk whose kernels are there no
+        more.
+        """
+        self.executable, self.prepared, self.team = executable, prepared, team
+        self.plan = plan = executable.plan
+        specs = specs_of(plan)
+        self._library = Library.load(
+            [s.key if isinstance(s, StoredKernel) else _text(s, sources) for s in specs],
+            images=images,
+            progress=progress,
+            early=early,
+        )
+        self.kernels, self.compiled = len(specs), self._library.compiled
+        self._addresses: dict[object, int] = dict(zip(specs, self._library.addresses, strict=True))
+        self.keys = dict(zip(specs, self._library.keys, strict=True))
+        self.parts = parts_of(plan, executable.symbols)
+        self._layouts: dict[tuple[int, tuple[tuple[str, int], ...]], PartLayout] = {}
+        self._lock = ProcessLock()
+        self.arenas = Arenas()
+        self.calls = {} if prepared is None else self._bound_calls(prepared, bodies)
+        self.constants = self._constants()
+        self._packed = packed_weights(plan.setup, executable.constants, self.keys, self._pack)
+        self._read: list[Array] = []  # the constants that kernels read as they are
+        self.table = self._new_table()
+        if prepared is not None:
+            self._release(prepared)
+
+    def images(self) -> dict[bytes, Image]:
+        """Return the machine code of the kernels by their keys."""
+        return self._library.images()
+
+    def _release(self, prepared: Prepared) -> None:
+        """Let go of folded constants that no kernel reads: it reads what they were computed from."""
+        plan, arrays = self.plan, prepared.constants
+        read = {slot for e in plan.entries if isinstance(e, Step) for slot in e.call.reads}
+        read |= {b.slot for b in (*plan.buffers, *(e.buffers[0] for e in plan.setup))}
+        read.update(self.executable.results)
+        for slot in arrays.keys() - read - prepared.program.constants.keys():
+            whole = arrays[slot]
+            arrays[slot] = np.broadcast_to(np.zeros((), whole.dtype), whole.shape)  # the shape alone
+
+    @property
+    def source(self) -> Prepared:
+        """The program that the plan was made from; raises TypeError for a plan from the disk."""
+        if self.prepared is None:
+            raise TypeError("a plan from the disk has no program")
+        return self.prepared
+
+    def fits(self, sizes: Mapping[str, int]) -> bool:
+        """Return whether the guards of the plan hold for the sizes of some feeds."""
+        return all(guard.holds(sizes) for guard in self.executable.guards)
+
+    def _bound_calls(self, prepared: Prepared, bodies: Bodies | None) -> dict[int, BoundCall]:
+        from sabir.evaluation import CallBinder  # ruff: ignore[import-outside-top-level]  new plans only
+
+        binder = CallBinder(strict=False, bodies=bodies)
+        steps = [e for e in self.plan.entries if isinstance(e, Step)]
+        return {s.call.place: binder.bind(prepared.program.calls[s.call.place]) for s in steps}
+
+    def _constants(self) -> dict[int, Array]:
+        """Return the constants that evaluated calls read, aligned: BLAS copies an unaligned operand."""
+        read = {slot for e in self.plan.entries if isinstance(e, Step) for slot in e.call.reads}
+        arrays = self.executable.constants
+        return {slot: np.require(arrays[slot], None, "A") for slot in sorted(read & arrays.keys())}
+
+    def _new_table(self) -> Array:
+        """Return the addresses of constants by buffer; a run fills in the others."""
+        count = 1 + max([SCRATCH, *(b.number for b in self.plan.buffers), *(p.arena for p in self.parts)])
+        table: Array = np.zeros(count, np.int64)
+        for buffer in self.plan.buffers:
+            if buffer.kind == "constant":  # kernels need no alignment
+                array = np.ascontiguousarray(self.executable.constants[buffer.slot])
+                self._read.append(array)
+            elif buffer.kind == "packed":
+                array = self._packed[buffer].array
+            else:
+                continue
+            table[buffer.number] = array.ctypes.data
+        return table
+
+    def _pack(self, entries: Sequence[Entry], targets: Mapping[Buffer, Array]) -> None:
+        """Run the entries that pack constants into `targets`."""
+        plan = Plan(list(entries), [], {}, [])
+        (part,) = parts_of(plan, frozenset())
+        layout = lay_out(plan, part, Sizes({}), self._addresses, {}, self.team.threads)
+        sources = {
+            e.buffers[0]: np.ascontiguousarray(self.executable.constants[e.buffers[0].slot]) for e in entries
+        }
+        table: Array = np.zeros(1 + max(b.number for e in entries for b in e.buffers), np.int64)
+        for buffer, array in (sources | dict(targets)).items():
+            table[buffer.number] = array.ctypes.data
+        self.native(layout, (0, len(layout.rows)), table, Control(), lambda: None)
+
+    def native(
+        self,
+        layout: PartLayout,
+        rows: tuple[int, int],
+        table: Array,
+        control: Control,
+        check: Callable[[], object],
+    ) -> None:
+        """Run the kernels of a layout from the first of `rows` to before the second.
+
+        `check` is called now and then. Raises CancelledError when `control` is cancelled, and what `check`
+        raises.
+        """
+        done = execute(
+            self.team, layout.rows.ctypes.data, rows[0], rows[1], table.ctypes.data, control, check
+        )
+        if done < rows[1]:
+            raise CancelledError("the run was cancelled")
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """The slots of the arrays that a run takes."""
+        return self.executable.inputs
+
+    @property
+    def is_native(self) -> bool:
+        """Whether a run makes no call outside of native code."""
+        return not self.calls
+
+    def known(self, buffer: Buffer, sizes: Sizes) -> Array:
+        """Return a tensor whose contents follow from sizes."""
+        known = self.executable.known[buffer.slot]
+        items = [sizes(i) if isinstance(i, Expr) else i for i in known]
+        return np.array(items, element(buffer.element).dtype).reshape(tuple(map(sizes, buffer.shape)))
+
+    # ------------------------------------------------------------ runs
+
+    def run(
+        self,
+        inputs: Sequence[Array | None],
+        symbols: Mapping[str, int],
+        run: Run,
+        control: Control | None = None,
+    ) -> list[Any]:
+        """Return the outputs; raises Mismatch where the plan does not fit, and what evaluated calls raise.
+
+        CancelledError is raised when `control` is cancelled.
+        """
+        return PlanRun(self, inputs, symbols, run, control or Control()).outputs()
+
+    def repeat(
+        self, arrays: Sequence[Any], symbols: Mapping[str, int], run: Run, *, carried: int,
+        limit: int | None, conditional: bool, cost: int,
+    ) -> Repeated | None:  # fmt: skip
+        """Return the results of a loop with this plan as its body, None where it cannot repeat itself."""
+        from sabir.compilation.runtime.repeating import repeat  # ruff: ignore[import-outside-top-level]  loops only
+
+        return repeat(
+            self, arrays, symbols, run, carried=carried, limit=limit, conditional=conditional, cost=cost
+        )
+
+    def portable(self) -> Portable | None:
+        """Return the part of the plan that another process can run, None where it has evaluated calls."""
+        return Portable(self.executable, self.keys, self.images()) if self.is_native else None
+
+    def release(self) -> None:
+        """Free the memory that runs have left for the next ones."""
+        self.arenas.clear()
+
+    def layout(self, number: int, sizes: Sizes, earlier: Mapping[Buffer, int] | None = None) -> PartLayout:
+        """Return a part for the sizes of a run; `earlier` has the offsets of the parts before."""
+        key = number, tuple(sizes.symbols.items())
+        found = self._layouts.get(key)
+        if found is None:
+            with self._lock:
+                made = laid_out(
+                    self.plan, self.parts, number, sizes, self._addresses, earlier or {}, self.team.threads
+                )
+                if len(self._layouts) >= _MOST_LAYOUTS * len(self.parts):
+                    self._layouts.clear()
+                found = self._layouts[key] = made
+        return found
+
+
+def laid_out(
+    plan: Plan, parts: Sequence[Part], number: int, sizes: Sizes, addresses: Mapping[object, int],
+    earlier: Mapping[Buffer, int], threads: int,
+) -> PartLayout:  # fmt: skip
+    """Return a part of a plan for the sizes of a run; raises Mismatch where it has none."""
+    try:
+        return lay_out(plan, parts[number], sizes, addresses, earlier, threads)
+    except (KeyError, OverflowError) as error:  # a size that no call has decided, or past 64 bits
+        raise Mismatch(f"the plan has no layout for these sizes: {error}") from error
+
+
+def specs_of(plan: Plan) -> list[Spec]:
+    """Return the kernels of a plan, each once, in order."""
+    entries = [e for e in (*plan.setup, *plan.entries) if isinstance(e, Entry)]
+    return list(dict.fromkeys(spec for e in entries for spec in e.specs()))
+
+
+def _text(spec: Kernel, sources: Callable[[Kernel], Source] | None) -> Source:
+    if sources is None:
+        raise TypeError("a new plan comes with the sources of its kernels")
+    return sources(spec)
+
+
+__all__ = ["ALIGNMENT", "CompiledProgram", "Mismatch", "laid_out", "specs_of"]
