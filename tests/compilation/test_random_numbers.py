@@ -12,7 +12,7 @@ from sabir.compilation.plan.entries import Step
 from sabir.evaluation import Runner
 from sabir.loops import WordArithmetic, threefry
 from sabir.opsets import STANDARD, is_standard, with_internal
-from sabir.opsets.families import randomness
+from sabir.opsets.families.random import randomness
 from support.engines import ENGINES
 
 HEAD = '<ir_version: 11, opset_import: ["" : 22]>'

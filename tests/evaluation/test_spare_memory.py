@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.opsets.families import spare_memory
-from sabir.opsets.families.spare_memory import LEAST, SpareMemory, computed, empty
+from sabir.opsets.families.numbers import spare_memory
+from sabir.opsets.families.numbers.spare_memory import LEAST, SpareMemory, computed, empty
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
 N = 200  # a float32 matrix of this size is large

@@ -8,7 +8,7 @@ import pytest
 
 import sabir
 from sabir.ir import Builder, parse_dim
-from sabir.opsets.families import attentions
+from sabir.opsets.families.attention import attentions
 from sabir.syntax import parse_graph
 
 FORMS = list(itertools.product((False, True), (False, True), (0, 3), ("none", "bool", "float")))

@@ -4,7 +4,7 @@ import pytest
 
 from sabir import Builder
 from sabir.opsets import STANDARD
-from sabir.opsets.families.calls import has_attribute
+from sabir.opsets.families.building.calls import has_attribute
 from sabir.schema import Unconvertible
 
 

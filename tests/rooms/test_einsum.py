@@ -5,7 +5,7 @@ import pytest
 
 import sabir
 from sabir.ir import Builder
-from sabir.opsets.families import contractions
+from sabir.opsets.families.products import contractions
 
 LETTERS = "abcdE"
 KINDS = (np.float32, np.float64, np.int64, np.int32, np.uint8)

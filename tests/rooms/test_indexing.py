@@ -9,7 +9,7 @@ import pytest
 from sabir import Builder, dumps, evaluate
 from sabir.inference import Inference
 from sabir.ir import Expr, symbol
-from sabir.opsets.families.indexing import TO_THE_END, sliced_dim, span
+from sabir.opsets.families.indexing.indexing import TO_THE_END, sliced_dim, span
 
 LEAST, MOST = -(2**63), 2**63 - 1
 N, K = symbol("N"), symbol("K")

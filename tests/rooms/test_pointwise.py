@@ -7,9 +7,9 @@ import pytest
 
 from sabir.inference import Inference
 from sabir.ir import Builder, Value, parse_dim, tensor_type
-from sabir.opsets.families.error_function import erf
-from sabir.opsets.families.pointwise import pointwise
-from sabir.opsets.families.scalars import Numbers
+from sabir.opsets.families.numbers.error_function import erf
+from sabir.opsets.families.numbers.pointwise import pointwise
+from sabir.opsets.families.numbers.scalars import Numbers
 from sabir.opsets.onnx import prelu
 from sabir.schema import Unconvertible
 from support.rooms import run

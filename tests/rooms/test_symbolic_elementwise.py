@@ -7,7 +7,7 @@ import sabir
 from sabir.base import InferenceError
 from sabir.inference import Inference
 from sabir.ir import Builder, TensorType, parse_dim, tensor_type
-from sabir.opsets.families import arithmetic, broadcasting
+from sabir.opsets.families.numbers import arithmetic, broadcasting
 
 N, M = parse_dim("N"), parse_dim("M")
 

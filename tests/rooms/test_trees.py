@@ -11,7 +11,7 @@ import sabir
 from sabir.base import CheckError, EvaluationError, SabirError
 from sabir.evaluation import Runner
 from sabir.ir import ArrayTensor, Attribute, Builder, tensor_type
-from sabir.opsets.families import tree_attributes, trees
+from sabir.opsets.families.trees import tree_attributes, trees
 
 NODE_LISTS = ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids")
 

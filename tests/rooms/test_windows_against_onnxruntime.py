@@ -9,7 +9,7 @@ import pytest
 from sabir import dumps
 from sabir.evaluation import Runner
 from sabir.ir import Builder, minimum_ir, tensor_type
-from sabir.opsets.families import convolution
+from sabir.opsets.families.windows import convolution
 
 onnxruntime = pytest.importorskip("onnxruntime")
 

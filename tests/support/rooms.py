@@ -12,7 +12,7 @@ from sabir.elements import element
 from sabir.inference import Inference
 from sabir.ir import Attribute, Builder, MapType, Model, SequenceType, TensorType, minimum_ir, tensor_type
 from sabir.opsets import STANDARD
-from sabir.opsets.families import contents
+from sabir.opsets.families.shapes import contents
 from sabir.runtime import Session
 from sabir.schema import Binding, Call, Example, Operator, Version, as_results
 from sabir.syntax import parse_graph

@@ -20,8 +20,8 @@ from sabir.compilation.plan.entries import Mismatch
 from sabir.elements import element
 from sabir.ir import Expr
 from sabir.loops import walk
-from sabir.opsets.families import supports
-from sabir.opsets.families.casting import converted
+from sabir.opsets.families.classification import supports
+from sabir.opsets.families.numbers.casting import converted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

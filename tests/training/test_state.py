@@ -10,7 +10,7 @@ import sabir
 from sabir import EvaluationError, LimitError, SabirError, SchemaError
 from sabir.checking import findings
 from sabir.elements import FLOAT
-from sabir.opsets.families.randomness import unit
+from sabir.opsets.families.random.randomness import unit
 from sabir.training._random import keys_for
 from support.engines import ENGINES
 

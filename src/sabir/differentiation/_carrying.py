@@ -9,7 +9,7 @@ import numpy as np
 from sabir.differentiation._containers import element_of, empty, item_element
 from sabir.differentiation._shaped import ShapedDetachedBuilder
 from sabir.ir import SequenceType, TensorType, known_equal
-from sabir.opsets.families.sequence_gradients import extended
+from sabir.opsets.families.sequences.sequence_gradients import extended
 from sabir.rewrite import InsertionPoint
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from sabir.evaluation._binding import BoundProgram, CallBinder
 from sabir.evaluation._declared import declaration
 from sabir.evaluation._front import Front
 from sabir.opsets import STANDARD
-from sabir.opsets.families.spare_memory import SpareMemory
+from sabir.opsets.families.numbers.spare_memory import SpareMemory
 from sabir.scheduling import calls_in_graph, schedule
 
 if TYPE_CHECKING:

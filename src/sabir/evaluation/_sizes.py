@@ -14,7 +14,7 @@ from sabir.base import ACCIDENTS, InferenceError, SabirError, UnsupportedError, 
 from sabir.evaluation._costs import NARROW, WIDE, numbers_of, unseen_work
 from sabir.evaluation._types import Kind, OperandTypes, kind_of
 from sabir.ir import MAX_RANK, Tensor, TensorType
-from sabir.opsets.families.ranks import type_of
+from sabir.opsets.families.shapes.ranks import type_of
 from sabir.schema import as_results
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 from sabir.base import EvaluationError, quote, spend_iteration
 from sabir.evaluation._declared import DeclaredValue, compare, declaration
 from sabir.ir import TensorType
-from sabir.opsets.families.iterations import type_of
+from sabir.opsets.families.iteration.iterations import type_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

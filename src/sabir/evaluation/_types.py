@@ -13,7 +13,7 @@ import numpy as np
 
 from sabir.base import EvaluationError, UnsupportedError
 from sabir.elements import element
-from sabir.opsets.families.ranks import type_of
+from sabir.opsets.families.shapes.ranks import type_of
 from sabir.schema import admits, operand_mismatch, port_at
 
 if TYPE_CHECKING:

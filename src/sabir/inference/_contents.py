@@ -13,7 +13,7 @@ import numpy as np
 
 from sabir.base import ACCIDENTS, SabirError
 from sabir.ir import SparseTensorType, Tensor, TensorType, Type
-from sabir.opsets.families import contents
+from sabir.opsets.families.shapes import contents
 from sabir.schema import as_results
 
 if TYPE_CHECKING:

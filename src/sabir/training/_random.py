@@ -15,7 +15,7 @@ from sabir.conversion import convert
 from sabir.elements import DOUBLE, FLOAT, element
 from sabir.inlining import inline
 from sabir.ir import TensorType, canonical_domain, tensor_type
-from sabir.opsets.families.randomness import (
+from sabir.opsets.families.random.randomness import (
     ANGLE,
     HIGH_BITS,
     LOW_BITS,

@@ -5,7 +5,7 @@ import pytest
 
 from sabir.compilation.backends.cpu.emit.casts import SCALARS, cast
 from sabir.elements import element
-from sabir.opsets.families.casting import converted
+from sabir.opsets.families.numbers.casting import converted
 from support.vector_kernels import LANES, TARGETS, Kernel
 
 SMALL = [kind for kind in SCALARS if element(kind).is_float and element(kind).bits <= 8]

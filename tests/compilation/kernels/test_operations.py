@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sabir.compilation.backends.cpu.emit.functions import FUNCTIONS
-from sabir.opsets.families.arithmetic import divide
+from sabir.opsets.families.numbers.arithmetic import divide
 from support.vector_kernels import UNARY, kernels
 
 SHARED = {

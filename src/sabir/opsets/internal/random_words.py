@@ -5,9 +5,10 @@ import numpy as np
 from sabir.elements import element
 from sabir.ir import TensorType
 from sabir.loops import Expression, Lowering
-from sabir.opsets.families import kernels, random_kernels, randomness
-from sabir.opsets.families.ranks import as_list
-from sabir.opsets.families.sizes import allotted, sizes_in
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.random import random_kernels, randomness
+from sabir.opsets.families.shapes.ranks import as_list
+from sabir.opsets.families.shapes.sizes import allotted, sizes_in
 from sabir.opsets.typing import Array
 from sabir.schema import Constraint, Input, Operator, Output, tensors
 

@@ -10,13 +10,13 @@ from sabir.base import InferenceError
 from sabir.elements import FLOAT, ElementType
 from sabir.ir import Builder, Dim, TensorType, Value
 from sabir.loops import Expression, NotLowered
-from sabir.opsets.families import kernels
-from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.axes import as_input
-from sabir.opsets.families.ranks import as_list, check_shape
-from sabir.opsets.families.scalars import element_of
-from sabir.opsets.families.shapes import same_dim
-from sabir.opsets.families.sizes import allotted, sizes_in
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.numbers.scalars import element_of
+from sabir.opsets.families.shapes.axes import as_input
+from sabir.opsets.families.shapes.ranks import as_list, check_shape
+from sabir.opsets.families.shapes.shapes import same_dim
+from sabir.opsets.families.shapes.sizes import allotted, sizes_in
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir.elements import BOOL as BOOLEAN
-from sabir.opsets.families import binary, broadcasting, kernels, logic
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.numbers import binary, broadcasting, logic
 from sabir.schema import BOOL, Constraint, Example, Operator
 
 conjunction = Operator("And", summary="Whether both elements are true.")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.opsets.families import extremes, reduction_kernels
+from sabir.opsets.families.reduction import extremes, reduction_kernels
 from sabir.schema import BFLOAT16, NUMBERS, Constraint, Example, Operator
 
 arg_min = Operator("ArgMin", summary="The index of the least element along `axis`; NaN counts as the least.")

@@ -10,11 +10,19 @@ import numpy as np
 
 from sabir.ir import TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.pooling import pooled_type, reduce_windows
-from sabir.opsets.families.pooling_gradients import of_means
-from sabir.opsets.families.window_kernels import averaged
-from sabir.opsets.families.windows import AUTO_PAD, CEIL_MODE, DILATIONS, KERNEL_SHAPE, PADS, STRIDES, Window
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.windows.pooling import pooled_type, reduce_windows
+from sabir.opsets.families.windows.pooling_gradients import of_means
+from sabir.opsets.families.windows.window_kernels import averaged
+from sabir.opsets.families.windows.windows import (
+    AUTO_PAD,
+    CEIL_MODE,
+    DILATIONS,
+    KERNEL_SHAPE,
+    PADS,
+    STRIDES,
+    Window,
+)
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 

@@ -10,9 +10,8 @@ from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression, Lowering, NotLowered
-from sabir.opsets.families import normalization_gradients, normalization_kernels
-from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.normalization import (
+from sabir.opsets.families.normalization import normalization_gradients, normalization_kernels
+from sabir.opsets.families.normalization.normalization import (
     EPSILON,
     Moments,
     channels,
@@ -20,7 +19,8 @@ from sabir.opsets.families.normalization import (
     scaled,
     statistics,
 )
-from sabir.opsets.families.ranks import check_shape
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.shapes.ranks import check_shape
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

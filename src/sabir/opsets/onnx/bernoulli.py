@@ -9,8 +9,10 @@ from sabir import loops
 from sabir.elements import DOUBLE, FLOAT, element
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression, Lowering
-from sabir.opsets.families import casting, kernels, random_kernels, randomness
-from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.numbers import casting
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.random import random_kernels, randomness
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,

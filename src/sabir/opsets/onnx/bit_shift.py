@@ -6,7 +6,8 @@ import numpy as np
 
 from sabir import loops
 from sabir.loops import Expression
-from sabir.opsets.families import binary, bit_graphs, broadcasting
+from sabir.opsets.families.equivalents import bit_graphs
+from sabir.opsets.families.numbers import binary, broadcasting
 from sabir.opsets.typing import Array
 from sabir.schema import INTEGERS, UNSIGNED, Attribute, Constraint, Example, Operator, one_of
 

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sabir.opsets.families import binary, bit_graphs, broadcasting, kernels
+from sabir.opsets.families.equivalents import bit_graphs
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.numbers import binary, broadcasting
 from sabir.schema import INTEGERS, Constraint, Example, Operator
 
 bitwise_and = Operator("BitwiseAnd", summary="The bits that are set in both elements.")

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir.ir import Builder, Value
-from sabir.opsets.families import kernels
-from sabir.opsets.families.rules import same_as_first
-from sabir.opsets.families.scalars import Numbers
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.numbers.scalars import Numbers
+from sabir.opsets.families.shapes.rules import same_as_first
 from sabir.opsets.typing import Array
 from sabir.schema import INTEGERS, Constraint, Example, Input, Operator, Output
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression, Lowering
-from sabir.opsets.families import cosine_window_kernels, cosine_windows
+from sabir.opsets.families.spectra import cosine_window_kernels, cosine_windows
 from sabir.opsets.typing import Array
 from sabir.schema import Example, Operator
 

@@ -10,8 +10,9 @@ import numpy as np
 from sabir.elements import ElementType, element
 from sabir.ir import Builder, Item, TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import casting, contents
-from sabir.opsets.families import casting_kernels as kernels
+from sabir.opsets.families.numbers import casting
+from sabir.opsets.families.numbers import casting_kernels as kernels
+from sabir.opsets.families.shapes import contents
 from sabir.opsets.typing import Array, BehaviourFunction, Gradient
 from sabir.schema import (
     BFLOAT16,

@@ -10,8 +10,9 @@ from sabir.elements import STRING as STRINGS
 from sabir.elements import element
 from sabir.ir import Builder, Item, TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import casting, contents
-from sabir.opsets.families import casting_kernels as kernels
+from sabir.opsets.families.numbers import casting
+from sabir.opsets.families.numbers import casting_kernels as kernels
+from sabir.opsets.families.shapes import contents
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

@@ -10,14 +10,15 @@ from sabir.base import InferenceError, UnsupportedError
 from sabir.elements import FLOAT
 from sabir.ir import Builder, TensorType, Value, known_equal, sub
 from sabir.loops import Expression, NotLowered
-from sabir.opsets.families import halves, kernels
-from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.ranks import check_rank, hold
-from sabir.opsets.families.recurrences import sigmoid
-from sabir.opsets.families.scalars import element_of
-from sabir.opsets.families.shapes import same_dim
-from sabir.opsets.families.sizes import spend_operations
-from sabir.opsets.families.window_kernels import channels_first, channels_last
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.numbers import halves
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.numbers.scalars import element_of
+from sabir.opsets.families.recurrence.recurrences import sigmoid
+from sabir.opsets.families.shapes.ranks import check_rank, hold
+from sabir.opsets.families.shapes.shapes import same_dim
+from sabir.opsets.families.shapes.sizes import spend_operations
+from sabir.opsets.families.windows.window_kernels import channels_first, channels_last
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

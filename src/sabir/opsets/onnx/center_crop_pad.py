@@ -9,11 +9,11 @@ from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, TensorType, Value
 from sabir.loops import Expression, NotLowered, Size
-from sabir.opsets.families import kernels
-from sabir.opsets.families.axes import as_input
-from sabir.opsets.families.ranks import check_shape
-from sabir.opsets.families.shapes import axes_in
-from sabir.opsets.families.sizes import allotted, sizes_in
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.shapes.axes import as_input
+from sabir.opsets.families.shapes.ranks import check_shape
+from sabir.opsets.families.shapes.shapes import axes_in
+from sabir.opsets.families.shapes.sizes import allotted, sizes_in
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output, tensors
 

@@ -8,8 +8,9 @@ import numpy as np
 from sabir import loops
 from sabir.ir import Builder, Dim, TensorType, Value, dim_max, dim_min
 from sabir.loops import Expression
-from sabir.opsets.families import arithmetic, kernels
-from sabir.opsets.families.ranks import check_one
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.numbers import arithmetic
+from sabir.opsets.families.shapes.ranks import check_one
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

@@ -11,14 +11,14 @@ from sabir import loops
 from sabir.base import InferenceError, check_elements
 from sabir.ir import Dim, TensorType, Value, exact_quotient, known_equal, mod, product
 from sabir.loops import Expression, NotLowered
-from sabir.opsets.families import kernels
-from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.convolution import scatter
-from sabir.opsets.families.ranks import as_list
-from sabir.opsets.families.size_vectors import padded
-from sabir.opsets.families.sizes import allotted, sizes_in
-from sabir.opsets.families.tap_kernels import weighted
-from sabir.opsets.families.windows import DILATIONS, PADS, STRIDES, Window, WindowAxis
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.shapes.ranks import as_list
+from sabir.opsets.families.shapes.size_vectors import padded
+from sabir.opsets.families.shapes.sizes import allotted, sizes_in
+from sabir.opsets.families.windows.convolution import scatter
+from sabir.opsets.families.windows.tap_kernels import weighted
+from sabir.opsets.families.windows.windows import DILATIONS, PADS, STRIDES, Window, WindowAxis
 from sabir.opsets.typing import Array, Gradient, Ints
 from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
 

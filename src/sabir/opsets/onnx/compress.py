@@ -7,12 +7,12 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, TensorType, Value, total
-from sabir.opsets.families import contents
-from sabir.opsets.families.axes import as_input, from_front
-from sabir.opsets.families.move_gradients import moved_back, numbers_of
-from sabir.opsets.families.ranks import check_rank
-from sabir.opsets.families.shapes import axis_in
-from sabir.opsets.families.sizes import passed_over
+from sabir.opsets.families.indexing.move_gradients import moved_back, numbers_of
+from sabir.opsets.families.shapes import contents
+from sabir.opsets.families.shapes.axes import as_input, from_front
+from sabir.opsets.families.shapes.ranks import check_rank
+from sabir.opsets.families.shapes.shapes import axis_in
+from sabir.opsets.families.shapes.sizes import passed_over
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

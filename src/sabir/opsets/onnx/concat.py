@@ -8,10 +8,10 @@ from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, TensorType, Value, total
 from sabir.loops import Expression
-from sabir.opsets.families import contents
-from sabir.opsets.families.axes import from_front
-from sabir.opsets.families.shapes import axis_in, same_dim
-from sabir.opsets.families.spare_memory import LEAST, empty
+from sabir.opsets.families.numbers.spare_memory import LEAST, empty
+from sabir.opsets.families.shapes import contents
+from sabir.opsets.families.shapes.axes import from_front
+from sabir.opsets.families.shapes.shapes import axis_in, same_dim
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

@@ -7,9 +7,9 @@ import numpy as np
 from sabir.base import EvaluationError
 from sabir.elements import INT64
 from sabir.ir import UNDEFINED, Builder, SequenceType, TensorType, Value
-from sabir.opsets.families.ranks import check_shape
-from sabir.opsets.families.sequences import NO_SEQUENCES, item_of
-from sabir.opsets.families.shapes import axis_in
+from sabir.opsets.families.sequences.sequences import NO_SEQUENCES, item_of
+from sabir.opsets.families.shapes.ranks import check_shape
+from sabir.opsets.families.shapes.shapes import axis_in
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import CLASSIC, Attribute, Constraint, Example, Input, Operator, Output, one_of, sequences
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import ArrayTensor, Builder, SparseTensor, Tensor, TensorType, Value
-from sabir.opsets.families import contents
+from sabir.opsets.families.shapes import contents
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,

@@ -10,9 +10,9 @@ from sabir.base import InferenceError
 from sabir.elements import FLOAT
 from sabir.ir import Builder, Tensor, TensorType, Value
 from sabir.loops import Expression, Lowering
-from sabir.opsets.families import kernels
-from sabir.opsets.families.ranks import as_list
-from sabir.opsets.families.sizes import allotted, sizes_in
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.shapes.ranks import as_list
+from sabir.opsets.families.shapes.sizes import allotted, sizes_in
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,

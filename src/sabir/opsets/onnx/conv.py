@@ -8,12 +8,12 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.convolution import ATTRIBUTES, convolve, convolved_shape
-from sabir.opsets.families.convolution_gradients import Filters, gradient_of_convolution
-from sabir.opsets.families.ranks import check_shape
-from sabir.opsets.families.window_kernels import convolved
-from sabir.opsets.families.windows import Window
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.shapes.ranks import check_shape
+from sabir.opsets.families.windows.convolution import ATTRIBUTES, convolve, convolved_shape
+from sabir.opsets.families.windows.convolution_gradients import Filters, gradient_of_convolution
+from sabir.opsets.families.windows.window_kernels import convolved
+from sabir.opsets.families.windows.windows import Window
 from sabir.opsets.typing import Array, Gradient, Ints
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
 

@@ -8,9 +8,8 @@ import numpy as np
 from sabir.elements import INT32, INT64
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import quantization_kernels as kernels
-from sabir.opsets.families.convolution import ATTRIBUTES, convolve, convolved_shape, kernel_of
-from sabir.opsets.families.quantization import (
+from sabir.opsets.families.quantization import quantization_kernels as kernels
+from sabir.opsets.families.quantization.quantization import (
     along_filters,
     centred,
     check_filters,
@@ -18,9 +17,10 @@ from sabir.opsets.families.quantization import (
     largest,
     wrapped,
 )
-from sabir.opsets.families.quantized_graphs import convolution
-from sabir.opsets.families.ranks import check_one
-from sabir.opsets.families.windows import Window
+from sabir.opsets.families.quantization.quantized_graphs import convolution
+from sabir.opsets.families.shapes.ranks import check_one
+from sabir.opsets.families.windows.convolution import ATTRIBUTES, convolve, convolved_shape, kernel_of
+from sabir.opsets.families.windows.windows import Window
 from sabir.opsets.typing import Array
 from sabir.schema import Constraint, Example, Input, Operator, Output, tensors
 

@@ -9,21 +9,21 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import Dim, TensorType, Value, known_equal, mod, mul
 from sabir.loops import Expression
-from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.convolution import (
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.shapes.ranks import check_shape
+from sabir.opsets.families.shapes.shapes import same_dim
+from sabir.opsets.families.shapes.size_vectors import combined, padded, sizes_of
+from sabir.opsets.families.windows.convolution import (
     FILTER_SHAPE,
     GROUP,
     convolve_transposed,
     kernel_of,
     spatial_rank,
 )
-from sabir.opsets.families.convolution_gradients import Filters, begins, of_bias, of_filters
-from sabir.opsets.families.ranks import check_shape
-from sabir.opsets.families.shapes import same_dim
-from sabir.opsets.families.size_vectors import combined, padded, sizes_of
-from sabir.opsets.families.transposed import Transposed
-from sabir.opsets.families.transposed_kernels import convolved_transposed
-from sabir.opsets.families.windows import AUTO_PADS, DILATIONS, STRIDES, Window
+from sabir.opsets.families.windows.convolution_gradients import Filters, begins, of_bias, of_filters
+from sabir.opsets.families.windows.transposed import Transposed
+from sabir.opsets.families.windows.transposed_kernels import convolved_transposed
+from sabir.opsets.families.windows.windows import AUTO_PADS, DILATIONS, STRIDES, Window
 from sabir.opsets.typing import Array, Gradient, Ints
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, at_least
 

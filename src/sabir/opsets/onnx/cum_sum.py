@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Value, add
-from sabir.opsets.families import cumulation
+from sabir.opsets.families.reduction import cumulation
 from sabir.opsets.typing import Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator, Output, tensors
 

@@ -12,15 +12,15 @@ from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Dim, TensorType, Value, known_equal, mul, product
 from sabir.loops import Expression
-from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.convolution import FILTER_SHAPE, GROUP, convolved_shape, kernel_of
-from sabir.opsets.families.convolution_gradients import Filters, of_bias
-from sabir.opsets.families.deformation_gradients import Deformation
-from sabir.opsets.families.deformation_kernels import deformed
-from sabir.opsets.families.ranks import hold
-from sabir.opsets.families.shapes import same_dim
-from sabir.opsets.families.sizes import spend_operations
-from sabir.opsets.families.windows import DILATIONS, PADS, STRIDES, Window, WindowAxis
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.resampling.deformation_gradients import Deformation
+from sabir.opsets.families.resampling.deformation_kernels import deformed
+from sabir.opsets.families.shapes.ranks import hold
+from sabir.opsets.families.shapes.shapes import same_dim
+from sabir.opsets.families.shapes.sizes import spend_operations
+from sabir.opsets.families.windows.convolution import FILTER_SHAPE, GROUP, convolved_shape, kernel_of
+from sabir.opsets.families.windows.convolution_gradients import Filters, of_bias
+from sabir.opsets.families.windows.windows import DILATIONS, PADS, STRIDES, Window, WindowAxis
 from sabir.opsets.typing import Array, Gradient, Ints
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, at_least
 

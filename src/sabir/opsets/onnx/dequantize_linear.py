@@ -10,9 +10,9 @@ from sabir.base import InferenceError, UnsupportedError
 from sabir.elements import FLOAT, ElementType, element
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import quantization_kernels as kernels
-from sabir.opsets.families import quantized_graphs as graphs
-from sabir.opsets.families.quantization import (
+from sabir.opsets.families.quantization import quantization_kernels as kernels
+from sabir.opsets.families.quantization import quantized_graphs as graphs
+from sabir.opsets.families.quantization.quantization import (
     AXIS,
     BLOCK_SIZE,
     check_pair,
@@ -21,7 +21,7 @@ from sabir.opsets.families.quantization import (
     require_types,
     spread,
 )
-from sabir.opsets.families.ranks import check_one
+from sabir.opsets.families.shapes.ranks import check_one
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

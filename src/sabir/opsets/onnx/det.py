@@ -10,9 +10,9 @@ from sabir import loops
 from sabir.base import InferenceError, spend_work
 from sabir.ir import TensorType, Value
 from sabir.loops import Expression, NotLowered
-from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.products import MATRIX
-from sabir.opsets.families.shapes import same_dim
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.products.products import MATRIX
+from sabir.opsets.families.shapes.shapes import same_dim
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
 

@@ -8,9 +8,11 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import axes, kernels, spectra, spectrum_gradients, spectrum_kernels
-from sabir.opsets.families.ranks import as_number, check_one
-from sabir.opsets.families.shapes import shared_dim
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.shapes import axes
+from sabir.opsets.families.shapes.ranks import as_number, check_one
+from sabir.opsets.families.shapes.shapes import shared_dim
+from sabir.opsets.families.spectra import spectra, spectrum_gradients, spectrum_kernels
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
 

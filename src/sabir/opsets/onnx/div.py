@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir.ir import Value
-from sabir.opsets.families import arithmetic, binary, broadcasting, kernels
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.numbers import arithmetic, binary, broadcasting
 from sabir.opsets.typing import Gradient
 from sabir.schema import BFLOAT16, FLOATS, NUMBERS, Constraint, Example, Operator
 

@@ -9,10 +9,11 @@ from sabir.elements import BOOL as BOOLEAN
 from sabir.elements import FLOAT
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression, Lowering, NotLowered
-from sabir.opsets.families import kernels, random_kernels, randomness
-from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.randomness import WORD_BITS, Key
-from sabir.opsets.families.ranks import as_number, check_one
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.random import random_kernels, randomness
+from sabir.opsets.families.random.randomness import WORD_BITS, Key
+from sabir.opsets.families.shapes.ranks import as_number, check_one
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

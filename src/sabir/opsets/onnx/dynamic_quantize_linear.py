@@ -8,8 +8,8 @@ from sabir import loops
 from sabir.elements import FLOAT, UINT8
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import quantization_kernels as kernels
-from sabir.opsets.families.quantization import quantized
+from sabir.opsets.families.quantization import quantization_kernels as kernels
+from sabir.opsets.families.quantization.quantization import quantized
 from sabir.opsets.typing import Array
 from sabir.schema import Constraint, Example, Input, Operator, Output, tensors
 

@@ -7,8 +7,13 @@ import numpy as np
 
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import contraction_gradients, contraction_graphs, contraction_kernels, contractions
-from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.products import (
+    contraction_gradients,
+    contraction_graphs,
+    contraction_kernels,
+    contractions,
+)
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, NUMBERS, Attribute, Constraint, Example, Input, Operator, Output
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from sabir.elements import BOOL as BOOLEAN
 from sabir.ir import Expr, Item, TensorType, known_equal
-from sabir.opsets.families import arithmetic, binary, broadcasting, kernels
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.numbers import arithmetic, binary, broadcasting
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, BOOL, NUMBERS, STRING, Constraint, Example, Operator, tensors
 

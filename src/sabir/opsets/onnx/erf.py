@@ -10,8 +10,9 @@ from sabir import loops
 from sabir.elements import DOUBLE
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import error_function, kernels
-from sabir.opsets.families.rules import same_as_first
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.numbers import error_function
+from sabir.opsets.families.shapes.rules import same_as_first
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

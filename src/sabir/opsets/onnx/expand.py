@@ -9,13 +9,14 @@ from sabir import loops
 from sabir.elements import INT64
 from sabir.ir import Builder, Dim, TensorType, Value, known_equal
 from sabir.loops import Expression, Lowering
-from sabir.opsets.families import contents, kernels
-from sabir.opsets.families.arithmetic import as_dim
-from sabir.opsets.families.axes import as_input
-from sabir.opsets.families.extents import shape_of, sizes, unsqueezed
-from sabir.opsets.families.ranks import as_list
-from sabir.opsets.families.shapes import broadcast
-from sabir.opsets.families.sizes import allotted, sizes_in
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.numbers.arithmetic import as_dim
+from sabir.opsets.families.shapes import contents
+from sabir.opsets.families.shapes.axes import as_input
+from sabir.opsets.families.shapes.extents import shape_of, sizes, unsqueezed
+from sabir.opsets.families.shapes.ranks import as_list
+from sabir.opsets.families.shapes.shapes import broadcast
+from sabir.opsets.families.shapes.sizes import allotted, sizes_in
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output, Unconvertible
 

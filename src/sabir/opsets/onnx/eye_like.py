@@ -9,8 +9,8 @@ from sabir.base import InferenceError
 from sabir.elements import element
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families.extents import indices, shape_of, sizes, unsqueezed
-from sabir.opsets.families.scalars import element_of
+from sabir.opsets.families.numbers.scalars import element_of
+from sabir.opsets.families.shapes.extents import indices, shape_of, sizes, unsqueezed
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

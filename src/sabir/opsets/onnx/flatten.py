@@ -8,9 +8,9 @@ import numpy as np
 from sabir import loops
 from sabir.ir import Builder, TensorType, Value, product
 from sabir.loops import Expression, Lowering
-from sabir.opsets.families import contents
-from sabir.opsets.families.axes import from_front
-from sabir.opsets.families.shapes import axis_in
+from sabir.opsets.families.shapes import contents
+from sabir.opsets.families.shapes.axes import from_front
+from sabir.opsets.families.shapes.shapes import axis_in
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sabir.opsets.families import kernels
-from sabir.opsets.families.arithmetic import through_float32
-from sabir.opsets.families.pointwise import known_rounding, over_floats
-from sabir.opsets.families.pointwise_gradients import zero
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.numbers.arithmetic import through_float32
+from sabir.opsets.families.numbers.pointwise import known_rounding, over_floats
+from sabir.opsets.families.numbers.pointwise_gradients import zero
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
 floor = Operator("Floor", summary="The greatest integer that is not above each element.")

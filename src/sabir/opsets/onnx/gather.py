@@ -7,10 +7,10 @@ import numpy as np
 from sabir import loops
 from sabir.ir import TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import contents
-from sabir.opsets.families.indexing import AXIS, INDEX_TYPES, check_known
-from sabir.opsets.families.move_gradients import as_tuples, zeros_of
-from sabir.opsets.families.shapes import axis_in
+from sabir.opsets.families.indexing.indexing import AXIS, INDEX_TYPES, check_known
+from sabir.opsets.families.indexing.move_gradients import as_tuples, zeros_of
+from sabir.opsets.families.shapes import contents
+from sabir.opsets.families.shapes.shapes import axis_in
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
 

@@ -7,11 +7,12 @@ import numpy as np
 from sabir import loops
 from sabir.ir import Builder, TensorType, Value, product
 from sabir.loops import Expression
-from sabir.opsets.families import contents, extents, kernels
-from sabir.opsets.families.axes import as_input
-from sabir.opsets.families.extents import numbered, shape_of, size, sizes, unsqueezed, wrapped
-from sabir.opsets.families.indexing import AXIS, INDEX_TYPES, check_index_shape, check_known, checked
-from sabir.opsets.families.shapes import axis_in
+from sabir.opsets.families.indexing.indexing import AXIS, INDEX_TYPES, check_index_shape, check_known, checked
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.shapes import contents, extents
+from sabir.opsets.families.shapes.axes import as_input
+from sabir.opsets.families.shapes.extents import numbered, shape_of, size, sizes, unsqueezed, wrapped
+from sabir.opsets.families.shapes.shapes import axis_in
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
 

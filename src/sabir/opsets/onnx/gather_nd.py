@@ -9,12 +9,13 @@ from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Builder, Shape, TensorType, Value, product
 from sabir.loops import Expression, NotLowered
-from sabir.opsets.families import contents, kernels
-from sabir.opsets.families.extents import shape_of, sizes, squeezed, tuple_numbers
-from sabir.opsets.families.indexing import TUPLES, checked
-from sabir.opsets.families.move_gradients import moved_back, numbers_of
-from sabir.opsets.families.ranks import check_least_rank
-from sabir.opsets.families.shapes import same_dim
+from sabir.opsets.families.indexing.indexing import TUPLES, checked
+from sabir.opsets.families.indexing.move_gradients import moved_back, numbers_of
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.shapes import contents
+from sabir.opsets.families.shapes.extents import shape_of, sizes, squeezed, tuple_numbers
+from sabir.opsets.families.shapes.ranks import check_least_rank
+from sabir.opsets.families.shapes.shapes import same_dim
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
 

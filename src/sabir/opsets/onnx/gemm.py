@@ -12,9 +12,9 @@ from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, TensorType, Value
 from sabir.loops import INTEGERS, Expression
-from sabir.opsets.families import products
-from sabir.opsets.families.arithmetic import LARGE_INTEGERS
-from sabir.opsets.families.shapes import same_dim
+from sabir.opsets.families.numbers.arithmetic import LARGE_INTEGERS
+from sabir.opsets.families.products import products
+from sabir.opsets.families.shapes.shapes import same_dim
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

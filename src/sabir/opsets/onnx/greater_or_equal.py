@@ -6,7 +6,8 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Builder, Value
-from sabir.opsets.families import binary, comparison, kernels
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.numbers import binary, comparison
 from sabir.schema import BFLOAT16, BOOL, NUMBERS, Constraint, Example, Operator
 
 greater_or_equal = Operator("GreaterOrEqual", summary="Whether `A >= B`, elementwise; false for NaN.")

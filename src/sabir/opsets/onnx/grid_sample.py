@@ -11,11 +11,11 @@ import numpy as np
 from sabir.base import InferenceError, check_elements
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import sampling_gradients
-from sabir.opsets.families.resampling import kernel, saturated
-from sabir.opsets.families.sampling_kernels import FAR, NOISE, REACHES, SLOPE, grid_sampled
-from sabir.opsets.families.shapes import same_dim
-from sabir.opsets.families.sizes import allotted, spend_operations
+from sabir.opsets.families.resampling import sampling_gradients
+from sabir.opsets.families.resampling.resampling import kernel, saturated
+from sabir.opsets.families.resampling.sampling_kernels import FAR, NOISE, REACHES, SLOPE, grid_sampled
+from sabir.opsets.families.shapes.shapes import same_dim
+from sabir.opsets.families.shapes.sizes import allotted, spend_operations
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

@@ -12,12 +12,13 @@ from sabir.base import InferenceError
 from sabir.elements import DOUBLE, FLOAT, ElementType, element
 from sabir.ir import Builder, Dim, TensorType, Value, mod
 from sabir.loops import Expression
-from sabir.opsets.families import halves, normalization, normalization_kernels
-from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.axes import as_input
-from sabir.opsets.families.calls import typed
-from sabir.opsets.families.normalization_gradients import Normal
-from sabir.opsets.families.ranks import check_least_rank, check_shape
+from sabir.opsets.families.building.calls import typed
+from sabir.opsets.families.normalization import normalization, normalization_kernels
+from sabir.opsets.families.normalization.normalization_gradients import Normal
+from sabir.opsets.families.numbers import halves
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.shapes.axes import as_input
+from sabir.opsets.families.shapes.ranks import check_least_rank, check_shape
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

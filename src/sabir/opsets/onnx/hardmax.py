@@ -8,9 +8,9 @@ import numpy as np
 from sabir import loops
 from sabir.ir import Value
 from sabir.loops import Expression
-from sabir.opsets.families import flattening
-from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.shapes import axis_in
+from sabir.opsets.families.normalization import flattening
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.shapes.shapes import axis_in
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import Graph, TensorType, Type, Value
-from sabir.opsets.families import iterations
+from sabir.opsets.families.iteration import iterations
 from sabir.opsets.typing import Array, Gradient, Subgraph
 from sabir.schema import (
     BOOL,

@@ -8,10 +8,10 @@ import numpy as np
 
 from sabir.ir import TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import normalization_gradients, normalization_kernels
-from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.normalization import EPSILON, channels, normalized_type, standardized
-from sabir.opsets.families.ranks import check_least_rank
+from sabir.opsets.families.normalization import normalization_gradients, normalization_kernels
+from sabir.opsets.families.normalization.normalization import EPSILON, channels, normalized_type, standardized
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.shapes.ranks import check_least_rank
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 

@@ -9,9 +9,9 @@ from sabir import loops
 from sabir.elements import BOOL as BOOLEAN
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import kernels
-from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.scalars import Numbers, element_of
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.numbers.scalars import Numbers, element_of
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,

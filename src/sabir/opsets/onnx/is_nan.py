@@ -8,8 +8,8 @@ import numpy as np
 from sabir.elements import BOOL as BOOLEAN
 from sabir.elements import element
 from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families import kernels
-from sabir.opsets.families.scalars import Numbers
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.numbers.scalars import Numbers
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, BOOL, FLOAT8, FLOATS, Constraint, Example, Input, Operator, Output
 

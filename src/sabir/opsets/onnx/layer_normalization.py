@@ -10,15 +10,16 @@ from sabir import loops
 from sabir.elements import element
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import normalization, normalization_kernels, reductions
-from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.calls import typed
-from sabir.opsets.families.normalization_gradients import Normal
-from sabir.opsets.families.ranks import check_broadcast
-from sabir.opsets.families.reduction_gradients import share
-from sabir.opsets.families.scalars import Numbers, element_of
-from sabir.opsets.families.shapes import axis_in
-from sabir.opsets.families.spare_memory import computed
+from sabir.opsets.families.building.calls import typed
+from sabir.opsets.families.normalization import normalization, normalization_kernels
+from sabir.opsets.families.normalization.normalization_gradients import Normal
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.numbers.scalars import Numbers, element_of
+from sabir.opsets.families.numbers.spare_memory import computed
+from sabir.opsets.families.reduction import reductions
+from sabir.opsets.families.reduction.reduction_gradients import share
+from sabir.opsets.families.shapes.ranks import check_broadcast
+from sabir.opsets.families.shapes.shapes import axis_in
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

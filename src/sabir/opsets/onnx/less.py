@@ -6,7 +6,8 @@ import ml_dtypes
 import numpy as np
 
 from sabir.elements import BOOL as BOOLEAN
-from sabir.opsets.families import binary, broadcasting, comparison, kernels
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.numbers import binary, broadcasting, comparison
 from sabir.schema import BFLOAT16, BOOL, FLOATS, NUMBERS, Constraint, Example, Operator
 
 less = Operator("Less", summary="Whether `A < B`, elementwise; false for NaN.")

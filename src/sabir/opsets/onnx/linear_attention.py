@@ -11,12 +11,12 @@ from sabir.base import InferenceError
 from sabir.elements import FLOAT
 from sabir.ir import Builder, Dim, Graph, TensorType, Value, exact_quotient, known_equal, mul
 from sabir.loops import Expression
-from sabir.opsets.families import state_gradients, state_kernels
-from sabir.opsets.families.ranks import hold
-from sabir.opsets.families.scalars import element_of
-from sabir.opsets.families.shapes import same_dim
-from sabir.opsets.families.sizes import spend_operations
-from sabir.opsets.families.state_gradients import ints, matrices
+from sabir.opsets.families.numbers.scalars import element_of
+from sabir.opsets.families.recurrence import state_gradients, state_kernels
+from sabir.opsets.families.recurrence.state_gradients import ints, matrices
+from sabir.opsets.families.shapes.ranks import hold
+from sabir.opsets.families.shapes.shapes import same_dim
+from sabir.opsets.families.shapes.sizes import spend_operations
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

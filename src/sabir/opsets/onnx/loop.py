@@ -14,8 +14,14 @@ from sabir.base import EvaluationError, InferenceError
 from sabir.elements import BOOL as BOOLEAN
 from sabir.elements import INT64
 from sabir.ir import Builder, Dim, Expr, Graph, OptionalType, TensorType, Type, Value, dim_max, lower_bound
-from sabir.opsets.families import iterations
-from sabir.opsets.families.iteration_gradients import Iteration, Slices, State, at, gradient_of_steps
+from sabir.opsets.families.iteration import iterations
+from sabir.opsets.families.iteration.iteration_gradients import (
+    Iteration,
+    Slices,
+    State,
+    at,
+    gradient_of_steps,
+)
 from sabir.opsets.typing import Array, Gradient, Repeatable, Subgraph
 from sabir.schema import (
     BOOL,

@@ -8,9 +8,10 @@ import numpy as np
 from sabir import loops
 from sabir.ir import TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import flattening, reduction_kernels
-from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.shapes import axis_in
+from sabir.opsets.families.normalization import flattening
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.reduction import reduction_kernels
+from sabir.opsets.families.shapes.shapes import axis_in
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, one_of
 

@@ -9,11 +9,19 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import reduction_kernels
-from sabir.opsets.families.pooling import pooled_type, powers, reduce_windows, roots, whole_order
-from sabir.opsets.families.pooling_gradients import of_norms
-from sabir.opsets.families.window_kernels import pooled
-from sabir.opsets.families.windows import AUTO_PAD, CEIL_MODE, DILATIONS, KERNEL_SHAPE, PADS, STRIDES, Window
+from sabir.opsets.families.reduction import reduction_kernels
+from sabir.opsets.families.windows.pooling import pooled_type, powers, reduce_windows, roots, whole_order
+from sabir.opsets.families.windows.pooling_gradients import of_norms
+from sabir.opsets.families.windows.window_kernels import pooled
+from sabir.opsets.families.windows.windows import (
+    AUTO_PAD,
+    CEIL_MODE,
+    DILATIONS,
+    KERNEL_SHAPE,
+    PADS,
+    STRIDES,
+    Window,
+)
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

@@ -10,10 +10,10 @@ import numpy as np
 from sabir import loops
 from sabir.ir import TensorType, Value
 from sabir.loops import Expression, NotLowered
-from sabir.opsets.families import halves
-from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.ranks import check_least_rank
-from sabir.opsets.families.sizes import spend_operations
+from sabir.opsets.families.numbers import halves
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.shapes.ranks import check_least_rank
+from sabir.opsets.families.shapes.sizes import spend_operations
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, at_least
 

@@ -8,8 +8,8 @@ import numpy as np
 from sabir import loops
 from sabir.ir import TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import products
-from sabir.opsets.families.arithmetic import LARGE_INTEGERS
+from sabir.opsets.families.numbers.arithmetic import LARGE_INTEGERS
+from sabir.opsets.families.products import products
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
 

@@ -7,9 +7,9 @@ import numpy as np
 from sabir.elements import INT32
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import quantization_kernels as kernels
-from sabir.opsets.families.products import matmul_shape
-from sabir.opsets.families.quantization import (
+from sabir.opsets.families.products.products import matmul_shape
+from sabir.opsets.families.quantization import quantization_kernels as kernels
+from sabir.opsets.families.quantization.quantization import (
     along_columns,
     along_rows,
     centred,
@@ -18,7 +18,7 @@ from sabir.opsets.families.quantization import (
     exact_matmul,
     wrapped,
 )
-from sabir.opsets.families.quantized_graphs import product
+from sabir.opsets.families.quantization.quantized_graphs import product
 from sabir.opsets.typing import Array
 from sabir.schema import Constraint, Example, Input, Operator, Output, tensors
 

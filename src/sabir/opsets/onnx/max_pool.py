@@ -12,11 +12,11 @@ from sabir.base import check_elements
 from sabir.elements import element
 from sabir.ir import TensorType, Value
 from sabir.loops import Expression, Lowering, Size
-from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.pooling import pooled_type, reduce_windows, taps_backwards
-from sabir.opsets.families.pooling_gradients import of_maxima
-from sabir.opsets.families.window_kernels import pooled, pooled_with_indices
-from sabir.opsets.families.windows import (
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.windows.pooling import pooled_type, reduce_windows, taps_backwards
+from sabir.opsets.families.windows.pooling_gradients import of_maxima
+from sabir.opsets.families.windows.window_kernels import pooled, pooled_with_indices
+from sabir.opsets.families.windows.windows import (
     AUTO_PAD,
     CEIL_MODE,
     DILATIONS,

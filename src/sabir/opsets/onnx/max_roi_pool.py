@@ -9,10 +9,16 @@ from sabir.base import InferenceError
 from sabir.elements import INT64
 from sabir.ir import TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import region_gradients, region_kernels
-from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.regions import channels_last, check_regions, items_in, over_bins, regions_type
-from sabir.opsets.families.sizes import allotted, spend_operations
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.resampling import region_gradients, region_kernels
+from sabir.opsets.families.resampling.regions import (
+    channels_last,
+    check_regions,
+    items_in,
+    over_bins,
+    regions_type,
+)
+from sabir.opsets.families.shapes.sizes import allotted, spend_operations
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, at_least
 

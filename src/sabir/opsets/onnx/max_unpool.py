@@ -11,12 +11,12 @@ from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Dim, TensorType, Value, add, mul, product, sub
 from sabir.loops import Expression, Lowering, NotLowered
-from sabir.opsets.families import kernels
-from sabir.opsets.families.pooling_gradients import of_positions
-from sabir.opsets.families.ranks import check_alike, check_shape
-from sabir.opsets.families.size_vectors import combined, sizes_of
-from sabir.opsets.families.sizes import allotted, sizes_in
-from sabir.opsets.families.windows import KERNEL_SHAPE, LEAST_RANK, PADS, STRIDES, Window
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.shapes.ranks import check_alike, check_shape
+from sabir.opsets.families.shapes.size_vectors import combined, sizes_of
+from sabir.opsets.families.shapes.sizes import allotted, sizes_in
+from sabir.opsets.families.windows.pooling_gradients import of_positions
+from sabir.opsets.families.windows.windows import KERNEL_SHAPE, LEAST_RANK, PADS, STRIDES, Window
 from sabir.opsets.typing import Array, Gradient, Ints
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output, tensors
 

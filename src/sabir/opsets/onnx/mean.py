@@ -9,7 +9,7 @@ import numpy as np
 from sabir import loops
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import arithmetic, broadcasting, variadic
+from sabir.opsets.families.numbers import arithmetic, broadcasting, variadic
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator, Unconvertible
 

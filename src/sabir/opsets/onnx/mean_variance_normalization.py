@@ -8,9 +8,11 @@ import numpy as np
 from sabir import loops
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import halves, normalization, reductions
-from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.shapes import axes_in
+from sabir.opsets.families.normalization import normalization
+from sabir.opsets.families.numbers import halves
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.reduction import reductions
+from sabir.opsets.families.shapes.shapes import axes_in
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

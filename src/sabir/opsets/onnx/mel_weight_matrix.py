@@ -8,10 +8,11 @@ import numpy as np
 
 from sabir.elements import element
 from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families import contents, spectra
-from sabir.opsets.families.casting import converted
-from sabir.opsets.families.ranks import as_number, check_one
-from sabir.opsets.families.sizes import allotted
+from sabir.opsets.families.numbers.casting import converted
+from sabir.opsets.families.shapes import contents
+from sabir.opsets.families.shapes.ranks import as_number, check_one
+from sabir.opsets.families.shapes.sizes import allotted
+from sabir.opsets.families.spectra import spectra
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.opsets.families import arithmetic, variadic
-from sabir.opsets.families.pointwise_gradients import extreme
+from sabir.opsets.families.numbers import arithmetic, variadic
+from sabir.opsets.families.numbers.pointwise_gradients import extreme
 from sabir.schema import BFLOAT16, FLOATS, NUMBERS, Constraint, Example, Operator
 
 minimum = Operator("Min", summary="The least of all inputs, elementwise; NaN where one of them is NaN.")

@@ -11,9 +11,9 @@ from sabir.elements import INT32
 from sabir.ir import Builder, Dim, TensorType, Value, is_nonnegative
 from sabir.ir import mod as floored
 from sabir.loops import Expression, NotLowered
-from sabir.opsets.families import arithmetic
-from sabir.opsets.families.arithmetic import LARGE_INTEGERS, widened
-from sabir.opsets.families.scalars import Numbers, element_of
+from sabir.opsets.families.numbers import arithmetic
+from sabir.opsets.families.numbers.arithmetic import LARGE_INTEGERS, widened
+from sabir.opsets.families.numbers.scalars import Numbers, element_of
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

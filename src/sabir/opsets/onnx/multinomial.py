@@ -10,9 +10,10 @@ from sabir.base import EvaluationError
 from sabir.elements import DOUBLE, element
 from sabir.ir import TensorType
 from sabir.loops import Expression, Lowering, NotLowered
-from sabir.opsets.families import kernels, random_kernels, randomness
-from sabir.opsets.families.ranks import check_rank
-from sabir.opsets.families.sizes import allotted
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.random import random_kernels, randomness
+from sabir.opsets.families.shapes.ranks import check_rank
+from sabir.opsets.families.shapes.sizes import allotted
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,

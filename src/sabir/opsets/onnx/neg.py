@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir.ir import Value, sub
-from sabir.opsets.families import kernels
-from sabir.opsets.families.pointwise import known_by, over_floats
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.numbers.pointwise import known_by, over_floats
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, SIGNED, Attribute, Constraint, Example, Input, Operator, Output
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import loss_gradients, loss_kernels, losses
-from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.losses import loss_gradients, loss_kernels, losses
+from sabir.opsets.families.numbers.arithmetic import widened
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Operator, Output
 

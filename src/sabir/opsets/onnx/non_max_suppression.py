@@ -7,8 +7,8 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.elements import INT64
 from sabir.ir import TensorType, known_equal
-from sabir.opsets.families.ranks import check_one, check_rank, check_shape
-from sabir.opsets.families.sizes import spend_operations
+from sabir.opsets.families.shapes.ranks import check_one, check_rank, check_shape
+from sabir.opsets.families.shapes.sizes import spend_operations
 from sabir.opsets.typing import Array
 from sabir.schema import Attribute, Example, Input, Operator, Output, one_of
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from sabir.elements import INT64
 from sabir.ir import Dim, Expr, Item, TensorType, lower_bound
-from sabir.opsets.families import contents
-from sabir.opsets.families.sizes import allotted, passed_over
+from sabir.opsets.families.shapes import contents
+from sabir.opsets.families.shapes.sizes import allotted, passed_over
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
 

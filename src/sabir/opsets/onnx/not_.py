@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sabir.opsets.families import kernels, logic
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.numbers import logic
 from sabir.opsets.typing import Array
 from sabir.schema import BOOL, Constraint, Example, Input, Operator, Output
 

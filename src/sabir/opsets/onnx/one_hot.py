@@ -9,15 +9,16 @@ from sabir.base import InferenceError
 from sabir.elements import INT64
 from sabir.ir import Builder, TensorType, Value, is_nonnegative
 from sabir.loops import Expression, Lowering, NotLowered
-from sabir.opsets.families import contents, kernels
-from sabir.opsets.families.arithmetic import as_dim
-from sabir.opsets.families.axes import as_input, from_front
-from sabir.opsets.families.calls import typed
-from sabir.opsets.families.extents import indices, shape_of, unsqueezed, wrapped
-from sabir.opsets.families.ranks import as_number, check_one, check_shape
-from sabir.opsets.families.scalars import element_of
-from sabir.opsets.families.shapes import axis_in
-from sabir.opsets.families.sizes import allotted
+from sabir.opsets.families.building.calls import typed
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.numbers.arithmetic import as_dim
+from sabir.opsets.families.numbers.scalars import element_of
+from sabir.opsets.families.shapes import contents
+from sabir.opsets.families.shapes.axes import as_input, from_front
+from sabir.opsets.families.shapes.extents import indices, shape_of, unsqueezed, wrapped
+from sabir.opsets.families.shapes.ranks import as_number, check_one, check_shape
+from sabir.opsets.families.shapes.shapes import axis_in
+from sabir.opsets.families.shapes.sizes import allotted
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

@@ -7,7 +7,7 @@ import numpy as np
 from sabir.elements import BOOL as BOOLEAN
 from sabir.elements import FLOAT
 from sabir.ir import Builder, OptionalType, SequenceType, TensorType, Type, Value
-from sabir.opsets.families.options import CONTENT, NEWER_CONTENT, NO_OPTIONALS
+from sabir.opsets.families.sequences.options import CONTENT, NEWER_CONTENT, NO_OPTIONALS
 from sabir.opsets.typing import Array
 from sabir.schema import BOOL, Constraint, Example, Input, Operator, Output, Unconvertible, optionals
 

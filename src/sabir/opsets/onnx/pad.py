@@ -8,13 +8,14 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, Item, TensorType, Value, total
 from sabir.loops import Expression, Lowering, Size
-from sabir.opsets.families import contents, kernels, padding_kernels
-from sabir.opsets.families.arithmetic import as_dim
-from sabir.opsets.families.axes import as_input, as_ints, ints
-from sabir.opsets.families.move_gradients import moved_back, numbers_of
-from sabir.opsets.families.padding import by_axis, check_sources, padded
-from sabir.opsets.families.ranks import as_list, check_one, check_rank
-from sabir.opsets.families.scalars import Numbers
+from sabir.opsets.families.indexing.move_gradients import moved_back, numbers_of
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.numbers.arithmetic import as_dim
+from sabir.opsets.families.numbers.scalars import Numbers
+from sabir.opsets.families.shapes import contents, padding_kernels
+from sabir.opsets.families.shapes.axes import as_input, as_ints, ints
+from sabir.opsets.families.shapes.padding import by_axis, check_sources, padded
+from sabir.opsets.families.shapes.ranks import as_list, check_one, check_rank
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

@@ -6,8 +6,8 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Builder, Dim, TensorType, Value, product
-from sabir.opsets.families import arithmetic, binary, broadcasting, powers
-from sabir.opsets.families.shapes import broadcast
+from sabir.opsets.families.numbers import arithmetic, binary, broadcasting, powers
+from sabir.opsets.families.shapes.shapes import broadcast
 from sabir.opsets.typing import Gradient
 from sabir.schema import (
     BFLOAT16,

@@ -9,10 +9,10 @@ from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value, known_equal
 from sabir.loops import Expression
-from sabir.opsets.families import broadcasting
-from sabir.opsets.families.arithmetic import LARGE_INTEGERS, widened
-from sabir.opsets.families.scalars import Numbers
-from sabir.opsets.families.shapes import broadcast
+from sabir.opsets.families.numbers import broadcasting
+from sabir.opsets.families.numbers.arithmetic import LARGE_INTEGERS, widened
+from sabir.opsets.families.numbers.scalars import Numbers
+from sabir.opsets.families.shapes.shapes import broadcast
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

@@ -9,14 +9,14 @@ from sabir import loops
 from sabir.elements import DOUBLE, FLOAT, element
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import quantization
-from sabir.opsets.families import quantization_kernels as kernels
-from sabir.opsets.families import quantized_graphs as graphs
-from sabir.opsets.families.convolution import ATTRIBUTES, convolve, convolved_shape, kernel_of
-from sabir.opsets.families.extents import shape_of, unsqueezed
-from sabir.opsets.families.ranks import check_one, check_shape
-from sabir.opsets.families.scalars import element_of
-from sabir.opsets.families.windows import Window
+from sabir.opsets.families.numbers.scalars import element_of
+from sabir.opsets.families.quantization import quantization
+from sabir.opsets.families.quantization import quantization_kernels as kernels
+from sabir.opsets.families.quantization import quantized_graphs as graphs
+from sabir.opsets.families.shapes.extents import shape_of, unsqueezed
+from sabir.opsets.families.shapes.ranks import check_one, check_shape
+from sabir.opsets.families.windows.convolution import ATTRIBUTES, convolve, convolved_shape, kernel_of
+from sabir.opsets.families.windows.windows import Window
 from sabir.opsets.typing import Array
 from sabir.schema import Constraint, Example, Input, Operator, Output, tensors
 

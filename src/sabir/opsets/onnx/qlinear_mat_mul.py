@@ -10,11 +10,11 @@ from sabir import loops
 from sabir.elements import FLOAT, element
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import quantization
-from sabir.opsets.families import quantization_kernels as kernels
-from sabir.opsets.families import quantized_graphs as graphs
-from sabir.opsets.families.products import matmul, matmul_shape
-from sabir.opsets.families.ranks import as_number, check_one
+from sabir.opsets.families.products.products import matmul, matmul_shape
+from sabir.opsets.families.quantization import quantization
+from sabir.opsets.families.quantization import quantization_kernels as kernels
+from sabir.opsets.families.quantization import quantized_graphs as graphs
+from sabir.opsets.families.shapes.ranks import as_number, check_one
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,

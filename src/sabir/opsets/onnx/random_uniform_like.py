@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from sabir.elements import element
 from sabir.loops import Expression, Lowering
-from sabir.opsets.families import random_kernels, randomness
+from sabir.opsets.families.random import random_kernels, randomness
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, CLASSIC, FLOATS, Constraint, Example, Input, Operator, Output
 

@@ -11,11 +11,12 @@ from sabir.base import InferenceError
 from sabir.elements import DOUBLE, FLOAT, INT64, element
 from sabir.ir import Builder, Dim, Expr, Item, TensorType, Value, add, ceil_div, dim_max, mul, sub
 from sabir.loops import Expression, Lowering
-from sabir.opsets.families import contents, extents, kernels
-from sabir.opsets.families.arithmetic import as_dim, as_item
-from sabir.opsets.families.ranks import check_one
-from sabir.opsets.families.scalars import element_of
-from sabir.opsets.families.sizes import allotted
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.numbers.arithmetic import as_dim, as_item
+from sabir.opsets.families.numbers.scalars import element_of
+from sabir.opsets.families.shapes import contents, extents
+from sabir.opsets.families.shapes.ranks import check_one
+from sabir.opsets.families.shapes.sizes import allotted
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

@@ -9,9 +9,10 @@ import numpy as np
 
 from sabir.elements import element
 from sabir.ir import Builder, Value
-from sabir.opsets.families import casting, reducing, reduction_kernels, reductions
-from sabir.opsets.families.arithmetic import LARGE_INTEGERS, widened
-from sabir.opsets.families.reduction_gradients import kept
+from sabir.opsets.families.numbers import casting
+from sabir.opsets.families.numbers.arithmetic import LARGE_INTEGERS, widened
+from sabir.opsets.families.reduction import reducing, reduction_kernels, reductions
+from sabir.opsets.families.reduction.reduction_gradients import kept
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator
 

@@ -6,8 +6,8 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import dim_max
-from sabir.opsets.families import reducing, reduction_gradients, reduction_kernels, reductions
-from sabir.opsets.families.arithmetic import LARGE_INTEGERS
+from sabir.opsets.families.numbers.arithmetic import LARGE_INTEGERS
+from sabir.opsets.families.reduction import reducing, reduction_gradients, reduction_kernels, reductions
 from sabir.schema import BFLOAT16, BOOL, FLOATS, Constraint, Example, Operator, tensors
 
 reduce_max = Operator("ReduceMax", summary="The greatest element over `axes`; NaN where one of them is NaN.")

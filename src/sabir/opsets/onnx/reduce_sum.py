@@ -6,8 +6,8 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Value, add
-from sabir.opsets.families import reducing, reduction_kernels, reductions
-from sabir.opsets.families.arithmetic import LARGE_INTEGERS
+from sabir.opsets.families.numbers.arithmetic import LARGE_INTEGERS
+from sabir.opsets.families.reduction import reducing, reduction_kernels, reductions
 from sabir.opsets.typing import Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator
 

@@ -7,9 +7,9 @@ import numpy as np
 from sabir import loops
 from sabir.ir import Builder, Value, dim_max
 from sabir.loops import Expression
-from sabir.opsets.families.pointwise import known_by
-from sabir.opsets.families.scalars import Numbers
-from sabir.opsets.families.spare_memory import computed
+from sabir.opsets.families.numbers.pointwise import known_by
+from sabir.opsets.families.numbers.scalars import Numbers
+from sabir.opsets.families.numbers.spare_memory import computed
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, SIGNED, Attribute, Constraint, Example, Input, Operator, Output
 

@@ -8,8 +8,9 @@ from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, Shape, TensorType, Value, exact_quotient, known_equal, lower_bound, product
 from sabir.loops import Expression, Lowering
-from sabir.opsets.families import contents, kernels
-from sabir.opsets.families.ranks import as_list, check_rank
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.shapes import contents
+from sabir.opsets.families.shapes.ranks import as_list, check_rank
 from sabir.opsets.typing import Array, Gradient, Ints
 from sabir.schema import (
     BFLOAT16,

@@ -10,11 +10,11 @@ from sabir.base import EvaluationError, InferenceError
 from sabir.elements import INT64
 from sabir.ir import Builder, TensorType, Value, product
 from sabir.loops import Expression, NotLowered
-from sabir.opsets.families import kernels
-from sabir.opsets.families.axes import as_input
-from sabir.opsets.families.extents import indices, numbered, shape_of, sizes, unsqueezed
-from sabir.opsets.families.ranks import check_rank, check_shape
-from sabir.opsets.families.shapes import same_dim
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.shapes.axes import as_input
+from sabir.opsets.families.shapes.extents import indices, numbered, shape_of, sizes, unsqueezed
+from sabir.opsets.families.shapes.ranks import check_rank, check_shape
+from sabir.opsets.families.shapes.shapes import same_dim
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output, one_of
 

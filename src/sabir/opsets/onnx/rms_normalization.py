@@ -10,13 +10,14 @@ from sabir import loops
 from sabir.elements import DOUBLE, ElementType, element
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import halves, normalization, normalization_kernels
-from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.calls import typed
-from sabir.opsets.families.normalization_gradients import mean
-from sabir.opsets.families.ranks import check_broadcast
-from sabir.opsets.families.scalars import element_of
-from sabir.opsets.families.shapes import axis_in
+from sabir.opsets.families.building.calls import typed
+from sabir.opsets.families.normalization import normalization, normalization_kernels
+from sabir.opsets.families.normalization.normalization_gradients import mean
+from sabir.opsets.families.numbers import halves
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.numbers.scalars import element_of
+from sabir.opsets.families.shapes.ranks import check_broadcast
+from sabir.opsets.families.shapes.shapes import axis_in
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 

@@ -8,18 +8,18 @@ import numpy as np
 
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import (
-    products,
+from sabir.opsets.families.products import products
+from sabir.opsets.families.recurrence import (
     recurrence_adapters,
     recurrence_examples,
     recurrence_gradients,
     recurrence_kernels,
     recurrences,
 )
-from sabir.opsets.families import recurrence_ports as ports
-from sabir.opsets.families.recurrence_gradients import Carried, Direction, Gradients
-from sabir.opsets.families.recurrence_kernels import Gates
-from sabir.opsets.families.recurrence_shapes import RecurrentInputs
+from sabir.opsets.families.recurrence import recurrence_ports as ports
+from sabir.opsets.families.recurrence.recurrence_gradients import Carried, Direction, Gradients
+from sabir.opsets.families.recurrence.recurrence_kernels import Gates
+from sabir.opsets.families.recurrence.recurrence_shapes import RecurrentInputs
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, Attribute, Example, Input, Operator
 

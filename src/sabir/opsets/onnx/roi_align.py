@@ -9,12 +9,18 @@ import numpy as np
 
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import region_gradients, region_kernels
-from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.ranks import check_rank, check_shape
-from sabir.opsets.families.region_gradients import Reads, sampled
-from sabir.opsets.families.regions import channels_last, check_regions, items_in, over_bins, regions_type
-from sabir.opsets.families.sizes import allotted, set_aside, spend_operations
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.resampling import region_gradients, region_kernels
+from sabir.opsets.families.resampling.region_gradients import Reads, sampled
+from sabir.opsets.families.resampling.regions import (
+    channels_last,
+    check_regions,
+    items_in,
+    over_bins,
+    regions_type,
+)
+from sabir.opsets.families.shapes.ranks import check_rank, check_shape
+from sabir.opsets.families.shapes.sizes import allotted, set_aside, spend_operations
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

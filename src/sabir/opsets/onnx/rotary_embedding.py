@@ -10,9 +10,9 @@ from sabir import loops
 from sabir.base import EvaluationError, InferenceError, UnsupportedError
 from sabir.ir import Builder, TensorType, Value, exact_quotient, floor_div
 from sabir.loops import Expression, NotLowered
-from sabir.opsets.families import attention_kernels
-from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.ranks import check_alike, check_shape, hold
+from sabir.opsets.families.attention import attention_kernels
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.shapes.ranks import check_alike, check_shape, hold
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

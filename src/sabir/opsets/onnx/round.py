@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir.ir import Builder, Value
-from sabir.opsets.families import kernels
-from sabir.opsets.families.arithmetic import through_float32
-from sabir.opsets.families.pointwise import known_rounding, over_floats
-from sabir.opsets.families.pointwise_gradients import zero
-from sabir.opsets.families.roundings import rounded
+from sabir.opsets.families.equivalents.roundings import rounded
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.numbers.arithmetic import through_float32
+from sabir.opsets.families.numbers.pointwise import known_rounding, over_floats
+from sabir.opsets.families.numbers.pointwise_gradients import zero
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
 
 rounding = Operator(

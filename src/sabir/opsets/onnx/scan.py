@@ -8,11 +8,17 @@ import numpy as np
 from sabir.base import EvaluationError
 from sabir.ir import Graph, TensorType, Type, Value
 from sabir.loops import Expression, LoweredSubgraph
-from sabir.opsets.families import scan_kernels
-from sabir.opsets.families.iteration_gradients import Iteration, Slices, State, at, gradient_of_steps
-from sabir.opsets.families.iterations import stack, stacked, type_of
-from sabir.opsets.families.scan_adapters import axes_from_front, batch_becomes_a_scan, batch_of_one
-from sabir.opsets.families.scanning import (
+from sabir.opsets.families.iteration import scan_kernels
+from sabir.opsets.families.iteration.iteration_gradients import (
+    Iteration,
+    Slices,
+    State,
+    at,
+    gradient_of_steps,
+)
+from sabir.opsets.families.iteration.iterations import stack, stacked, type_of
+from sabir.opsets.families.iteration.scan_adapters import axes_from_front, batch_becomes_a_scan, batch_of_one
+from sabir.opsets.families.iteration.scanning import (
     check_lengths,
     common,
     each,
@@ -24,7 +30,7 @@ from sabir.opsets.families.scanning import (
     unrun,
     without,
 )
-from sabir.opsets.families.shapes import axis_in
+from sabir.opsets.families.shapes.shapes import axis_in
 from sabir.opsets.typing import Array, Gradient, Ints, Subgraph
 from sabir.schema import (
     BFLOAT16,

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir.ir import Builder, Value
-from sabir.opsets.families import scattering_kernels
-from sabir.opsets.families.indexing import AXIS, INDEX_TYPES
-from sabir.opsets.families.scattering import elements, infer_elements
+from sabir.opsets.families.indexing import scattering_kernels
+from sabir.opsets.families.indexing.indexing import AXIS, INDEX_TYPES
+from sabir.opsets.families.indexing.scattering import elements, infer_elements
 from sabir.schema import CLASSIC, Constraint, Example, Input, Operator, Output
 
 scatter = Operator(

@@ -6,10 +6,16 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Builder, Value
-from sabir.opsets.families import scatter_gradients, scattering, scattering_kernels
-from sabir.opsets.families.calls import previous_opset
-from sabir.opsets.families.indexing import AXIS, INDEX_TYPES
-from sabir.opsets.families.scattering import DUPLICATES, EXTREMES, REDUCTION, elements, infer_elements
+from sabir.opsets.families.building.calls import previous_opset
+from sabir.opsets.families.indexing import scatter_gradients, scattering, scattering_kernels
+from sabir.opsets.families.indexing.indexing import AXIS, INDEX_TYPES
+from sabir.opsets.families.indexing.scattering import (
+    DUPLICATES,
+    EXTREMES,
+    REDUCTION,
+    elements,
+    infer_elements,
+)
 from sabir.opsets.typing import Gradient
 from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
 

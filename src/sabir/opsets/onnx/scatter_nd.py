@@ -6,11 +6,11 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Builder, Value
-from sabir.opsets.families import scatter_gradients, scattering, scattering_kernels
-from sabir.opsets.families.axes import as_input
-from sabir.opsets.families.extents import shape_of, tuple_numbers
-from sabir.opsets.families.indexing import TUPLES
-from sabir.opsets.families.scattering import DUPLICATES, EXTREMES, REDUCTION, infer_tuples, tuples
+from sabir.opsets.families.indexing import scatter_gradients, scattering, scattering_kernels
+from sabir.opsets.families.indexing.indexing import TUPLES
+from sabir.opsets.families.indexing.scattering import DUPLICATES, EXTREMES, REDUCTION, infer_tuples, tuples
+from sabir.opsets.families.shapes.axes import as_input
+from sabir.opsets.families.shapes.extents import shape_of, tuple_numbers
 from sabir.opsets.typing import Gradient
 from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
 

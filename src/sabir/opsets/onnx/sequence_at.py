@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sabir.ir import SequenceType, TensorType, Value
-from sabir.opsets.families.indexing import INDEX_TYPES
-from sabir.opsets.families.ranks import check_one
-from sabir.opsets.families.sequence_gradients import from_front
-from sabir.opsets.families.sequences import NO_SEQUENCES, item_of, place
+from sabir.opsets.families.indexing.indexing import INDEX_TYPES
+from sabir.opsets.families.sequences.sequence_gradients import from_front
+from sabir.opsets.families.sequences.sequences import NO_SEQUENCES, item_of, place
+from sabir.opsets.families.shapes.ranks import check_one
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import CLASSIC, Constraint, Example, Input, Operator, Output, sequences
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir.ir import SequenceType, TensorType, Value
-from sabir.opsets.families.sequences import NO_SEQUENCES, check_items, sequence_of
+from sabir.opsets.families.sequences.sequences import NO_SEQUENCES, check_items, sequence_of
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import CLASSIC, Constraint, Example, Input, Operator, Output, sequences
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from sabir.elements import FLOAT, element
 from sabir.ir import SequenceType, TensorType
-from sabir.opsets.families.sequences import NO_SEQUENCES
+from sabir.opsets.families.sequences.sequences import NO_SEQUENCES
 from sabir.opsets.typing import Array
 from sabir.schema import CLASSIC, Attribute, Constraint, Example, Operator, Output, element_types, sequences
 

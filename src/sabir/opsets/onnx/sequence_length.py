@@ -6,7 +6,7 @@ import numpy as np
 
 from sabir.elements import FLOAT, INT64
 from sabir.ir import SequenceType, TensorType
-from sabir.opsets.families.sequences import NO_SEQUENCES
+from sabir.opsets.families.sequences.sequences import NO_SEQUENCES
 from sabir.opsets.typing import Array
 from sabir.schema import CLASSIC, Constraint, Example, Input, Operator, Output, sequences, tensors
 

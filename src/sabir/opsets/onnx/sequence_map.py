@@ -8,10 +8,10 @@ import numpy as np
 from sabir.base import EvaluationError, InferenceError
 from sabir.elements import BOOL, FLOAT, INT64
 from sabir.ir import Builder, Graph, SequenceType, TensorType, Type, Value
-from sabir.opsets.families import iterations
-from sabir.opsets.families.inlining import inlined
-from sabir.opsets.families.sequence_gradients import gradient_of_items
-from sabir.opsets.families.sequences import item_of
+from sabir.opsets.families.building.inlining import inlined
+from sabir.opsets.families.iteration import iterations
+from sabir.opsets.families.sequences.sequence_gradients import gradient_of_items
+from sabir.opsets.families.sequences.sequences import item_of
 from sabir.opsets.typing import Gradient, Subgraph
 from sabir.schema import (
     CLASSIC,

@@ -6,8 +6,8 @@ import numpy as np
 
 from sabir.elements import INT64
 from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families.axes import as_input
-from sabir.opsets.families.indexing import TO_THE_END
+from sabir.opsets.families.indexing.indexing import TO_THE_END
+from sabir.opsets.families.shapes.axes import as_input
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,

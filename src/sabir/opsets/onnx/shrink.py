@@ -8,10 +8,10 @@ from sabir import loops
 from sabir.elements import DOUBLE, INT64, ElementType, element
 from sabir.ir import Builder, Value
 from sabir.loops import Expression
-from sabir.opsets.families.casting import converted
-from sabir.opsets.families.pointwise import over_floats, pointwise
-from sabir.opsets.families.rules import same_as_first
-from sabir.opsets.families.scalars import Numbers, element_of
+from sabir.opsets.families.numbers.casting import converted
+from sabir.opsets.families.numbers.pointwise import over_floats, pointwise
+from sabir.opsets.families.numbers.scalars import Numbers, element_of
+from sabir.opsets.families.shapes.rules import same_as_first
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import NUMBERS, Attribute, Constraint, Example, Input, Operator, Output
 

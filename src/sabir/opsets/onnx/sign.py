@@ -8,9 +8,9 @@ from sabir import loops
 from sabir.elements import DOUBLE
 from sabir.ir import Builder, Value, dim_max, dim_min
 from sabir.loops import Expression
-from sabir.opsets.families.pointwise import known_by, over_floats
-from sabir.opsets.families.pointwise_gradients import zero
-from sabir.opsets.families.scalars import Numbers, element_of
+from sabir.opsets.families.numbers.pointwise import known_by, over_floats
+from sabir.opsets.families.numbers.pointwise_gradients import zero
+from sabir.opsets.families.numbers.scalars import Numbers, element_of
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, NUMBERS, Constraint, Example, Input, Operator, Output
 

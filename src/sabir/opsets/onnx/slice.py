@@ -10,12 +10,13 @@ from sabir.base import InferenceError
 from sabir.elements import INT64
 from sabir.ir import Builder, Dim, Item, Known, TensorType, Value, ceil_div, known_equal
 from sabir.loops import Expression, Lowering, NotLowered, Size
-from sabir.opsets.families import contents, kernels
-from sabir.opsets.families.axes import as_input, as_ints, from_front, ints
-from sabir.opsets.families.indexing import INDEX_TYPES, TO_THE_END, sliced_dim, sliced_start, span
-from sabir.opsets.families.move_gradients import moved_back, numbers_of
-from sabir.opsets.families.ranks import check_rank
-from sabir.opsets.families.shapes import axes_in
+from sabir.opsets.families.indexing.indexing import INDEX_TYPES, TO_THE_END, sliced_dim, sliced_start, span
+from sabir.opsets.families.indexing.move_gradients import moved_back, numbers_of
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.shapes import contents
+from sabir.opsets.families.shapes.axes import as_input, as_ints, from_front, ints
+from sabir.opsets.families.shapes.ranks import check_rank
+from sabir.opsets.families.shapes.shapes import axes_in
 from sabir.opsets.typing import Array, Gradient, Ints
 from sabir.schema import (
     BFLOAT16,

@@ -6,8 +6,10 @@ import numpy as np
 
 from sabir.ir import Builder, Value
 from sabir.loops import Expression
-from sabir.opsets.families import flattening, kernels, reductions
-from sabir.opsets.families.spare_memory import empty
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.normalization import flattening
+from sabir.opsets.families.numbers.spare_memory import empty
+from sabir.opsets.families.reduction import reductions
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression, Lowering
-from sabir.opsets.families.blocks import (
+from sabir.opsets.families.windows.blocks import (
     BLOCKSIZE,
     MODE,
     build_to_depth,

@@ -8,11 +8,19 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value, known_equal
 from sabir.loops import Expression, Lowering, NotLowered
-from sabir.opsets.families import kernels
-from sabir.opsets.families.axes import as_input, as_ints, from_front
-from sabir.opsets.families.ranks import as_list, check_shape
-from sabir.opsets.families.shapes import axis_in
-from sabir.opsets.families.splitting import cut, equal, lower_parts, parts, parts_of, parts_of_unknown, uneven
+from sabir.opsets.families.indexing.splitting import (
+    cut,
+    equal,
+    lower_parts,
+    parts,
+    parts_of,
+    parts_of_unknown,
+    uneven,
+)
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.shapes.axes import as_input, as_ints, from_front
+from sabir.opsets.families.shapes.ranks import as_list, check_shape
+from sabir.opsets.families.shapes.shapes import axis_in
 from sabir.opsets.typing import Array, Gradient, Ints
 from sabir.schema import (
     BFLOAT16,

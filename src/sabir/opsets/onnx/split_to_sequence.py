@@ -7,12 +7,12 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import Dim, SequenceType, TensorType, Value, exact_quotient, known_equal, total
-from sabir.opsets.families.indexing import INDEX_TYPES
-from sabir.opsets.families.ranks import check_rank
-from sabir.opsets.families.sequences import NO_SEQUENCES
-from sabir.opsets.families.shapes import axis_in
-from sabir.opsets.families.sizes import sizes_in
-from sabir.opsets.families.splitting import check_parts, cut
+from sabir.opsets.families.indexing.indexing import INDEX_TYPES
+from sabir.opsets.families.indexing.splitting import check_parts, cut
+from sabir.opsets.families.sequences.sequences import NO_SEQUENCES
+from sabir.opsets.families.shapes.ranks import check_rank
+from sabir.opsets.families.shapes.shapes import axis_in
+from sabir.opsets.families.shapes.sizes import sizes_in
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output, sequences
 

@@ -8,10 +8,11 @@ from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Builder, Shape, TensorType, Value, is_one, known_equal
 from sabir.loops import Expression, Lowering
-from sabir.opsets.families import contents, kernels
-from sabir.opsets.families.axes import as_input, as_ints, from_front, ints
-from sabir.opsets.families.ranks import as_list, check_rank
-from sabir.opsets.families.shapes import axes_in, with_some_dropped
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.shapes import contents
+from sabir.opsets.families.shapes.axes import as_input, as_ints, from_front, ints
+from sabir.opsets.families.shapes.ranks import as_list, check_rank
+from sabir.opsets.families.shapes.shapes import axes_in, with_some_dropped
 from sabir.opsets.typing import Array, Gradient, Ints
 from sabir.schema import (
     BFLOAT16,

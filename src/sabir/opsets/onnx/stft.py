@@ -14,10 +14,11 @@ from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Shape, TensorType, Value, add, floor_div, known_equal, sub
 from sabir.loops import Expression, Lowering, NotLowered
-from sabir.opsets.families import kernels, spectra, spectrum_kernels
-from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.shapes import same_dim
-from sabir.opsets.families.spectrum_gradients import of_stft
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.shapes.shapes import same_dim
+from sabir.opsets.families.spectra import spectra, spectrum_kernels
+from sabir.opsets.families.spectra.spectrum_gradients import of_stft
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
 

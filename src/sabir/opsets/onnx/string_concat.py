@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir.base import check_elements
-from sabir.opsets.families import binary
-from sabir.opsets.families.broadcasting import merged
+from sabir.opsets.families.numbers import binary
+from sabir.opsets.families.numbers.broadcasting import merged
 from sabir.opsets.typing import Array
 from sabir.schema import STRING, Constraint, Example, Operator
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from sabir.elements import element
 from sabir.ir import TensorType
-from sabir.opsets.families.sizes import allotted
+from sabir.opsets.families.shapes.sizes import allotted
 from sabir.opsets.typing import Array
 from sabir.schema import STRING, Attribute, Constraint, Example, Input, Operator, Output, tensors
 

@@ -7,10 +7,10 @@ import numpy as np
 from sabir import loops
 from sabir.ir import Builder, Value
 from sabir.loops import Expression, NotLowered
-from sabir.opsets.families import kernels
-from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.pointwise import TOLERANCES, sigmoid
-from sabir.opsets.families.variadic import infer_one_shape
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.numbers.pointwise import TOLERANCES, sigmoid
+from sabir.opsets.families.numbers.variadic import infer_one_shape
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 

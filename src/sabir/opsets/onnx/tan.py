@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir.ir import Value
-from sabir.opsets.families import kernels
-from sabir.opsets.families.arithmetic import through_float32
-from sabir.opsets.families.pointwise import over_floats
-from sabir.opsets.families.rules import same_as_first
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.numbers.arithmetic import through_float32
+from sabir.opsets.families.numbers.pointwise import over_floats
+from sabir.opsets.families.shapes.rules import same_as_first
 from sabir.opsets.typing import Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
 

@@ -10,9 +10,9 @@ from sabir import loops
 from sabir.base import EvaluationError, InferenceError
 from sabir.ir import Builder, Shape, TensorType, Value
 from sabir.loops import Expression, NotLowered
-from sabir.opsets.families.extents import indices, shape_of, sizes, unsqueezed
-from sabir.opsets.families.ranks import check_shape
-from sabir.opsets.families.shapes import axis_in, same_dim
+from sabir.opsets.families.shapes.extents import indices, shape_of, sizes, unsqueezed
+from sabir.opsets.families.shapes.ranks import check_shape
+from sabir.opsets.families.shapes.shapes import axis_in, same_dim
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

@@ -9,8 +9,8 @@ import numpy as np
 from sabir.base import InferenceError, check_elements
 from sabir.elements import element
 from sabir.ir import TensorType
-from sabir.opsets.families.lookups import places
-from sabir.opsets.families.sizes import allotted, set_aside, spend_operations
+from sabir.opsets.families.indexing.lookups import places
+from sabir.opsets.families.shapes.sizes import allotted, set_aside, spend_operations
 from sabir.opsets.typing import Array, Floats
 from sabir.schema import (
     STRING,

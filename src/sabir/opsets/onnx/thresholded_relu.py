@@ -7,9 +7,9 @@ import numpy as np
 from sabir import loops
 from sabir.ir import Builder, Value
 from sabir.loops import Expression
-from sabir.opsets.families.pointwise import over_floats, pointwise
-from sabir.opsets.families.rules import same_as_first
-from sabir.opsets.families.scalars import Numbers
+from sabir.opsets.families.numbers.pointwise import over_floats, pointwise
+from sabir.opsets.families.numbers.scalars import Numbers
+from sabir.opsets.families.shapes.rules import same_as_first
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 

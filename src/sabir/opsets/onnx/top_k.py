@@ -10,12 +10,12 @@ from sabir.base import InferenceError
 from sabir.elements import INT64
 from sabir.ir import Builder, Dim, TensorType, Value, product
 from sabir.loops import Expression, NotLowered, Size
-from sabir.opsets.families import kernels
-from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.axes import as_input, as_ints
-from sabir.opsets.families.ranks import check_shape
-from sabir.opsets.families.shapes import axis_in
-from sabir.opsets.families.sizes import passed_over, set_aside, sizes_in
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.shapes.axes import as_input, as_ints
+from sabir.opsets.families.shapes.ranks import check_shape
+from sabir.opsets.families.shapes.shapes import axis_in
+from sabir.opsets.families.shapes.sizes import passed_over, set_aside, sizes_in
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

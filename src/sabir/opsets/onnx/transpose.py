@@ -9,7 +9,7 @@ from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import contents
+from sabir.opsets.families.shapes import contents
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

@@ -11,10 +11,10 @@ from sabir.elements import BFLOAT16 as BRAIN
 from sabir.elements import FLOAT, STRING
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import contents
-from sabir.opsets.families.extents import indices, shape_of, sizes, unsqueezed
-from sabir.opsets.families.ranks import as_number, check_one
-from sabir.opsets.families.scalars import element_of
+from sabir.opsets.families.numbers.scalars import element_of
+from sabir.opsets.families.shapes import contents
+from sabir.opsets.families.shapes.extents import indices, shape_of, sizes, unsqueezed
+from sabir.opsets.families.shapes.ranks import as_number, check_one
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
 

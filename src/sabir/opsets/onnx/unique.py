@@ -8,9 +8,9 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.elements import INT64
 from sabir.ir import TensorType
-from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.shapes import axis_in
-from sabir.opsets.families.sizes import passed_over, set_aside
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.shapes.shapes import axis_in
+from sabir.opsets.families.shapes.sizes import passed_over, set_aside
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output, one_of
 

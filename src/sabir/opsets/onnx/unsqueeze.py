@@ -7,10 +7,11 @@ import numpy as np
 from sabir import loops
 from sabir.ir import MAX_RANK, Builder, TensorType, Value
 from sabir.loops import Expression, Lowering
-from sabir.opsets.families import contents, kernels
-from sabir.opsets.families.axes import as_input, as_ints, from_front, ints
-from sabir.opsets.families.ranks import check_rank
-from sabir.opsets.families.shapes import axes_in, shared_dim
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.shapes import contents
+from sabir.opsets.families.shapes.axes import as_input, as_ints, from_front, ints
+from sabir.opsets.families.shapes.ranks import check_rank
+from sabir.opsets.families.shapes.shapes import axes_in, shared_dim
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

@@ -10,10 +10,11 @@ from sabir.base import InferenceError
 from sabir.ir import Attribute as Fact
 from sabir.ir import Builder, Item, TensorType, Value
 from sabir.loops import Expression, Lowering, NotLowered
-from sabir.opsets.families import contents, kernels
-from sabir.opsets.families.ranks import as_list, check_rank
-from sabir.opsets.families.resampling import Interpolation, ResampledAxis, resample, scaled
-from sabir.opsets.families.resampling_kernels import by_scales
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.resampling.resampling import Interpolation, ResampledAxis, resample, scaled
+from sabir.opsets.families.resampling.resampling_kernels import by_scales
+from sabir.opsets.families.shapes import contents
+from sabir.opsets.families.shapes.ranks import as_list, check_rank
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BOOL,

@@ -10,12 +10,14 @@ import numpy as np
 from sabir.elements import BOOL as BOOLEAN
 from sabir.elements import INT32, INT64
 from sabir.ir import Builder, Item, TensorType, Value, known_equal
-from sabir.opsets.families import broadcasting, contents, kernels
-from sabir.opsets.families.arithmetic import LARGE_INTEGERS
-from sabir.opsets.families.axes import as_input
-from sabir.opsets.families.extents import static_shape
-from sabir.opsets.families.scalars import Numbers, element_of
-from sabir.opsets.families.spare_memory import computed
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.numbers import broadcasting
+from sabir.opsets.families.numbers.arithmetic import LARGE_INTEGERS
+from sabir.opsets.families.numbers.scalars import Numbers, element_of
+from sabir.opsets.families.numbers.spare_memory import computed
+from sabir.opsets.families.shapes import contents
+from sabir.opsets.families.shapes.axes import as_input
+from sabir.opsets.families.shapes.extents import static_shape
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, BOOL, CLASSIC, Constraint, Example, Input, Operator, Output
 

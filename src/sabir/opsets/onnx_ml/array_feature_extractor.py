@@ -8,7 +8,7 @@ from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import TensorType, product
 from sabir.loops import Expression, NotLowered
-from sabir.opsets.families.classifiers import FEATURE_TYPES
+from sabir.opsets.families.classification.classifiers import FEATURE_TYPES
 from sabir.opsets.typing import Array
 from sabir.schema import STRING, Constraint, Example, Input, Operator, Output
 

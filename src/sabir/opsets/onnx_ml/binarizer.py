@@ -6,9 +6,9 @@ import numpy as np
 
 from sabir import loops
 from sabir.loops import Expression
-from sabir.opsets.families import classifier_kernels
-from sabir.opsets.families.classifiers import FEATURE_TYPES
-from sabir.opsets.families.rules import same_as_first
+from sabir.opsets.families.classification import classifier_kernels
+from sabir.opsets.families.classification.classifiers import FEATURE_TYPES
+from sabir.opsets.families.shapes.rules import same_as_first
 from sabir.opsets.typing import Array
 from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from sabir.elements import ElementType, element
 from sabir.ir import MapType, TensorType
-from sabir.opsets.families.sizes import allotted
+from sabir.opsets.families.shapes.sizes import allotted
 from sabir.opsets.typing import Array
 from sabir.schema import STRING, Attribute, Constraint, Example, Input, Operator, Output, one_of, tensors
 

@@ -8,7 +8,7 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.elements import element
 from sabir.ir import UNDEFINED, TensorType
-from sabir.opsets.families.lookups import mapped
+from sabir.opsets.families.indexing.lookups import mapped
 from sabir.opsets.typing import Array, Ints, Strings
 from sabir.schema import STRING, Attribute, Constraint, Example, Input, Operator, Output, tensors
 

@@ -8,10 +8,10 @@ from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Dim, TensorType, total
 from sabir.loops import Expression, NotLowered, Size
-from sabir.opsets.families import classifier_kernels
-from sabir.opsets.families.classifiers import FEATURE_TYPES, FLOAT, batch
-from sabir.opsets.families.shapes import same_dim
-from sabir.opsets.families.sizes import allotted
+from sabir.opsets.families.classification import classifier_kernels
+from sabir.opsets.families.classification.classifiers import FEATURE_TYPES, FLOAT, batch
+from sabir.opsets.families.shapes.shapes import same_dim
+from sabir.opsets.families.shapes.sizes import allotted
 from sabir.opsets.typing import Array, Ints
 from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output
 

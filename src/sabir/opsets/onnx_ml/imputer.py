@@ -11,8 +11,8 @@ from sabir.base import InferenceError
 from sabir.elements import element
 from sabir.ir import Dim, TensorType
 from sabir.loops import Expression, NotLowered
-from sabir.opsets.families import classifier_kernels
-from sabir.opsets.families.classifiers import FEATURE_TYPES, check_each
+from sabir.opsets.families.classification import classifier_kernels
+from sabir.opsets.families.classification.classifiers import FEATURE_TYPES, check_each
 from sabir.opsets.typing import Array, Floats, Ints
 from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output
 

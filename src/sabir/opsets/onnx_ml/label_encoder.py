@@ -10,8 +10,8 @@ from sabir.base import InferenceError
 from sabir.elements import ElementType, element
 from sabir.ir import UNDEFINED, ArrayTensor, Builder, Tensor, TensorType, Value
 from sabir.loops import Expression, NotLowered
-from sabir.opsets.families import lookup_kernels
-from sabir.opsets.families.lookups import mapped
+from sabir.opsets.families.indexing import lookup_kernels
+from sabir.opsets.families.indexing.lookups import mapped
 from sabir.opsets.typing import Array, Strings
 from sabir.schema import (
     STRING,

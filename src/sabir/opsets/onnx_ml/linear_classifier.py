@@ -9,8 +9,8 @@ from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import classifier_kernels, classifiers
-from sabir.opsets.families.classifiers import TWO
+from sabir.opsets.families.classification import classifier_kernels, classifiers
+from sabir.opsets.families.classification.classifiers import TWO
 from sabir.opsets.typing import Array, Floats
 from sabir.schema import Attribute, Constraint, Example, Operator
 

@@ -8,7 +8,7 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import TensorType
 from sabir.loops import Expression
-from sabir.opsets.families import classifier_kernels, classifiers
+from sabir.opsets.families.classification import classifier_kernels, classifiers
 from sabir.opsets.typing import Array, Floats
 from sabir.schema import Attribute, Constraint, Example, Operator, Output
 

@@ -7,8 +7,8 @@ import numpy as np
 from sabir import loops
 from sabir.ir import TensorType
 from sabir.loops import Expression, NotLowered
-from sabir.opsets.families import classifier_kernels
-from sabir.opsets.families.classifiers import FEATURE_TYPES, FLOAT, batch, rows
+from sabir.opsets.families.classification import classifier_kernels
+from sabir.opsets.families.classification.classifiers import FEATURE_TYPES, FLOAT, batch, rows
 from sabir.opsets.typing import Array
 from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, one_of
 

@@ -8,9 +8,9 @@ from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import TensorType
 from sabir.loops import Expression, NotLowered
-from sabir.opsets.families.classifiers import FEATURE_TYPES, FLOAT
-from sabir.opsets.families.lookups import places
-from sabir.opsets.families.sizes import allotted
+from sabir.opsets.families.classification.classifiers import FEATURE_TYPES, FLOAT
+from sabir.opsets.families.indexing.lookups import places
+from sabir.opsets.families.shapes.sizes import allotted
 from sabir.opsets.typing import Array, Ints, Strings
 from sabir.schema import STRING, Attribute, Constraint, Example, Input, Operator, Output
 

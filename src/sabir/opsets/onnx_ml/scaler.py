@@ -7,8 +7,8 @@ import numpy as np
 from sabir import loops
 from sabir.ir import Dim, TensorType
 from sabir.loops import Expression
-from sabir.opsets.families import classifier_kernels
-from sabir.opsets.families.classifiers import FEATURE_TYPES, FLOAT, check_each
+from sabir.opsets.families.classification import classifier_kernels
+from sabir.opsets.families.classification.classifiers import FEATURE_TYPES, FLOAT, check_each
 from sabir.opsets.typing import Array, Floats
 from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output
 

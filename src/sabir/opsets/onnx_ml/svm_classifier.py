@@ -10,9 +10,9 @@ from sabir import loops
 from sabir.base import EvaluationError, InferenceError
 from sabir.ir import Builder, Dim, TensorType, Value
 from sabir.loops import Expression, NotLowered
-from sabir.opsets.families import classifier_kernels, classifiers, support_kernels, supports
-from sabir.opsets.families.classifier_kernels import known_size
-from sabir.opsets.families.classifiers import TWO
+from sabir.opsets.families.classification import classifier_kernels, classifiers, support_kernels, supports
+from sabir.opsets.families.classification.classifier_kernels import known_size
+from sabir.opsets.families.classification.classifiers import TWO
 from sabir.opsets.typing import Array, Floats, Ints
 from sabir.schema import Attribute, Constraint, Example, Operator, Output, at_least
 

@@ -9,8 +9,8 @@ from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Dim, TensorType
 from sabir.loops import Expression
-from sabir.opsets.families import classifier_kernels, classifiers, support_kernels, supports
-from sabir.opsets.families.classifier_kernels import known_size
+from sabir.opsets.families.classification import classifier_kernels, classifiers, support_kernels, supports
+from sabir.opsets.families.classification.classifier_kernels import known_size
 from sabir.opsets.typing import Array, Floats
 from sabir.schema import Attribute, Constraint, Example, Operator, Output, at_least
 

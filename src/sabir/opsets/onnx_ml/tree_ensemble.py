@@ -8,9 +8,10 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import ArrayTensor, Dim, Tensor, TensorType
 from sabir.loops import Expression, NotLowered
-from sabir.opsets.families import classifier_kernels, tree_attributes, tree_kernels, trees
-from sabir.opsets.families.classifier_kernels import known_size
-from sabir.opsets.families.classifiers import transformed
+from sabir.opsets.families.classification import classifier_kernels
+from sabir.opsets.families.classification.classifier_kernels import known_size
+from sabir.opsets.families.classification.classifiers import transformed
+from sabir.opsets.families.trees import tree_attributes, tree_kernels, trees
 from sabir.opsets.typing import Array
 from sabir.schema import FLOATS, Attribute, Constraint, Example, Input, Operator, Output, one_of
 

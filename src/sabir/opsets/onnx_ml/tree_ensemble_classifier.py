@@ -9,16 +9,10 @@ from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import ArrayTensor, Builder, Dim, TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import (
-    classifier_kernels,
-    classifiers,
-    tree_attributes,
-    tree_conversion,
-    tree_kernels,
-    trees,
-)
-from sabir.opsets.families.classifier_kernels import known_size
-from sabir.opsets.families.classifiers import TWO
+from sabir.opsets.families.classification import classifier_kernels, classifiers
+from sabir.opsets.families.classification.classifier_kernels import known_size
+from sabir.opsets.families.classification.classifiers import TWO
+from sabir.opsets.families.trees import tree_attributes, tree_conversion, tree_kernels, trees
 from sabir.opsets.typing import Array
 from sabir.schema import Attribute, Call, Constraint, Example, Operator, Unconvertible
 

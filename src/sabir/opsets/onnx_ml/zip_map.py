@@ -7,7 +7,7 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import MapType, SequenceType, TensorType
-from sabir.opsets.families.classifiers import FLOAT, INT64, STRING, batch
+from sabir.opsets.families.classification.classifiers import FLOAT, INT64, STRING, batch
 from sabir.opsets.typing import Array, Ints, Strings
 from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output
 

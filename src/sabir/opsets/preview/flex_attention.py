@@ -8,12 +8,12 @@ import numpy as np
 from sabir.base import EvaluationError, InferenceError
 from sabir.elements import DOUBLE, FLOAT, ElementType
 from sabir.ir import UNDEFINED, Builder, Graph, TensorType, Type, Value, known_equal
-from sabir.opsets.families import attention_graphs as graphs
-from sabir.opsets.families import attentions
-from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.inlining import inlined
-from sabir.opsets.families.scalars import element_of
-from sabir.opsets.families.shapes import same_dim
+from sabir.opsets.families.attention import attention_graphs as graphs
+from sabir.opsets.families.attention import attentions
+from sabir.opsets.families.building.inlining import inlined
+from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.numbers.scalars import element_of
+from sabir.opsets.families.shapes.shapes import same_dim
 from sabir.opsets.typing import Array, Subgraph
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from sabir import loops
 from sabir.loops import Expression
-from sabir.opsets.families import optimizer_kernels, optimizers
+from sabir.opsets.families.optimizers import optimizer_kernels, optimizers
 from sabir.opsets.typing import Array
 from sabir.schema import Attribute, Example, Operator
 

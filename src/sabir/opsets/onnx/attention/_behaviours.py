@@ -10,11 +10,12 @@ from sabir.base import InferenceError
 from sabir.elements import BOOL as TRUTH
 from sabir.ir import Builder, Dim, Shape, TensorType, Value, add, exact_quotient, mul
 from sabir.loops import Expression, Lowering, Size
-from sabir.opsets.families import attention_graphs as graphs
-from sabir.opsets.families import attention_kernels, attentions, calls
-from sabir.opsets.families.ranks import check_broadcast, check_shape, hold
-from sabir.opsets.families.scalars import element_of
-from sabir.opsets.families.shapes import same_dim
+from sabir.opsets.families.attention import attention_graphs as graphs
+from sabir.opsets.families.attention import attention_kernels, attentions
+from sabir.opsets.families.building import calls
+from sabir.opsets.families.numbers.scalars import element_of
+from sabir.opsets.families.shapes.ranks import check_broadcast, check_shape, hold
+from sabir.opsets.families.shapes.shapes import same_dim
 from sabir.opsets.onnx.attention._history import APART, HEADS_ONCE, PACKED, PADDED_MASKS, v23, v24, v25
 from sabir.opsets.typing import Array
 from sabir.schema import Call, Unconvertible

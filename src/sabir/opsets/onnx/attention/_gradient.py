@@ -4,9 +4,11 @@ from typing import NamedTuple
 
 from sabir.elements import BOOL
 from sabir.ir import Value
-from sabir.opsets.families import attention_gradients, calls, halves
-from sabir.opsets.families import attention_graphs as graphs
-from sabir.opsets.families.scalars import element_of
+from sabir.opsets.families.attention import attention_gradients
+from sabir.opsets.families.attention import attention_graphs as graphs
+from sabir.opsets.families.building import calls
+from sabir.opsets.families.numbers import halves
+from sabir.opsets.families.numbers.scalars import element_of
 from sabir.opsets.onnx.attention._history import PADDED_MASKS, v23
 from sabir.opsets.typing import Gradient
 from sabir.schema import Call

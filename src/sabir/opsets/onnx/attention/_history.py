@@ -1,6 +1,6 @@
 """The history of Attention."""
 
-from sabir.opsets.families.attentions import PRECISIONS
+from sabir.opsets.families.attention.attentions import PRECISIONS
 from sabir.schema import (
     BFLOAT16,
     BOOL,

@@ -9,9 +9,10 @@ from sabir.base import InferenceError
 from sabir.elements import FLOAT, UINT8, ElementType, element
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import quantization_kernels as kernels
-from sabir.opsets.families import quantized_graphs as graphs
-from sabir.opsets.families.quantization import (
+from sabir.opsets.families.numbers.scalars import element_of
+from sabir.opsets.families.quantization import quantization_kernels as kernels
+from sabir.opsets.families.quantization import quantized_graphs as graphs
+from sabir.opsets.families.quantization.quantization import (
     check_pair,
     check_parameter,
     precision_of,
@@ -19,8 +20,7 @@ from sabir.opsets.families.quantization import (
     require_types,
     spread,
 )
-from sabir.opsets.families.ranks import check_one
-from sabir.opsets.families.scalars import element_of
+from sabir.opsets.families.shapes.ranks import check_one
 from sabir.opsets.onnx.quantize_linear._history import quantize_linear
 from sabir.opsets.typing import Array, BehaviourFunction
 from sabir.schema import Call, Unconvertible, Version

@@ -7,8 +7,9 @@ import ml_dtypes
 from sabir.base import UnsupportedError
 from sabir.elements import FLOAT
 from sabir.ir import Value
-from sabir.opsets.families import calls, quantized_graphs
-from sabir.opsets.families.scalars import element_of
+from sabir.opsets.families.building import calls
+from sabir.opsets.families.numbers.scalars import element_of
+from sabir.opsets.families.quantization import quantized_graphs
 from sabir.opsets.onnx.quantize_linear._history import v13
 from sabir.opsets.typing import Gradient
 

@@ -1,6 +1,6 @@
 """The versions of QuantizeLinear."""
 
-from sabir.opsets.families.quantization import AXIS, BLOCK_SIZE, PRECISIONS
+from sabir.opsets.families.quantization.quantization import AXIS, BLOCK_SIZE, PRECISIONS
 from sabir.schema import (
     BFLOAT16,
     FLOAT4,

@@ -8,14 +8,14 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression, Lowering, NotLowered, known_sizes
-from sabir.opsets.families import kernels
-from sabir.opsets.families.calls import previous_opset
-from sabir.opsets.families.ranks import check_shape
-from sabir.opsets.families.resampling import CROP, OUTWARD, Interpolation, resample
-from sabir.opsets.families.resampling_kernels import by_scales, by_sizes
-from sabir.opsets.families.resize_gradients import Resizing
-from sabir.opsets.families.resizing import STRETCH, of_scales, of_sizes, scaled_axes, sized_axes
-from sabir.opsets.families.shapes import axes_in
+from sabir.opsets.families.building.calls import previous_opset
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.families.resampling.resampling import CROP, OUTWARD, Interpolation, resample
+from sabir.opsets.families.resampling.resampling_kernels import by_scales, by_sizes
+from sabir.opsets.families.resampling.resize_gradients import Resizing
+from sabir.opsets.families.resampling.resizing import STRETCH, of_scales, of_sizes, scaled_axes, sized_axes
+from sabir.opsets.families.shapes.ranks import check_shape
+from sabir.opsets.families.shapes.shapes import axes_in
 from sabir.opsets.onnx.resize._history import FOR_NN, v10, v11, v13, v18
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, Unconvertible

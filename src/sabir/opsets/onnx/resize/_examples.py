@@ -6,7 +6,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from sabir.opsets.families.resampling import CROP
+from sabir.opsets.families.resampling.resampling import CROP
 from sabir.opsets.onnx.resize._history import resize
 from sabir.opsets.typing import Array
 from sabir.schema import Example

@@ -1,7 +1,7 @@
 """The history of Resize."""
 
-from sabir.opsets.families.resampling import CROP
-from sabir.opsets.families.resizing import STRETCH
+from sabir.opsets.families.resampling.resampling import CROP
+from sabir.opsets.families.resampling.resizing import STRETCH
 from sabir.schema import BFLOAT16, CLASSIC, FLOATS, Attribute, Constraint, Input, Operator, Output, one_of
 
 resize = Operator(

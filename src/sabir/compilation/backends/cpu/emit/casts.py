@@ -1,4 +1,4 @@
-"""Casts between element types, equal to those of `sabir.opsets.families.casting`.
+"""Casts between element types, equal to those of `sabir.opsets.families.numbers.casting`.
 
 A float outside the range of int32 or int64, or NaN, becomes the least integer; other integers take the low
 bits of the next wider conversion. One outside the range of a small float becomes infinity or NaN, where there

@@ -1,0 +1,1 @@
+"""Models of ai.onnx.ml that classify: labels, transforms of scores, support vectors."""

@@ -1,0 +1,1 @@
+"""Operators expressed in operators that every opset has."""

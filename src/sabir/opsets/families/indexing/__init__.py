@@ -1,0 +1,1 @@
+"""Elements by index: gathering, scattering, slicing, splitting, lookup tables."""

@@ -1,0 +1,1 @@
+"""Loops and scans: the types of their values, their steps, kernels and gradients."""

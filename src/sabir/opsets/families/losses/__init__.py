@@ -1,0 +1,1 @@
+"""Losses of labels: evaluation, kernels and gradients."""

@@ -1,0 +1,1 @@
+"""Lowering that several rooms share."""

@@ -1,0 +1,1 @@
+"""Arithmetic on elements: broadcasting, casts, powers, approximations."""

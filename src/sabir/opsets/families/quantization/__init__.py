@@ -1,0 +1,1 @@
+"""Linear quantization: evaluation, kernels and graphs."""

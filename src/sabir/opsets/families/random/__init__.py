@@ -1,0 +1,1 @@
+"""Random numbers: their attributes, types, and kernels."""

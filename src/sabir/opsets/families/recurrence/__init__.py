@@ -1,0 +1,1 @@
+"""Recurrent layers and linear attention: shapes, steps, kernels and gradients."""

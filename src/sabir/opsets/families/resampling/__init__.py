@@ -1,0 +1,1 @@
+"""Tensors read at computed coordinates: resizing, sampling, regions, deformed windows."""

@@ -1,0 +1,1 @@
+"""Shapes, axes, ranks, known contents, and padding."""

@@ -1,0 +1,1 @@
+"""Ensembles of decision trees: their attributes, evaluation and kernels."""

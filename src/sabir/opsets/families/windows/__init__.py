@@ -1,0 +1,1 @@
+"""Convolutions and poolings: windows, their mathematics, kernels and gradients."""
