@@ -1,5 +1,6 @@
 """Operands, rewriting and verification of every kind of expression."""
 
+import doctest
 from dataclasses import fields
 
 import numpy as np
@@ -155,3 +156,7 @@ def test_the_first_rule_that_applies_wins():
     one, two = loops.number("float", 1), loops.number("float", 2)
     rules = [lambda e, _new, y=y: y if e is X else None for y in (one, two)]
     assert walk.rewrite({0: X}, *rules) == {0: one}
+
+
+def test_the_examples_of_the_docstrings():
+    assert doctest.testmod(walk, optionflags=doctest.ELLIPSIS).failed == 0

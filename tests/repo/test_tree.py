@@ -8,7 +8,6 @@ import sabir
 from support.cases import each_of
 
 ROOT = Path(__file__).parents[2]
-LONGEST = 400
 # what only one machine knows: its folders, its package registries; spelled so that this file passes itself
 LOCAL = re.compile(r"/[w]ork/|/[t]mp/w/|/[o]pt/|/[r]oot/|[p]ypi[.]|[p]ythonhosted|[i]ndex-url|[f]ind-links")
 SUPPRESSION = re.compile(
@@ -38,11 +37,6 @@ def test_the_listing_sees_the_tree():
 def test_no_file_names_the_author_s_machine():
     found = [f"{name}: {m[0]}" for name, text in TEXTS.items() for m in LOCAL.finditer(text)]
     assert not found
-
-
-def test_source_files_are_short():
-    long = {name: lines for name in SOURCES if (lines := TEXTS[name].count("\n")) > LONGEST}
-    assert not long
 
 
 @each_of("name", SCRIPTS)

@@ -40,7 +40,7 @@ _WIDTHS = {"float": 4, "double": 8, "float16": 2, "bfloat16": 2}
 def element_bytes(element: str) -> int:
     """Return the bytes of an element of a type of `ELEMENTS` in memory; small ones have a byte each.
 
-    >>> loops.element_bytes('int64'), loops.element_bytes('uint4'), loops.element_bytes('bool')
+    >>> element_bytes('int64'), element_bytes('uint4'), element_bytes('bool')
     (8, 1, 1)
     """
     if element in INTEGERS:

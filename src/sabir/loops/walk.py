@@ -25,9 +25,10 @@ def postorder(roots: Iterable[Expression], seen: set[Expression] | None = None) 
 
     Those in `seen` are left out, with their operands; the others are added to it.
 
+    >>> from sabir import loops
     >>> x = loops.number('float', 2)
     >>> y = loops.apply('mul', x, x)
-    >>> [type(e).__name__ for e in walk.postorder([y])]
+    >>> [type(e).__name__ for e in postorder([y])]
     ['Number', 'Map']
     """
     pending = [(x, False) for x in reversed(list(roots))]
@@ -48,10 +49,11 @@ def rewrite(roots: Mapping[_Key, Expression], *rules: Rule) -> dict[_Key, Expres
     Operands come first. A rule gets an expression, and a mapping from each of the expressions that it is
     computed from to the new one; it returns None where it does not apply. Then the expression is `rebuilt`.
 
+    >>> from sabir import loops
     >>> def halve(x, new):
     ...     return loops.number('float', x.number / 2) if isinstance(x, loops.Number) else None
     >>> x = loops.apply('neg', loops.number('float', 8))
-    >>> walk.rewrite({'x': x}, halve)['x'].operands[0].number
+    >>> rewrite({'x': x}, halve)['x'].operands[0].number
     4.0
     """
     new: dict[Expression, Expression] = {}
@@ -75,8 +77,9 @@ def structure(x: Expression) -> Hashable:
 def verify(roots: Iterable[Expression]) -> None:
     """Raise InvalidExpression if the shapes, element types or axes of an expression contradict each other.
 
+    >>> from sabir import loops
     >>> bad = loops.Reshape('float', (3,), loops.Stored('float', (2,)))
-    >>> walk.verify([bad])
+    >>> verify([bad])
     Traceback (most recent call last):
         ...
     sabir.loops.walk.InvalidExpression: Reshape float(3,): 2 elements as (3,)
