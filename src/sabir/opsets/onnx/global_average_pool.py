@@ -11,6 +11,7 @@ from sabir.loops import Expression
 from sabir.opsets.families.numbers.arithmetic import widened
 from sabir.opsets.families.numbers.scalars import element_of
 from sabir.opsets.families.shapes.sizes import passed_over
+from sabir.opsets.families.sums import summed
 from sabir.opsets.families.windows.pooling import pooled_to_one
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
@@ -36,7 +37,7 @@ def infer(x: TensorType, /) -> TensorType:
 def evaluate(x: Array, /) -> Array:
     passed_over(x)
     spatial = tuple(range(2, x.ndim))
-    total = np.add.reduce(widened(x), axis=spatial, keepdims=True)
+    total = summed(widened(x), spatial, keepdims=True)
     count = np.prod(x.shape[2:], dtype=total.dtype)
     return (total / count).astype(x.dtype, copy=False)
 

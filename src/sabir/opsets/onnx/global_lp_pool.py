@@ -10,6 +10,7 @@ from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families.reduction import reduction_kernels
 from sabir.opsets.families.shapes.sizes import passed_over
+from sabir.opsets.families.sums import summed
 from sabir.opsets.families.windows.pooling import pooled_to_one, powers, roots, whole_order
 from sabir.opsets.families.windows.pooling_gradients import shares_of_norms, slopes_of_powers
 from sabir.opsets.typing import Array, Gradient
@@ -43,7 +44,7 @@ def infer(x: TensorType, /) -> TensorType:
 @v1.evaluate
 def evaluate(x: Array, /, *, p: float) -> Array:
     passed_over(x)
-    sums = np.add.reduce(powers(x, p), axis=tuple(range(2, x.ndim)), keepdims=True)
+    sums = summed(powers(x, p), range(2, x.ndim), keepdims=True)
     return roots(sums, p).astype(x.dtype, copy=False)
 
 

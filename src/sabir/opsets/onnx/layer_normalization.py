@@ -20,6 +20,7 @@ from sabir.opsets.families.reduction import reductions
 from sabir.opsets.families.reduction.reduction_gradients import share
 from sabir.opsets.families.shapes.ranks import check_broadcast
 from sabir.opsets.families.shapes.shapes import axis_in
+from sabir.opsets.families.sums import summed, sums_of_squares
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
@@ -94,9 +95,9 @@ def evaluate(
     kept, stash = axis_in(axis, x.ndim), element(stash_type).dtype
     count = math.prod(x.shape[kept:])
     stashed = widened(x.astype(stash, copy=False)).reshape(math.prod(x.shape[:kept]), count)
-    mean = np.add.reduce(stashed, axis=1, keepdims=True) / np.float32(count)
+    mean = summed(stashed, 1, keepdims=True) / np.float32(count)
     rows = computed(np.subtract, stashed, mean)
-    variance = np.einsum("ij,ij->i", rows, rows)[:, None] / np.float32(count)
+    variance = sums_of_squares(rows) / np.float32(count)
     inverse = 1 / np.sqrt(variance + np.float32(epsilon))
     rows *= inverse
     y = widened(rows.astype(stash, copy=False).astype(x.dtype, copy=False)).reshape(x.shape)

@@ -12,6 +12,7 @@ from sabir.opsets.families.normalization import flattening
 from sabir.opsets.families.numbers.arithmetic import widened
 from sabir.opsets.families.reduction import reduction_kernels
 from sabir.opsets.families.shapes.shapes import axis_in
+from sabir.opsets.families.sums import summed
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, one_of
 
@@ -52,7 +53,7 @@ def evaluate(x: Array, /, *, axis: int, p: int) -> Array:
     axis = axis_in(axis, x.ndim)
     wide = widened(x)
     parts = np.abs(wide) if p == ABSOLUTE else np.square(wide)
-    norm = np.add.reduce(parts, axis=axis, keepdims=True)
+    norm = summed(parts, axis, keepdims=True)
     if p == EUCLIDEAN:
         norm = np.sqrt(norm)
     return np.divide(wide, norm, out=np.zeros_like(wide), where=norm != 0).astype(x.dtype, copy=False)

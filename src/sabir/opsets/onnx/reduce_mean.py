@@ -10,6 +10,7 @@ from sabir.ir import Value
 from sabir.opsets.families.numbers.arithmetic import LARGE_INTEGERS
 from sabir.opsets.families.reduction import reducing, reduction_kernels, reductions
 from sabir.opsets.families.reduction.reduction_gradients import kept, share
+from sabir.opsets.families.sums import summed
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator
 
@@ -32,7 +33,7 @@ v18 = reducing.axes_as_input(v13, 18, "`axes` becomes an input; adds `noop_with_
 
 def mean(x: Array, axes: tuple[int, ...], /, *, keepdims: bool) -> Array:
     count = math.prod(x.shape[axis] for axis in axes)
-    wide = np.asarray(x.sum(axes, dtype=reductions.accumulator(x.dtype), keepdims=keepdims))
+    wide = summed(x, axes, keepdims=keepdims, dtype=reductions.accumulator(x.dtype))
     if x.dtype.kind not in "iu":
         return (wide / count).astype(x.dtype, copy=False)
     if not count:

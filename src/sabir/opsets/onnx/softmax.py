@@ -10,6 +10,7 @@ from sabir.opsets.families.lowering import kernels
 from sabir.opsets.families.normalization import flattening
 from sabir.opsets.families.numbers.spare_memory import empty
 from sabir.opsets.families.reduction import reductions
+from sabir.opsets.families.sums import summed
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
@@ -54,7 +55,7 @@ def evaluate(x: Array, /, *, axis: int) -> Array:
 def _normalise(x: Array, axis: int, out: Array) -> None:
     np.subtract(x, x.max(axis=axis, keepdims=True, initial=-np.inf), out=out)
     np.exp(out, out=out)
-    out /= out.sum(axis=axis, keepdims=True)
+    out /= summed(out, axis, keepdims=True)
 
 
 @v13.lower

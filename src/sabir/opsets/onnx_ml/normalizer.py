@@ -9,6 +9,7 @@ from sabir.ir import TensorType
 from sabir.loops import Expression, NotLowered
 from sabir.opsets.families.classification import classifier_kernels
 from sabir.opsets.families.classification.classifiers import FEATURE_TYPES, FLOAT, batch, rows
+from sabir.opsets.families.sums import summed, sums_of_squares
 from sabir.opsets.typing import Array
 from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, one_of
 
@@ -50,8 +51,8 @@ def _divisor(x: Array, norm: str) -> Array:
     if norm == "MAX":  # the greatest element itself, not its magnitude: the standard's formula
         return np.maximum.reduce(x, axis=1, keepdims=True, initial=-np.inf)
     if norm == "L1":
-        return np.add.reduce(np.abs(x), axis=1, keepdims=True)
-    return np.sqrt(np.einsum("nc,nc->n", x, x))[:, None]
+        return summed(np.abs(x), 1, keepdims=True)
+    return np.sqrt(sums_of_squares(x))
 
 
 @v1.lower

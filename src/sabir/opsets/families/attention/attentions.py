@@ -14,6 +14,7 @@ from sabir.base import InferenceError, spend_work
 from sabir.elements import element
 from sabir.opsets.families.numbers.arithmetic import widened
 from sabir.opsets.families.shapes.sizes import allotted
+from sabir.opsets.families.sums import summed
 from sabir.schema import BFLOAT16, FLOATS, element_types
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def softmax(x: Array) -> Array:
     """Apply the softmax to the last dimension, in place."""
     x -= x.max(axis=-1, keepdims=True, initial=-np.inf)
     np.exp(x, out=x)
-    x /= x.sum(axis=-1, keepdims=True)
+    x /= summed(x, -1, keepdims=True)
     return x
 
 

@@ -11,6 +11,7 @@ from sabir.elements import element
 from sabir.ir import TensorType
 from sabir.opsets.families.numbers.normal_quantile import normal_quantile
 from sabir.opsets.families.shapes.sizes import allotted
+from sabir.opsets.families.sums import summed
 from sabir.schema import STRING as STRINGS
 from sabir.schema import Attribute, Constraint, Input, Output, Unconvertible, one_of, tensors
 
@@ -120,7 +121,7 @@ def scores_of_two(score: Array, how: str, *, complement: bool) -> Array:
 
 def _softmax(scores: Array) -> Array:
     powers = np.exp(scores - np.maximum.reduce(scores, axis=-1, keepdims=True, initial=-np.inf))
-    return powers / np.add.reduce(powers, axis=-1, keepdims=True)
+    return powers / summed(powers, -1, keepdims=True)
 
 
 def _softmax_zero(scores: Array) -> Array:

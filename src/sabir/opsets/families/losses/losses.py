@@ -19,6 +19,7 @@ from sabir.opsets.families.reduction import reductions
 from sabir.opsets.families.shapes import axes
 from sabir.opsets.families.shapes.ranks import check_least_rank, check_rank, check_shape
 from sabir.opsets.families.shapes.shapes import same_dim
+from sabir.opsets.families.sums import summed
 from sabir.schema import Attribute, Constraint, Input, Unconvertible, one_of, tensors
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def _losses(
 def log_softmax(x: Array, axis: int) -> Array:
     """Return the logarithms of Softmax; shifted by the maximum first, so that no exponential overflows."""
     shifted = x - np.maximum.reduce(x, axis=axis, keepdims=True, initial=-np.inf)
-    return shifted - np.log(np.add.reduce(np.exp(shifted), axis=axis, keepdims=True))
+    return shifted - np.log(summed(np.exp(shifted), axis, keepdims=True))
 
 
 def evaluate(logs: Array, labels: Array, weights: Array | None, ignored: int | None, reduction: str) -> Array:
@@ -98,10 +99,10 @@ def evaluate(logs: Array, labels: Array, weights: Array | None, ignored: int | N
         scale = np.where(counted, 1 if scale is None else scale, 0).astype(logs.dtype, copy=False)
     if reduction == "none":
         return losses
-    whole = np.asarray(np.add.reduce(losses, axis=None))
+    whole = summed(losses)
     if reduction == "sum":
         return whole
-    return np.asarray(whole / (losses.size if scale is None else np.add.reduce(scale, axis=None)), logs.dtype)
+    return np.asarray(whole / (losses.size if scale is None else summed(scale)), logs.dtype)
 
 
 # ---------------------------------------------------------------- in function bodies

@@ -11,6 +11,7 @@ from sabir.ir import TensorType
 from sabir.opsets.families.numbers.arithmetic import widened
 from sabir.opsets.families.shapes.ranks import check_least_rank, check_rank
 from sabir.opsets.families.shapes.shapes import same_dim
+from sabir.opsets.families.sums import summed
 from sabir.schema import BFLOAT16, FLOATS, Attribute, element_types
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ class Moments(NamedTuple):
 def statistics(x: Array, axes: Sequence[int]) -> Moments:
     """Return mean and population variance of `x` over some axes."""
     count = math.prod(x.shape[a] for a in axes)
-    mean = np.add.reduce(x, axis=tuple(axes), dtype=np.float64, keepdims=True) / np.float64(count)
-    spread = np.add.reduce(np.square(x - mean), axis=tuple(axes)) / np.float64(count)
+    mean = summed(x, axes, keepdims=True, dtype=np.dtype(np.float64)) / np.float64(count)
+    spread = summed(np.square(x - mean), axes) / np.float64(count)
     return Moments(mean.reshape(spread.shape), spread)
 
 
@@ -71,10 +72,8 @@ def standardized(rows: Array, epsilon: float) -> Array:
     y = np.empty_like(rows)
     count = rows.dtype.type(rows.shape[1])
     for part in _parts(rows):
-        deviation = np.subtract(
-            rows[part], np.add.reduce(rows[part], axis=1, keepdims=True) / count, out=y[part]
-        )
-        variance = np.add.reduce(np.square(deviation), axis=1, keepdims=True) / count
+        deviation = np.subtract(rows[part], summed(rows[part], 1, keepdims=True) / count, out=y[part])
+        variance = summed(np.square(deviation), 1, keepdims=True) / count
         deviation /= np.sqrt(variance + rows.dtype.type(epsilon))
     return y
 
@@ -84,7 +83,7 @@ def of_unit_mean_square(rows: Array, epsilon: float) -> Array:
     y = np.empty_like(rows)
     count = rows.dtype.type(rows.shape[1])
     for part in _parts(rows):
-        mean = np.add.reduce(np.square(rows[part]), axis=1, keepdims=True) / count
+        mean = summed(np.square(rows[part]), 1, keepdims=True) / count
         np.divide(rows[part], np.sqrt(mean + rows.dtype.type(epsilon)), out=y[part])
     return y
 

@@ -17,6 +17,7 @@ from sabir.base import InferenceError
 from sabir.opsets.families.products import products
 from sabir.opsets.families.shapes.shapes import broadcast_dim, same_dim
 from sabir.opsets.families.shapes.sizes import allotted
+from sabir.opsets.families.sums import summed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -171,7 +172,7 @@ def _summed(part: _Operand, counts: Counter[str]) -> _Operand:
     """Sum over the labels that no other operand has, nor the output."""
     alone = tuple(i for i, t in enumerate(part.labels) if counts[t] == 1)
     kept = tuple(t for t in part.labels if counts[t] > 1)
-    return _Operand(np.add.reduce(part.array, axis=alone, dtype=part.array.dtype), kept) if alone else part
+    return _Operand(summed(part.array, alone, dtype=part.array.dtype), kept) if alone else part
 
 
 def _cheapest(parts: Sequence[_Operand], counts: Counter[str], sizes: dict[str, int]) -> tuple[int, int]:

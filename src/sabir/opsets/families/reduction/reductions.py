@@ -21,6 +21,7 @@ from sabir.opsets.families.shapes.axes import as_input
 from sabir.opsets.families.shapes.ranks import as_list, check_rank
 from sabir.opsets.families.shapes.shapes import axes_in, with_some_dropped
 from sabir.opsets.families.shapes.sizes import passed_over
+from sabir.opsets.families.sums import summed
 from sabir.schema import Unconvertible
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def _with_front(b: Builder, data: Value) -> Value:
 def total(x: Array, axes: tuple[int, ...], /, *, keepdims: bool) -> Array:
     """Return sums in the type of `x`: integers wrap, halves are rounded once."""
     dtype = x.dtype if x.dtype.kind in "iu" else accumulator(x.dtype)
-    return np.add.reduce(x, axis=axes, dtype=dtype, keepdims=keepdims).astype(x.dtype, copy=False)
+    return summed(x, axes, keepdims=keepdims, dtype=dtype).astype(x.dtype, copy=False)
 
 
 def extreme(pick: np.ufunc) -> Reduction:
@@ -190,7 +191,7 @@ def log_sum_exp(x: Array, axes: tuple[int, ...], /, *, keepdims: bool) -> Array:
     check_elements(x.size, x.size, what="the exponentials", width=2 * x.itemsize)
     most = np.maximum.reduce(x, axis=axes, keepdims=True, initial=-np.inf)
     shift = np.where(np.isfinite(most), most, x.dtype.type(0))
-    logs = np.log(np.add.reduce(np.exp(x - shift), axis=axes, keepdims=True)) + shift
+    logs = np.log(summed(np.exp(x - shift), axes, keepdims=True)) + shift
     return logs if keepdims else np.squeeze(logs, axis=axes)
 
 

@@ -8,13 +8,13 @@ usual length.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation.backends.cpu.elementwise.repeats import repeating
 from sabir.compilation.backends.cpu.elementwise.transposes import axis_of_reads, transposing
 from sabir.compilation.backends.cpu.emit.body import Body, Point, from_memory, memory_kind
 from sabir.compilation.backends.cpu.emit.emitter import INDEX, Emitter, Register
-from sabir.compilation.backends.cpu.emit.folds import Accumulator
+from sabir.compilation.backends.cpu.emit.folds import Accumulator, Blocks
 from sabir.compilation.backends.cpu.emit.jobs import along, at, at_lanes, jobs, mask_of, product_of
 from sabir.compilation.backends.cpu.emit.nest import Apply, Fold, Take
 from sabir.compilation.backends.cpu.emit.row_passes import Passes, passes_of
@@ -143,6 +143,7 @@ def row_pass(
     stored = [n for n in roots if not isinstance(nest.steps[n], Fold)]
     copies = 1 if passes.costly else 4
     accumulators = {n: Accumulator(body, n, nest.lanes, copies) for n in folds}
+    blocks = Blocks(body, accumulators.values())
     roots_of_loops = [passes.operand(n) for n in folds] + stored
 
     def each(point: Point, copy: int) -> None:
@@ -152,14 +153,20 @@ def row_pass(
         _store(body, passes.inside(number), point)
         scratch.keep(number, point)
 
-    _over_reduced(body, row, each, copies, roots_of_loops)
+    _over_reduced(body, row, _Terms(each, copies, blocks), roots_of_loops)
     for n in folds:
         row.values[n] = accumulators[n].combined()
 
 
-def _over_reduced(
-    body: Body, row: Point, each: Callable[[Point, int], None], copies: int, wanted: Sequence[int]
-) -> None:
+class _Terms(NamedTuple):
+    """What a pass does with each vector of a row, for how many accumulators, and the blocks of its sums."""
+
+    each: Callable[[Point, int], None]
+    copies: int
+    blocks: Blocks
+
+
+def _over_reduced(body: Body, row: Point, terms: _Terms, wanted: Sequence[int]) -> None:
     """Loop over the axes of folds; the inner one in vectors, several at a time.
 
     Before the inner loop comes what the `wanted` steps need and does not vary in it.
@@ -169,7 +176,7 @@ def _over_reduced(
     def inside(point: Point, remaining: Sequence[int]) -> None:
         if not remaining:
             _hoist(body, wanted, point)
-            _vectors(body, point, each, copies)
+            _vectors(body, point, terms)
             return
         axis = remaining[0]
         with body.e.loop(body.e.index(0), body.sizes[axis]) as place:
@@ -178,20 +185,22 @@ def _over_reduced(
     inside(row, outer)
 
 
-def _vectors(body: Body, row: Point, each: Callable[[Point, int], None], copies: int) -> None:
+def _vectors(body: Body, row: Point, terms: _Terms) -> None:
     e, lanes, inner = body.e, body.nest.lanes, body.nest.inner
-    size, start = body.sizes[inner], e.index(0)
-    if copies > 1:
-        step = lanes * copies
-        start = e.binary("mul", e.binary("udiv", size, e.index(step)), e.index(step))
-        with e.loop(e.index(0), start, step) as place:
-            for copy in range(copies):
-                each(at_lanes(row, inner, e.add(place, lanes * copy), lanes, None), copy)
+    each, copies, blocks = terms
+    size, step = body.sizes[inner], lanes * copies
     whole = e.binary("and", size, e.index(-lanes))
-    with e.loop(start, whole, lanes) as place:
-        each(at_lanes(row, inner, place, lanes, None), 0)
+    start = e.binary("mul", e.binary("udiv", size, e.index(step)), e.index(step)) if copies > 1 else whole
+    with e.loop(e.index(0), start, step) as place:
+        for copy in range(copies):
+            each(at_lanes(row, inner, e.add(place, lanes * copy), lanes, None), copy)
+        blocks.end_if_full(place, step)
+    if copies > 1:
+        with e.loop(start, whole, lanes) as place:
+            each(at_lanes(row, inner, place, lanes, None), 0)
     with e.when(e.compare("icmp slt", whole, size)):
         each(at_lanes(row, inner, whole, lanes, mask_of(body, whole, size)), 0)
+    blocks.count(e.binary("udiv", e.add(e.binary("sub", size, start), lanes - 1), e.index(lanes)))
 
 
 class Scratch:
@@ -255,6 +264,7 @@ def _column_pass(body: Body, passes: Passes, number: int, column: Point) -> None
     nest = body.nest
     folds = [n for n in passes.roots[number] if isinstance(nest.steps[n], Fold)]
     accumulators = {n: Accumulator(body, n, nest.lanes, 1, columns=True) for n in folds}
+    blocks = Blocks(body, accumulators.values())
     axes = [axis for axis in range(nest.axes) if nest.reduced[axis]]
 
     def inside(point: Point, remaining: Sequence[int]) -> None:
@@ -262,6 +272,8 @@ def _column_pass(body: Body, passes: Passes, number: int, column: Point) -> None
             with body.e.loop(body.e.index(0), body.sizes[remaining[0]]) as place:
                 indices = at(point.indices, remaining[0], place)
                 inside(Point(indices, point.lanes, point.mask, outer=column), remaining[1:])
+                if len(remaining) == 1:
+                    blocks.end_if_full(place, 1)
             return
         here = Point(point.indices, point.lanes, point.mask, outer=column)
         for n in folds:

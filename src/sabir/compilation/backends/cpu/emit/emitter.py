@@ -67,6 +67,8 @@ class Variable(NamedTuple):
     kind: Kind
 
 
+_RARELY = ", !prof !0"
+_WEIGHTS = '!0 = !{!"branch_weights", i32 1, i32 1000}'
 POINTER, INDEX, BOOL = Kind("ptr"), Kind("i64"), Kind("i1")
 
 
@@ -90,6 +92,7 @@ class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that k
         self._lines: list[str] = []
         self._tables: dict[str, str] = {}  # the names of constants
         self._declared: set[str] = set()
+        self._has_rare = False
         self._count = 0
         self.block = Register("%args", POINTER)  # of arguments
 
@@ -129,7 +132,8 @@ class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that k
         tables = [f"{place} = private unnamed_addr constant {row}" for row, place in self._tables.items()]
         numbers = "i64 %share, i64 %shares, i64 %thread"
         head = f"define void @{name}(ptr noalias %args, ptr noalias %buffers, {numbers})"
-        return "\n".join([*tables, f"{head} {{\nentry:\n{body}\n}}", *sorted(self._declared), ""])
+        weights = [_WEIGHTS] if self._has_rare else []
+        return "\n".join([*tables, f"{head} {{\nentry:\n{body}\n}}", *sorted(self._declared), *weights, ""])
 
     # ------------------------------------------------------------ constants
 
@@ -363,10 +367,11 @@ class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that k
         self.label(after)
 
     @contextlib.contextmanager
-    def when(self, condition: Register) -> Generator[None]:
-        """Emit instructions that only run where a scalar condition is true."""
+    def when(self, condition: Register, *, rarely: bool = False) -> Generator[None]:
+        """Emit instructions that only run where a scalar condition is true; `rarely` ones lie apart."""
         body, after = f"l{self.fresh()}", f"l{self.fresh()}"
-        self.effect(f"br {condition}, label %{body}, label %{after}")
+        self._has_rare |= rarely
+        self.effect(f"br {condition}, label %{body}, label %{after}{_RARELY if rarely else ''}")
         self.label(body)
         yield  # ruff: ignore[fallible-context-manager]  the same
         self.effect(f"br label %{after}")

@@ -1,21 +1,40 @@
-"""Accumulators: the running result of a fold in each lane, and its combination at the end of a row."""
+"""Accumulators: the running result of a fold in each lane, and its combination at the end of a row.
+
+Each addition to a long sum of floats rounds by as much as the sum so far is large. So floats are summed in
+blocks of `ADDITIONS` additions. The sums of the blocks are added together with the exact errors of their
+additions, and the error of a sum does not grow with its length.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from sabir.compilation.backends.cpu.emit.body import function_of, kind_of
-from sabir.compilation.backends.cpu.emit.emitter import Kind, Register
+from sabir.compilation.backends.cpu.emit.emitter import BOOL, Kind, Register
+from sabir.compilation.backends.cpu.emit.lanes import Lanes, exact_sum_of, where
 from sabir.compilation.backends.cpu.emit.nest import Fold
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from sabir.compilation.backends.cpu.emit.body import Body, Point
+    from sabir.compilation.backends.cpu.emit.emitter import Variable
+
+ADDITIONS = 16  # a power of two, as many as numpy adds one after another
 
 FUNCTIONS_OF_FOLDS = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}
 _POSITIONS = {"argmax": "gt", "argmin": "lt"}
+
+
+class _Blocks(NamedTuple):
+    """The sum of the blocks before the present one, its rounding errors, and whether there are any."""
+
+    total: Variable
+    errors: Variable
+    present: Variable
 
 
 class Accumulator:
@@ -37,6 +56,48 @@ class Accumulator:
         self._places = (
             body.e.variable(body.e.constant(Kind("i64", lanes), -1)) if step.op in _POSITIONS else None
         )
+        self._blocks: _Blocks | None = None
+        if step.op == "sum" and self._kind.is_float:
+            absent = body.e.constant(BOOL, 0)
+            self._blocks = _Blocks(body.e.variable(start), body.e.variable(start), body.e.variable(absent))
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether blocks of the terms are summed alone."""
+        return self._blocks is not None
+
+    def end_block(self) -> None:
+        """Emit the addition of the sum of a block to that of the blocks before it."""
+        if self._blocks is None:
+            return
+        e, (total, errors, present) = self._body.e, self._blocks
+        rounded, error = exact_sum_of(Lanes(e, e.get(total)), Lanes(e, self._joined()))
+        e.assign(total, rounded.register)
+        e.assign(errors, (Lanes(e, e.get(errors)) + error).register)
+        e.assign(present, e.constant(BOOL, 1))
+        start = e.constant(self._kind, 0)
+        for slot in self._values:
+            e.assign(slot, start)
+
+    def _with_blocks(self, last: Register) -> Register:
+        """Return the sum of all blocks and of the last one, in each lane."""
+        if self._blocks is None:
+            return last
+        e, (total, errors, present) = self._body.e, self._blocks
+        result = e.variable(last)
+        with e.when(e.get(present), rarely=True):
+            lost = Lanes(e, e.get(errors))
+            lost = where(lost.is_nan, 0.0, lost)  # the sum of the blocks is infinite or NaN there
+            e.assign(result, (Lanes(e, e.get(total)) + (lost + Lanes(e, last))).register)
+        return e.get(result)
+
+    def _joined(self) -> Register:
+        """Return the combination of all copies."""
+        e, values = self._body.e, [self._body.e.get(v) for v in self._values]
+        function = function_of(FUNCTIONS_OF_FOLDS[self._fold.op], self._element)
+        while len(values) > 1:
+            values = [function(e, (a, b)) for a, b in zip(values[::2], values[1::2], strict=True)]
+        return values[0]
 
     def add(self, copy: int, x: Register, point: Point) -> None:
         """Emit the combination with the values of a point; masked lanes stay."""
@@ -87,15 +148,13 @@ class Accumulator:
     def combined(self) -> Register:
         """Emit the result: one number, or with `columns` a vector."""
         e = self._body.e
-        if self._columns:
-            return e.get(self._places or self._values[0])
         if self._places is not None:
-            return self._best_place(e.get(self._values[0]), e.get(self._places))
-        values = [e.get(v) for v in self._values]
+            places = e.get(self._places)
+            return places if self._columns else self._best_place(e.get(self._values[0]), places)
+        x = self._with_blocks(self._joined())
+        if self._columns:
+            return x
         function = function_of(FUNCTIONS_OF_FOLDS[self._fold.op], self._element)
-        while len(values) > 1:
-            values = [function(e, (a, b)) for a, b in zip(values[::2], values[1::2], strict=True)]
-        x = values[0]
         while x.kind.lanes > 1:
             x = function(e, _halves(self._body, x))
         return x
@@ -118,6 +177,46 @@ class Accumulator:
             better = e.binary("and", present, e.binary("or", better, absent))
             value, place = e.select(better, x, value), e.select(better, p, place)
         return place
+
+
+class Blocks:
+    """The blocks of the sums of a pass, which end after `ADDITIONS` additions to each accumulator.
+
+    The place along the inner axis says how many there were; where a row has several axes, they are counted.
+    """
+
+    def __init__(self, body: Body, accumulators: Iterable[Accumulator]) -> None:
+        self._e = e = body.e
+        self._sums = [a for a in accumulators if a.is_blocked]
+        has_axes = sum(body.nest.reduced) > 1
+        self._counter = e.variable(e.index(0)) if self._sums and has_axes else None
+
+    def end_if_full(self, place: Register, step: int) -> None:
+        """Emit the end of a block that is full after the additions at a place of the inner axis.
+
+        Those at the next place follow `step` elements later.
+        """
+        e = self._e
+        if self._counter is not None:
+            self.count(e.index(1))
+        elif self._sums:
+            done = e.binary("and", e.add(place, step), e.index(step * ADDITIONS - 1))
+            self._end_if(e.compare("icmp eq", done, e.index(0)))
+
+    def count(self, additions: Register) -> None:
+        """Emit the count of additions along one of several axes, and the end of a block that is full."""
+        e = self._e
+        if self._counter is not None:
+            count = e.add(e.get(self._counter), additions)
+            e.assign(self._counter, count)
+            self._end_if(e.compare("icmp sge", count, e.index(ADDITIONS)))
+
+    def _end_if(self, is_full: Register) -> None:
+        with self._e.when(is_full, rarely=True):
+            for each in self._sums:
+                each.end_block()
+            if self._counter is not None:
+                self._e.assign(self._counter, self._e.index(0))
 
 
 def start_of(op: str, element: str) -> float:

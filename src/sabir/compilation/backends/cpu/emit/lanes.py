@@ -252,6 +252,13 @@ def sum_of(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
     return total, b - (total - a)
 
 
+def exact_sum_of(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
+    """Return the rounded sum and its error, whichever is greater; the error of an infinite sum is NaN."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
 def product_of(a: Lanes, b: Lanes | float) -> tuple[Lanes, Lanes]:
     """Return the rounded product and its error."""
     product = a * b
