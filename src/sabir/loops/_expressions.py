@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sabir.ir import Array
+    from sabir.loops._finite import Contents
 
 _UNARY = """
     neg abs sign not bitwise_not isnan isinf_pos isinf_neg floor ceil round trunc exp exp2 expm1 log log2
@@ -52,13 +53,15 @@ class Stored(Expression):
     """A tensor in memory: an operand of a node, by the slot of its value, or an `array` that a lowering made.
 
     `known` has its contents where they are known before a run, symbolic ones too. `origin` is what a constant
-    was computed from, where that is smaller: a kernel may read it instead.
+    was computed from, where that is smaller: a kernel may read it instead. `contents` says of a constant what
+    its numbers are like.
     """
 
     slot: int = 0
     known: Known | None = field(default=None, repr=False)
     array: Array | None = field(default=None, repr=False)
     origin: Expression | None = field(default=None, repr=False, metadata=NOT_READ)
+    contents: Contents | None = field(default=None, repr=False)
 
     def violations(self) -> Iterator[str]:
         """Yield what is wrong with the array and the origin."""

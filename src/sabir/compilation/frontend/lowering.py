@@ -20,6 +20,7 @@ from sabir.loops import (
     SMALL_FLOATS,
     SMALL_INTEGERS,
     Assumptions,
+    Contents,
     Expression,
     Lowering,
     NotLowered,
@@ -269,7 +270,7 @@ def _constant(slot: int, array: Array) -> Expression:
     if array.size == 1 and name in FLOATS:
         return expand(number(name, array.item()), array.shape)
     known = tuple(array.ravel().tolist()) if array.size <= _MOST_KNOWN else None
-    return Stored(name, tuple(array.shape), slot, known)
+    return Stored(name, tuple(array.shape), slot, known, contents=Contents(array))
 
 
 def _lowered(
@@ -365,7 +366,8 @@ def _store(found: Lowered, slot: int) -> None:
     if None in kind.shape or len(kind.shape) > MAX_RANK:
         return
     known = kind.known if array is None or kind.known is not None else _small_numbers(array)
-    found.expressions[slot] = Stored(kind.element.name, shape_of(kind), slot, known)
+    contents = None if array is None else Contents(array)
+    found.expressions[slot] = Stored(kind.element.name, shape_of(kind), slot, known, contents=contents)
 
 
 def _small_numbers(array: Array) -> Known | None:

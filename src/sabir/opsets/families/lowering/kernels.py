@@ -94,6 +94,18 @@ def zero_if(valid: Expression) -> Expression:
     return loops.take(loops.count([2], 0), loops.where(valid, inside, outside), 0)
 
 
+def unless_finite(x: Expression) -> Expression | None:
+    """Return 0 in the element type of floats, and make the run fail where one is infinite or NaN.
+
+    None where they are known to be finite, and there is nothing to do in a run.
+    """
+    if loops.is_finite(x):
+        return None
+    rows = loops.reduce("max", loops.apply("abs", x), range(1, x.rank))  # NaN is the greatest
+    most = loops.reshape(loops.reduce("max", rows, range(x.rank)), ())
+    return loops.cast(zero_if(loops.apply("lt", most, np.inf)), x.element)
+
+
 def sizes_of(operand: Expression | None, name: str) -> tuple[Size, ...]:
     """Return the contents of an operand as sizes; raises NotLowered where a run computes them."""
     known = loops.known_sizes(operand)

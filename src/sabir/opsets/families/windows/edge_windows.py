@@ -2,7 +2,8 @@
 
 Dilated windows reach far. Taps that no result reads inside of the image are left out. Where much of what the
 others read is padding, each part of the results is a convolution of its own, by the taps that are inside.
-Only products with zeros are left out: the bits are the same, but for filters that are infinite or NaN.
+Only products with zeros are left out: the bits are the same where all filters are finite, which is for
+callers to ensure.
 """
 
 from __future__ import annotations

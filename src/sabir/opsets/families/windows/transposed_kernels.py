@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sabir import loops
 from sabir.ir import add, ceil_div, dim_max, sub
 from sabir.loops import Expression, NotLowered
+from sabir.opsets.families.lowering.kernels import unless_finite
 from sabir.opsets.families.windows.window_kernels import channels_first, channels_last, filtered, known
 
 if TYPE_CHECKING:
@@ -67,9 +68,15 @@ def convolved_transposed(
     phases = list(itertools.product(*(axis.phases for axis in axes)))
     if len(phases) > _MOST_PHASES:
         raise NotLowered("the strides are larger than kernels interleave")
-    padded = _padded(x, axes)
+    padded, is_padded = _padded(x, axes)
     filters = _filters(w, group)
-    parts = [_phase(padded, filters, bias, axes, chosen, group) for chosen in phases]
+    addends = [] if bias is None else [loops.reshape(bias, (filters.shape[0],))]
+    if is_padded:  # the products of its zeros belong to no result
+        if loops.is_finite(w) is False:
+            raise NotLowered("filters that are infinite or NaN make NaN of zeros around the input")
+        checked = unless_finite(w)
+        addends += [] if checked is None else [checked]
+    parts = [_phase(padded, filters, addends, axes, chosen, group) for chosen in phases]
     return channels_first(_interleaved(parts, axes))
 
 
@@ -109,14 +116,17 @@ def _taps(distance: int, stride: int, dilation: int, kernel: int) -> _Phase:
     )
 
 
-def _padded(x: Expression, axes: Sequence[_Axis]) -> Expression:
-    """Return `x` as (N, ..., C) with zeros around it, so that all phases read inside of it."""
+def _padded(x: Expression, axes: Sequence[_Axis]) -> tuple[Expression, bool]:
+    """Return `x` as (N, ..., C) with zeros around it, so that all phases read inside of it.
+
+    The second result says whether there are any zeros.
+    """
     last = channels_last(x)
     before = [axis.before for axis in axes]
     after = [known(dim_max(0, sub(axis.windows, n))) for axis, n in zip(axes, x.shape[2:], strict=True)]
     if all(n == 0 for n in (*before, *after)):
-        return last
-    return loops.pad(last, (0, *before, 0), (0, *after, 0), 0)
+        return last, False
+    return loops.pad(last, (0, *before, 0), (0, *after, 0), 0), True
 
 
 def _filters(w: Expression, group: int) -> Expression:
@@ -130,10 +140,10 @@ def _filters(w: Expression, group: int) -> Expression:
 
 
 def _phase(
-    x: Expression, w: Expression, bias: Expression | None, axes: Sequence[_Axis], chosen: Sequence[_Phase],
-    group: int,
+    x: Expression, w: Expression, addends: Sequence[Expression], axes: Sequence[_Axis],
+    chosen: Sequence[_Phase], group: int,
 ) -> Expression:  # fmt: skip
-    """Return the results of one phase, (N, counts..., M)."""
+    """Return the results of one phase, (N, counts..., M), plus what is to be added to each."""
     counts = [axis.windows for axis in axes]
     if any(p.taps == 0 for p in chosen):
         y = loops.expand(loops.number(x.element, 0), (x.shape[0], *counts, w.shape[0]))
@@ -149,7 +159,9 @@ def _phase(
             w, (0, 0, *(p.last for p in chosen)), (*w.shape[:2], *kernel), (1, 1, *(-p.step for p in chosen))
         )
         y = filtered(found, taps, group, loops.divided(w.shape[0], group) or 0)
-    return y if bias is None else loops.apply("add", y, loops.reshape(bias, (w.shape[0],)))
+    for addend in addends:
+        y = loops.apply("add", y, addend)
+    return y
 
 
 def _interleaved(parts: Sequence[Expression], axes: Sequence[_Axis]) -> Expression:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 from sabir import loops
 from sabir.ir import add, dim_max, floor_div, mul, product, sub
 from sabir.loops import INTEGERS, Expression, NotLowered
+from sabir.opsets.families.lowering.kernels import unless_finite
 from sabir.opsets.families.windows.convolution import kernel_of
 from sabir.opsets.families.windows.edge_windows import by_parts, trimmed
 from sabir.opsets.families.windows.windows import Window
@@ -38,8 +39,11 @@ def convolved(
         raise NotLowered(
             f"whether {x.shape[1]} channels match weights of {w.shape[1]} is known at run time only"
         )
-    w, window = trimmed(x, w, window)
-    y = by_parts(x, w, window, _ungrouped) if group == 1 and x.element in loops.FLOATS else None
+    filters, y = w, None
+    if loops.is_finite(w) is not False:  # products of padding with others are NaN
+        w, window = trimmed(x, w, window)
+        y = by_parts(x, w, window, _ungrouped) if group == 1 and x.element in loops.FLOATS else None
+    leaves_out = y is not None or w is not filters
     if y is None:
         each = filters_of(w, group)
         alone = group > 1 and w.shape[1] == 1 and _are_few(w.shape[2:])
@@ -47,6 +51,9 @@ def convolved(
             x, group, each = _repeated(x, each), group * each, 1
         found = windows_of(x, window, 0, multiplied=True)
         y = channels_first(filtered(found, w, group, each))
+    checked = unless_finite(filters) if leaves_out else None
+    if checked is not None:
+        y = loops.apply("add", y, checked)
     if bias is None:
         return y
     return loops.apply("add", y, loops.reshape(bias, (w.shape[0], *(1,) * len(window.kernel))))

@@ -17,7 +17,7 @@ from sabir.compilation.backends.cpu.products.tiles import window_tiles
 from sabir.compilation.backends.cpu.products.winograd_kernel import GAP, Winograd, places_of
 from sabir.compilation.plan.entries import BufferNumber, Computed, Entry, Offset, count_of
 from sabir.compilation.plan.jobs import tiles_of_a_job, up
-from sabir.loops import HALVES, Contract, element_bytes
+from sabir.loops import HALVES, Contract, element_bytes, is_finite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,8 +44,9 @@ _MOST_TILES = 128
 def is_winograd(builder: PlanBuilder, contract: Contract, nesting: Nesting, a: Place, b: Place) -> bool:
     """Return whether a product is a convolution that one of Winograd's algorithms computes faster.
 
-    Its windows of 3x3 elements are side by side in an image, its filters are constants. `nesting` has its
-    loops, as few as possible. The answer is the same for every batch.
+    Its windows of 3x3 elements are side by side in an image, its filters are constants, and finite: sums and
+    differences of others are NaN. `nesting` has its loops, as few as possible. The answer is the same for
+    every batch.
     """
     if contract.element != "float" or contract.b.element not in _FILTERS or contract.scale is not None:
         return False
@@ -63,7 +64,7 @@ def is_winograd(builder: PlanBuilder, contract: Contract, nesting: Nesting, a: P
         return False
     strides = a.located.strides
     beside = strides[-_ROW_AXES:] == (*strides[-2 * _ROW_AXES + 1 : -_ROW_AXES], 1)
-    return beside and is_constant(builder.lowered, b.located)
+    return beside and is_constant(builder.lowered, b.located) and is_finite(b.located.base) is True
 
 
 def _pays(image: Sequence[Size], filters: int, results: int) -> bool:
