@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 import sabir
+from sabir.compilation import Compiled
+from sabir.elements import element
+from sabir.evaluation import Runner
 
 HEAD = '<ir_version: 11, opset_import: ["" : 24]> g'
 ENGINES = ("compiled", "reference")
@@ -150,3 +153,105 @@ def test_long_sums_have_the_same_bits_in_any_batch_and_on_any_number_of_threads(
         for count in (1, 2, 7, 40):
             part = session.run({"x": x[:count]})
             assert all(part[k].tobytes() == whole[k][:count].tobytes() for k in "yz"), (threads, count)
+
+
+# ---------------------------------------------------------------- products
+
+PRODUCTS = {  # the operator, the shapes of a batch and of weights, attributes
+    "matrices": ("MatMul", (300, 1500), (1500, 70), {}),
+    "a matrix and columns": ("Gemm", (300, 1500), (70, 1500), {"transB": 1}),
+    "small matrices": ("MatMul", (300, 1100), (1100, 9), {}),
+    "batches": ("MatMul", (100, 3, 1030), (1030, 40), {}),
+    "windows": ("Conv", (9, 70, 9, 8), (33, 70, 3, 3), {"strides": [2, 2], "pads": [1] * 4}),
+    "large windows": ("Conv", (9, 6, 31, 30), (7, 6, 29, 28), {}),
+    "sums along an axis": ("MatMul", (300, 20000), (20000, 1), {}),
+}
+TYPES = ("float", "double")
+CONSTANTS = ("float", "float16", "bfloat16", "double")
+
+
+def product_model(name, kind, weights=None):
+    """A model of a product of `kind`, of a batch of any size; `weights` are a constant."""
+    op, shape, of_weights, attributes = PRODUCTS[name]
+    b = sabir.Builder(opsets={"": 24})
+    x = b.input("x", kind, ["N", *shape[1:]])
+    w = b.input("w", kind, of_weights) if weights is None else weights
+    if weights is not None and weights.dtype != element(kind).dtype:
+        w = b.Cast(weights, to=1)
+    b.output(getattr(b, op)(x, w, **attributes), "y")
+    return b.model()
+
+
+def product_feeds(name, kind):
+    rng, (_, *shapes, _) = np.random.default_rng(0), PRODUCTS[name]
+    return [rng.random(shape).astype(element(kind).dtype) for shape in shapes]
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+@pytest.mark.parametrize("kind", TYPES)
+def test_products_of_long_depth_are_near_those_in_double(name, kind):
+    x, w = product_feeds(name, kind)
+    wide = Runner(product_model(name, "double")).run({"x": x.astype(np.float64), "w": w.astype(np.float64)})[
+        "y"
+    ]
+    varying, constant = Compiled(product_model(name, kind)), Compiled(product_model(name, kind, w))
+    for rows in (1, 3, 40, len(x)):
+        y, z = varying.run({"x": x[:rows], "w": w})["y"], constant.run({"x": x[:rows]})["y"]
+        for found in (y, z):
+            np.testing.assert_allclose(found, wide[:rows], rtol=1.5e-6 if kind == "float" else 5e-15)
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+@pytest.mark.parametrize("constant", [None, *CONSTANTS])
+def test_products_of_long_depth_have_the_same_bits_in_any_batch_and_on_any_number_of_threads(name, constant):
+    kind = "double" if constant == "double" else "float"
+    x, w = product_feeds(name, kind)
+    others = {"w": w} if constant is None else {}
+    weights = None if constant is None else w.astype(element(constant).dtype)
+    model = product_model(name, kind, weights)
+    whole = sabir.Session(model, engine="compiled", threads=2).run({"x": x} | others)["y"]
+    session = sabir.Session(model, engine="compiled", threads=1)
+    for count in (1, 2, 3, 5, 8, 50, 300):
+        part = session.run({"x": x[:count]} | others)["y"]
+        assert part.tobytes() == whole[:count].tobytes(), count
+
+
+def test_the_error_of_products_does_not_grow_with_their_depth():
+    x, w = np.full((5, 1 << 18), 0.1, np.float32), np.full((1 << 18, 8), 0.1, np.float32)
+
+    y = computed("compiled", "float[a,b] x, float[b,c] w", "y = MatMul(x, w)", {"x": x, "w": w})
+
+    np.testing.assert_allclose(y, x.astype(np.float64) @ w.astype(np.float64), rtol=1e-5)
+
+
+def test_products_of_few_terms_have_no_parts():
+    def spec(depth):
+        inputs = f"float[4,{depth}] x, float[{depth},8] w"
+        compiled = Compiled(sabir.parse(f"{HEAD} ({inputs}) => (float[] y) {{ y = MatMul(x, w) }}"))
+        (found,) = (k.spec for k in compiled.explain().kernels if k.kind == "product")
+        return found
+
+    assert " long" not in spec(512)
+    assert " long" in spec(513)
+
+
+def test_all_kernels_of_products_add_the_same_parts():
+    """Few rows are streamed, small matrices read in place, others packed, in blocks where they are large."""
+    rng, specs = np.random.default_rng(0), ""
+    for depth, columns in ((1100, 12), (5000, 3), (9000, 70)):
+        x, w = rng.random((700, depth), dtype=np.float32), rng.random((depth, columns), dtype=np.float32)
+        found = {}
+        for rows in (1, 4, 40, 700):
+            for turned in (0, 1):
+                b = sabir.Builder(opsets={"": 24})
+                a = b.input("x", "float", [depth, rows] if turned else [rows, depth])
+                b.output(b.Gemm(a, b.input("w", "float", list(w.shape)), transA=turned), "y")
+                compiled = Compiled(b.model())
+                part = np.ascontiguousarray(x[:rows].T if turned else x[:rows])
+                found[rows, turned] = compiled.run({"x": part, "w": w})["y"]
+                specs += "".join(k.spec + "\n" for k in compiled.explain().kernels)
+        for (rows, turned), y in found.items():
+            assert y.tobytes() == found[700, 0][:rows].tobytes(), (depth, columns, rows, turned)
+        np.testing.assert_allclose(found[700, 1], x.astype(np.float64) @ w.astype(np.float64), rtol=1.5e-6)
+    kinds = [line.split() for line in specs.splitlines() if line.startswith("product") and "long" in line]
+    assert all(any(kind in words for words in kinds) for kind in ("streamed", "direct", "blocked", "apart"))

@@ -10,8 +10,8 @@ from sabir.ir import TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families.numbers.arithmetic import widened
 from sabir.opsets.families.numbers.scalars import element_of
+from sabir.opsets.families.numbers.sums import summed
 from sabir.opsets.families.shapes.sizes import passed_over
-from sabir.opsets.families.sums import summed
 from sabir.opsets.families.windows.pooling import pooled_to_one
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output

@@ -8,9 +8,9 @@ import numpy as np
 from sabir import loops
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
+from sabir.opsets.families.numbers.sums import summed
 from sabir.opsets.families.reduction import reduction_kernels
 from sabir.opsets.families.shapes.sizes import passed_over
-from sabir.opsets.families.sums import summed
 from sabir.opsets.families.windows.pooling import pooled_to_one, powers, roots, whole_order
 from sabir.opsets.families.windows.pooling_gradients import shares_of_norms, slopes_of_powers
 from sabir.opsets.typing import Array, Gradient

@@ -16,11 +16,11 @@ from sabir.opsets.families.normalization.normalization_gradients import Normal
 from sabir.opsets.families.numbers.arithmetic import widened
 from sabir.opsets.families.numbers.scalars import Numbers, element_of
 from sabir.opsets.families.numbers.spare_memory import computed
+from sabir.opsets.families.numbers.sums import summed, sums_of_squares
 from sabir.opsets.families.reduction import reductions
 from sabir.opsets.families.reduction.reduction_gradients import share
 from sabir.opsets.families.shapes.ranks import check_broadcast
 from sabir.opsets.families.shapes.shapes import axis_in
-from sabir.opsets.families.sums import summed, sums_of_squares
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,

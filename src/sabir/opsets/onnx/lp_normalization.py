@@ -10,9 +10,9 @@ from sabir.ir import TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families.normalization import flattening
 from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.numbers.sums import summed
 from sabir.opsets.families.reduction import reduction_kernels
 from sabir.opsets.families.shapes.shapes import axis_in
-from sabir.opsets.families.sums import summed
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, one_of
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from sabir.ir import Value
 from sabir.opsets.families.numbers.arithmetic import LARGE_INTEGERS
+from sabir.opsets.families.numbers.sums import summed
 from sabir.opsets.families.reduction import reducing, reduction_kernels, reductions
 from sabir.opsets.families.reduction.reduction_gradients import kept, share
-from sabir.opsets.families.sums import summed
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator
 

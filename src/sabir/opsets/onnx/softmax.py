@@ -9,8 +9,8 @@ from sabir.loops import Expression
 from sabir.opsets.families.lowering import kernels
 from sabir.opsets.families.normalization import flattening
 from sabir.opsets.families.numbers.spare_memory import empty
+from sabir.opsets.families.numbers.sums import summed
 from sabir.opsets.families.reduction import reductions
-from sabir.opsets.families.sums import summed
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 

@@ -9,7 +9,7 @@ from sabir.ir import TensorType
 from sabir.loops import Expression, NotLowered
 from sabir.opsets.families.classification import classifier_kernels
 from sabir.opsets.families.classification.classifiers import FEATURE_TYPES, FLOAT, batch, rows
-from sabir.opsets.families.sums import summed, sums_of_squares
+from sabir.opsets.families.numbers.sums import summed, sums_of_squares
 from sabir.opsets.typing import Array
 from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, one_of
 

@@ -13,8 +13,8 @@ import numpy as np
 from sabir.base import InferenceError, spend_work
 from sabir.elements import element
 from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.numbers.sums import summed
 from sabir.opsets.families.shapes.sizes import allotted
-from sabir.opsets.families.sums import summed
 from sabir.schema import BFLOAT16, FLOATS, element_types
 
 if TYPE_CHECKING:

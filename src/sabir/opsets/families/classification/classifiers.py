@@ -10,8 +10,8 @@ from sabir.base import InferenceError
 from sabir.elements import element
 from sabir.ir import TensorType
 from sabir.opsets.families.numbers.normal_quantile import normal_quantile
+from sabir.opsets.families.numbers.sums import summed
 from sabir.opsets.families.shapes.sizes import allotted
-from sabir.opsets.families.sums import summed
 from sabir.schema import STRING as STRINGS
 from sabir.schema import Attribute, Constraint, Input, Output, Unconvertible, one_of, tensors
 

@@ -15,11 +15,11 @@ from sabir.elements import INT64
 from sabir.ir import TensorType
 from sabir.opsets.families.building.calls import has_attribute
 from sabir.opsets.families.numbers import halves
+from sabir.opsets.families.numbers.sums import summed
 from sabir.opsets.families.reduction import reductions
 from sabir.opsets.families.shapes import axes
 from sabir.opsets.families.shapes.ranks import check_least_rank, check_rank, check_shape
 from sabir.opsets.families.shapes.shapes import same_dim
-from sabir.opsets.families.sums import summed
 from sabir.schema import Attribute, Constraint, Input, Unconvertible, one_of, tensors
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import numpy as np
 
 from sabir.ir import TensorType
 from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.numbers.sums import summed
 from sabir.opsets.families.shapes.ranks import check_least_rank, check_rank
 from sabir.opsets.families.shapes.shapes import same_dim
-from sabir.opsets.families.sums import summed
 from sabir.schema import BFLOAT16, FLOATS, Attribute, element_types
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from sabir.base import InferenceError
+from sabir.opsets.families.numbers.sums import summed
 from sabir.opsets.families.products import products
 from sabir.opsets.families.shapes.shapes import broadcast_dim, same_dim
 from sabir.opsets.families.shapes.sizes import allotted
-from sabir.opsets.families.sums import summed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -16,12 +16,12 @@ from sabir.ir import TensorType
 from sabir.opsets.families.building.calls import has_attribute
 from sabir.opsets.families.numbers import halves
 from sabir.opsets.families.numbers.arithmetic import as_dims, as_items, widened
+from sabir.opsets.families.numbers.sums import summed
 from sabir.opsets.families.shapes import contents
 from sabir.opsets.families.shapes.axes import as_input
 from sabir.opsets.families.shapes.ranks import as_list, check_rank
 from sabir.opsets.families.shapes.shapes import axes_in, with_some_dropped
 from sabir.opsets.families.shapes.sizes import passed_over
-from sabir.opsets.families.sums import summed
 from sabir.schema import Unconvertible
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from sabir.compilation.backends.cpu.products.formats import (
     zero_arguments,
 )
 from sabir.compilation.backends.cpu.products.panels import PackedOperand, Panels, lanes_of, packed_panels
-from sabir.compilation.backends.cpu.products.spec import Product
+from sabir.compilation.backends.cpu.products.spec import PART_STEPS, Product
 from sabir.compilation.backends.cpu.products.tiles import (
     FEW,
     VECTORS,
@@ -127,6 +127,7 @@ def product_entry(
             direct=isinstance(second, DirectOperand),
             turned=isinstance(second, DirectOperand) and second.turned,
             streamed=isinstance(second, DirectOperand) and not second.turned and rows in range(FEW + 1),
+            long=contract.is_float and not _is_short(depth),
         )
         product, blocks = _formed(builder, product, contract, depth, entry)
         arguments = nest_arguments(builder, nest, nesting, entry, entry.scratch)
@@ -176,12 +177,13 @@ def _blocked(
     So is what is read apart, where it has several axes: each step of `k` reads another line of the cache.
     """
     width = product.width * product.panels * element_bytes(product.element)  # of sums, which wait as floats
+    waiting = width * (2 if product.long else 1)  # a row of a tile
     if product.streamed:
         entry.whole = True  # memory is read in pieces as long as shares are wide
-        _keep_scratch(entry, product.streamed_tiles * product.tile_bytes)
+        _keep_scratch(entry, product.streamed_tiles * product.waiting_bytes)
         return product, depth
     if product.direct:
-        _keep_scratch(entry, scratch_rows(rows, product.rows) * width + product.direct_bytes)
+        _keep_scratch(entry, scratch_rows(rows, product.rows) * waiting + product.direct_bytes)
         return product, depth
     blocks = blocks_of(count_of([n for n, _ in depth]), width, rows, product.rows)
     if product.panels > 1 or (blocks == 1 and not (product.apart and len(depth) > 1)):
@@ -190,8 +192,14 @@ def _blocked(
         ((count, step),) = depth
         part = count // blocks
         depth = [(blocks, part * step), (part, step)]
-    _keep_scratch(entry, scratch_rows(rows, product.rows) * width)
+    _keep_scratch(entry, scratch_rows(rows, product.rows) * waiting)
     return replace(product, depth_axes=len(depth), blocked=True), depth
+
+
+def _is_short(depth: Sequence[tuple[Size, Size]]) -> bool:
+    """Return whether there are known to be so few `k` that a sum runs over all of them."""
+    count = count_of([n for n, _ in depth])
+    return isinstance(count, int) and count <= PART_STEPS
 
 
 def _keep_scratch(entry: Entry, size: int) -> None:

@@ -107,7 +107,8 @@ def unpacked_once(product: Product, depth: Sequence[tuple[Size, Size]], rows: Si
     if not isinstance(block, int) or not isinstance(entry.scratch, int):
         return product
     line = product.width * element_bytes(product.element)
-    entry.scratch = max(entry.scratch, (scratch_rows(rows, product.rows) + block) * line)
+    waiting = product.waiting_bytes // product.rows
+    entry.scratch = max(entry.scratch, scratch_rows(rows, product.rows) * waiting + block * line)
     return replace(product, blocked=True, unpacks=True)
 
 
@@ -119,7 +120,8 @@ def widened_once(product: Product, depth: Sequence[tuple[Size, Size]], rows: Siz
     line = product.width * element_bytes(product.element)
     if not isinstance(steps, int) or steps * line > _MOST_WIDENED or not isinstance(entry.scratch, int):
         return product
-    sums = scratch_rows(rows, product.rows) * line if product.blocked else 0
+    waiting = product.waiting_bytes // product.rows
+    sums = scratch_rows(rows, product.rows) * waiting if product.blocked else 0
     entry.scratch = max(entry.scratch, sums + steps * line)
     return replace(product, unpacks=True)
 

@@ -5,7 +5,8 @@ places of windows, its `k` are the elements of a window. All rows are equally fa
 offset serves a whole tile.
 
 `b` lies in panels: `[panel][k][width]`, the columns of the last one filled up with zeros. Every sum runs over
-`k` in order in one accumulator, so that a row has the same bits whatever tile, batch or thread computes it.
+`k` in order in one accumulator, or over equal parts of a long `k`, so that a row has the same bits whatever
+tile, batch or thread computes it.
 Those of integers hold groups of neighbours along `k`, `[panel][k / group][width][group]`, after the sums of
 their columns: the zero point of `a` times these is where a sum begins, and what the instruction that
 multiplies them takes from `a`.
@@ -27,6 +28,7 @@ from sabir.compilation.backends.cpu.products.scales import Parameters
 from sabir.compilation.backends.cpu.products.spec import DIRECT_STEPS, ProductLayout
 from sabir.compilation.backends.cpu.products.streaming import Matrix, Streams
 from sabir.compilation.backends.cpu.products.tile_rows import TileRows
+from sabir.compilation.backends.cpu.products.totals import Totals
 from sabir.loops import element_bytes
 
 if TYPE_CHECKING:
@@ -67,6 +69,7 @@ class _Emission:
         )
         self.steps_inside = self._groups_of(self.depths[-1])
         self.steps = product_of(e, [*self.depths[:-1], self.steps_inside])
+        self.depth = e.mul(self.blocks, self.steps) if product.blocked else self.steps  # all of `k`
         self.head = 4 * product.width if product.dot else 0  # bytes of the sums of columns
         self.vectors = product.panels * product.vectors
         self.batch_sizes = self.body.sizes[: product.batch]
@@ -160,7 +163,7 @@ class _Emission:
         if not product.blocked:
             ahead = e.offset(start, e.mul(self.panel_bytes, product.panels)) if product.prefetch else None
             bases = [self._unpacked(start)] if product.unpacks else bases
-            self._tiles(job, a, bases, ahead, None)
+            self._tiles(job, a, bases, ahead, None, e.index(0))
             return
         with e.loop(e.index(0), self.blocks) as block:
             bytes_ = e.mul(self.steps, product.width * self.panel_terms.lane_bytes)
@@ -171,7 +174,7 @@ class _Emission:
                 self.parameters.load(block)
             if product.unpacks:
                 here = self._unpacked(here)
-            self._tiles(job, a, [here], ahead, block)
+            self._tiles(job, a, [here], ahead, block, e.mul(block, self.steps))
 
     def _streamed(self, streams: Streams, job: Job, strip: Register, a: Register, b: Register) -> None:
         """Emit the rows of a job by a strip of columns."""
@@ -192,7 +195,7 @@ class _Emission:
             self.depths[-1] = e.least(e.binary("sub", depth, done), e.index(DIRECT_STEPS))
             self._copy(job, e.offset(b, e.mul(done, step)), bases)
             row = e.offset(a, e.mul(done, self.inner_stride or self.terms.factor_bytes))
-            self._tiles(job, row, bases, None, block)
+            self._tiles(job, row, bases, None, block, done)
 
     def _copy(self, job: Job, source: Register, bases: Sequence[Register]) -> None:
         """Emit the copy of a block of `k` into panels; columns after the last are 0."""
@@ -223,9 +226,9 @@ class _Emission:
 
     def _tiles(
         self, job: Job, a: Register, bases: Sequence[Register], ahead: Register | None,
-        block: Register | None,
+        block: Register | None, done: Register,
     ) -> None:  # fmt: skip
-        """Emit the tiles of a job for all of `k`, or for a block of it."""
+        """Emit the tiles of a job for all of `k`, or for a block of it after so many `k`."""
         e, product = self.e, self.product
         lines = self._lines_a_step(job.first, job.last)
         with e.loop(job.first, job.last, product.rows) as row:
@@ -234,14 +237,25 @@ class _Emission:
             begin = self._begin(bases)
             sums = [[e.variable(x) for x in begin] for _ in rows.addresses]
             prefetching = self._prefetching(ahead, number, lines)
+            totals = self._totals(number, sums, block)
             if block is None:
-                self._add(sums, rows.addresses, bases, prefetching)
+                self._add(sums, rows.addresses, bases, prefetching, totals, done)
                 self.epilogue.emit(job, rows, sums)
             else:
                 with self._waiting(number, sums, block):
-                    self._add(sums, rows.addresses, bases, prefetching)
+                    self._add(sums, rows.addresses, bases, prefetching, totals, done)
                 with e.when(e.compare("icmp eq", block, self.last_block)):
                     self.epilogue.emit(job, rows, sums)
+
+    def _totals(self, tile: Register, sums: list[list[Variable]], block: Register | None) -> Totals | None:
+        """Return the totals of a tile: where there are blocks of `k`, behind its sums that wait."""
+        e, product = self.e, self.product
+        if not product.long:
+            return None
+        slots = [slot for row in sums for slot in row]
+        if block is None:
+            return Totals(e, slots, e.stack(product.tile_bytes))
+        return Totals(e, slots, e.offset(self._waiting_place(tile), e.index(product.tile_bytes)))
 
     def _begin(self, bases: Sequence[Register]) -> list[Register]:
         """Return where the sums of each vector of a tile begin."""
@@ -273,13 +287,17 @@ class _Emission:
         """Return where the sums of a tile wait for the next block of `k`."""
         e, size = self.e, self.product.nest.lanes * element_bytes(self.product.element)
         slots = [slot for row in sums for slot in row]
-        base = self.body.own_scratch()
+        base = self._waiting_place(tile)
+        return [(slot, e.offset(base, e.index(n * size))) for n, slot in enumerate(slots)]
+
+    def _waiting_place(self, tile: Register) -> Register:
+        """Return where the sums of a tile wait."""
+        e, base = self.e, self.body.own_scratch()
         if self.product.unpacks:
             base = e.offset(base, e.mul(self.steps, self.product.width * self.terms.lane_bytes))
         if self.product.direct:
             base = e.offset(base, e.index(self.product.direct_bytes))
-        base = e.offset(base, e.mul(tile, len(slots) * size))
-        return [(slot, e.offset(base, e.index(n * size))) for n, slot in enumerate(slots)]
+        return e.offset(base, e.mul(tile, self.product.waiting_bytes))
 
     def _lines_a_step(self, first: Register, last: Register) -> Register:
         """Return how many bytes of the next panels each step of `k` brings in."""
@@ -299,23 +317,31 @@ class _Emission:
 
     def _add(
         self, sums: list[list[Variable]], rows: Sequence[Register], bases: Sequence[Register],
-        ahead: tuple[Register, Register] | None,
+        ahead: tuple[Register, Register] | None, totals: Totals | None, done: Register,
     ) -> None:  # fmt: skip
-        """Emit the loops over `k`, which add to the sums of each row."""
+        """Emit the loops over `k`, of which so many are `done`; they add to the sums of each row."""
         e, product, depth = self.e, self.product, self.depths[-1]
         starts = [e.offset(base, e.index(self.head)) for base in bases]
         full = e.binary("udiv", depth, e.index(product.group)) if product.group > 1 else depth
         with self._outer_depth() as (before, moved):
-            with e.loop(e.index(0), full) as inner:
-                k = e.add(before, inner) if before is not None else inner
-                columns = self._columns(starts, k)
-                if ahead is not None:
-                    e.prefetch(e.offset(ahead[0], e.mul(k, ahead[1])))
-                along = e.mul(inner, self.inner_stride or product.group * self.terms.factor_bytes)
-                along = e.add(moved, along) if moved is not None else along
-                for row, accumulators in zip(rows, sums, strict=True):
-                    x = self.terms.factor(e.offset(row, along))
-                    self._accumulate(accumulators, x, columns)
+
+            def add(first: Register, end: Register) -> None:
+                with e.loop(first, end) as inner:
+                    k = e.add(before, inner) if before is not None else inner
+                    columns = self._columns(starts, k)
+                    if ahead is not None:
+                        e.prefetch(e.offset(ahead[0], e.mul(k, ahead[1])))
+                    along = e.mul(inner, self.inner_stride or product.group * self.terms.factor_bytes)
+                    along = e.add(moved, along) if moved is not None else along
+                    for row, accumulators in zip(rows, sums, strict=True):
+                        x = self.terms.factor(e.offset(row, along))
+                        self._accumulate(accumulators, x, columns)
+
+            if totals is None:
+                add(e.index(0), full)
+            else:
+                start = done if before is None else e.add(done, before)
+                totals.in_parts(start, full, self.depth, add)
             if product.ragged:
                 self._add_rest(sums, rows, starts, full, before, moved)
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.emit.nest import Nest
 
 
+PART_STEPS = 512  # of `k`, whose products of floats are one sum; a power of two
 DIRECT_STEPS = 128  # of `k`, in a block that a direct product copies
 _STREAMED_BYTES = 3 << 13  # of the sums of a strip, beside which rows pass through a near cache
 
@@ -34,7 +35,8 @@ class Product:
     of one of floats may hold `narrow` numbers; those of a `scaled` one are multiplied by panels of that
     element type, which hold one line for each index of the first axis of `k`, less those of the element type
     `less`. One that `unpacks` computes what a panel, or a block of it, represents once for all rows of a job:
-    these numbers wait in scratch memory, before the sums.
+    these numbers wait in scratch memory, before the sums. A `long` one of floats may have so many `k` that
+    they are added in parts, see `_totals`.
     """
 
     nest: Nest
@@ -58,6 +60,7 @@ class Product:
     scaled: str = ""
     less: str = ""
     unpacks: bool = False
+    long: bool = False
 
     @property
     def batch(self) -> int:
@@ -86,6 +89,7 @@ class Product:
         axes += f" scaled by {self.scaled}" if self.scaled else ""
         axes += f" less {self.less}" if self.less else ""
         axes += " once" if self.unpacks else ""
+        axes += " long" if self.long else ""
         if self.dot is not None:
             axes += f" groups of {self.group} by {self.dot}{' ragged' if self.ragged else ''}"
             axes += f" zero point {self.zero}" if self.zero else ""
@@ -100,6 +104,11 @@ class Product:
     def tile_bytes(self) -> int:
         """The bytes of the sums of a tile."""
         return self.rows * self.width * self.panels * element_bytes(self.element)
+
+    @property
+    def waiting_bytes(self) -> int:
+        """The bytes in which the sums of a tile wait, with the totals of a long product behind them."""
+        return self.tile_bytes * (2 if self.long else 1)
 
     @property
     def streamed_tiles(self) -> int:

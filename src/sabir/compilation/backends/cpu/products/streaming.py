@@ -2,7 +2,7 @@
 
 A job has a strip of columns. For some rows of the matrix at a time, it adds to the sums of one tile of the
 strip after another; in between the sums wait in scratch memory. So each row is read in long pieces, which the
-processor fetches ahead, and every sum still runs over `k` in order in one accumulator.
+processor fetches ahead, and every sum runs over `k` as in all other kernels of products.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sabir.compilation.backends.cpu.emit.body import kind_of
 from sabir.compilation.backends.cpu.emit.emitter import INDEX, Register
 from sabir.compilation.backends.cpu.emit.jobs import lanes_before
+from sabir.compilation.backends.cpu.products.totals import End, Totals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,11 +70,14 @@ class Streams:
             start = e.offset(b, e.mul(first, matrix.row_bytes))
             factors = [e.offset(each, e.mul(first, matrix.step_bytes)) for each in rows.addresses]
             steps = e.least(e.binary("sub", matrix.depth, first), e.index(_STEPS))
+            end = End.after(e, e.add(first, steps), matrix.depth) if self.product.long else None
             with e.loop(e.index(0), count) as tile:
                 column = e.mul(e.add(left, tile), self.vectors * self.lanes)
                 here = e.offset(start, e.mul(column, self.terms.lane_bytes))
                 sums = self._taken(tile, block)
                 self._add(sums, factors, here, steps, column)
+                if end is not None:
+                    self._totals(tile, sums).at(end)
                 at_end = e.compare("icmp eq", block, last)
                 with e.when(at_end):
                     self.epilogue.emit(job._replace(column=column), rows, sums)
@@ -119,6 +123,13 @@ class Streams:
     def _place(self, tile: Register, number: int) -> Register:
         base = self.e.offset(self.body.own_scratch(), self.e.mul(tile, self.product.tile_bytes))
         return self.e.offset(base, self.e.index(number * self.line))
+
+    def _totals(self, tile: Register, sums: Sequence[Sequence[Variable]]) -> Totals:
+        """Return the totals of a tile, behind the sums of all tiles, which a near cache has."""
+        behind = self.e.index(self.product.streamed_tiles * self.product.tile_bytes)
+        return Totals(
+            self.e, [slot for row in sums for slot in row], self.e.offset(self._place(tile, 0), behind)
+        )
 
     def _taken(self, tile: Register, block: Register) -> list[list[Variable]]:
         """Emit the sums of a tile so far, which are 0 before the first row."""

@@ -27,7 +27,7 @@ def summed(
 ) -> Array:  # fmt: skip
     """Return the sums of `x` over some axes, by default over all, in its element type or in `dtype`.
 
-    >>> from sabir.opsets.families.sums import summed
+    >>> from sabir.opsets.families.numbers.sums import summed
     >>> x = np.full((1 << 16, 4), 0.1, np.float32)
     >>> bool(abs(summed(x, 0)[0] - 6553.6) < 0.01), bool(abs(x.sum(axis=0)[0] - 6553.6) < 0.01)
     (True, False)
