@@ -255,3 +255,40 @@ def test_all_kernels_of_products_add_the_same_parts():
         np.testing.assert_allclose(found[700, 1], x.astype(np.float64) @ w.astype(np.float64), rtol=1.5e-6)
     kinds = [line.split() for line in specs.splitlines() if line.startswith("product") and "long" in line]
     assert all(any(kind in words for words in kinds) for kind in ("streamed", "direct", "blocked", "apart"))
+
+
+def test_convolutions_of_many_channels_by_transformed_tiles():
+    rng = np.random.default_rng(0)
+    x, w = (rng.random(shape, dtype=np.float32) for shape in ((2, 2048, 13, 14), (32, 2048, 3, 3)))
+
+    def model(kind, weights):
+        b = sabir.Builder(opsets={"": 24})
+        b.output(b.Conv(b.input("x", kind, ["N", *x.shape[1:]]), weights), "y")
+        return b.model()
+
+    wide = Runner(model("double", w.astype(np.float64))).run({"x": x.astype(np.float64)})["y"]
+    compiled = Compiled(model("float", w))
+
+    y = compiled.run({"x": x})["y"]
+
+    np.testing.assert_allclose(y, wide, rtol=1.5e-6)
+    assert any(k.kind == "winograd" and " long" in k.spec for k in compiled.explain().kernels)
+    assert compiled.run({"x": x[:1]})["y"].tobytes() == y[:1].tobytes()
+
+
+@pytest.mark.parametrize("keys", [64, 65, 20000])
+def test_attention_to_many_keys(keys):
+    rng = np.random.default_rng(0)
+    shapes = {"q": (1, 2, 9, 8), "k": (1, 2, keys, 8), "v": (1, 2, keys, 8)}
+    feeds = {name: rng.random(shape, dtype=np.float32) for name, shape in shapes.items()}
+
+    def model(kind):
+        b = sabir.Builder(opsets={"": 24})
+        b.output(b.Attention(*(b.input(name, kind, list(shape)) for name, shape in shapes.items())), "y")
+        return b.model()
+
+    compiled = Compiled(model("float"))
+    wide = Runner(model("double")).run({name: x.astype(np.float64) for name, x in feeds.items()})["y"]
+
+    np.testing.assert_allclose(compiled.run(feeds)["y"], wide, rtol=1.5e-6)
+    assert "attention" in {k.kind for k in compiled.explain().kernels}

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sabir.loops._expression import HALVES, Expression
 from sabir.loops._expressions import (
-    HALVES,
     Expand,
-    Expression,
     Extent,
     Join,
     Map,

@@ -227,7 +227,7 @@ class _Emission:
     # ------------------------------------------------------------ results
 
     def _results(self, indices: Sequence[Register], count: Register) -> None:
-        """Emit the product of the rows of scores with the values: a block of keys after another."""
+        """Emit the product of the rows of scores with the values: sums of blocks of keys."""
         e, spec = self.e, self.spec
         values, row_bytes = self._operand(self.layout.values, indices)
         self._clear(count)
@@ -239,11 +239,11 @@ class _Emission:
                 with e.loop(e.index(0), count, spec.result_rows) as m:
                     rows = self._rows(self.area, self.pitch, m, count, spec.result_rows)
                     kept = e.offset(e.offset(self.sums, e.mul(m, self.line)), e.mul(column, self.size))
-                    sums = self._kept(kept)
+                    sums = self._zeros(spec.result_rows, spec.columns)
                     with e.loop(start, end) as k:
                         line = e.offset(base, e.mul(k, row_bytes))
                         self._accumulate(sums, rows, k, self._line(line, masks, self.size))
-                    self._keep(sums, kept, self.line)
+                    self._add(sums, kept)
 
     def _clear(self, count: Register) -> None:
         """Emit the zeros with which the sums of a job begin."""
@@ -252,19 +252,14 @@ class _Emission:
         with e.loop(e.index(0), size, self.spec.lanes * self.size) as place:
             e.store(e.constant(self.vector, 0), e.offset(self.sums, place))
 
-    def _kept(self, address: Register) -> list[list[Variable]]:
-        """Return the sums of a tile of results for the keys so far."""
+    def _add(self, sums: list[list[Variable]], to: Register) -> None:
+        """Emit that the sums of a block of keys are added to those of the blocks before it."""
         e, step = self.e, self.spec.lanes * self.size
-        rows = [
-            e.offset(address, e.mul(self.line, m)) if m else address for m in range(self.spec.result_rows)
-        ]
-        return [
-            [
-                e.variable(e.load(e.offset(row, e.index(v * step)), self.vector))
-                for v in range(self.spec.columns)
-            ]
-            for row in rows
-        ]
+        for m, accumulators in enumerate(sums):
+            row = e.offset(to, e.mul(self.line, m)) if m else to
+            for v, slot in enumerate(accumulators):
+                place = e.offset(row, e.index(v * step))
+                e.store(e.binary("fadd", e.load(place, self.vector), e.get(slot)), place)
 
     def _mask(self, column: Register) -> Register | None:
         return None if self.spec.whole else lanes_before(self.e, column, self.columns, self.spec.lanes)

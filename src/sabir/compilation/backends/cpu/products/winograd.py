@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sabir.compilation.backends.cpu.elementwise.entries import nest_arguments, note_writes
 from sabir.compilation.backends.cpu.products.direct import is_constant
 from sabir.compilation.backends.cpu.products.panels import Panels, lanes_of, packed_panels
+from sabir.compilation.backends.cpu.products.spec import PART_STEPS
 from sabir.compilation.backends.cpu.products.tiles import window_tiles
 from sabir.compilation.backends.cpu.products.winograd_kernel import GAP, Winograd, places_of
 from sabir.compilation.plan.entries import BufferNumber, Computed, Entry, Offset, count_of
@@ -97,8 +98,9 @@ def add_winograd(
     arguments += [stride * element_bytes(a.element) for stride in a.strides[:-1]]
     arguments += [panel, channels, Computed(tiling.job, (tiles,))]
     spec = Winograd(
-        nest, contract.element, *tiling.tile, whole=tiling.is_whole(filters), results=tiling.results
-    )
+        nest, contract.element, *tiling.tile, whole=tiling.is_whole(filters), results=tiling.results,
+        long=isinstance(channels, int) and channels > PART_STEPS,
+    )  # fmt: skip
     entry.choices.append((None, 0, spec, arguments))
     note_writes(builder, entry, nesting)
     builder.entries.append(entry)

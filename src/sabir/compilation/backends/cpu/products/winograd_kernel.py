@@ -10,7 +10,8 @@ An infinity or NaN would make NaN of results of its tile that do not depend on i
 of the run, which the interpreter repeats.
 
 `b` lies in panels: `[panel][place][channels][width]`. A result depends on its own tile alone, and each
-product sums up the channels in order: a tile has the same bits whatever job, batch or thread computes it.
+product sums up the channels in order, or in equal parts: a tile has the same bits whatever job, batch or
+thread computes it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from sabir.compilation.backends.cpu.emit.emitter import Emitter, Register
 from sabir.compilation.backends.cpu.emit.epilogue import Results
 from sabir.compilation.backends.cpu.emit.jobs import digits, lanes_before, product_of
 from sabir.compilation.backends.cpu.emit.terms import Floats
+from sabir.compilation.backends.cpu.products.totals import Totals
 from sabir.compilation.backends.cpu.products.winograd_transforms import TAPS, transform_of
 from sabir.loops import element_bytes
 
@@ -40,10 +42,11 @@ class Winograd:
     """A convolution whose nest has the axes of a batch, if there is one, height, width, and columns.
 
     A tile has `results` results along each axis, 2 or 4. `rows` tiles by a panel of `vectors` vectors are
-    multiplied at a time; in a `whole` one the columns fill all panels. Arguments after those of the nest:
-    `a` and `b`, buffer and offset each; the strides of the axes of rows of `a` in bytes; the bytes of a
-    panel, the channels, and the tiles of a job. Scratch memory has the transformed numbers of each channel of
-    each tile, one a place, then `rows` more tiles than a job by a panel.
+    multiplied at a time; in a `whole` one the columns fill all panels, and a `long` one adds up its many
+    channels in parts, see `_totals`. Arguments after those of the nest: `a` and `b`, buffer and offset each;
+    the strides of the axes of rows of `a` in bytes; the bytes of a panel, the channels, and the tiles of a
+    job. Scratch memory has the transformed numbers of each channel of each tile, one a place, then `rows`
+    more tiles than a job by a panel.
     """
 
     nest: Nest
@@ -52,6 +55,7 @@ class Winograd:
     vectors: int
     whole: bool = False
     results: int = 2
+    long: bool = False
 
     @property
     def side(self) -> int:
@@ -70,7 +74,7 @@ class Winograd:
 
     def __str__(self) -> str:
         tile = f"tile {self.rows}x{self.vectors}{' whole' if self.whole else ''}"
-        tile += f" results {self.results}x{self.results}"
+        tile += f" results {self.results}x{self.results}{' long' if self.long else ''}"
         return f"winograd {self.element} {tile} rows {self.row_axes}\n{self.nest}"
 
 
@@ -191,14 +195,25 @@ class _Emission:
         e, step = self.e, self.lanes * self.size
         zero = e.constant(self.vector, 0)
         sums = [[e.variable(zero) for _ in range(self.spec.vectors)] for _ in rows]
-        with e.loop(e.index(0), self.channels) as k:
-            line = e.offset(matrix, e.mul(k, self.panel * self.size))
-            columns = [self.terms.column(e.offset(line, e.index(v * step))) for v in range(self.spec.vectors)]
-            e.prefetch(e.offset(ahead, e.mul(k, lines)))
-            for row, slots in zip(rows, sums, strict=True):
-                x = self.terms.factor(e.offset(row, e.mul(k, self.size)))
-                for slot, y in zip(slots, columns, strict=True):
-                    e.assign(slot, self.terms.add(x, y, e.get(slot)))
+
+        def add(first: Register, end: Register) -> None:
+            with e.loop(first, end) as k:
+                line = e.offset(matrix, e.mul(k, self.panel * self.size))
+                columns = [
+                    self.terms.column(e.offset(line, e.index(v * step))) for v in range(self.spec.vectors)
+                ]
+                e.prefetch(e.offset(ahead, e.mul(k, lines)))
+                for row, slots in zip(rows, sums, strict=True):
+                    x = self.terms.factor(e.offset(row, e.mul(k, self.size)))
+                    for slot, y in zip(slots, columns, strict=True):
+                        e.assign(slot, self.terms.add(x, y, e.get(slot)))
+
+        if self.spec.long:
+            every = [slot for slots in sums for slot in slots]
+            totals = Totals(e, every, e.stack(len(every) * step))
+            totals.in_parts(e.index(0), self.channels, self.channels, add)
+        else:
+            add(e.index(0), self.channels)
         return [[e.get(slot) for slot in slots] for slots in sums]
 
     def _keep(self, sums: Sequence[Sequence[Register]], to: Register) -> None:
