@@ -9,20 +9,20 @@ from sabir.compilation.runtime.commits import Commit
 from sabir.compilation.settings import Settings
 
 if TYPE_CHECKING:
+    from sabir.compilation.backends.cpu.passes import PASSES
     from sabir.compilation.inspect.explaining import EvaluatedCall, Explanation, Kernel
     from sabir.compilation.inspect.inspecting import CompiledPlan
     from sabir.compilation.inspect.listing import LISTINGS
     from sabir.compilation.inspect.profiling import NodeTime, Profile, Timing
     from sabir.compilation.inspect.roofline import Roofline
     from sabir.compilation.native import TARGETS
-    from sabir.compilation.passes import PASSES
     from sabir.compilation.settings import Precision
 
 # a plan that is read from the disk runs without the modules that make and show plans
 _LATER = {
     "CompiledPlan": "inspect.inspecting", "EvaluatedCall": "inspect.explaining",
     "Explanation": "inspect.explaining", "Kernel": "inspect.explaining", "LISTINGS": "inspect.listing",
-    "NodeTime": "inspect.profiling", "PASSES": "passes", "Precision": "settings",
+    "NodeTime": "inspect.profiling", "PASSES": "backends.cpu.passes", "Precision": "settings",
     "Profile": "inspect.profiling", "Roofline": "inspect.roofline", "TARGETS": "native",
     "Timing": "inspect.profiling",
 }  # fmt: skip

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sabir.compilation.frontend.lowering import Lowered
     from sabir.compilation.frontend.prepare import Prepared
     from sabir.compilation.native import Control, Image
+    from sabir.compilation.passes import Pass
     from sabir.compilation.plan.entries import Spec
     from sabir.compilation.plan.executable import Executable
     from sabir.compilation.runtime.repeating import Repeated
@@ -118,6 +119,11 @@ class Backend(Protocol):
     @property
     def threads(self) -> int:
         """The number of threads of a run."""
+        ...
+
+    @property
+    def passes(self) -> Sequence[Pass]:
+        """The passes over tensor expressions between lowering and `compile`, in order."""
         ...
 
     def begin(self) -> None:

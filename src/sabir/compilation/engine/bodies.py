@@ -154,7 +154,7 @@ class CompiledBody:
         prepared = prepare_body(self._program, self._plan, kinds, self._fixed)
         if prepared is None:
             return None
-        found = lowered(prepared, sizes, self._settings)
+        found = lowered(prepared, sizes, self._backend.passes, self._settings)
         bodies = partial(bodies_on, self._backend, self._settings)
         request = Request(found, sizes, self._settings, _timed, bodies)
         return self._backend.compile(request)

@@ -32,7 +32,7 @@ def planned(
     program = prepared.program
     inputs, outputs = ({v.name: v.slot for v in values} for values in (program.inputs, program.outputs))
     pairs = {outputs[new]: inputs[old] for new, old in updates.items() if new in outputs and old in inputs}
-    found, bodies = lowered(prepared, sizes, settings), partial(bodies_on, backend, settings)
+    found, bodies = lowered(prepared, sizes, backend.passes, settings), partial(bodies_on, backend, settings)
     return backend.compile(Request(found, sizes, settings, progress, bodies, pairs))
 
 

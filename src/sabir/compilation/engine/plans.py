@@ -110,7 +110,7 @@ class Plans:
         """Return the tensor expressions of a new plan after all passes."""
         from sabir.compilation.engine.planning import lowered  # ruff: ignore[import-outside-top-level]  slow to load
 
-        return lowered(self._prepared(pattern, sizes), sizes, self._settings)
+        return lowered(self._prepared(pattern, sizes), sizes, self._backend.passes, self._settings)
 
     def _compiled(
         self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None, *,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.base import UnsupportedError, quote
+from sabir.compilation.backends.cpu.passes import PASSES
 from sabir.compilation.inspect.explaining import explain
 from sabir.compilation.inspect.listing import LISTINGS, after_pass
-from sabir.compilation.passes import PASSES
 from sabir.compilation.plan.entries import Entry
 from sabir.compilation.plan.layout import Sizes
 

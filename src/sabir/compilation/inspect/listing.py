@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from sabir.compilation.backends.cpu.passes import PIPELINE
 from sabir.compilation.backends.cpu.texts import text_of
 from sabir.compilation.frontend.lowering import KEYS, lower
 from sabir.compilation.inspect.explaining import kind_of, spec_text
@@ -163,7 +165,9 @@ def after_pass(program: Listed, sizes: Sizes, name: str, without: frozenset[str]
     Passes in `without` are left out.
     """
     lowered = lower(program.source, sizes.symbols)
-    texts, found = _Expressions(lowered), run_pipeline(lowered.expressions, without, until=name)
+    texts = _Expressions(lowered)
+    lowered.rewrite(partial(run_pipeline, passes=PIPELINE, without=without, until=name))
+    found = lowered.expressions
     read = (slot for step in lowered.evaluated.values() for slot in step.reads)
     needed = dict.fromkeys([*read, *lowered.prepared.plan.results])
     return texts.rewritten({slot: found[slot] for slot in needed if slot in found})

@@ -9,10 +9,11 @@ from sabir.compilation.native import Host, Team, load_ahead
 from sabir.compilation.runtime.program import CompiledProgram
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from sabir.compilation.cache.stored import Stored
     from sabir.compilation.frontend.lowering import Lowered
+    from sabir.compilation.passes import Pass
     from sabir.compilation.protocol import Request
     from sabir.compilation.runtime.foreign import ForeignProgram
     from sabir.compilation.settings import Settings
@@ -33,6 +34,14 @@ class CpuBackend:
     def threads(self) -> int:
         """The number of threads of a run."""
         return self.team.threads
+
+    @property
+    def passes(self) -> Sequence[Pass]:
+        """The passes over tensor expressions, in order."""
+        # ruff: ignore[import-outside-top-level]  a plan that is read from the disk needs none of it
+        from sabir.compilation.backends.cpu.passes import PIPELINE
+
+        return PIPELINE
 
     def begin(self) -> None:
         """Load LLVM in the background."""

@@ -12,8 +12,6 @@ from sabir.loops import NotLowered
 from sabir.opsets.families.windows.tap_kernels import Images, Pixels, combined
 from sabir.opsets.families.windows.window_kernels import (
     channels_first,
-    filtered,
-    filters_of,
     known,
     padding_of,
 )
@@ -50,7 +48,7 @@ def deformed(
     numbers = images.numbers(pixels, _image(batch, offset_group, rank))
     columns = _by_channels(images.read(numbers, pixels.inside, weights), x.shape[1])
     filters = loops.reshape(w, (*w.shape[:2], math.prod(kernel)))
-    return channels_first(filtered(columns, filters, group, filters_of(w, group)))
+    return channels_first(loops.filtered(columns, filters, group))
 
 
 def _turned(rank: int) -> tuple[int, ...]:
