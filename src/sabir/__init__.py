@@ -31,6 +31,7 @@ from sabir.base import (
     UnsupportedError,
     WireError,
     importing_later,
+    listing_public,
     set_default_limits,
 )
 from sabir.ir import Builder, Listed, Model, ModelVersion, OperatorSet, releases
@@ -72,8 +73,7 @@ def __getattr__(name: str) -> Any:
     return importlib.import_module(f"{__name__}.{name}") if name in _PACKAGES else _later(name)
 
 
-def __dir__() -> list[str]:
-    return sorted({*__all__, *_PACKAGES, *(name for name in globals() if name.startswith("__"))})
+__dir__ = listing_public(__name__, _PACKAGES)
 
 
 class _BuilderHooks:

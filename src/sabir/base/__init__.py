@@ -30,7 +30,7 @@ from sabir.base._errors import (
 )
 from sabir.base._findings import Finding, Location, Severity, Step
 from sabir.base._hints import hinted, hints
-from sabir.base._later import importing_later
+from sabir.base._later import importing_later, listing_public
 from sabir.base._limits import (
     COMPILED,
     DEFAULT_LIMITS,
@@ -100,6 +100,7 @@ __all__ = [
     "importing_later",
     "legible",
     "limits_in_force",
+    "listing_public",
     "quote",
     "read_text",
     "run_with_limits",

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sabir.base import importing_later
+from sabir.base import importing_later, listing_public
 from sabir.checking._engine import check, chosen, findings
 from sabir.checking._rule import GROUPS, RULES, Rule, Rules
 
@@ -28,6 +28,7 @@ _LATER = {
 }  # fmt: skip
 
 __getattr__ = importing_later(__name__, _LATER)
+__dir__ = listing_public(__name__)
 
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sabir.base import importing_later
+from sabir.base import importing_later, listing_public
 from sabir.ir._attributes import ATTRIBUTE_TYPES, Attribute, Attributes, AttributeType
 from sabir.ir._builder import Builder
 from sabir.ir._clone import clone_function, clone_graph, clone_node
@@ -136,6 +136,7 @@ _LATER = {
 }  # fmt: skip
 
 __getattr__ = importing_later(__name__, _LATER)
+__dir__ = listing_public(__name__)
 
 __all__ = [
     "ATTRIBUTE_TYPES",

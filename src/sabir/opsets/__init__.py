@@ -3,6 +3,7 @@
 `with_internal` returns a registry that also has the operators that Sabir itself writes into models.
 """
 
+from sabir.base import listing_public
 from sabir.schema import Registry, Rooms
 
 _PACKAGES = {
@@ -26,5 +27,7 @@ def is_standard(registry: Registry) -> bool:
     """Return whether the operators of a registry are those of Sabir alone."""
     return registry is STANDARD or registry is _INTERNAL
 
+
+__dir__ = listing_public(__name__, ("families", "typing"))
 
 __all__ = ["STANDARD", "is_standard", "with_internal"]

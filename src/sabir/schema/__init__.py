@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sabir.base import importing_later
+from sabir.base import importing_later, listing_public
 
 if TYPE_CHECKING:
     from sabir.schema._adapters import Unconvertible, check_ports, is_default, is_derived, kept_attributes
@@ -78,6 +78,7 @@ _LATER = {
 }  # fmt: skip
 
 __getattr__ = importing_later(__name__, _LATER)
+__dir__ = listing_public(__name__)
 
 __all__ = [
     "ADAPTERS",
