@@ -1,4 +1,4 @@
-"""Import every module of the installed package, in an environment with the runtime dependencies alone."""
+"""Import every module of the installed package, in an environment with the runtime dependencies and the extra `cli` alone."""
 
 import importlib
 import pkgutil
