@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from sabir.conversion import convert
     from sabir.differentiation import differentiate
     from sabir.evaluation import evaluate
-    from sabir.inference import infer
+    from sabir.inference import infer, set_dims
     from sabir.inlining import inline
     from sabir.runtime import Session, hessian, jacobian, vjp
     from sabir.serial import dumps, from_proto, load, loads, save, text, to_proto
@@ -56,6 +56,7 @@ _LATER = {
     "convert": "conversion", "evaluate": "evaluation", "infer": "inference", "inline": "inlining",
     "Session": "runtime", "dumps": "serial", "from_proto": "serial", "load": "serial", "loads": "serial",
     "save": "serial", "text": "serial", "to_proto": "serial", "parse": "syntax", "requirements": "consumers",
+    "set_dims": "inference",
     "differentiate": "differentiation", "hessian": "runtime", "jacobian": "runtime", "vjp": "runtime",
     "TrainingSession": "training", "strip_training": "training",
 }  # fmt: skip
@@ -183,6 +184,7 @@ __all__ = [
     "requirements",
     "save",
     "set_default_limits",
+    "set_dims",
     "strip_training",
     "text",
     "to_proto",

@@ -25,6 +25,7 @@ from sabir.base._errors import (
     WireError,
     counted,
     legible,
+    listed_names,
     quote,
     suggest,
 )
@@ -100,6 +101,7 @@ __all__ = [
     "importing_later",
     "legible",
     "limits_in_force",
+    "listed_names",
     "listing_public",
     "quote",
     "read_text",

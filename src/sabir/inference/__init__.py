@@ -8,15 +8,19 @@ from sabir.inference._engine import Inference
 from sabir.inference._growing import GrowingTypes
 from sabir.inference._merge import contradiction, merge
 from sabir.inference._outputs import type_outputs
+from sabir.inference._set_dims import ChangedDims, change_model_dims, set_dims
 
 __all__ = [
     "Cause",
+    "ChangedDims",
     "Diagnostic",
     "GrowingTypes",
     "Inference",
+    "change_model_dims",
     "contradiction",
     "infer",
     "merge",
+    "set_dims",
     "type_outputs",
     "without_contents",
 ]

@@ -121,6 +121,7 @@ if TYPE_CHECKING:
     from sabir.ir._operands import Operand, Subgraph
     from sabir.ir._places import Place, places, walk
     from sabir.ir._resolve import resolve
+    from sabir.ir._retyping import change_dims, layout_with_dims, with_dims
     from sabir.ir._verify import verify
     from sabir.ir._walk import TensorPlace, all_tensors, drop_constants
 
@@ -130,6 +131,7 @@ _LATER = {
     "Literal": "_constants", "converted": "_constants", "literal": "_constants",
     "Labels": "_labels", "Place": "_places", "places": "_places", "walk": "_places", "resolve": "_resolve",
     "verify": "_verify", "TensorPlace": "_walk", "all_tensors": "_walk", "drop_constants": "_walk",
+    "change_dims": "_retyping", "layout_with_dims": "_retyping", "with_dims": "_retyping",
     "read_outputs": "_declarations", "read_value_info": "_declarations",
     "FunctionCallee": "_functions", "LocalFunction": "_functions", "Site": "_hooks",
     "Operand": "_operands", "Subgraph": "_operands",
@@ -219,6 +221,7 @@ __all__ = [
     "bound_opsets",
     "canonical_domain",
     "ceil_div",
+    "change_dims",
     "check_is_model",
     "choose_extremes",
     "clone_function",
@@ -248,6 +251,7 @@ __all__ = [
     "is_nonnegative",
     "is_one",
     "known_equal",
+    "layout_with_dims",
     "least_ir",
     "least_ir_of_imports",
     "literal",
@@ -279,4 +283,5 @@ __all__ = [
     "used_features",
     "verify",
     "walk",
+    "with_dims",
 ]
