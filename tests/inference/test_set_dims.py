@@ -135,7 +135,7 @@ def test_problems_that_the_model_had_are_not_reported():
         (
             {"q": 3},
             NotFoundError,
-            "its variables are 'batch', 'seq'; an axis of an input is written as INPUT",
+            "'q'; it has 'batch', 'seq'; an axis of an input is written as INPUT",
         ),
         ({"yy[0]": 3}, NotFoundError, "the model has no input 'yy'; its inputs are 'x'"),
         ({"x[5]": 3}, UnsupportedError, "'x[5]': the input is float[batch,seq], which has no axis 5"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from sabir.base import FeedError, UnsupportedError, quote
+from sabir.base import FeedError, UnsupportedError, listed_names, quote, suggest
 from sabir.cli._files import read_archive
 
 # ruff: ignore[typing-only-first-party-import]  typer reads these at run time
@@ -222,9 +222,18 @@ def _prepared(model: Model, arrays: dict[str, Array], asked: _Preparing) -> Mode
     """Return a training model, whose target is the array that is no input; raises FeedError."""
     inputs = {v.name for v in model.graph.inputs}
     others = [name for name in arrays if name not in inputs]
+    missing = [
+        v.name for v in model.graph.inputs if v.name not in arrays and v not in model.graph.initializers
+    ]
+    if missing:
+        near = suggest(missing[0], others) or f"; its arrays are {listed_names(arrays)}"
+        raise FeedError(f"the data has no array {quote(missing[0])}, which is an input of the model{near}")
     if asked.loss in LOSSES and len(others) != 1:
-        listed = f"{', '.join(map(quote, others))} are no inputs" if others else "all are inputs"
-        raise FeedError(f"one array of the data is the target, and the others are inputs; {listed}")
+        listed = f"{listed_names(others)} are no inputs" if others else "all are inputs"
+        raise FeedError(
+            f"one array of the data is the target, and the others are inputs, "
+            f"{listed_names(sorted(inputs))}; {listed}"
+        )
     return prepare(
         model,
         asked.loss,

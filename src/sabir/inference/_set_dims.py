@@ -157,7 +157,10 @@ def _axis(model: Model, key: str, variables: list[str]) -> tuple[Value, int]:
     if match is None:
         raise NotFoundError(
             f"the model has no dimension variable {quote(key)}"
-            + (suggest(key, variables) or f"; its variables are {listed_names(variables)}")
+            + (
+                suggest(key, variables)
+                or (f"; it has {listed_names(variables)}" if variables else "; it has none")
+            )
             + "; an axis of an input is written as INPUT[AXIS]"
         )
     inputs = {value.name: value for value in model.graph.inputs}
