@@ -70,7 +70,8 @@ def format_by_name(path: Path) -> Format | None:
 def _unknown_extension(suffix: str) -> str:
     why = FOREIGN.get(suffix.lower())
     if why is not None:
-        return f"a file with the extension {quote(suffix)} is {why}"
+        known = ", ".join(SUFFIXES)
+        return f"a file with the extension {quote(suffix)} is {why}. The extensions of models are {known}"
     return (
         f"the extension {quote(suffix)} names no format of a model{suggest(suffix, SUFFIXES) or '.'} "
         f"The known ones are {', '.join(SUFFIXES)}. To use another one, state the format with `format=`, or "
