@@ -113,6 +113,17 @@ def test_what_only_some_sizes_contradict_is_found_with_one_that_suits_no_constan
     assert found[1].message.startswith("with N = 7919: ")
 
 
+def test_each_shape_of_the_old_size_is_reported():
+    model = parsed("""g (float[2,6] x) => (float[3,2,2] z)
+<int64[3] s = {2, 3, 2}, int64[3] t = {3, 2, 2}> { y = Reshape (x, s)  h = Relu (y)  z = Reshape (h, t) }""")
+    found = change_model_dims(model, {"x[0]": "N"}).problems
+    assert [str(problem.location) for problem in found] == [
+        "graph/node[0] 'Reshape'",
+        "graph/node[2] 'Reshape'",
+    ]
+    assert "the result is float[3,2,2], without the new variable" in found[1].message
+
+
 def test_what_follows_the_input_is_no_problem():
     for target in ("-1, 24", "0, 24", "0, -1"):
         model = parsed(

@@ -117,11 +117,12 @@ def _changed(model: Model, dims: Mapping[str, int | str | None], registry: Regis
     inference = Inference(changed, registry=registry, fresh=fresh)
     inference.run()
     inference.annotate()
+    inputs = [value for value, _ in axes]
     freed = {name for dim in axes.values() if isinstance(dim, Expr) for name in dim.symbols}
     found: dict[Location, Diagnostic] = {}
     for diagnostic in (
         *inference.diagnostics,
-        *_merged_axes(inference, freed, old),
+        *_fixed_shapes(inference, inputs, freed, old),
         *_probed(changed, freed, registry),
     ):
         if _key(diagnostic) not in before:
@@ -230,22 +231,32 @@ def _problems(model: Model, registry: Registry, *, fresh: bool) -> set[tuple[obj
     return {_key(d) for d in inference.diagnostics}
 
 
-def _merged_axes(inference: Inference, freed: set[str], old: set[Dim]) -> Iterator[Diagnostic]:
-    """Yield the nodes whose constant shape contains an old size, so that a freed one becomes part of another.
+def _fixed_shapes(
+    inference: Inference, inputs: Iterable[Value], freed: set[str], old: set[Dim]
+) -> Iterator[Diagnostic]:
+    """Yield the nodes whose shape operand contains an old size, so that a freed axis is lost.
 
-    For a Reshape of `[N, 3, 8]` to `[1, -1]` every N is possible, and the batch is no longer an axis.
+    For a Reshape of `[N, 3, 8]` to `[1, -1]` every N is possible, and the batch is no longer an axis. What is
+    computed of a result without the variable has shapes of the old size too; there a 1 says nothing.
     """
+    dependent = set(inputs)
     for where, node in walk(inference.model, Node):
+        if not dependent.intersection(v for v in node.inputs if v is not None):
+            continue
+        dependent.update(v for v in node.outputs if v is not None)
         operands = _tensors(inference, node.inputs)
         dims = {dim for type_ in operands for dim in type_.shape or ()}
         for result in _tensors(inference, node.outputs):
-            new = [d for d in result.shape or () if isinstance(d, Expr) and d not in dims]
-            merged = next((d for d in new if d.symbols & freed), None)
-            fixed = merged and next((s for t in operands for s in _kept_sizes(t, result) if s in old), None)
+            new = [d for d in result.shape or () if isinstance(d, Expr) and d.symbols & freed]
+            merged = next((d for d in new if d not in dims), None)
+            sizes: set[Dim] = set() if new else old - {1}
+            sizes = sizes if merged is None else old
+            fixed = next((s for t in operands for s in _kept_sizes(t, result) if s in sizes), None)
             if fixed is not None:
+                what = f"where {merged} includes the new variable" if merged else "without the new variable"
                 message = (
                     f"a shape that this node reads contains {fixed}, the size that an input had; the result "
-                    f"is {result}, where {merged} includes the new variable"
+                    f"is {result}, {what}"
                 )
                 hint = "put -1, or a 0 that copies the operand's size, in the place of the fixed size"
                 yield Diagnostic(Cause.DECLARED_SIZE, message, where, hint)
