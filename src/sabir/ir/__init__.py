@@ -61,6 +61,7 @@ from sabir.ir._links import Use
 from sabir.ir._listing import Listed
 from sabir.ir._model import Function, FunctionKey, Model, TrainingInfo, check_is_model
 from sabir.ir._model_version import ModelVersion, VersionPart
+from sabir.ir._named import ValueOrName, name_of, names_of
 from sabir.ir._names import NameScope
 from sabir.ir._node import Node
 from sabir.ir._operator_set import MAGIC, OperatorEntry, OperatorSet, OperatorStatus
@@ -77,6 +78,7 @@ from sabir.ir._releases import (
     release,
     releases,
     require_released,
+    unknown_ir,
 )
 from sabir.ir._residue import Residue
 from sabir.ir._tensors import (
@@ -212,6 +214,7 @@ __all__ = [
     "TypeNote",
     "Use",
     "Value",
+    "ValueOrName",
     "VersionPart",
     "WireTensor",
     "above_one",
@@ -259,6 +262,8 @@ __all__ = [
     "minimum_ir",
     "mod",
     "mul",
+    "name_of",
+    "names_of",
     "newest_opset",
     "newest_opset_of_ir",
     "opsets_of_ir",
@@ -279,6 +284,7 @@ __all__ = [
     "total",
     "trunc_div",
     "unknown_element",
+    "unknown_ir",
     "upper_bound",
     "used_features",
     "verify",
