@@ -231,6 +231,29 @@ def test_two_algorithms_that_update_one_variable_are_interleaved(engine):
     assert trained.run({"x": 1})["y"] == 59
 
 
+def test_a_strict_session_refuses_what_another_warns_of():
+    text = """g (float[N] x) => (float[N] y) <float[1] w = {2}> { s = Shape (x)  e = Expand (w, s)  y = ReduceSum (e) }
+        @training {algorithm: a () => (float[1] v) { v = Neg (w) }, update_binding: ["w": "v"]}"""
+    with pytest.warns(sabir.SabirWarning, match="a strict run makes this an error"):
+        session(text).step({"x": [1.0, 2.0]})
+    strict = session(text, "auto", strict=True)
+    for call in (strict.run, strict.step):
+        with pytest.raises(sabir.EvaluationError, match="'y' is declared float"):
+            call({"x": [1.0, 2.0]})
+    assert strict.state["w"] == 2
+
+
+def test_no_message_names_the_domain_of_internal_operators():
+    """Also where a step draws random numbers, with an operator of that domain."""
+    text = MAIN + (
+        "@training {algorithm: a () => (float q) { r = RandomUniform <shape = [1]> ()  q = org.acme.Twice (r) }}"
+    )
+    model = sabir.parse(HEAD.replace('"" : 21', '"" : 21, "org.acme" : 1') + text)
+    with pytest.raises(SchemaError, match=r"Known are those of ai\.onnx, ") as caught:
+        sabir.TrainingSession(model).step({"x": 1})
+    assert "sabir.internal" not in str(caught.value)
+
+
 def test_a_sparse_initializer_is_no_state_variable():
     text = """<ir_version: 10, opset_import: ["" : 21]>
         g (float[3] x) => (float[3] y) <sparse_tensor(float[3]) w = float[1] {5} int64[1] {1}> { y = Identity (x) }

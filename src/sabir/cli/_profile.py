@@ -24,7 +24,7 @@ from sabir.cli._json import JsonOption, write_json
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption, UntrustedOption
 from sabir.cli._models import ModelPath, load_any, shown
-from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
+from sabir.cli._operators import NewerOpsetsOption, OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._progress import counting_bar
 from sabir.cli._screen import Screen, cut, plain, seconds_text
 from sabir.compilation import Compiled, Settings
@@ -56,12 +56,7 @@ def profile(  # ruff: ignore[too-many-arguments]  each is an option
     top: Annotated[int, typer.Option(min=1, metavar="K", help="List the K slowest.")] = 20,
     threads: ThreadsOption = None,
     precision: PrecisionOption = "exact",
-    newer_opsets: Annotated[
-        bool,
-        typer.Option(
-            "--newer-opsets", help="For an operator set that is newer than all known ones, use the newest."
-        ),
-    ] = False,
+    newer_opsets: NewerOpsetsOption = False,
     operators: OperatorsOption = None,
     documents: OpsetDocumentsOption = None,
     trace: Annotated[

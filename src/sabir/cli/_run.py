@@ -30,7 +30,7 @@ from sabir.cli._json import JsonOption, write_json
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption, UntrustedOption
 from sabir.cli._models import ModelPath, load_any, shown
-from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
+from sabir.cli._operators import NewerOpsetsOption, OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._progress import counting_bar
 from sabir.cli._results import (
     ARCHIVE,
@@ -111,12 +111,7 @@ def run(  # ruff: ignore[too-many-arguments]  each is an option
             "--strict", help="Check the model first, and stop at a value that contradicts its declared type."
         ),
     ] = False,
-    newer_opsets: Annotated[
-        bool,
-        typer.Option(
-            "--newer-opsets", help="For an operator set that is newer than all known ones, use the newest."
-        ),
-    ] = False,
+    newer_opsets: NewerOpsetsOption = False,
     operators: OperatorsOption = None,
     documents: OpsetDocumentsOption = None,
     as_json: JsonOption = False,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sabir.schema._operator import Operator
     from sabir.schema._ports import Attribute, Constraint, Input, Output, Port, Status, port_at
     from sabir.schema._python import docstring, shown_default
-    from sabir.schema._registry import Registry, Rooms
+    from sabir.schema._registry import INTERNAL, Registry, Rooms
     from sabir.schema._results import check_results, is_settled
     from sabir.schema._scope import Callees, Scope, check_call, function_label, newer_opset
     from sabir.schema._types import (
@@ -65,7 +65,8 @@ _LATER = {
     "ImplicitImport": "_implicit", "implicit_imports": "_implicit", "Operator": "_operator",
     "Attribute": "_ports", "Constraint": "_ports", "Input": "_ports", "Output": "_ports", "Port": "_ports",
     "Status": "_ports", "port_at": "_ports", "docstring": "_python", "shown_default": "_python",
-    "Registry": "_registry", "Rooms": "_registry", "check_results": "_results", "is_settled": "_results",
+    "INTERNAL": "_registry", "Registry": "_registry", "Rooms": "_registry", "check_results": "_results",
+    "is_settled": "_results",
     "Callees": "_scope", "Scope": "_scope", "check_call": "_scope", "function_label": "_scope",
     "newer_opset": "_scope", "BFLOAT16": "_types", "BOOL": "_types", "CLASSIC": "_types",
     "COMPLEX": "_types", "FLOAT4": "_types", "FLOAT6": "_types", "FLOAT8": "_types", "FLOAT8E8M0": "_types",
@@ -95,6 +96,7 @@ __all__ = [
     "INT2",
     "INT4",
     "INTEGERS",
+    "INTERNAL",
     "NUMBERS",
     "SIGNED",
     "SMALL_TYPES",

@@ -25,7 +25,7 @@ from sabir.opsets.families.random.randomness import (
     range_of,
 )
 from sabir.rewrite import Rewriter, enclosing
-from sabir.schema import Binding, Scope
+from sabir.schema import INTERNAL, Binding, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from sabir.schema import Registry, Version
 
 _ITERATION = 0x85EBCA6B  # what distinguishes the loops around a node
-_DOMAIN = "sabir.internal"
 _DROPPED = 0.5  # the ratio of a Dropout that states none
 _OLDEST_OPSET = 18  # that gradients are written for
 _MODE = 2  # the place of `training_mode` among the inputs of a Dropout
@@ -56,7 +55,7 @@ def draw_from_keys(model: Model, registry: Registry) -> tuple[Model, str, int]:
     model = _recent(inline(model, registry=registry) if inside else model, registry)
     scope = Scope.of(model, registry, newer_opsets=True)
     nodes = [n for n in model.graph.all_nodes() if _draws(n, scope)]
-    model.opsets[_DOMAIN] = 1
+    model.opsets[INTERNAL] = 1
     rewriter = Rewriter(model, registry=registry)
     keys = model.graph.add_input(rewriter.names.fresh("random_keys"), tensor_type("uint32", [2 * len(nodes)]))
     graph_default = np.zeros(2 * len(nodes), np.uint32)  # a derivative warns of an input without one
@@ -140,7 +139,7 @@ class _Keys:
         for value in self._iterations:
             number = b.Cast(b.Reshape(value, np.array([1])), to=element("uint32").number)
             key = b.Add(b.Mul(key, np.uint32(_ITERATION)), number)
-        return b.op("RandomWords", key, shape, outputs=2, domain=_DOMAIN)
+        return b.op("RandomWords", key, shape, outputs=2, domain=INTERNAL)
 
 
 def _top(b: Builder, word: Value, bits: int, to: ElementType) -> Value:
