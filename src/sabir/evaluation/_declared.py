@@ -242,5 +242,21 @@ def compare(declared: Iterable[DeclaredValue], values: Iterable[Any], run: Run) 
     for port, value in zip(declared, values, strict=False):
         if port.declared is not None:
             problem = port.declared.conflict(value, port.where, run.dims, strict=run.strict)
+            problem = problem or differing_items(port.declared, value, port.where, run)
             if problem:
                 run.mismatch(port.where, problem)
+
+
+def differing_items(declared: Declaration, value: Any, where: str, run: Run) -> str:
+    """Return the message about items of a value in which a variable has several sizes, else "".
+
+    A run that is not strict reports them, and goes on; a strict one has refused them.
+    """
+    if run.strict or not has_sized_items(declared):
+        return ""
+    return declared.conflict(value, where, Dimensions(run.dims), strict=True)
+
+
+def has_sized_items(declared: Declaration | None) -> bool:
+    """Return whether values of a declared type have items whose dimensions are variables."""
+    return declared is not None and declared.has_variables and not isinstance(declared, TensorDeclaration)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabir.base import EvaluationError, SabirWarning, SchemaError, budget, quote
 from sabir.evaluation._costs import numbers_of
-from sabir.evaluation._declared import DeclaredValue, Dimensions, compare, declaration
+from sabir.evaluation._declared import DeclaredValue, Dimensions, compare, declaration, has_sized_items
 from sabir.evaluation._feeds import FeedReader, ModelPort
 from sabir.evaluation._results import owned
 from sabir.evaluation._run import Run
@@ -66,6 +66,11 @@ class Front:
             warn(f"{name} is experimental: its meaning may change without a new version")
         program = scheduled.program
         return cls(program.inputs, program.outputs, defaults, strict=strict, numbers=numbers)
+
+    @property
+    def compares_items(self) -> bool:
+        """Whether each run must compare items of an output: their sizes do not follow from those of feeds."""
+        return any(has_sized_items(value.declared) for value in self._declared.values())
 
     @property
     def inputs(self) -> tuple[ModelPort, ...]:

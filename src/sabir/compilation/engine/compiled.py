@@ -232,7 +232,7 @@ class Compiled:
         sizes: Mapping[str, int],
     ) -> None:
         """Let later runs with feeds of the same shapes be fast."""
-        if not isinstance(program, CompiledProgram):
+        if not isinstance(program, CompiledProgram) or self._front.compares_items:
             return
         if self._limits is not None and self._limits.seconds is not None:
             return
