@@ -171,6 +171,10 @@ class _MapDeclaration:
         return self._of_keys(entries, where) or self._of_values(entries, where, dims, strict=strict)
 
     def _of_keys(self, entries: Mapping[Any, Any], where: str) -> str:
+        if not self._kind.has_valid_keys:
+            return f"{where} is declared {self._kind}, and a map cannot have keys of type {self._key}"
+        if not self._key.number:
+            return ""
         is_text = self._key.kind == "string"
         kinds: set[type[Any]] = {type(key) for key in entries}
         for kind in kinds:
