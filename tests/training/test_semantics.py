@@ -254,6 +254,16 @@ def test_no_message_names_the_domain_of_internal_operators():
     assert "sabir.internal" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("inputs", "call", "kind"),
+    [("string[N] t", "RandomUniformLike (t)", "string"), ("int64[N] t", "Bernoulli (t)", "int64")],
+)
+def test_random_numbers_of_a_type_without_them(inputs, call, kind):
+    trained = session(MAIN + f"@training {{algorithm: a ({inputs}) => (q) {{ q = {call} }}}}")
+    with pytest.raises(sabir.EvaluationError, match=f"cannot draw in a training step: .* not {kind}"):
+        trained.step({"x": 1, "t": [1] if kind == "int64" else ["a"]})
+
+
 def test_a_sparse_initializer_is_no_state_variable():
     text = """<ir_version: 10, opset_import: ["" : 21]>
         g (float[3] x) => (float[3] y) <sparse_tensor(float[3]) w = float[1] {5} int64[1] {1}> { y = Identity (x) }

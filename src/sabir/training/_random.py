@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabir.base import EvaluationError, UnsupportedError
+from sabir.base import EvaluationError, SabirError, UnsupportedError
 from sabir.conversion import convert
 from sabir.elements import DOUBLE, FLOAT, element
 from sabir.inlining import inline
@@ -45,8 +45,8 @@ def draw_from_keys(model: Model, registry: Registry) -> tuple[Model, str, int]:
 
     Returns the model, a copy where there are any, the name of a new input, and the number of these nodes: the
     input is of uint32, and has two words for each. Raises UnsupportedError for an operator that cannot be
-    replaced and for one in a Scan, EvaluationError for a range without numbers, ConversionError where the
-    model is below the operator set 18 and has no equivalent there.
+    replaced and for one in a Scan, EvaluationError for a range without numbers and a type that is no float,
+    ConversionError where the model is below the operator set 18 and has no equivalent there.
     """
     scope = Scope.of(model, registry, newer_opsets=True)
     inside = any(_draws(n, scope.of_body(f)) for f in model.functions for n in f.graph.all_nodes())
@@ -67,7 +67,12 @@ def draw_from_keys(model: Model, registry: Registry) -> tuple[Model, str, int]:
         if write is None or version is None:
             raise UnsupportedError(f"{node!r} draws random numbers in a training step; give it a seed")
         binding = Binding(version.formal, write(_Keys(keys, index, _iterations(node))))
-        rewriter.apply(node, binding, since=version.since)
+        try:
+            rewriter.apply(node, binding, since=version.since)
+        except SabirError:
+            raise
+        except ValueError as error:  # of `randomness`, which evaluation turns into the same error
+            raise EvaluationError(f"{node.op} cannot draw in a training step: {error}") from error
     return model, keys.name, len(nodes)
 
 
@@ -184,10 +189,7 @@ def _uniform_like(keys: _Keys) -> Callable[..., Any]:
 def _between(keys: _Keys, b: Builder, shape: Operand, to: ElementType, low: float, high: float) -> Value:
     """Return numbers of the uniform distribution, as `randomness.uniform`."""
     kind = precision(to)
-    try:
-        first, last = range_of(to, low, high)
-    except ValueError as error:
-        raise EvaluationError(f"RandomUniform cannot draw in a training step: {error}") from error
+    first, last = range_of(to, low, high)
     drawn = keys.unit(b, shape, kind)
     start, end, least, most, one = (np.asarray(v, kind.dtype) for v in (low, high, first, last, 1))
     y = b.Add(b.Mul(b.Sub(one, drawn), start), b.Mul(drawn, end))
