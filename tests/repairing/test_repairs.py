@@ -539,6 +539,7 @@ UNREPAIRED = {
     "FUNC001",  # two that differ
     "FUNC004",  # an output listed twice
     "GRAPH006",  # a cycle
+    "GRAPH013",  # in a subgraph of an operator that is not known
     "GRAPH015",  # what nothing can be inferred of
 }
 
@@ -595,3 +596,45 @@ def test_spoilt_official_models_compute_the_same_after_repair():
             assert same(list(Runner(repaired).run(feeds).values()), before), case.name
         compared += 1
     assert compared > 80
+
+
+# inputs of subgraphs
+
+
+def test_an_input_of_a_body_that_is_a_constant_is_no_input():
+    model = sabir.parse(
+        HEAD
+        + "g (int64 n, bool c, float[2] x) => (float[2] y) { y = Loop (n, c, x) <body = b (int64 i, bool k,"
+        " float[2] s, float[2] w = {1, 2}) => (bool k2, float[2] s2) { k2 = Identity(k)  s2 = Add(s, w) }> }"
+    )
+    (repair,) = fix(model)
+    assert str(repair) == (
+        "graph/node[0] 'Loop'/attribute 'body'/input[3] 'w': GRAPH013: dropped the input 'w' of the subgraph"
+    )
+    assert rules_of(model) == rules_of(again(model)) == []
+    assert fix(model) == []
+
+
+def test_an_optional_operand_of_a_loop_supplies_its_input_all_the_same():
+    model = sabir.parse(
+        HEAD + "g (int64 n) => (float[M] y) { y = Loop (n) <body = b (int64 i, bool k = {1})"
+        " => (bool k2, float y2) { k2 = Identity(k)  y2 = Cast<to = 1>(i) }> }"
+    )
+    (repair,) = fix(model)
+    assert repair.message == "dropped the initializer 'k' of the subgraph"
+    assert [v.name for v in model.graph[0].graphs[0].inputs] == ["i", "k"]
+
+
+def test_raising_the_ir_version_leaves_no_constants_among_inputs_of_bodies():
+    model = sabir.parse(
+        '<ir_version: 3, opset_import: ["" : 8]>\n'
+        "g (int64 n, bool c, float[2] x) => (float[2] y) <float[2] d = {1, 2}> { x2 = Add(x, d)"
+        " y = Loop (n, c, x2) <body = b (int64 i, bool k, float[2] s, float[2] w = {1, 2})"
+        " => (bool k2, float[2] s2) { k2 = Identity(k)  s2 = Add(s, w) }> }"
+    )
+    (repair,) = fix(model, select=["GRAPH012"], unsafe=["GRAPH012"])
+    assert (
+        repair.message
+        == "raised ir_version from 3 to 4, and listed 1 constant of subgraphs no longer as inputs"
+    )
+    assert rules_of(model) == []

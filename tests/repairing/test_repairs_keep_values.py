@@ -21,6 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sabir.SabirWarning")
 
 ENOUGH = 6  # models with the fault that have to be repaired and compared
 INT, FLOAT = 2, 1
+INT64, BOOL = TensorProto.INT64, TensorProto.BOOL
 
 
 @cache
@@ -330,6 +331,28 @@ def nameless_constant(proto, _):
     return True
 
 
+def constants_among_inner_inputs(proto, _):
+    """Give supplied inputs of subgraphs initializers, and list initializers of subgraphs as inputs."""
+    graphs = [g for g in with_inner_graphs(proto) if g.input or g.initializer]
+    for graph in graphs:
+        listed = {v.name for v in graph.input}
+        constants = [t for t in graph.initializer if t.name not in listed]
+        for value in graph.input:
+            kind = value.type.tensor_type
+            if kind.elem_type in {INT64, BOOL} and not kind.shape.dim:
+                graph.initializer.add(
+                    name=value.name,
+                    data_type=kind.elem_type,
+                    raw_data=bytes(8 if kind.elem_type == INT64 else 1),
+                )
+        for constant in constants:
+            info = graph.input.add(name=constant.name).type.tensor_type
+            info.elem_type = constant.data_type
+            for size in constant.dims:
+                info.shape.dim.add(dim_value=size)
+    return graphs
+
+
 SPOIL = {
     "ATTR002": untyped_attribute,
     "ATTR003": two_values,
@@ -344,6 +367,7 @@ SPOIL = {
     "GRAPH010": described_with_contradiction,
     "GRAPH011": described_for_nothing,
     "GRAPH012": constant_before_there_were_any,
+    "GRAPH013": constants_among_inner_inputs,
     "GRAPH015": untyped_inner_outputs,
     "GRAPH019": described_twice,
     "META001": twice_in(lambda proto: proto),

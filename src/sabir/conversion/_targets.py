@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sabir.base import ConversionError, UnsupportedError
 from sabir.ir import NEWEST_IR, canonical_domain, features_above, least_ir, unknown_ir
+from sabir.rewrite import change_ir_version
 from sabir.schema import newer_opset
 
 if TYPE_CHECKING:
@@ -46,14 +47,14 @@ def targets_of(opset: int | None, opsets: Mapping[str, int] | None, registry: Re
     return found
 
 
-def set_ir_version(model: Model, ir_version: int | None) -> None:
+def choose_ir_version(model: Model, ir_version: int | None, registry: Registry) -> None:
     """Set the IR version of a converted model: the one asked for, or else one that its content needs.
 
     Raises ConversionError for one that does not have all that the model uses, and UnsupportedError for one
     that is not known yet.
     """
     if ir_version is None:
-        model.ir_version = max(model.ir_version, least_ir(model))
+        change_ir_version(model, max(model.ir_version, least_ir(model)), registry)
         return
     if ir_version > NEWEST_IR:
         raise UnsupportedError(unknown_ir(ir_version))
@@ -65,4 +66,4 @@ def set_ir_version(model: Model, ir_version: int | None) -> None:
             f"the model needs IR version {least} or newer, not {ir_version}, for"
             f" {', '.join(features[:_MOST_FEATURES])}{more}"
         )
-    model.ir_version = ir_version
+    change_ir_version(model, ir_version, registry)

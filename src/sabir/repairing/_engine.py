@@ -17,6 +17,7 @@ from sabir.repairing._object_names import rename_functions, rename_graphs, renam
 from sabir.repairing._order import sort_nodes
 from sabir.repairing._output_types import declare_subgraph_outputs
 from sabir.repairing._repair import Repair, Task
+from sabir.repairing._subgraph_inputs import separate_subgraph_inputs
 from sabir.repairing._unused_imports import drop_unused_imports
 from sabir.repairing._value_names import rename_values
 
@@ -79,7 +80,7 @@ def _repaired(
     for repair in (
         # the import is repeated, as a new IR version may imply one
         import_default_domain, clear_negative_sizes, set_ir_version, import_default_domain,
-        repair_attributes, declare_subgraph_outputs,
+        separate_subgraph_inputs, repair_attributes, declare_subgraph_outputs,
         rename_dimensions, rename_values, rename_nodes, rename_functions, rename_graphs,
     ):  # fmt: skip
         repairs += repair(task)

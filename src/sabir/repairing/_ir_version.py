@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.base import Location
+from sabir.base import Location, counted
 from sabir.checking import RULES
 from sabir.ir import NEWEST_IR
 from sabir.repairing._declaring import repair
 from sabir.repairing._default_import import keep_implicit_import
 from sabir.repairing._repair import Repair, Task
+from sabir.rewrite import change_ir_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +45,9 @@ def set_ir_version(task: Task) -> Iterator[Repair]:
         f"raised ir_version from {declared} to {version}" if declared else f"set ir_version to {version}"
     )
     message += keep_implicit_import(model, version)
-    model.ir_version = version
+    separated = change_ir_version(model, version, task.survey.registry)
+    if separated:
+        message += f", and listed {counted(len(separated), 'constant')} of subgraphs no longer as inputs"
     yield from (Repair(rule, message, Location()) for rule in violated or ["MODEL001"])
 
 

@@ -8,6 +8,7 @@ from sabir.rewrite._passes import Pass, run_passes
 from sabir.rewrite._point import InsertionPoint, enclosing
 from sabir.rewrite._replacing import erase_node, release, replace_outputs
 from sabir.rewrite._rewriter import Rewriter
+from sabir.rewrite._subgraph_inputs import SeparatedInput, change_ir_version, separate_inputs
 
 __all__ = [
     "Convert",
@@ -18,7 +19,9 @@ __all__ = [
     "Pass",
     "Rewriter",
     "Rule",
+    "SeparatedInput",
     "apply_rules",
+    "change_ir_version",
     "constant_node",
     "enclosing",
     "erase_node",
@@ -29,5 +32,6 @@ __all__ = [
     "remove_unread",
     "replace_outputs",
     "run_passes",
+    "separate_inputs",
     "splice",
 ]

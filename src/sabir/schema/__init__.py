@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     from sabir.schema._expansion import check_expansion
     from sabir.schema._implicit import ImplicitImport, implicit_imports
     from sabir.schema._operator import Operator
-    from sabir.schema._ports import Attribute, Constraint, Input, Output, Port, Status, port_at
+    from sabir.schema._ports import (
+        Attribute,
+        Constraint,
+        Input,
+        Output,
+        Port,
+        Status,
+        port_at,
+        supplied_inputs,
+    )
     from sabir.schema._python import docstring, shown_default
     from sabir.schema._registry import INTERNAL, Registry, Rooms
     from sabir.schema._results import check_results, is_settled
@@ -64,9 +73,9 @@ _LATER = {
     "Declaration": "_documents", "Example": "_examples", "check_expansion": "_expansion",
     "ImplicitImport": "_implicit", "implicit_imports": "_implicit", "Operator": "_operator",
     "Attribute": "_ports", "Constraint": "_ports", "Input": "_ports", "Output": "_ports", "Port": "_ports",
-    "Status": "_ports", "port_at": "_ports", "docstring": "_python", "shown_default": "_python",
-    "INTERNAL": "_registry", "Registry": "_registry", "Rooms": "_registry", "check_results": "_results",
-    "is_settled": "_results",
+    "Status": "_ports", "port_at": "_ports", "supplied_inputs": "_ports",
+    "docstring": "_python", "shown_default": "_python", "INTERNAL": "_registry", "Registry": "_registry",
+    "Rooms": "_registry", "check_results": "_results", "is_settled": "_results",
     "Callees": "_scope", "Scope": "_scope", "check_call": "_scope", "function_label": "_scope",
     "newer_opset": "_scope", "BFLOAT16": "_types", "BOOL": "_types", "CLASSIC": "_types",
     "COMPLEX": "_types", "FLOAT4": "_types", "FLOAT6": "_types", "FLOAT8": "_types", "FLOAT8E8M0": "_types",
@@ -153,5 +162,6 @@ __all__ = [
     "port_at",
     "sequences",
     "shown_default",
+    "supplied_inputs",
     "tensors",
 ]

@@ -132,6 +132,22 @@ def port_at(ports: Sequence[AnyPort], place: int) -> AnyPort:
     return ports[min(place, len(ports) - 1)]
 
 
+def supplied_inputs(ports: Sequence[Port], operands: int) -> int:
+    """Return how many inputs of its subgraph a call with this number of operands supplies: the first ones.
+
+    An optional operand that the call leaves out has an input of the subgraph all the same.
+
+    >>> from sabir.opsets import STANDARD
+    >>> loop = STANDARD.find_version('', 'Loop', 13)
+    >>> supplied_inputs(loop.inputs, 1), supplied_inputs(loop.inputs, 3)
+    (2, 3)
+    """
+    if not ports:
+        return 0
+    places = range(max(operands, sum(not port.variadic for port in ports)))
+    return sum(port_at(ports, place).to_subgraph for place in places)
+
+
 def check_names(owner: str, kind: str, parameters: Iterable[Port | Attribute]) -> None:
     """Raise SchemaError where two parameters of one kind have the same name."""
     seen: set[str] = set()
