@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from sabir.base import importing_later, listing_public
 from sabir.ir._attributes import ATTRIBUTE_TYPES, Attribute, Attributes, AttributeType
 from sabir.ir._builder import Builder
+from sabir.ir._changed_dims import dim_variables, layout_with_dims, with_dims
 from sabir.ir._clone import clone_function, clone_graph, clone_node
 from sabir.ir._devices import DeviceConfiguration, NodeDevice, ShardedAxis, Sharding
 from sabir.ir._dims import (
@@ -235,6 +236,7 @@ __all__ = [
     "converted",
     "dim_max",
     "dim_min",
+    "dim_variables",
     "drop_constants",
     "elements_of_type",
     "exact_quotient",

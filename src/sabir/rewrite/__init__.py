@@ -1,9 +1,10 @@
 """Changing models: new nodes at a place, nodes replaced by graphs, rules applied until none does, passes."""
 
+from sabir.rewrite._body_dims import BodyDimensions, paired
 from sabir.rewrite._builder import DetachedBuilder, constant_node
 from sabir.rewrite._dead import DeadNodes, remove_dead_nodes, remove_released, remove_unread
 from sabir.rewrite._driver import Rule, apply_rules
-from sabir.rewrite._functions import Convert, InlineFunctions, paired, splice
+from sabir.rewrite._functions import Convert, InlineFunctions, splice
 from sabir.rewrite._passes import Pass, run_passes
 from sabir.rewrite._point import InsertionPoint, enclosing
 from sabir.rewrite._replacing import erase_node, release, replace_outputs
@@ -11,6 +12,7 @@ from sabir.rewrite._rewriter import Rewriter
 from sabir.rewrite._subgraph_inputs import SeparatedInput, change_ir_version, separate_inputs
 
 __all__ = [
+    "BodyDimensions",
     "Convert",
     "DeadNodes",
     "DetachedBuilder",

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 class SeparatedInput(NamedTuple):
     """A value that was an input and an initializer of a subgraph, and is one of them now.
 
-    `index` is its place among the inputs; it is still an input if the node `is_supplied` it.
+    `place` is its index among the inputs; it is still an input if the node `is_supplied` it.
     """
 
     value: Value
-    index: int
+    place: int
     is_supplied: bool
 
 
@@ -36,10 +36,10 @@ def separate_inputs(node: Node, graph: Graph, scope: Scope) -> list[SeparatedInp
     ... g (int64 n, bool c, float[2] x) => (float[2] y) { y = Loop (n, c, x) <body = b (int64 i, bool k,
     ... float[2] s, float[2] w = {1, 2}) => (bool k2, float[2] s2) { k2 = Identity(k)  s2 = Add(s, w) }> }''')
     >>> loop = model.graph[0]
-    >>> [s.value.name for s in separate_inputs(loop, loop.graphs[0], Scope.of(model, STANDARD))]
+    >>> [s.value.name for s in separate_inputs(loop, loop.graphs[0], sabir.schema.Scope.of(model, STANDARD))]
     ['w']
-    >>> [value.name for value in loop.graphs[0].inputs], list(loop.graphs[0].initializers)[0].name
-    (['i', 'k', 's'], 'w')
+    >>> [value.name for value in loop.graphs[0].inputs]
+    ['i', 'k', 's']
     """
     both = [(i, v) for i, v in enumerate(graph.inputs) if v in graph.initializers]
     version = scope.version(node) if both else None
