@@ -31,6 +31,13 @@ class BodyDimensions:
     """Chooses what the dimension variables of a function's body become in each call of it.
 
     `graphs` are those whose variables stay; no variable of a body becomes one of them by accident.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> body = sabir.syntax.parse_graph('b (float[N] a) => (float[M,N] b) { b = Expand (a, a) }')
+    >>> sizes = BodyDimensions([model.graph]).of_call(body, [sabir.ir.tensor_type('float', [3])])
+    >>> {name: str(size) for name, size in sizes.items()}
+    {'M': 'M', 'N': '3'}
     """
 
     def __init__(self, graphs: Iterable[Graph]) -> None:

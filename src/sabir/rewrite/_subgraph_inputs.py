@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 class SeparatedInput(NamedTuple):
     """A value that was an input and an initializer of a subgraph, and is one of them now.
 
-    `place` is its index among the inputs; it is still an input if the node `is_supplied` it.
+    `place` is its index among the inputs; it is still an input if the node supplies it.
+
+    >>> SeparatedInput(sabir.ir.Value('w'), 3, is_supplied=False).value.name
+    'w'
     """
 
     value: Value
