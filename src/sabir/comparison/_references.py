@@ -55,12 +55,9 @@ def version_in(registry: Registry, domain: str, op: str, imported: int | None) -
     """
     if imported is None:
         return None
-    version = registry.find_version(domain, op, imported)
-    if version is not None:
-        return version.since
-    declaration = registry.declaration(domain, op, imported)
-    if declaration is not None:
-        return declaration.entry.since
+    found = registry.in_force(domain, op, imported)
+    if found is not None:
+        return found.since
     operator, later = registry.find(domain, op), registry.declared_after(domain, op, imported)
     return imported if operator is None and later is None else None
 

@@ -250,10 +250,8 @@ class _Inlining:
 
 def _operator(scope: Scope, node: Node, opset: int | None) -> object:
     """Return what identifies the operator that a node calls in an opset: its version, or its entry's."""
-    declaration = scope.registry.declaration(node.domain, node.op, opset)
-    if declaration is not None:
-        return declaration.entry.since
-    return scope.registry.find_version(node.domain, node.op, opset)
+    found = scope.registry.in_force(node.domain, node.op, opset)
+    return None if found is None else (type(found), found.since)
 
 
 def _others(model: Model, functions: Collection[Function]) -> list[Graph]:

@@ -122,6 +122,11 @@ class Registry:
         found = self._documents.declaration(domain, name, opset)
         return None if found is None or self.find_version(domain, name, opset) is not None else found
 
+    def in_force(self, domain: str, name: str, opset: int | None) -> Version | Declaration | None:
+        """Return the version of an operator in force in `opset`, or what a document declares; or None."""
+        found = self.find_version(domain, name, opset)
+        return self.declaration(domain, name, opset) if found is None else found
+
     def declared_names(self, domain: str, opset: int) -> list[str]:
         """Return the names of the operators that a document declares in an opset."""
         return [d.entry.name for d in self._documents.declarations(domain, opset)]

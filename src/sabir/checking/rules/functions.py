@@ -206,20 +206,25 @@ def default_or_none(site: FunctionSite) -> Iterator[Problem]:
     + '<domain: "d", opset_import: ["" : 13]>\nf (a) => (b) { b = Softmax<axis = 0>(a) }\n',
 )
 def same_operators(site: FunctionSite) -> Iterator[Problem]:
-    """The imports of a function and of the model select the same operator versions."""
+    """The imports of a function and of the model select the same operator versions.
+
+    The versions of an operator are those of the standard, or those that documents of operator sets declare.
+    """
     reported: set[str] = set()
     for inner in site.body.with_subgraphs():
         for callee, (index, *_) in inner.calls.items():
-            if not isinstance(callee, Version) or str(callee) in reported:
-                continue
-            domain = callee.operator.domain
+            node = inner.nodes[index]
+            domain = canonical_domain(node.domain)
+            called = callee if isinstance(callee, Version) else inner.scope.declaration(node)
             opset = find_opset(site.model.opsets, domain)
-            outside = callee.operator.find(opset) if opset is not None else callee
-            if outside is not callee:
-                reported.add(str(callee))
+            if called is None or opset is None or str(called) in reported:
+                continue
+            outside = inner.scope.registry.in_force(domain, node.op, opset)
+            if outside is None or outside.since != called.since:
+                reported.add(str(called))
                 other = f"the model's opset {opset} has {outside or 'no such operator'}"
                 yield Problem(
-                    f"the function imports {callee}; {other}",
+                    f"the function imports {called}; {other}",
                     inner.at_node(index),
                     f"import the same version of {domain or 'ai.onnx'} in both",
                 )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from sabir.checking._survey import AttributeSite, GraphSite
     from sabir.ir import Node
+    from sabir.schema import Scope
 
 _SIGNATURE = (
     "The number of inputs and outputs in a node, their types, the set of attributes specified in a node and"
@@ -248,7 +249,8 @@ def references(site: AttributeSite) -> Iterator[Problem]:
 def known_domain(site: GraphSite) -> Iterator[Problem]:
     """A node calls an operator of a known domain, or a function.
 
-    The body of a function may be in the model or in the document of an operator set.
+    The body of a function may be in the model or in the document of an operator set. What the body of a
+    document calls is known too.
     """
     for index, node in _unknown_calls(site):
         if site.scope.knows(node):
@@ -259,6 +261,30 @@ def known_domain(site: GraphSite) -> Iterator[Problem]:
         else:
             message = f"{declaration} cannot be checked: its operator set document has no body for it"
         yield Problem(message, site.at_node(index))
+    registry = site.scope.registry
+    for callee, places in site.calls.items() if registry.operator_sets else ():
+        if isinstance(callee, Function) and registry.is_documented(callee):
+            error = _unknown_inside(callee, site.scope, set())
+            shown = site.scope.declaration(site.nodes[places[0]]) or function_label(callee)
+            for index in places if error else ():
+                yield Problem(f"{shown} cannot be checked: in its body, {error}", site.at_node(index))
+
+
+def _unknown_inside(function: Function, scope: Scope, seen: set[Function]) -> str:
+    """Return what is wrong with the first call of something unknown in a function's body, or ""."""
+    if function in seen:
+        return ""
+    seen.add(function)
+    inner = scope.of_body(function)
+    for node in function.graph.all_nodes():
+        try:
+            callee = inner.callee(node)
+        except SchemaError as error:
+            return str(error)
+        found = _unknown_inside(callee, inner, seen) if isinstance(callee, Function) else ""
+        if found:
+            return found
+    return ""
 
 
 @rule(
