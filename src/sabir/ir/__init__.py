@@ -68,6 +68,7 @@ from sabir.ir._node import Node
 from sabir.ir._operator_set import MAGIC, OperatorEntry, OperatorSet, OperatorStatus
 from sabir.ir._releases import (
     NEWEST_IR,
+    OLDEST_IR_OF_IMPORTS,
     Release,
     first_ir_of,
     first_release_with,
@@ -152,6 +153,7 @@ __all__ = [
     "MAX_RANK",
     "NEWEST_IN_GRAPHS",
     "NEWEST_IR",
+    "OLDEST_IR_OF_IMPORTS",
     "OPTIONALS",
     "SPARSE",
     "TRAINING",

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabir.base import SchemaError, UnsupportedError, check_depth, quote
-from sabir.ir import Function, Value
+from sabir.ir import OLDEST_IR_OF_IMPORTS, Function, Value
 from sabir.scheduling._plan import make_plan
 from sabir.scheduling._program import (
     ABSENT,
@@ -26,7 +26,7 @@ from sabir.scheduling._values import ValueInfo
 from sabir.schema import Callees, Scope, check_call, check_expansion, implicit_imports
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from sabir.ir import Attribute, Constant, Graph, Model, Node
     from sabir.scheduling._program import ScheduledCall, Slots
@@ -73,8 +73,14 @@ def schedule(model: Model, registry: Registry, *, newer_opsets: bool = False) ->
         raise UnsupportedError(
             "its graphs and functions are nested too deep for Python's stack; inline it first"
         ) from error
-    notes = (*map(_implicit_import, implicit_imports(model)), *shared.notes)
+    notes = (*_notes_of_imports(model), *shared.notes)
     return Schedule(program, notes, tuple(shared.experimental))
+
+
+def _notes_of_imports(model: Model) -> Iterator[str]:
+    """Yield a note for each implicit import; none before IR 3, which has no imports that could be added."""
+    if not 0 < model.ir_version < OLDEST_IR_OF_IMPORTS:
+        yield from map(_implicit_import, implicit_imports(model))
 
 
 def _implicit_import(found: ImplicitImport) -> str:
