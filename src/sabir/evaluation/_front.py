@@ -14,7 +14,7 @@ from sabir.evaluation._results import owned
 from sabir.evaluation._run import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Self
 
     from sabir.ir import Array
@@ -57,9 +57,15 @@ class Front:
 
     @classmethod
     def of(
-        cls, scheduled: Schedule, defaults: Mapping[int, Array], *, strict: bool = False, numbers: int = 0
-    ) -> Self:
-        """Return the front of a schedule; warn of what the file should repair. Raises as the constructor."""
+        cls, scheduled: Schedule, defaults: Mapping[int, Array], *, strict: bool = False, numbers: int = 0,
+        deviations: Iterable[str] = (),
+    ) -> Self:  # fmt: skip
+        """Return the front of a schedule; warn of what the file should repair. Raises as the constructor.
+
+        `deviations` are those that the run accepts, as it is not strict.
+        """
+        for deviation in deviations:
+            warn(f"{deviation}; a strict run refuses it")
         for note in scheduled.notes:
             warn(f"{note}; `sabir check --fix` mends the file")
         for name in scheduled.experimental:

@@ -41,7 +41,7 @@ class Session:
     `"auto"` is the compiled engine where code can be compiled, else the other. `threads` is how many threads
     one run may use; None leaves the number to the libraries that Sabir uses. With `strict` a value
     that contradicts its declared type or shape is an EvaluationError; else it is a SabirWarning, once for
-    each place. With `newer_opsets` an operator set newer than any known one counts as the newest; else it is
+    each place, as are deviations from the standard that other runtimes accept, which docs/running.md lists. With `newer_opsets` an operator set newer than any known one counts as the newest; else it is
     an UnsupportedError. `registry` has the operators, by default those of the standard. `limits` bounds what
     one run may use. With the precision "fast" the compiled engine may use algorithms that round a few times
     more, by some 1e-6 of the largest result, where they are faster: that is Winograd's F(4x4) for

@@ -35,7 +35,9 @@ v1 = squeeze.first(
     1,
     inputs=[Input("data", T, "A tensor of any shape.", differentiable=True)],
     outputs=[Output("squeezed", T, "The same elements in fewer dimensions.", differentiable=True)],
-    attributes=[Attribute("axes", "ints", "The dimensions to remove; all of size 1 when absent.")],
+    attributes=[
+        Attribute("axes", "ints", "The dimensions to remove; all of size 1 when absent.", lists_axes=True)
+    ],
 )
 v11 = v1.restate(11, "Negative `axes` count from the back.")
 v13 = v11.evolve(
@@ -43,7 +45,7 @@ v13 = v11.evolve(
     "`axes` moves from attribute to input.",
     inputs=[
         Input("data", T, "A tensor of any shape.", differentiable=True),
-        Input("axes", "tensor(int64)", _AXES, optional=True, differentiable=False),
+        Input("axes", "tensor(int64)", _AXES, optional=True, differentiable=False, lists_axes=True),
     ],
     drop=["axes"],
     widen={"T": BFLOAT16},
