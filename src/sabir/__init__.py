@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from sabir.evaluation import evaluate
     from sabir.inference import infer, set_dims
     from sabir.inlining import inline
+    from sabir.repairing import fix
     from sabir.runtime import Session, hessian, jacobian, vjp
     from sabir.serial import dumps, from_proto, load, loads, save, text, to_proto
     from sabir.syntax import parse
@@ -58,6 +59,7 @@ _LATER = {
     "save": "serial", "text": "serial", "to_proto": "serial", "parse": "syntax", "requirements": "consumers",
     "set_dims": "inference",
     "differentiate": "differentiation", "hessian": "runtime", "jacobian": "runtime", "vjp": "runtime",
+    "fix": "repairing",
     "TrainingSession": "training", "strip_training": "training",
 }  # fmt: skip
 
@@ -172,6 +174,7 @@ __all__ = [
     "dumps",
     "evaluate",
     "findings",
+    "fix",
     "from_proto",
     "hessian",
     "infer",

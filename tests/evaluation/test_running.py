@@ -238,7 +238,7 @@ def test_functions_with_attributes():
 def test_functions_are_saved_and_typed():
     model = sabir.loads(sabir.dumps(function_model({"gx": 0}, nested=True)))
     sabir.check(model)
-    sabir.infer(model)
+    model = sabir.infer(model)
     assert str(model.graph.outputs[0].type) == "float[2,2]"
 
 

@@ -13,7 +13,7 @@ import sabir
 from sabir.checking import findings
 from sabir.evaluation import Runner
 from sabir.proto import ModelProto
-from sabir.repairing import REPAIRS, UNSAFE_REPAIRS, fix
+from sabir.repairing import REPAIRS, UNSAFE_REPAIRS, fix_in_place
 from support.values import repeatable_cases, same
 
 # what the models lack is reported by a warning as they run
@@ -431,7 +431,7 @@ def test_a_repair_changes_no_value(rule):
     assert rule in SPOIL, "add to SPOIL a function that puts this fault into a model"
     compared = 0
     for name, model, places, values, before in spoilt(rule):
-        repairs = fix(model, select=[rule], unsafe=UNSAFE_REPAIRS.keys() & {rule})
+        repairs = fix_in_place(model, select=[rule], unsafe=UNSAFE_REPAIRS.keys() & {rule})
         assert rule in {r.rule for r in repairs}, name
         assert rule in NOT_ALWAYS or not list(findings(model, select=[rule], strict=True)), name
         for repaired in (model, sabir.loads(sabir.dumps(model))):
@@ -450,5 +450,5 @@ def test_the_faults_of_imports_change_what_would_be_computed():
     assert not same(of[12], of[13])
     for imports, version in (('"" : 12, "" : 13', 13), ('"" : 13, "" : 12', 13), ('"ai.onnx.ml" : 1', 13)):
         model = sabir.parse(text.format(imports))
-        fix(model)
+        fix_in_place(model)
         assert same(computed(model, [0], x), of[version])

@@ -1,6 +1,6 @@
 """Types, symbolic shapes and known contents, carried through a model."""
 
-from sabir.inference._annotate import infer
+from sabir.inference._annotate import infer, infer_in_place
 from sabir.inference._causes import Cause
 from sabir.inference._contents import without_contents
 from sabir.inference._diagnostics import Diagnostic
@@ -19,6 +19,7 @@ __all__ = [
     "change_model_dims",
     "contradiction",
     "infer",
+    "infer_in_place",
     "merge",
     "set_dims",
     "type_outputs",

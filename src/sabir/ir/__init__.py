@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from sabir.base import importing_later, listing_public
 from sabir.ir._attributes import ATTRIBUTE_TYPES, Attribute, Attributes, AttributeType
 from sabir.ir._builder import Builder
-from sabir.ir._changed_dims import dim_variables, layout_with_dims, with_dims
 from sabir.ir._clone import clone_function, clone_graph, clone_node
 from sabir.ir._devices import DeviceConfiguration, NodeDevice, ShardedAxis, Sharding
 from sabir.ir._dims import (
@@ -111,6 +110,7 @@ from sabir.ir._types import (
     tensor_type,
     unknown_element,
 )
+from sabir.ir._unused_imports import drop_imports, unused_imports
 from sabir.ir._used_features import features_above, first_release, least_ir, used_features
 from sabir.ir._value import Value
 
@@ -125,7 +125,7 @@ if TYPE_CHECKING:
     from sabir.ir._operands import Operand, Subgraph
     from sabir.ir._places import Place, places, walk
     from sabir.ir._resolve import resolve
-    from sabir.ir._retyping import change_dims, layout_with_dims, with_dims
+    from sabir.ir._retyping import change_dims, dim_variables, layout_with_dims, with_dims
     from sabir.ir._verify import verify
     from sabir.ir._walk import TensorPlace, all_tensors, drop_constants
 
@@ -135,7 +135,8 @@ _LATER = {
     "Literal": "_constants", "converted": "_constants", "literal": "_constants",
     "Labels": "_labels", "Place": "_places", "places": "_places", "walk": "_places", "resolve": "_resolve",
     "verify": "_verify", "TensorPlace": "_walk", "all_tensors": "_walk", "drop_constants": "_walk",
-    "change_dims": "_retyping", "layout_with_dims": "_retyping", "with_dims": "_retyping",
+    "change_dims": "_retyping", "dim_variables": "_retyping", "layout_with_dims": "_retyping",
+    "with_dims": "_retyping",
     "read_outputs": "_declarations", "read_value_info": "_declarations",
     "FunctionCallee": "_functions", "LocalFunction": "_functions", "Site": "_hooks",
     "Operand": "_operands", "Subgraph": "_operands",
@@ -240,6 +241,7 @@ __all__ = [
     "dim_min",
     "dim_variables",
     "drop_constants",
+    "drop_imports",
     "elements_of_type",
     "exact_quotient",
     "features_above",
@@ -289,6 +291,7 @@ __all__ = [
     "trunc_div",
     "unknown_element",
     "unknown_ir",
+    "unused_imports",
     "upper_bound",
     "used_features",
     "verify",

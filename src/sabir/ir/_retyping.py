@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sabir.ir._dims import read_dim
+from sabir.ir._dims_algebra import Expr
 from sabir.ir._types import MapType, OptionalType, SequenceType, SparseTensorType, TensorType
 from sabir.proto import NodeDeviceConfigurationProto
 
@@ -39,6 +40,23 @@ def with_dims(type_: Type, change: Callable[[Dim], Dim]) -> Type:
             return type_ if value is type_.value else replace(type_, value=value)
         case _:
             return type_
+
+
+def dim_variables(type_: Type) -> frozenset[str]:
+    """Return the dimension variables in a type.
+
+    >>> sorted(dim_variables(tensor_type('float', ['N', 2])))
+    ['N']
+    """
+    found = set[str]()
+
+    def collect(dim: Dim) -> Dim:
+        if isinstance(dim, Expr):
+            found.update(dim.symbols)
+        return dim
+
+    with_dims(type_, collect)
+    return frozenset(found)
 
 
 def layout_with_dims(device: NodeDevice, change: Callable[[Dim], Dim]) -> NodeDevice:

@@ -19,7 +19,9 @@ from sabir.ir import (
     canonical_domain,
     clone_graph,
     clone_node,
+    drop_imports,
     find_opset,
+    unused_imports,
 )
 from sabir.rewrite._body_dims import BodyDimensions, paired, replace_dims, replace_dims_inside
 from sabir.rewrite._point import InsertionPoint
@@ -48,7 +50,7 @@ class Convert(Protocol):
 
 
 class InlineFunctions(NamedTuple):
-    """The pass that replaces every call of a function, and drops the functions of the model.
+    """The pass that replaces every call of a function, and drops functions and imports that nothing calls.
 
     `only` restricts it to some functions; a function of the model that calls one of them is replaced too.
     A dimension variable of a body is another one in each call, or the dimension of the operand that decides
@@ -78,9 +80,15 @@ class InlineFunctions(NamedTuple):
         if self.only is None:
             if not model.functions and not _calls_documents(model, scope):
                 return False
-            return _Inlining(model, model.functions, self).run()
-        chosen = _with_callers(model, self.only, scope)
-        return bool(chosen) and _Inlining(model, chosen, self).run()
+            chosen = model.functions
+        else:
+            chosen = _with_callers(model, self.only, scope)
+            if not chosen:
+                return False
+        unused = unused_imports(model)
+        changed = _Inlining(model, chosen, self).run()
+        drop_imports(model, [domain for domain in unused_imports(model) if domain not in unused])
+        return changed
 
 
 def _calls_documents(model: Model, scope: Scope) -> bool:

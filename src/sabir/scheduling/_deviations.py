@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from sabir.base import ACCIDENTS, SabirError, UnsupportedError, quote
+from sabir.base import ACCIDENTS, SabirError, UnsupportedError, legible, quote
 from sabir.inference import Inference, contradiction
 from sabir.ir import (
     ArrayTensor,
@@ -63,7 +63,7 @@ def as_meant(model: Model, registry: Registry) -> tuple[Model, tuple[str, ...]]:
     for search in (_Search(copy, registry).imports, _Search(copy, registry).run):  # imports decide versions
         for deviation in list(search()):
             deviation.repair()
-            found.append(deviation.message)
+            found.append(legible(deviation.message))
     return copy, tuple(found)
 
 

@@ -206,10 +206,7 @@ def default_or_none(site: FunctionSite) -> Iterator[Problem]:
     + '<domain: "d", opset_import: ["" : 13]>\nf (a) => (b) { b = Softmax<axis = 0>(a) }\n',
 )
 def same_operators(site: FunctionSite) -> Iterator[Problem]:
-    """The imports of a function and of the model select the same operator versions.
-
-    The versions of an operator are those of the standard, or those that documents of operator sets declare.
-    """
+    """The imports of a function and of the model select the same versions of operators and documents."""
     reported: set[str] = set()
     for inner in site.body.with_subgraphs():
         for callee, (index, *_) in inner.calls.items():

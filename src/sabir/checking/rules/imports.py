@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from sabir.base import Location, quote
 from sabir.checking._examples import GOOD, RELU, X, Y, in_model
-from sabir.checking._imports import unused_imports
 from sabir.checking._rule import Problem, Textproto, rule
 from sabir.checking.rules.models import DOMAIN
-from sabir.ir import bound_opsets, canonical_domain, first_ir_of, newest_opset
+from sabir.ir import bound_opsets, canonical_domain, first_ir_of, newest_opset, unused_imports
 from sabir.proto import FunctionProto, ModelProto
 from sabir.schema import implicit_imports
 
@@ -129,7 +128,7 @@ def _unpublished(opsets: Mapping[str, int], registry: Registry, where: Location)
 )
 def opset_of_its_time(survey: Survey) -> Iterator[Problem]:
     """An operator set was released with the model's IR version or an earlier one (the table of releases)."""
-    model, unused = survey.model, unused_imports(survey)
+    model, unused = survey.model, unused_imports(survey.model)
     for domain, version in model.opsets.items():
         newest, needed = newest_opset(domain), first_ir_of(domain, version)
         if needed is not None and newest is not None and 0 < model.ir_version < needed and version <= newest:
