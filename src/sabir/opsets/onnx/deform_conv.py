@@ -181,15 +181,18 @@ def _interpolated(image: Array, at: Sequence[Array]) -> Array:
     y: Array = np.zeros((groups, at[0][0].size, channels), image.dtype)
     for corner in itertools.product((0, 1), repeat=len(lengths)):
         shares: list[Array] = []
-        index = np.zeros((), np.int64)
+        index, outside = np.zeros((), np.int64), np.zeros((), np.bool_)
         for a, low, step, length in zip(at, lows, corner, lengths, strict=True):
             neighbour = low + step
             inside = (neighbour >= 0) & (neighbour < length)
+            outside = np.logical_or(outside, ~inside)
             shares.append(np.where(inside, 1 - np.abs(a - neighbour), 0))
             index = index * length + np.where(inside, neighbour, 0).astype(np.int64)
         weight = np.asarray(math.prod(shares))
         for g in range(groups):
-            y[g] += np.take(flat[g], index[g].reshape(-1), axis=0) * weight[g].reshape(-1, 1)
+            part = np.take(flat[g], index[g].reshape(-1), axis=0) * weight[g].reshape(-1, 1)
+            part[outside[g].reshape(-1)] = 0  # the element at the index may be infinite or NaN
+            y[g] += part
     return y
 
 
