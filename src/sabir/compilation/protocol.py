@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from sabir.compilation.cache.stored import Stored
+    from sabir.compilation.engine.worth import PlanCost
     from sabir.compilation.frontend.lowering import Lowered
     from sabir.compilation.frontend.prepare import Prepared
     from sabir.compilation.native import Control, Image
@@ -31,14 +32,16 @@ if TYPE_CHECKING:
 class Request(NamedTuple):
     """What a backend compiles: lowered expressions, for feeds whose symbols have these `sizes`.
 
-    `progress` is called with the number of kernels that are ready and of all. `bodies` returns, for the
-    constants of the plan by slot, what runs the subgraphs of evaluated calls. `updates` has the slots of
-    inputs that results may be written over, by the slots of these results.
+    Kernels are added to the `cost`, which may end the work. `progress` is called with the number of kernels
+    that are ready and of all. `bodies` returns, for the constants of the plan by slot, what runs the
+    subgraphs of evaluated calls. `updates` has the slots of inputs that results may be written over, by the
+    slots of these results.
     """
 
     lowered: Lowered
     sizes: Mapping[str, int]
     settings: Settings
+    cost: PlanCost
     progress: Callable[[int, int], None]
     bodies: Callable[[Mapping[int, Array]], Bodies]
     updates: Mapping[int, int] = {}

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from sabir.schema._builder_calls import BuilderCalls
     from sabir.schema._documents import Declaration
     from sabir.schema._examples import Example
-    from sabir.schema._expansion import check_expansion
+    from sabir.schema._expansion import check_expansion, expansion
     from sabir.schema._implicit import ImplicitImport, implicit_imports
     from sabir.schema._operator import Operator
     from sabir.schema._ports import (
@@ -71,6 +71,7 @@ _LATER = {
     "Condition": "_binding",
     "Signature": "_binding", "as_results": "_binding", "BuilderCalls": "_builder_calls",
     "Declaration": "_documents", "Example": "_examples", "check_expansion": "_expansion",
+    "expansion": "_expansion",
     "ImplicitImport": "_implicit", "implicit_imports": "_implicit", "Operator": "_operator",
     "Attribute": "_ports", "Constraint": "_ports", "Input": "_ports", "Output": "_ports", "Port": "_ports",
     "Status": "_ports", "port_at": "_ports", "supplied_inputs": "_ports",
@@ -149,6 +150,7 @@ __all__ = [
     "check_results",
     "docstring",
     "element_types",
+    "expansion",
     "function_label",
     "implicit_imports",
     "is_default",

@@ -299,8 +299,7 @@ class Compiled:
     def _shown(self, pattern: Pattern, sizes: Mapping[str, int], target: str) -> CompiledPlan:
         from sabir.compilation.inspect.inspecting import CompiledPlan  # ruff: ignore[import-outside-top-level]  for tools
 
-        lowered = self._plans.lowered(pattern, sizes)
-        found = self._cpu().foreign(lowered, sizes, self._settings, target_named(target))
+        found = self._cpu().foreign(self._plans.request(pattern, sizes), target_named(target))
         return CompiledPlan(found, sizes, self._settings, lambda: found)
 
     def _inspected(

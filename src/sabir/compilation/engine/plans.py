@@ -18,10 +18,11 @@ from sabir.base import (
 )
 from sabir.compilation.cache.stored import StoredPlans
 from sabir.compilation.engine.kept import KeptPlans
-from sabir.compilation.engine.worth import NotYet, require_worth
+from sabir.compilation.engine.worth import NotYet, PlanCost, allowed_for
 from sabir.compilation.faults import report_fault
 from sabir.compilation.locks import ProcessLock
 from sabir.compilation.plan.entries import Mismatch
+from sabir.compilation.protocol import Request
 from sabir.evaluation import warn
 from sabir.opsets import is_standard
 
@@ -30,12 +31,12 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from sabir.base import Limits
-    from sabir.compilation.frontend.lowering import Lowered
     from sabir.compilation.frontend.patterns import Pattern
     from sabir.compilation.frontend.prepare import Prepared
     from sabir.compilation.frontend.subject import Subject
-    from sabir.compilation.protocol import Backend, Runnable
+    from sabir.compilation.protocol import Backend, Bodies, Runnable
     from sabir.compilation.settings import Settings
+    from sabir.ir import Array
     from sabir.schema import Registry
 
 
@@ -85,6 +86,8 @@ class Plans:
             is_due = at_once or self._waited >= self._worth
             made = self._compiled(pattern, sizes, progress, may_wait=not at_once) if is_due else None
             if made is not None:
+                self._waited = max(0.0, self._waited - self._worth)
+                self._worth = 0.0
                 self.latest = pattern, dict(sizes)
                 self._kept.add(pattern, made)
             return made
@@ -106,11 +109,12 @@ class Plans:
             self._kept.add(pattern, made, instead_of=found)
         return made
 
-    def lowered(self, pattern: Pattern, sizes: Mapping[str, int]) -> Lowered:
-        """Return the tensor expressions of a new plan after all passes."""
+    def request(self, pattern: Pattern, sizes: Mapping[str, int]) -> Request:
+        """Return what a backend would compile for a pattern, without its subgraphs."""
         from sabir.compilation.engine.planning import lowered  # ruff: ignore[import-outside-top-level]  slow to load
 
-        return lowered(self._prepared(pattern, sizes), sizes, self._backend.passes, self._settings)
+        found = lowered(self._prepared(pattern, sizes), sizes, self._backend.passes, self._settings)
+        return Request(found, sizes, self._settings, PlanCost(), _timed, _no_bodies)
 
     def _compiled(
         self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None, *,
@@ -164,15 +168,20 @@ class Plans:
             from sabir.compilation.engine.planning import planned
 
             prepared = self._prepared(pattern, sizes)
-            if may_wait:
-                require_worth(prepared, sizes)
-            return planned(prepared, sizes, self._backend, self._settings, progress or _timed, self._updates)
+            cost = PlanCost(allowed_for(prepared, sizes)) if may_wait else PlanCost()
+            return planned(
+                prepared, sizes, self._backend, self._settings, progress or _timed, self._updates, cost
+            )
 
     def _prepared(self, pattern: Pattern, sizes: Mapping[str, int]) -> Prepared:
         from sabir.compilation.engine.planning import prepare  # ruff: ignore[import-outside-top-level]  slow to load
 
         model, newer_opsets = self._subject.model, self._settings.newer_opsets
         return prepare(model, pattern, sizes, self._registry, newer_opsets=newer_opsets)
+
+
+def _no_bodies(_: Mapping[int, Array]) -> Bodies:
+    raise TypeError("a plan that is only read runs no subgraph")
 
 
 def _timed(_done: int, _all: int) -> None:

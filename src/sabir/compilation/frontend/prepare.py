@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sabir.base import ACCIDENTS, SabirError, budget, check_time
+from sabir.base import ACCIDENTS, SabirError, UnsupportedError, budget, check_time, shown_number
+from sabir.compilation.engine.worth import MOST_CALLS
 from sabir.compilation.frontend.patterns import Guard, number_of
 from sabir.evaluation import CallBinder
 from sabir.inference import Inference
@@ -27,7 +28,7 @@ from sabir.ir import (
 )
 from sabir.rewrite import InlineFunctions, run_passes
 from sabir.scheduling import OperatorCall, make_plan, schedule
-from sabir.schema import as_results
+from sabir.schema import Scope, as_results, expansion
 from sabir.simplification import Simplify
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def prepare(
 
     `sizes` are those of the present feeds: they decide minima and maxima, which become guards.
     """
+    _require_bounded(model, registry)
     copy = model.clone()
     if copy.functions:
         run_passes(copy, [_inlining(registry)])
@@ -86,6 +88,14 @@ def prepare(
         drop_constants(each)  # the program has them, and a copy lives until the cycle collector runs
     return Prepared(program, plan, by_slot, folded(program, plan), inputs, tuple(typing.guards),
                     frozenset(typing.unknown))  # fmt: skip
+
+
+def _require_bounded(model: Model, registry: Registry) -> None:
+    """Raise UnsupportedError where functions turn few nodes into more calls than a plan may have."""
+    needed, own = expansion([model.graph], Scope.of(model, registry, newer_opsets=True))
+    if needed > max(MOST_CALLS, own):
+        most = f"a plan has at most {MOST_CALLS:,} calls"
+        raise UnsupportedError(f"inlined, the model has {shown_number(needed)} nodes, and {most}")
 
 
 def _inlining(registry: Registry) -> InlineFunctions:

@@ -9,14 +9,12 @@ from sabir.compilation.native import Host, Team, load_ahead
 from sabir.compilation.runtime.program import CompiledProgram
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from sabir.compilation.cache.stored import Stored
-    from sabir.compilation.frontend.lowering import Lowered
     from sabir.compilation.passes import Pass
     from sabir.compilation.protocol import Request
     from sabir.compilation.runtime.foreign import ForeignProgram
-    from sabir.compilation.settings import Settings
 
 
 class CpuBackend:
@@ -57,14 +55,12 @@ class CpuBackend:
 
         return compiled(self, request)
 
-    def foreign(
-        self, lowered: Lowered, sizes: Mapping[str, int], settings: Settings, target: Host
-    ) -> ForeignProgram:
+    def foreign(self, request: Request, target: Host) -> ForeignProgram:
         """Return the plan for another processor, which can be read, and not run."""
         # ruff: ignore[import-outside-top-level]  as above
         from sabir.compilation.backends.cpu.planning import foreign
 
-        return foreign(lowered, sizes, settings, target)
+        return foreign(request, target)
 
     def restored(self, stored: Stored, progress: Callable[[int, int], None]) -> CompiledProgram | None:
         """Return a plan that was read from the disk, None where its machine code is gone."""

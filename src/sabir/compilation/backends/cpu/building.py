@@ -31,28 +31,24 @@ from sabir.loops import Expression, Size, Sizes, Stored, element_bytes
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sabir.compilation.frontend.lowering import Lowered
     from sabir.compilation.fusion.groups import Group
     from sabir.compilation.fusion.views import Located
     from sabir.compilation.native import EarlyKernels, Host
     from sabir.compilation.plan.bounds import Value
-    from sabir.compilation.settings import Settings
+    from sabir.compilation.plan.entries import Spec
+    from sabir.compilation.protocol import Request
 
 
-def build(
-    lowered: Lowered,
-    outputs: Sequence[int],
-    host: Host,
-    settings: Settings,
-    early: EarlyKernels | None = None,
-) -> Plan:
-    """Return the plan that computes the values in the slots `outputs`.
+def build(request: Request, host: Host, early: EarlyKernels | None = None) -> Plan:
+    """Return the plan that computes the results of a request.
 
-    Kernels are begun in `early`; raises UnsupportedError for one that cannot be made.
+    Kernels are begun in `early`. Raises UnsupportedError for one that cannot be made, NotYet where its
+    cost exceeds what is allowed.
     """
+    lowered = request.lowered
     grouping = Grouping(lowered, families())
-    grouping.run(outputs)
-    builder = PlanBuilder(lowered, grouping, host, settings, early)
+    grouping.run(lowered.prepared.plan.results)
+    builder = PlanBuilder(request, grouping, host, early)
     plan = builder.run()
     plan.values = [*values_of(lowered), *builder.works]
     return plan
@@ -62,35 +58,34 @@ class PlanBuilder:
     """The plan in the making: its entries so far, and the buffers of what they read and write."""
 
     def __init__(
-        self,
-        lowered: Lowered,
-        grouping: Grouping,
-        host: Host,
-        settings: Settings,
-        early: EarlyKernels | None = None,
+        self, request: Request, grouping: Grouping, host: Host, early: EarlyKernels | None = None
     ) -> None:
-        self.lowered, self.grouping, self.host, self.settings = lowered, grouping, host, settings
+        self.lowered, self.settings = request.lowered, request.settings
+        self.grouping, self.host = grouping, host
         self._early, self._begun = early, 0  # how many entries have their kernels begun
+        self._cost, self._counted = request.cost, 0  # how many entries have their kernels counted
+        self._specs: set[Spec] = set()  # of the kernels that are counted
         self.buffers: dict[Expression | tuple[Expression, str], Buffer] = {}
         self.by_slot: dict[int, Buffer] = {}
         self._aliased: dict[int, frozenset[Buffer]] = {}  # memory in evaluated values
         self.entries: list[Entry | Step] = []
         self.setup: list[Entry] = []  # the packing of constants
         self.works: list[Value] = []  # what limits count beside the tensors
-        self.origins = Origins(lowered)
+        self.origins = Origins(self.lowered)
         self.families = grouping.families
-        self._inputs = set(lowered.prepared.inputs)
+        self._inputs = set(self.lowered.prepared.inputs)
         self._outputs = {x: slot for slot, x in grouping.outputs.items()}
 
     def run(self) -> Plan:
         """Return the plan of all groups, in their order."""
         groups = last_of(in_order(self.grouping.groups), self._gives_no_tensor)
-        for group in self.families.scheduled(self, groups):
+        for number, group in enumerate(self.families.scheduled(self, groups), 1):
             check_time()
             if group.kind == "evaluate":
                 self._evaluate(group)
             else:
                 self.families.plan(self, group)
+            self._count_kernels(number / len(groups))
             self._begin_kernels()
         self._keep_aliased(self.lowered.prepared.plan.results)
         outputs = {slot: self.buffer(x) for slot, x in self.grouping.outputs.items()}
@@ -163,6 +158,15 @@ class PlanBuilder:
         return Reach(self.buffer(located.base), element_bytes(element), located.offset, extents)
 
     # ------------------------------------------------------------ kernels
+
+    def _count_kernels(self, part: float) -> None:
+        """Add the kernels of new entries to the cost, when so large a part of the groups has entries."""
+        for entry in self.entries[self._counted :]:
+            for spec in entry.specs() if isinstance(entry, Entry) else ():
+                if not isinstance(spec, StoredKernel) and spec not in self._specs:
+                    self._specs.add(spec)
+                    self._cost.add_kernel(source_of(spec), part)
+        self._counted = len(self.entries)
 
     def _begin_kernels(self) -> None:
         """Begin kernels of the entries so far, as long as threads wait for some."""
