@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 AT_ONCE = 2.0  # seconds that a plan may cost, whatever a run computes; models in use cost half a second
 MOST_CALLS = 1 << 15  # calls of a plan: planning takes memory for each pair of groups, 128 MiB for so many
+_PLAN = 5e-3  # seconds to make a plan of no calls
 _CALL = 3e-4  # seconds to plan a call, measured with chains of small products, maps and softmaxes
 _CHARACTER = (
     1.6e-5  # seconds to compile a kernel, for each character of its description: 5 to 27 microseconds
@@ -46,7 +47,7 @@ class PlanCost:
 
     def __init__(self, allowed: float = math.inf) -> None:
         self.allowed = allowed
-        self._planning = self._compiling = 0.0
+        self._planning, self._compiling = _PLAN, 0.0
 
     @property
     def seconds(self) -> float:
