@@ -5,7 +5,10 @@ holds a text. A case passes where every stage gives an answer or a SabirError of
 within 10 seconds and 1.5 GiB, and nothing is printed. Exits with 1 where one does not.
 
 With `--engine compiled` each model is run in that engine alone, which must end as the interpreter does: with
-outputs of the same types and shapes, or with the same error.
+outputs of the same types and shapes, or with the same error. Its cache is empty at the beginning. Models with
+plans that would take long come last.
+
+`--write` puts the counts, the longest time and the most memory of a case into the table of docs/sweep.md.
 """
 
 from __future__ import annotations
@@ -23,18 +26,24 @@ import tempfile
 import time
 import warnings
 from collections import Counter
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
+    from support.sweep import Case
+
 ROOT = Path(__file__).parents[1]
 ADDRESS_SPACE, MOST_MEMORY = 3 << 30, 3 << 29
 MOST_SECONDS, PATIENCE, MOST_TEXT = 10.0, 60.0, 2000  # of the processor; on the clock, where others work too
 ITERATIONS = 1 << 14  # of loops, where two engines are compared
+PLANS = 1 << 24  # the place of the first model whose plan takes long
 MOST_AXES = 32  # numpy does not do everything with more, which an engine may
 MILE = 5000  # models from one sign of progress to the next
+CACHE = "SABIR_CACHE_DIR"  # the variable that names the folder of compiled code
+PAGE, BEGIN, END = ROOT / "docs" / "sweep.md", "<!-- written by tools/sweep.py -->", "<!-- end -->"
 CLEAR_PEAK = "5"  # what proc(5) says to write to clear_refs
 
 
@@ -45,16 +54,26 @@ def main() -> int:
         _child(options)
         return 0
     began, failures, count = time.monotonic(), list[dict[str, Any]](), 0
-    for told in _all(options):
-        if "failed" in told:
-            failures.append(told)
-            print(f"{told['name']}: {told['failed']}", flush=True)
-        else:
-            count += 1
-            if count % MILE == 0:
-                print(f"{count} models, {len(failures)} failures", file=sys.stderr, flush=True)
+    longest, largest = {"seconds": 0.0, "name": ""}, {"bytes": 0, "name": ""}
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ[CACHE] = folder  # what an earlier sweep compiled would hide the time that it takes
+        for message in _all(options):
+            if "failed" in message:
+                failures.append(message)
+                print(f"{message['name']}: {message['failed']}", flush=True)
+            elif "seconds" in message:
+                longest = max(longest, message, key=itemgetter("seconds"))
+                largest = max(largest, message, key=itemgetter("bytes"))
+            else:
+                count += 1
+                if count % MILE == 0:
+                    print(f"{count} models, {len(failures)} failures", file=sys.stderr, flush=True)
     kinds = Counter(f["failed"].split(":")[0] for f in failures)
     print(f"{count} models, {len(failures)} failures {dict(kinds)}, {time.monotonic() - began:.0f} s")
+    print(f"longest: {longest['seconds']:.1f} s, {longest['name']}; ", end="")
+    print(f"most memory: {largest['bytes'] >> 20} MiB, {largest['name']}")
+    if options.write:
+        _write(options, count, len(failures), longest, largest)
     return 1 if failures else 0
 
 
@@ -62,10 +81,36 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--share", type=int, default=1, metavar="N", help="run one case in N")
     parser.add_argument("--only", default="", metavar="TEXT", help="run the cases whose name holds TEXT")
+    parser.add_argument("--no-plans", action="store_true", help="leave the models out whose plans take long")
     parser.add_argument("--engine", choices=["reference", "compiled"], default="reference")
+    parser.add_argument("--write", action="store_true", help="put the figures into docs/sweep.md")
     parser.add_argument("--after", type=int, default=-1, help=argparse.SUPPRESS)
     parser.add_argument("--child", type=int, default=0, help=argparse.SUPPRESS)
     return parser.parse_args()
+
+
+def _write(
+    options: argparse.Namespace, count: int, failures: int, longest: dict[str, Any], largest: dict[str, Any]
+) -> None:
+    """Replace the row of an engine in the table of docs/sweep.md, or add it."""
+    what = {"reference": "checked, inferred and run by the interpreter", "compiled": "run by both engines"}
+    plans = options.engine != "reference" and not options.no_plans
+    kind = f"named `{options.only.strip()}…`" if options.only else "all" if plans else "of one node"
+    share = "all" if options.share == 1 else f"one in {options.share:,}"
+    start = f"| {what[options.engine]} | {kind} |"
+    row = (
+        f"{start} {time.strftime('%Y-%m-%d')} | {count:,} ({share}) | {failures} |"
+        f" {longest['seconds']:.1f} s: {_cell(longest['name'])} |"
+        f" {largest['bytes'] >> 20} MiB: {_cell(largest['name'])} |"
+    )
+    lines = PAGE.read_text("utf-8").splitlines()
+    first, last = lines.index(BEGIN), lines.index(END)
+    table = [line for line in lines[first + 1 : last] if line and not line.startswith(start)]
+    PAGE.write_text("\n".join([*lines[: first + 1], "", *table, row, "", *lines[last:], ""]), "utf-8")
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 # the parent: a child runs the cases in turn, and another one goes on where it ends early
@@ -99,6 +144,7 @@ def _started(
     command = [
         sys.executable, __file__, "--child", str(writing), "--after", str(after),
         "--share", str(options.share), "--only", options.only, "--engine", options.engine,
+        *(["--no-plans"] if options.no_plans else []),
     ]  # fmt: skip
     # ruff: ignore[subprocess-without-shell-equals-true]  this very file
     child = subprocess.Popen(command, pass_fds=(writing,))
@@ -131,10 +177,17 @@ def _lines(child: subprocess.Popen[bytes], reading: int) -> Iterator[dict[str, A
 def _child(options: argparse.Namespace) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     sys.path.insert(0, str(ROOT / "tests"))
+    from support.costly_plans import costly_plans  # ruff: ignore[import-outside-top-level]  beside the tests
     from support.sweep import cases, in_sample  # ruff: ignore[import-outside-top-level]  beside the tests
 
     def wanted(place: int, name: str) -> bool:
-        return place > options.after and in_sample(place, options.share) and options.only in name
+        in_share = place >= PLANS or in_sample(place, options.share)
+        return place > options.after and in_share and options.only in name
+
+    def all_cases() -> Iterator[tuple[int, Case]]:
+        yield from cases(wanted)
+        if options.engine != "reference" and not options.no_plans:
+            yield from costly_plans(wanted, PLANS)
 
     with os.fdopen(options.child, "w") as pipe, tempfile.TemporaryFile() as printed:
 
@@ -144,10 +197,12 @@ def _child(options: argparse.Namespace) -> None:
 
         for descriptor in (1, 2):
             os.dup2(printed.fileno(), descriptor)
-        for place, case in cases(wanted):
+        for place, case in all_cases():
             tell(place=place, name=case.name)
+            started = time.process_time()
             for problem in run(case.data, case.feeds, printed.fileno(), options.engine):
                 tell(name=case.name, failed=problem)
+            tell(name=case.name, seconds=time.process_time() - started, bytes=_peak())
         tell(end=True)
 
 
