@@ -42,7 +42,7 @@ ITERATIONS = 1 << 14  # of loops, where two engines are compared
 PLANS = 1 << 24  # the place of the first model whose plan takes long
 MOST_AXES = 32  # numpy does not do everything with more, which an engine may
 MILE = 5000  # models from one sign of progress to the next
-CACHE = "SABIR_CACHE_DIR"  # the variable that names the folder of compiled code
+CACHE = "SABIR_CACHE"  # the variable that names the folder of compiled code
 PAGE, BEGIN, END = ROOT / "docs" / "sweep.md", "<!-- written by tools/sweep.py -->", "<!-- end -->"
 CLEAR_PEAK = "5"  # what proc(5) says to write to clear_refs
 

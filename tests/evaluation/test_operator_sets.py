@@ -386,10 +386,10 @@ FUNCTION = (
 def test_a_function_without_an_import_takes_the_models(stated, bound):
     model = sabir.parse(FUNCTION.format(model=stated, function=""))
     np.testing.assert_array_equal(run(model), softmax(bound))
-    assert [f.rule for f in findings(model)] == ["MODEL012"]
+    assert [(f.rule, f.severity) for f in findings(model)] == [("FUNC013", "error")]
     inlined = sabir.inline(sabir.parse(FUNCTION.format(model=stated, function="")))
     np.testing.assert_array_equal(run(inlined), softmax(bound))
-    assert [r.rule for r in fix_in_place(model)] == ["MODEL012"]
+    assert [r.rule for r in fix_in_place(model)] == ["FUNC013"]
     assert model.functions[0].opsets == {"": bound}
     assert list(findings(model)) == []
     np.testing.assert_array_equal(run(sabir.loads(sabir.dumps(model))), softmax(bound))

@@ -273,6 +273,13 @@ def function_before_there_were_any(proto, _):
     return True
 
 
+def function_without_imports(proto, _):
+    in_function(proto)
+    for function in proto.functions:
+        del function.opset_import[:]
+    return any(not entry.domain for entry in proto.opset_import)
+
+
 def odd_values(proto, _):
     names = sorted(names_in(proto.graph) - {""})
     for number, name in enumerate(names):
@@ -360,6 +367,7 @@ SPOIL = {
     "FUNC004": parameter_twice,
     "FUNC005": parameter_with_and_without_default,
     "GRAPH001": nameless_graph,
+    "FUNC013": function_without_imports,
     "GRAPH004": one_name_twice,
     "GRAPH006": shuffled,
     "GRAPH007": shadowed(lambda g: [name for node in g.node for name in node.output]),

@@ -1,10 +1,12 @@
 """The removal of dead nodes takes time in proportion to the model."""
 
+from collections import UserList
+
 import sabir
 from sabir.rewrite import remove_dead_nodes
 
 
-class Counted(list):
+class Counted(UserList):
     """A list that counts how many of its items were iterated over."""
 
     def __init__(self, items):
@@ -12,7 +14,7 @@ class Counted(list):
         self.visits = 0
 
     def __iter__(self):
-        for item in super().__iter__():
+        for item in self.data:
             self.visits += 1
             yield item
 

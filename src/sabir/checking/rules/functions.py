@@ -10,7 +10,7 @@ from sabir.checking._rule import Problem, Textproto, rule
 from sabir.checking._survey import lacks_name
 from sabir.ir import Function, canonical_domain, find_opset
 from sabir.proto import FunctionProto
-from sabir.schema import Version, function_label
+from sabir.schema import Version, function_label, implicit_imports
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -397,3 +397,23 @@ def attributes_apart(site: FunctionSite) -> Iterator[Problem]:
             yield Problem(
                 f"{quote(name)} is also the name of an input or output", where, "rename one of the two"
             )
+
+
+@rule(
+    "FUNC013",
+    "A function imports the operator sets of its nodes: readers look for operators in the imports of the"
+    " function, and not in those of the model.",
+    source="practice",
+    over="model",
+    since=8,
+    bad=_MAIN + _F.replace('"" : 17', ""),
+    good=_GOOD,
+)
+def imports_what_it_calls(survey: Survey) -> Iterator[Problem]:
+    """A function that calls operators of the default domain imports it."""
+    for function, node, version in implicit_imports(survey.model):
+        if function is not None:
+            site = survey.functions[function]
+            what = f"{function_label(site.function)} calls {quote(node.op)}"
+            message = f"{what} and does not import the default domain"
+            yield Problem(message, site.where, f'add the opset_import "" : {version}, which the model has')
