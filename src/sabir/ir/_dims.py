@@ -12,7 +12,7 @@ import re
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import gcd
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from sabir.ir._dims_algebra import (
     LIMIT,
@@ -220,6 +220,8 @@ def known_equal(a: Dim, b: Dim) -> bool | None:
         return None
     if a == b:
         return True
+    if (_is_small(b) and _is_above_one(a)) or (_is_small(a) and _is_above_one(b)):
+        return False
     difference = sub(a, b)
     if difference is None:
         return None
@@ -231,6 +233,54 @@ def known_equal(a: Dim, b: Dim) -> bool | None:
     return False if step and terms.get((), 0) % step else None
 
 
+def may_be_equal(a: Dim, b: Dim) -> bool:
+    """Return whether two sizes that a call needs to be equal may be so.
+
+    Where neither is proved, `judging` decides, which knows the sizes of the feeds at hand.
+    """
+    known = known_equal(a, b)
+    if known is not None or a is None or b is None:
+        return known is not False
+    judge = _JUDGE.get()
+    return judge is None or judge("equal", a, b)
+
+
+def may_be_at_most(small: Dim, large: Dim) -> bool:
+    """Return whether a size that a call needs to be at most another one may be so, as `may_be_equal`."""
+    if small is None or large is None:
+        return True
+    difference = sub(large, small)
+    low, high = (None, None) if difference is None else bounds_of(difference)
+    if high is not None and high < 0:
+        return False
+    judge = _JUDGE.get()
+    return judge is None or (low is not None and low >= 0) or judge("max", large, small)
+
+
+class Judge(Protocol):
+    """Decides whether two sizes are equal, or (`max`) the first is at least the second."""
+
+    def __call__(self, op: Literal["equal", "max"], a: int | Expr, b: int | Expr, /) -> bool: ...
+
+
+_JUDGE: ContextVar[Judge | None] = ContextVar("what decides how two sizes compare", default=None)
+
+
+@contextmanager
+def judging(judge: Judge) -> Generator[None]:
+    """Let `judge` decide whether two sizes may be as a call needs them while the context lasts.
+
+    >>> with judging(lambda op, a, b: False):
+    ...     may_be_equal(symbol('n'), symbol('m')), may_be_equal(symbol('n'), symbol('n'))
+    (False, True)
+    """
+    token = _JUDGE.set(judge)
+    try:
+        yield
+    finally:
+        _JUDGE.reset(token)
+
+
 _ABOVE_ONE: ContextVar[frozenset[str]] = ContextVar(
     "symbols that stand for sizes above 1", default=frozenset[str]()
 )
@@ -238,7 +288,7 @@ _ABOVE_ONE: ContextVar[frozenset[str]] = ContextVar(
 
 @contextmanager
 def above_one(symbols: Collection[str]) -> Generator[None]:
-    """Let these symbols stand for sizes above 1 while the context lasts; `is_one` knows it.
+    """Let these symbols stand for sizes above 1 while the context lasts; `known_equal` knows it.
 
     >>> n = symbol('n')
     >>> with above_one({'n'}):
@@ -258,9 +308,15 @@ def is_one(dim: Dim) -> bool | None:
     >>> is_one(1), is_one(symbol('n') + 2), is_one(symbol('n'))
     (True, False, None)
     """
-    if isinstance(dim, Expr) and any(dim == symbol(name) for name in _ABOVE_ONE.get() & dim.symbols):
-        return False
     return known_equal(dim, 1)
+
+
+def _is_small(dim: Dim) -> bool:
+    return isinstance(dim, int) and dim <= 1
+
+
+def _is_above_one(dim: Dim) -> bool:
+    return isinstance(dim, Expr) and any(dim == symbol(name) for name in _ABOVE_ONE.get() & dim.symbols)
 
 
 # ---------------------------------------------------------------- text

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.base import check_time
+from sabir.compilation.frontend.checks import checks_of
 from sabir.compilation.fusion.groups import Group, GroupKind
 from sabir.compilation.fusion.inlining import is_inline, read_by
 from sabir.compilation.fusion.parts import parts_to_write
@@ -93,6 +94,7 @@ class Grouping:
                 found = [self._read(s) for s in step.reads if s in self.lowered.expressions]
                 roots.append((place, step, found))
         last = [self._output(slot) for slot in outputs if slot in self.lowered.expressions]
+        last += checks_of(self.lowered, [*(x for _, _, found in roots for x in found), *last])
         roots.append((len(prepared.program.calls), None, last))
         seen: set[Expression] = set()
         reshapes: list[Reshape] = []

@@ -13,7 +13,7 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.elements import BFLOAT16, DOUBLE, FLOAT, FLOAT8E8M0, FLOAT16, element
-from sabir.ir import TensorType, ceil_div, known_equal
+from sabir.ir import TensorType, ceil_div, may_be_equal
 from sabir.opsets.families.numbers.casting import converted
 from sabir.opsets.families.products.products import matmul
 from sabir.opsets.families.shapes.ranks import (
@@ -290,5 +290,5 @@ def _check_stack(name: str, parameter: TensorType | Array | None, matrix: Shape,
 
 
 def _check_equal(x: TensorType, parameter: TensorType, found: Dim, needed: Dim) -> None:
-    if known_equal(found, needed) is False:
+    if not may_be_equal(found, needed):
         raise InferenceError(f"scales {parameter} do not match {x}: {found} is not {needed}")

@@ -6,7 +6,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from sabir.base import InferenceError
-from sabir.ir import MAX_RANK, known_equal
+from sabir.ir import MAX_RANK, is_one, known_equal, may_be_equal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -46,8 +46,10 @@ def broadcast_dim(dims: Sequence[Dim]) -> Dim:
     wide = [d for d in dims if d != 1]
     numbers = [d for d in wide if isinstance(d, int)]
     if numbers:
-        if any(n != numbers[0] for n in numbers):
-            raise InferenceError(f"dimensions {' and '.join(map(str, numbers))} do not broadcast")
+        # a symbol may be 1, unless a plan is made for larger sizes
+        others = [d for d in wide if is_one(d) is False]
+        if any(known_equal(d, numbers[0]) is False for d in (*numbers, *others)):
+            raise InferenceError(f"dimensions {' and '.join(map(str, wide))} do not broadcast")
         return numbers[0]
     if not wide:
         return 1
@@ -58,7 +60,7 @@ def same_dim(dims: Sequence[Dim], what: str) -> Dim:
     """Return the dimension that several must equal, a number if one of them is."""
     best: Dim = None
     for dim in dims:
-        if known_equal(best, dim) is False:
+        if not may_be_equal(best, dim):
             raise InferenceError(f"{what}: {best} and {dim} must be equal")
         if best is None or (isinstance(dim, int) and not isinstance(best, int)):
             best = dim
