@@ -1,10 +1,17 @@
 """What two engines compute of one model, compared."""
 
+from __future__ import annotations
+
 import warnings
+from typing import Any
 
 import numpy as np
 
 import sabir
+from sabir.elements import element
+
+FULL = (np.float32, np.float64, np.complex64, np.complex128)
+NEAR, NEAR_NARROW = 1e-5, 0.02  # of the largest number: of floats, and of those of 16 bits and fewer
 
 
 def outcome(session, feeds):
@@ -25,6 +32,54 @@ def compare(name, ours, theirs, tolerance):
     else:
         rtol = 4 * np.finfo(ours.dtype).eps
         np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=tolerance, err_msg=name)
+
+
+def difference(found: list[Any] | Exception, expected: list[Any] | Exception, *, drawn: bool = False) -> str:
+    """Describe how the outputs or the error of one engine differ from those of another; empty where they agree.
+
+    Errors have one class and one message. Floats are as near as rounding in sums of many terms allows. Of outputs that
+    are `drawn` at random only the types and shapes are compared.
+    """
+    if isinstance(found, Exception) or isinstance(expected, Exception):
+        ends = [
+            f"{type(x).__name__}: {x}" if isinstance(x, Exception) else "outputs" for x in (found, expected)
+        ]
+        return "" if ends[0] == ends[1] else f"{ends[0][:400]!r}, and not {ends[1][:400]!r}"
+    if len(found) != len(expected):
+        return f"{len(found)} outputs, and not {len(expected)}"
+    parts = (_different(x, y, drawn=drawn) for x, y in zip(found, expected, strict=True))
+    return next((f"output {i}: {part}" for i, part in enumerate(parts) if part), "")
+
+
+def _different(ours: Any, theirs: Any, *, drawn: bool) -> str:
+    if isinstance(theirs, list) and isinstance(ours, list):
+        return difference(ours, theirs, drawn=drawn)
+    if isinstance(theirs, dict) and isinstance(ours, dict):
+        keys = [*theirs]
+        if [*ours] != keys:
+            return f"the keys {[*ours]}, and not {keys}"
+        return difference([ours[k] for k in keys], [theirs[k] for k in keys], drawn=drawn)
+    if theirs is None or ours is None:
+        return "" if ours is theirs else f"{ours}, and not {theirs}"
+    a, b = np.asarray(ours), np.asarray(theirs)
+    if (a.dtype, a.shape) != (b.dtype, b.shape):
+        return f"{a.dtype}{list(a.shape)}, and not {b.dtype}{list(b.shape)}"
+    if drawn or _are_near(a, b):
+        return ""
+    return f"{np.array2string(a, threshold=30)}, and not {np.array2string(b, threshold=30)}"
+
+
+def _are_near(a: np.ndarray, b: np.ndarray) -> bool:
+    if a.dtype.kind in "biuO" or (a.dtype.kind == "V" and element(a.dtype).is_integer):
+        return a.tolist() == b.tolist()
+    wide = np.complex128 if a.dtype.kind == "c" else np.float64
+    ours, theirs = a.astype(wide), b.astype(wide)
+    near = NEAR if a.dtype in FULL else NEAR_NARROW
+    with np.errstate(all="ignore"):
+        finite = np.isfinite(theirs)
+        scale = float(np.abs(theirs[finite]).max()) if finite.any() else 0.0
+        atol = near * scale + float(np.finfo(np.float32).tiny)
+        return bool(np.isclose(ours, theirs, rtol=near, atol=atol, equal_nan=True).all())
 
 
 def check(model, feeds, tolerances, threads=2):

@@ -253,6 +253,8 @@ class Grouping:
         if isinstance(x, Take):
             self.operands[x] = data, _ = self.in_memory(x.operand), x.indices
             memory.append(data)
+            if isinstance(x.indices, Count):
+                return direct, memory  # a position of the loops
             in_memory = isinstance(x.indices, (*VIEWS, Stored)) or x.indices in self.of
             (memory if in_memory or is_inline(x.indices) else direct).append(x.indices)
             return direct, memory
