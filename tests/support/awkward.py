@@ -32,12 +32,16 @@ MOST_ELEMENTS = 1 << 16
 
 
 class Awkward(NamedTuple):
-    """One call as a model, with feeds; `is_random` says that its values are drawn."""
+    """One call as a model, with feeds.
+
+    `scale` is that of the terms which its floats sum, where it is larger than that of all results; None where only
+    the types and shapes of the results are defined.
+    """
 
     name: str
     model: Model
     feeds: dict[str, Any]
-    is_random: bool
+    scale: float | None
 
 
 def awkward_call(number: int) -> Awkward:
@@ -51,8 +55,25 @@ def awkward_call(number: int) -> Awkward:
     changed = Example(example.opset, *inputs, outputs=example.outputs, types=example.types, **attributes)
     model, feeds, how = _model(choose, operator, changed)
     name = f"{number} {operator.domain}.{operator.name}-{example.opset}: {', '.join([*changes, how])}"
-    return Awkward(name, model, feeds, operator.random)
+    return Awkward(name, model, feeds, _scale(operator, inputs))
 
+
+def _scale(operator: Operator, inputs: list[Any]) -> float | None:
+    """Return what the rounding of the results is proportional to, None if their values are open."""
+    if operator.random:
+        return None
+    if operator.name not in SPREAD:
+        return 0.0
+    floats = [inputs[i].astype(np.float64) for i in _arrays(inputs) if inputs[i].dtype.kind in "fV"]
+    largest = max((float(np.abs(x).max(initial=0)) for x in floats), default=0.0)
+    return largest if largest < LARGE else None
+
+
+SPREAD, LARGE = {"ConvTranspose", "DFT", "ReduceProd", "STFT"}, 1e19
+"""Operators of whose results the order of steps decides which are infinite or NaN, where numbers are this large.
+
+docs/running.md describes it.
+"""
 
 CALLED = tuple(o for o in OPERATORS if any(not o.at(e.opset).removed for e in examples_of(o)))
 """The operators that a run admits."""

@@ -148,13 +148,17 @@ class BandParts:
 
 @dataclass(slots=True, eq=False)
 class Step:
-    """A call that is evaluated on arrays: what it reads, by slot, with the memory of each tensor."""
+    """A call that is evaluated on arrays: what it reads, by slot, with the memory of each tensor.
+
+    `decides` has the shapes, by slot, of results whose sizes kernels need, and nothing else, as of texts.
+    """
 
     call: Evaluated
     reads: dict[int, tuple[Buffer, Size, Sizes, Sizes]]
     writes: dict[int, Buffer]
     label: str
     reason: str
+    decides: dict[int, Sizes]
 
 
 @dataclass(slots=True, eq=False)

@@ -123,10 +123,11 @@ def evaluate(
         origins = _origins(axes, w.shape[2:], chosen, y.dtype)
         for item in range(len(x)):
             at = [o + offsets[item, :, chosen, i] for i, o in enumerate(origins)]
-            found = _interpolated(images[item], at).reshape(offset_group, -1, y.shape[-1], images.shape[-1])
+            found = _interpolated(images[item], at)
+            found = found.reshape(offset_group, len(at[0][0]), y.shape[-1], images.shape[-1])
             if masks is not None:
                 found *= masks[item, :, chosen]
-            columns = found.transpose(0, 3, 1, 2).reshape(group, -1, y.shape[-1])
+            columns = found.transpose(0, 3, 1, 2).reshape(group, w.shape[1] * len(at[0][0]), y.shape[-1])
             y[item] += filters[..., chosen].reshape(*filters.shape[:2], columns.shape[1]) @ columns
     if b is not None:
         y += widened(b).reshape(group, len(w) // group, 1)
