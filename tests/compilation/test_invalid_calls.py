@@ -187,9 +187,9 @@ def with_number(value, number):
 
 def test_the_depth_of_a_one_hot_without_elements_may_be_any_number():
     text = "(int64[n] x, int64 d, float[2] v) => (y) { y = OneHot (x, d, v) }"
-    ours, theirs = outcomes(parsed(text), {"x": zeros(0, dtype=I), "d": np.array(2**31), "v": zeros(2)})
+    ours, theirs = outcomes(parsed(text), {"x": zeros(0, dtype=I), "d": np.array(2**40), "v": zeros(2)})
     assert not difference(ours, theirs)
-    assert theirs[0].shape == (0, 2**31)
+    assert theirs[0].shape == (0, 2**40)
 
 
 @pytest.mark.parametrize("kind", ["string", "float"])
@@ -205,7 +205,7 @@ def test_a_size_that_a_call_decides_is_known_where_only_the_shape_is_read(kind):
         assert z.shape == (sum(chosen),)
 
 
-@pytest.mark.parametrize("shape", [(2, 3), (2, 2, 2), (3, 4, 5)])
+@pytest.mark.parametrize("shape", [(2, 3), (2, 2, 2), (2, 3, 5), (3, 4, 5)])
 def test_tuples_of_no_indices_take_whole_items_of_a_batch(shape):
     sizes = ",".join("nmkj"[: len(shape)])
     text = f"(float[{sizes}] x, int64[n,w] i) => (y) {{ a = Neg (x) y = GatherND <batch_dims = 1> (a, i) }}"
