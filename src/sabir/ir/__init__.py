@@ -19,11 +19,8 @@ from sabir.ir._dims import (
     floor_div,
     is_nonnegative,
     is_one,
-    judging,
     known_equal,
     lower_bound,
-    may_be_at_most,
-    may_be_equal,
     mod,
     mul,
     parse_dim,
@@ -36,6 +33,7 @@ from sabir.ir._dims import (
     upper_bound,
 )
 from sabir.ir._dims_choices import choose_extremes
+from sabir.ir._dims_judging import judging, may_be_at_most, may_be_equal
 from sabir.ir._features import (
     CONSTANTS,
     CONTAINERS,

@@ -12,7 +12,7 @@ import re
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import gcd
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from sabir.ir._dims_algebra import (
     LIMIT,
@@ -220,7 +220,7 @@ def known_equal(a: Dim, b: Dim) -> bool | None:
         return None
     if a == b:
         return True
-    if (_is_small(b) and _is_above_one(a)) or (_is_small(a) and _is_above_one(b)):
+    if any(isinstance(n, int) and n <= 1 and _is_above_one(d) for n, d in ((a, b), (b, a))):
         return False
     difference = sub(a, b)
     if difference is None:
@@ -231,54 +231,6 @@ def known_equal(a: Dim, b: Dim) -> bool | None:
     terms = terms_of(difference)
     step = gcd(*(coefficient for monomial, coefficient in terms.items() if monomial))
     return False if step and terms.get((), 0) % step else None
-
-
-def may_be_equal(a: Dim, b: Dim) -> bool:
-    """Return whether two sizes that a call needs to be equal may be so.
-
-    Where neither is proved, `judging` decides, which knows the sizes of the feeds at hand.
-    """
-    known = known_equal(a, b)
-    if known is not None or a is None or b is None:
-        return known is not False
-    judge = _JUDGE.get()
-    return judge is None or judge("equal", a, b)
-
-
-def may_be_at_most(small: Dim, large: Dim) -> bool:
-    """Return whether a size that a call needs to be at most another one may be so, as `may_be_equal`."""
-    if small is None or large is None:
-        return True
-    difference = sub(large, small)
-    low, high = (None, None) if difference is None else bounds_of(difference)
-    if high is not None and high < 0:
-        return False
-    judge = _JUDGE.get()
-    return judge is None or (low is not None and low >= 0) or judge("max", large, small)
-
-
-class Judge(Protocol):
-    """Decides whether two sizes are equal, or (`max`) the first is at least the second."""
-
-    def __call__(self, op: Literal["equal", "max"], a: int | Expr, b: int | Expr, /) -> bool: ...
-
-
-_JUDGE: ContextVar[Judge | None] = ContextVar("what decides how two sizes compare", default=None)
-
-
-@contextmanager
-def judging(judge: Judge) -> Generator[None]:
-    """Let `judge` decide whether two sizes may be as a call needs them while the context lasts.
-
-    >>> with judging(lambda op, a, b: False):
-    ...     may_be_equal(symbol('n'), symbol('m')), may_be_equal(symbol('n'), symbol('n'))
-    (False, True)
-    """
-    token = _JUDGE.set(judge)
-    try:
-        yield
-    finally:
-        _JUDGE.reset(token)
 
 
 _ABOVE_ONE: ContextVar[frozenset[str]] = ContextVar(
@@ -309,10 +261,6 @@ def is_one(dim: Dim) -> bool | None:
     (True, False, None)
     """
     return known_equal(dim, 1)
-
-
-def _is_small(dim: Dim) -> bool:
-    return isinstance(dim, int) and dim <= 1
 
 
 def _is_above_one(dim: Dim) -> bool:
