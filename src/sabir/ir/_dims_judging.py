@@ -1,7 +1,7 @@
 """Whether sizes may be as a call needs them: by what is known of all runs, or for the sizes of one run.
 
-Inference for all runs refuses a call only where its sizes can never fit. A compiler that plans for the feeds of
-a run refuses it where they do not fit for these: it passes a `Judge`, which may note what it has assumed.
+Inference for all runs refuses a call only where its sizes can never fit. A compiler that plans for the feeds
+of a run refuses it where they do not fit for these: it passes a `Judge`, which may note what it has assumed.
 """
 
 from __future__ import annotations

@@ -97,7 +97,10 @@ def _minus_zero(_b: DetachedBuilder, m: Match) -> Value | None:
 @_rewrite(
     "no-pads", "Pad(x, 0) = x", "Pad(x, $pads)",
     examples=["p = Constant <value = int64[4] {0,0,0,0}> () a = Pad (x, p) y = Relu (a)"],
-    others=["p = Constant <value = int64[4] {0,1,0,0}> () a = Pad (x, p) y = Relu (a)"],
+    others=[
+        "p = Constant <value = int64[4] {0,1,0,0}> () a = Pad (x, p) y = Relu (a)",
+        "p = Constant <value = int64[2] {0,0}> () a = Pad (x, p) y = Relu (a)",  # invalid
+    ],
 )  # fmt: skip
 def _no_pads(_b: DetachedBuilder, m: Match) -> Value | None:
     # other numbers of pads are an invalid call, which the run reports
@@ -108,6 +111,7 @@ def _no_pads(_b: DetachedBuilder, m: Match) -> Value | None:
 @_rewrite(
     "concat-of-one", "Concat(x) = x", "Concat(x)",
     examples=["a = Concat <axis = 0> (x) y = Relu (a)"],
+    others=["a = Concat <axis = 2> (x) y = Relu (a)"],  # invalid
 )  # fmt: skip
 def _one_part(_b: DetachedBuilder, m: Match) -> Value | None:
     rank, axis = m.rank("x"), m.attributes()["axis"]
