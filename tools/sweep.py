@@ -45,6 +45,7 @@ ADDRESS_SPACE, MOST_MEMORY = 3 << 30, 3 << 29
 MOST_SECONDS, PATIENCE, MOST_TEXT = 10.0, 60.0, 2000  # of the processor; on the clock, where others work too
 ITERATIONS = 1 << 14  # of loops, where two engines are compared
 PLANS = 1 << 24  # the place of the first model whose plan takes long
+FEW_BYTES = 1 << 28  # of values, where a call is run three times
 MOST_AXES = 32  # numpy does not do everything with more, which an engine may
 LONGEST_PROBLEM = 600
 MILE = 5000  # models from one sign of progress to the next
@@ -301,7 +302,7 @@ def _compare_call(call: Awkward) -> list[str]:
     from support.differences import difference  # ruff: ignore[import-outside-top-level]  beside the tests
     from support.guards import guarded_feed, is_native  # ruff: ignore[import-outside-top-level]  the same
 
-    limits = sabir.Limits.untrusted()._replace(iterations=ITERATIONS)
+    limits = sabir.Limits.untrusted()._replace(iterations=ITERATIONS, memory=FEW_BYTES)
     feeds = {name: guarded_feed(x) for name, x in call.feeds.items()}
 
     def ran(session: sabir.Session | str) -> list[Any] | str:
