@@ -123,6 +123,11 @@ INVALID = {
     "a window longer than the signal": (
         "(float[n,m,1] x, float[k] w) => (y) <int64 s = {1}> { a = STFT (x, s, w) y = Shape (a) }",
         {"x": zeros(1, 1, 1), "w": zeros(2)}, "a frame of 2 is longer than the signal of 1"),
+    "sizes that do not broadcast beside an axis of no elements": (
+        "(bool[k,n] c, float[m] x) => (y) <float[2] z = {0, 0}> { y = Where (c, x, z) }",
+        {"c": zeros(0, 17, dtype=np.bool_), "x": zeros(2)},
+        "do not broadcast",
+    ),
     "a Reshape that a later one hides": (
         "(float[n] x) => (y) <int64[2] s = {7, 7}, int64[1] t = {-1}> { a = Reshape (x, s) y = Reshape (a, t) }",
         {"x": zeros(6)}, "cannot take the shape"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.compilation.passes._channels_last import postorder
-from sabir.ir import Expr, symbol
+from sabir.ir import lower_bound, symbol
 from sabir.loops import Expand, Expression, Number, PoolRegions, Reshape, Scatter, Stored, Take
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sabir.loops import Size
 
 _ELEMENT = "uint8"
+_LEAST = 2  # what the symbols of a pattern stand for at least
 
 
 def checks_of(lowered: Lowered, computed: Iterable[Expression]) -> list[Expression]:
@@ -72,8 +73,14 @@ def _may_be_empty(x: Take | Scatter, unknown: frozenset[str]) -> bool:
 
     The sizes of feeds that are 0 are numbers in a pattern; a size that a call decides may be 0 too.
     """
-    others = [n for axis, n in enumerate(x.operand.shape) if axis != x.axis]
-    return any(n == 0 or (isinstance(n, Expr) and (symbol(str(n)) != n or str(n) in unknown)) for n in others)
+    return any(_may_be_zero(n, unknown) for axis, n in enumerate(x.operand.shape) if axis != x.axis)
+
+
+def _may_be_zero(size: Size, unknown: frozenset[str]) -> bool:
+    if isinstance(size, int):
+        return size == 0
+    least = size.substitute({name: symbol(name) + _LEAST for name in size.symbols - unknown})
+    return (lower_bound(least) or 0) <= 0
 
 
 def _are_inside(x: Take | Scatter) -> bool:

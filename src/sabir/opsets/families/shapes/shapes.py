@@ -44,15 +44,15 @@ def broadcast_dim(dims: Sequence[Dim]) -> Dim:
     A number above 1 is the result. For different symbols it is unknown, because one of them may be 1.
     """
     wide = [d for d in dims if d != 1]
-    numbers = [d for d in wide if isinstance(d, int)]
-    if numbers:
-        # a symbol may be 1, unless a plan is made for larger sizes
-        others = [d for d in wide if is_one(d) is False]
-        if any(known_equal(d, numbers[0]) is False for d in (*numbers, *others)):
-            raise InferenceError(f"dimensions {' and '.join(map(str, wide))} do not broadcast")
-        return numbers[0]
     if not wide:
         return 1
+    numbers = [d for d in wide if isinstance(d, int)]
+    # a symbol may be 1, unless a plan is made for larger sizes
+    fixed = [*numbers, *(d for d in wide if not isinstance(d, int) and is_one(d) is False)]
+    if any(not may_be_equal(fixed[0], d) for d in fixed):
+        raise InferenceError(f"dimensions {' and '.join(map(str, wide))} do not broadcast")
+    if numbers:
+        return numbers[0]
     return wide[0] if all(known_equal(wide[0], d) for d in wide) else None
 
 
