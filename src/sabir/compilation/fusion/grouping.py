@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.base import check_time
-from sabir.compilation.frontend.checks import checks_of
+from sabir.compilation.fusion.checks import checks_of
 from sabir.compilation.fusion.groups import Group, GroupKind
 from sabir.compilation.fusion.inlining import is_inline, read_by
 from sabir.compilation.fusion.parts import parts_to_write

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.compilation.passes._channels_last import postorder
 from sabir.ir import lower_bound, symbol
 from sabir.loops import Expand, Expression, Number, PoolRegions, Reshape, Scatter, Stored, Take
+from sabir.loops.walk import postorder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
