@@ -89,7 +89,9 @@ def test_names_cannot_move_the_cursor(cli, model):
 
 
 def test_wrong_usage(fails, model):
-    assert "'x' is none of nodes, loops, schedule, plan, llvm, asm" in fails("compile", model, "--show", "x")
+    assert "'x' is none of nodes, decisions, loops, schedule, plan, llvm, asm" in fails(
+        "compile", model, "--show", "x"
+    )
     assert "no input has this name" in fails("compile", model, "--shape", "q=1")
     assert "does not fit" in fails("compile", model, "--shape", "x=1,5")
 

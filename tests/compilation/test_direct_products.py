@@ -7,8 +7,8 @@ import pytest
 
 import sabir
 from sabir.compilation import Compiled
-from sabir.compilation.backends.cpu.products import direct as _direct
 from support.lowered import kernels_only, same_bits
+from support.thresholds import compiled_by
 
 RANDOM = np.random.default_rng(11)
 OF_NUMPY = {"float": np.float32, "double": np.float64}
@@ -112,7 +112,7 @@ def test_constants_and_large_matrices_are_packed():
 
 
 @pytest.mark.parametrize("kind", OF_NUMPY)
-def test_the_bits_are_those_of_panels_and_of_any_number_of_threads(kind, monkeypatch):
+def test_the_bits_are_those_of_panels_and_of_any_number_of_threads(kind):
     model = model_of(kind, 19, 300, 27)
     feeds = {
         x: RANDOM.standard_normal(s).astype(OF_NUMPY[kind])
@@ -120,14 +120,13 @@ def test_the_bits_are_those_of_panels_and_of_any_number_of_threads(kind, monkeyp
     }
     assert "direct" in specs_of(model)
     found = [Compiled(model, threads=threads).run(feeds)["y"] for threads in (1, 2)]
-    monkeypatch.setattr(_direct, "_MOST_ROWS", 0)
-    packed = Compiled(model)
+    packed = compiled_by(model, direct_rows=0)
     same_bits(packed.run(feeds)["y"], found[0], "panels")
     same_bits(found[1], found[0], "two threads")
     assert any(kernel.kind == "pack" for kernel in packed.explain().kernels)
 
 
-def test_few_rows_stream_matrices_of_any_size(monkeypatch):
+def test_few_rows_stream_matrices_of_any_size():
     """Strips of several tiles, rests of rows and of columns, items of a batch that share a matrix."""
     cases = ((1, 70, 9000), (4, 129, 1100), (3, 8, 5000), (2, 300, "N"))
     for (m, k, n), turned in itertools.product(cases, (False, True)):
@@ -142,12 +141,9 @@ def test_few_rows_stream_matrices_of_any_size(monkeypatch):
         kernels = Compiled(model).explain({name: list(x.shape) for name, x in feeds.items()}).kernels
         assert ("turned" if turned else "streamed") in "".join(kernel.spec for kernel in kernels)
         same_bits(found[1], found[0], "two threads")
-        with monkeypatch.context() as patched:
-            patched.setattr(_direct, "FEW", 0)
-            patched.setattr(_direct, "_MOST_ROWS", 0)
-            packed = Compiled(model)
-            same_bits(packed.run(feeds)["y"], found[0], f"panels {m} {k} {n}")
-            assert any(kernel.kind == "pack" for kernel in packed.explain().kernels)
+        packed = compiled_by(model, few_rows=0, direct_rows=0)
+        same_bits(packed.run(feeds)["y"], found[0], f"panels {m} {k} {n}")
+        assert any(kernel.kind == "pack" for kernel in packed.explain().kernels)
 
 
 def test_sums_over_no_elements_are_0():

@@ -12,6 +12,7 @@ from sabir.compilation.backends.cpu.texts import source_of
 from sabir.compilation.frontend.lowering import KEYS
 from sabir.compilation.fusion.grouping import Grouping
 from sabir.compilation.fusion.groups import in_order, last_of
+from sabir.compilation.fusion.origins import Origins
 from sabir.compilation.plan.bounds import Reach
 from sabir.compilation.plan.entries import (
     FIRST,
@@ -25,12 +26,12 @@ from sabir.compilation.plan.entries import (
     Step,
     StoredKernel,
 )
-from sabir.compilation.plan.origins import Origins
 from sabir.loops import Expression, Size, Sizes, Stored, element_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from sabir.compilation.backends.cpu.heuristics import Heuristics
     from sabir.compilation.frontend.lowering import Lowered
     from sabir.compilation.fusion.groups import Group
     from sabir.compilation.fusion.views import Located
@@ -44,15 +45,16 @@ def build(
     outputs: Sequence[int],
     host: Host,
     settings: Settings,
-    early: EarlyKernels | None = None,
+    early: EarlyKernels | None,
+    heuristics: Heuristics,
 ) -> Plan:
     """Return the plan that computes the values in the slots `outputs`.
 
     Kernels are begun in `early`; raises UnsupportedError for one that cannot be made.
     """
-    grouping = Grouping(lowered, families())
+    grouping = Grouping(lowered, families(), heuristics)
     grouping.run(outputs)
-    builder = PlanBuilder(lowered, grouping, host, settings, early)
+    builder = PlanBuilder(lowered, grouping, host, settings, heuristics, early)
     plan = builder.run()
     plan.values = [*values_of(lowered), *builder.works]
     return plan
@@ -67,9 +69,11 @@ class PlanBuilder:
         grouping: Grouping,
         host: Host,
         settings: Settings,
+        heuristics: Heuristics,
         early: EarlyKernels | None = None,
     ) -> None:
         self.lowered, self.grouping, self.host, self.settings = lowered, grouping, host, settings
+        self.heuristics, self.decisions = heuristics, grouping.decisions
         self._early, self._begun = early, 0  # how many entries have their kernels begun
         self.buffers: dict[Expression | tuple[Expression, str], Buffer] = {}
         self.by_slot: dict[int, Buffer] = {}
@@ -94,11 +98,15 @@ class PlanBuilder:
             self._begin_kernels()
         self._keep_aliased(self.lowered.prepared.plan.results)
         outputs = {slot: self.buffer(x) for slot, x in self.grouping.outputs.items()}
+        self.decisions.settle(self.origins.labels)
         return Plan(
             self.entries,
             [b for b in dict.fromkeys([*self.buffers.values(), *self.by_slot.values()]) if b.kind != "own"],
             outputs,
             self.setup,
+            decisions=self.decisions,
+            single_work=self.heuristics.single_work,
+            fine_work=self.heuristics.fine_work,
         )
 
     # ------------------------------------------------------------ memory
