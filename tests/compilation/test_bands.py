@@ -11,7 +11,7 @@ import pytest
 import sabir
 from sabir.compilation.plan.entries import Entry
 from sabir.evaluation import Runner
-from support.thresholds import compiled_by, decisions_on
+from support.thresholds import compiled_by, texts_on
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -236,13 +236,12 @@ def test_decisions_on_bands():
     pads = {"pads": [1] * 4}
 
     def bands(model: sabir.Model, **thresholds: int) -> list[str]:
-        found = decisions_on(model, "bands", cores=2, **({"banded_bytes": 0} | thresholds))
-        return [d.text for d in found]
+        return texts_on(model, "bands", **({"banded_bytes": 0} | thresholds))
 
     model, line, result = block([1, 3, 18, 9], pads), 11 * 24 * 4, 9 * 24 * 4  # bytes, of padded rows too
-    assert bands(model) == ["2 bands of 9 rows"]
+    assert bands(model) == ["4 bands of 5 rows"]
     assert bands(model, banded_bytes=1 << 16) == [
-        f"whole images, not bands: {19 * line + 18 * result} bytes between the kernels <= 65536 for each of 2 cores"
+        f"whole images, not bands: {19 * line + 18 * result} bytes between the kernels <= 65536 for each of 4 cores"
     ]
     assert bands(model, band_bytes=100) == [
         f"whole images, not bands: {3 * line + result} bytes of a band of one row > 100"
@@ -256,6 +255,7 @@ def test_decisions_on_bands():
         b.output(b.Conv(e, integers((6, 1, 3, 3), 2), group=6, pads=[1] * 4), "y")
         if "extra" in rest:
             b.output(b.Relu(e), "e")
-        found = compiled_by(b.model(), banded_bytes=0).explain({"x": [1, 2, 12, 8]}).decisions
-        (decision,) = [d for d in found if d.subject == "bands"]
-        assert (decision.chosen, decision.rejected, decision.because) == ("whole images", "bands", reason)
+        shapes = {"x": [1, 2, 12, 8]}
+        assert texts_on(b.model(), "bands", shapes=shapes, banded_bytes=0) == [
+            f"whole images, not bands: {reason}"
+        ]

@@ -12,7 +12,7 @@ from sabir.compilation import Compiled
 from sabir.compilation.plan import rows as _rows
 from sabir.compilation.plan.entries import Entry
 from support.lowered import NAMES, kernels_only, same_bits
-from support.thresholds import backend_by
+from support.thresholds import backend_by, texts_on
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 FUNCTIONS = {"LSTM": 3, "GRU": 2, "RNN": 1}
@@ -263,3 +263,21 @@ def test_layers_in_a_network():
     plan = Compiled(model).compile(feeds)
     listed = [line for form in ("loops", "schedule", "plan") for line in plan.listing(form)]
     assert any("steps backwards" in line for line in listed)
+
+
+def test_decisions_on_threads():
+    def found(name, hidden, batch, **thresholds):
+        model, _ = layer(name, operands_of(name, (4, batch, 2, hidden), []), symbols=False)
+        return texts_on(model, "threads", **thresholds)[0]
+
+    alone, shared = "one thread for all steps of a row", "all threads for each step"
+    assert found("RNN", 20, 3) == alone
+    assert found("GRU", 300, 3).startswith(f"{shared}, not {alone}: ")
+    assert found("GRU", 300, 3).endswith(" operations of a step of a row >= 196608")
+    assert found("RNN", 20, 3, walked_cached_operations=100) == (
+        f"{shared}, not {alone}: 820 operations of a step of a row >= 100"
+    )
+    assert found("RNN", 20, 1, walked_operations=100) == (
+        f"{shared}, not {alone}: 820 operations of a step of a row >= 100"
+    )
+    assert found("GRU", 300, 3, walked_cached_operations=1 << 40) == alone

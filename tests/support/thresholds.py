@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sabir.compilation import Compiled
+from sabir.compilation import Compiled, Settings
 from sabir.compilation.backends.cpu.backend import CpuBackend
 from sabir.compilation.backends.cpu.heuristics import HEURISTICS
+from sabir.compilation.frontend.assumed import stand_ins
 from sabir.compilation.native import host, team
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import sabir
-    from sabir.compilation import Decision, Settings
+    from sabir.compilation import Decision
 
 
 def backend_by(*, threads: int | None = None, cores: int | None = None, **thresholds: Any) -> CpuBackend:
@@ -27,18 +28,25 @@ def backend_by(*, threads: int | None = None, cores: int | None = None, **thresh
     )
 
 
-def compiled_by(model: sabir.Model, *, settings: Settings | None = None, **options: Any) -> Compiled:
+def compiled_by(model: sabir.Model, *, precision: str = "exact", **options: Any) -> Compiled:
     """A model on such a backend."""
-    given = {} if settings is None else {"settings": settings}
-    return Compiled(model, backend=backend_by(**options), **given)
+    return Compiled(model, backend=backend_by(**options), settings=Settings(precision))  # pyright: ignore[reportArgumentType]
 
 
 def decisions_on(
     model: sabir.Model,
     subject: str,
     shapes: Mapping[str, Sequence[int]] | None = None,
+    *,
+    target: str = "x86-64-v3",
     **options: Any,
 ) -> list[Decision]:
-    """The decisions of one subject in the plan of a model."""
-    found = compiled_by(model, **options).explain(shapes).decisions
-    return [d for d in found if d.subject == subject]
+    """The decisions of one subject in the plan of a model for a processor, the same on every machine."""
+    compiled = compiled_by(model, **options)
+    plan = compiled.compile(stand_ins(compiled.inputs, shapes or {}), target=target)
+    return [d for d in plan.explain().decisions if d.subject == subject]
+
+
+def texts_on(model: sabir.Model, subject: str, **options: Any) -> list[str]:
+    """The same without the nodes, as text."""
+    return [d.text for d in decisions_on(model, subject, **options)]

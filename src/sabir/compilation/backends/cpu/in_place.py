@@ -27,7 +27,8 @@ _EVALUATED = Reason("the plan has evaluated calls, which may fail")
 _READ = Reason("another kernel reads the result")
 _OTHER_ORDER = Reason("the result has another order of elements")
 _OTHER_TYPE = Reason("the result has another type")
-_NOT_LAST = Reason("its kernel can fail, or has results that others read")
+_NOT_PLAIN = Reason("its kernel is not plain loops over elements that cannot fail")
+_OTHERS_READ = Reason("its kernel has results that others read")
 _OTHER_PLACES = Reason("its kernel reads other elements of the input than it writes, or later")
 _OLD_VALUES = Reason("another of these kernels reads the old values")
 
@@ -98,19 +99,19 @@ def _why_apart(entry: Entry, users: Users, new: Buffer, old: Buffer) -> Reason |
         return _OTHER_ORDER
     if (new.element, new.shape) != (old.element, old.shape):
         return _OTHER_TYPE
-    if not _is_last(entry, users):
-        return _NOT_LAST
+    if not _is_plain(entry):
+        return _NOT_PLAIN
+    if any(b.kind != "output" or len(users[b]) != 1 for b in entry.writes):
+        return _OTHERS_READ
     return None if _lies_over(entry, new, old) else _OTHER_PLACES
 
 
-def _is_last(entry: Entry, users: Users) -> bool:
-    """Return whether an entry is loops that cannot fail, and nothing reads what it writes."""
+def _is_plain(entry: Entry) -> bool:
+    """Return whether an entry is loops over elements that cannot fail."""
     if entry.turns is not None or len(entry.choices) != 1 or not entry.writes:
         return False
     nest = entry.choices[0][2]
-    if not isinstance(nest, Nest) or any(nest.reduced) or can_transpose(nest):
-        return False
-    return all(b.kind == "output" and len(users[b]) == 1 for b in entry.writes)
+    return isinstance(nest, Nest) and not any(nest.reduced) and not can_transpose(nest)
 
 
 def _lies_over(entry: Entry, new: Buffer, old: Buffer) -> bool:

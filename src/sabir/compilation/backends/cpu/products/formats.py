@@ -36,7 +36,7 @@ def of_integers(
 ) -> Product:  # fmt: skip
     """Return the product of integers: how many it adds at a time, and what it subtracts."""
     dot, last = dot_of(builder.host), depth[-1][0]
-    builder.decisions.add(entry.nodes, "instruction", dot, *_why_slower(dot))
+    builder.decisions.add(entry.nodes, "instruction", f"instruction {dot}", *_why_slower(dot))
     ragged = not isinstance(last, int) or last % GROUPS[dot] != 0
     zero = "" if contract.zero is None else contract.zero.element
     return replace(product, depth_axes=len(depth), dot=dot, ragged=ragged, zero=zero)
@@ -125,7 +125,7 @@ def unpacked_once(
     rejected = _NO_BLOCKS if len(depth) == 1 else _why_each(builder, product, rows)
     if rejected is None and not (isinstance(block, int) and isinstance(entry.scratch, int)):
         rejected = _SYMBOLIC
-    _decide_widening(builder, entry, rejected)
+    _decide_widening(builder, product, rows, entry, rejected)
     if rejected is not None or not isinstance(block, int) or not isinstance(entry.scratch, int):
         return product
     line = product.width * element_bytes(product.element)
@@ -148,7 +148,7 @@ def widened_once(
         rejected = Reason("a panel of {} bytes > {}", (steps * line, most))
     elif rejected is None and not (isinstance(steps, int) and isinstance(entry.scratch, int)):
         rejected = _SYMBOLIC
-    _decide_widening(builder, entry, rejected)
+    _decide_widening(builder, product, rows, entry, rejected)
     if rejected is not None or not isinstance(steps, int) or not isinstance(entry.scratch, int):
         return product
     waiting = product.waiting_bytes // product.rows
@@ -167,7 +167,11 @@ def _why_each(builder: PlanBuilder, product: Product, rows: Size) -> Reason | No
     return None
 
 
-def _decide_widening(builder: PlanBuilder, entry: Entry, rejected: Reason | None) -> None:
+def _decide_widening(
+    builder: PlanBuilder, product: Product, rows: Size, entry: Entry, rejected: Reason | None
+) -> None:
+    if not isinstance(rows, int) and product.rows <= builder.heuristics.few_rows:
+        return  # there is another kernel for many rows
     each, once = "weights widened for each tile", "widened once for all rows of a job"
     if rejected is None:
         builder.decisions.add(entry.nodes, "weights", f"weights {once}")
