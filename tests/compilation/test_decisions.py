@@ -7,7 +7,7 @@ import pytest
 
 import sabir
 from sabir.compilation import Compiled, Decision
-from sabir.compilation.plan.decisions import PLAN, Decisions, Reason
+from sabir.compilation.plan.decisions import PLAN, Decisions, NodesOf, Reason
 from sabir.ir import symbol
 from sabir.loops import Stored
 from support.thresholds import backend_by, compiled_by, decisions_on
@@ -40,8 +40,8 @@ def test_expressions_become_the_labels_of_their_nodes():
     x, y, z, lost = (Stored("float", (2,), slot) for slot in range(4))
     labels = {x: "X", y: "Y", z: "Z"}
     found = Decisions()
-    found.add((x,), "fusion", Reason("fused with {}", (y,)))
-    found.add((x,), "fusion", Reason("fused with {}", (x,)))  # says nothing
+    found.add((x,), "fusion", Reason("fused with {}", (NodesOf(y),)))
+    found.add((x,), "fusion", Reason("fused with {}", (NodesOf(x),)))  # says nothing
     found.add((lost,), "fusion", "a kernel of its own")
     found.add((x, y), "tiles", "6 rows")
     found.add((x, y), "tiles", "6 rows")

@@ -249,7 +249,8 @@ def test_decisions_on_results_over_inputs():
             [own + "its kernel is not plain loops over elements that cannot fail", "written over its input"],
         ),
         ("a = Sub (v, y)  b = Sub (w, y)", [own + "another of these kernels reads the old values"] * 2),
-        ("a = Sub (w, y)  b = MatMul (a, y)", [own + "another kernel reads the result", own + "its kernel is not plain loops over elements that cannot fail"]),
+        ("a = Sub (w, y)  b = MatMul (a, y)", [own + "another kernel reads the result"]),
+        ("a = MatMul (w, y)  b = Sub (v, y)", [own + "its kernel is not plain loops over elements that cannot fail", "written over its input"]),
     ):  # fmt: skip
         model = sabir.parse(f"""{HEAD} g (float[4,4] w, float[4,4] v, float[4,4] y) => (float[4,4] a, float[4,4] b) {{
             {body} }}""")

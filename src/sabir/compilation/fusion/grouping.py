@@ -21,7 +21,7 @@ from sabir.compilation.fusion.views import (
     is_number,
     is_reshape,
 )
-from sabir.compilation.plan.decisions import Decisions, Reason
+from sabir.compilation.plan.decisions import Decisions, NodesOf, Reason
 from sabir.loops import (
     Contract,
     Count,
@@ -279,7 +279,7 @@ class Grouping:
             if apart is None:
                 absorb(self, group, [self.of[o] for o in others], self.heuristics.most_members - 1)
                 needed += [g for o in others if self.of[o] is not group for g in self.need(o)]
-                self._decide(x, Reason("fused with {}", (group.members[0],)), rejected)
+                self._decide(x, Reason("fused with {}", (NodesOf(group.members[0]),)), rejected)
                 self._join(x, group, needed)
                 return
             rejected.append((group, apart))
@@ -298,7 +298,7 @@ class Grouping:
             self.decisions.add((x,), "fusion", chosen)
         for group, reason in rejected:
             if group.members:
-                other = Reason("with {}", (group.members[0],))
+                other = Reason("with {}", (NodesOf(group.members[0]),))
                 self.decisions.add((x,), "fusion", chosen, other, reason)
 
     def _viewed(self, x: Expression) -> Expression:

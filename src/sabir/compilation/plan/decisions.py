@@ -10,14 +10,20 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from sabir.loops import Expression
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from sabir.loops import Expression
+
+
+class NodesOf(NamedTuple):
+    """The nodes that an expression comes from, as a value of a reason."""
+
+    expression: Expression
+
 
 class Reason(NamedTuple):
-    """A text with the values that belong between its braces: numbers, sizes, or expressions.
+    """A text with the values that belong between its braces: numbers and sizes, or the nodes of expressions.
 
     >>> str(Reason('{} channels < {}', (16, 32)))
     '16 channels < 32'
@@ -87,7 +93,7 @@ class Decisions:
     """
 
     records: list[Recorded] = field(default_factory=list[Recorded])
-    superseded: set[Expression] = field(default_factory=set[Expression])
+    superseded: set[Expression] = field(default_factory=set["Expression"])
     stored: str = ""
 
     def add(
@@ -100,7 +106,7 @@ class Decisions:
     ) -> None:
         """Record a decision about expressions, about nodes, or about `PLAN`.
 
-        A reason may name expressions, which become the labels of their nodes.
+        `settle` replaces expressions by the labels of their nodes.
         """
         self.records.append(Recorded(tuple(about), subject, chosen, rejected, because))  # pyright: ignore[reportArgumentType]  all are of one type
 
@@ -115,9 +121,9 @@ class Decisions:
             return found
 
         def named(reason: Reason | str) -> Reason | str:
-            if isinstance(reason, str) or not reason.values or type(reason.values[0]) in {int, str}:
-                return reason  # expressions come first
-            values = (settled((x,)) if isinstance(x, Expression) else x for x in reason.values)
+            if isinstance(reason, str) or not any(isinstance(x, NodesOf) for x in reason.values):
+                return reason
+            values = (settled((x.expression,)) if isinstance(x, NodesOf) else x for x in reason.values)
             return Reason(reason.form, tuple(values))
 
         records, self.records = self.records, []
@@ -151,4 +157,4 @@ def _decision(record: Recorded) -> Decision | None:
     return Decision(nodes, subject, str(chosen), str(rejected), str(because))
 
 
-__all__ = ["PLAN", "Decision", "Decisions", "Reason", "Recorded"]
+__all__ = ["PLAN", "Decision", "Decisions", "NodesOf", "Reason", "Recorded"]

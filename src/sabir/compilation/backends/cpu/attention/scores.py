@@ -8,7 +8,7 @@ from sabir.compilation.backends.cpu.products.grouping import place_operands
 from sabir.compilation.fusion.groups import Group
 from sabir.compilation.fusion.inlining import is_inline, read_by
 from sabir.compilation.fusion.views import Copy
-from sabir.compilation.plan.decisions import Reason
+from sabir.compilation.plan.decisions import NodesOf, Reason
 from sabir.loops import Contract, Expression
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def claim_scores(grouping: Grouping, x: Contract) -> bool:
     if not isinstance(scores, Group):
         return False
     products, rows = scores.members[0], x.a
-    chosen = Reason("one kernel with {} and {}", (products, rows))
+    chosen = Reason("one kernel with {} and {}", (NodesOf(products), NodesOf(rows)))
     grouping.decisions.add((x,), "attention", chosen)
     grouping.decisions.superseded.update(scores.members)
     add_scores(grouping, x, scores)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sabir.compilation.backends.cpu.products.direct import is_constant
 from sabir.compilation.backends.cpu.products.entries import is_by_winograd
 from sabir.compilation.fusion.views import VIEWS, Copy
-from sabir.compilation.plan.decisions import Reason
+from sabir.compilation.plan.decisions import NodesOf, Reason
 from sabir.compilation.plan.entries import count_of
 from sabir.compilation.plan.jobs import up
 from sabir.loops import Contract, Pad, Slide, element_bytes
@@ -117,7 +117,7 @@ def chains_of(builder: PlanBuilder, groups: Iterable[Group]) -> dict[Group, Chai
                 found[chain.groups[-1]] = chain
                 used.update(dict.fromkeys(chain.groups, group))
                 continue
-            chain = Reason("its product is in the bands of {}", (other.members[0],))
+            chain = Reason("its product is in the bands of {}", (NodesOf(other.members[0]),))
         if chain is not None:
             reject(builder, group, chain)
     return found
