@@ -52,11 +52,11 @@ def test_a_profile_has_the_decisions_of_its_kernels(cli, write):
     assert "Decisions  what was rejected for these kernels, and why\n" in out
     reason = "a kernel of the kind product computes no folds"
     node, other = "Softmax with output 'y'", "MatMul with output 'h'"
-    assert f"   {node}: a kernel of its own, not with {other}: {reason}\n" in out
+    assert f"   {node}: a separate kernel, not fused with {other}: {reason}\n" in out
     report = json.loads(cli("profile", rejected, "--dim", "N=3", "--runs", "1", "--json").out)
     (fused,) = [d for e in report["entries"] for d in e["decisions"] if d["subject"] == "fusion"]
     assert fused == {
-        "nodes": [node], "subject": "fusion", "chosen": "a kernel of its own", "rejected": f"with {other}",
+        "nodes": [node], "subject": "fusion", "chosen": "a separate kernel", "rejected": f"fused with {other}",
         "because": reason,
     }  # fmt: skip
 

@@ -42,13 +42,13 @@ def test_expressions_become_the_labels_of_their_nodes():
     found = Decisions()
     found.add((x,), "fusion", Reason("fused with {}", (NodesOf(y),)))
     found.add((x,), "fusion", Reason("fused with {}", (NodesOf(x),)))  # says nothing
-    found.add((lost,), "fusion", "a kernel of its own")
+    found.add((lost,), "fusion", "a separate kernel")
     found.add((x, y), "tiles", "6 rows")
     found.add((x, y), "tiles", "6 rows")
     found.add(("Z",), "tiles", "5 rows", "6", Reason("{} rows < {}", (5, 6)))
     found.add((), "tiles", "of no node")
     found.add(PLAN, "threads", "one")
-    found.add((z,), "fusion", "a kernel of its own")
+    found.add((z,), "fusion", "a separate kernel")
     found.superseded.add(z)
     found.settle(lambda xs: tuple(labels[x] for x in xs if x in labels))
     expected = (
@@ -86,7 +86,7 @@ def test_what_is_fused_and_what_is_not():
     relu, softmax, neg = decisions_on(b.model(), "fusion")
     assert str(relu) == "Relu with output 'relu_out': fused with MatMul with output 'matmul_out'"
     assert softmax.nodes == ("Softmax with output 'softmax_out'",)
-    own = "a kernel of its own, not with"
+    own = "a separate kernel, not fused with"
     assert (
         softmax.text
         == f"{own} MatMul with output 'matmul_out': a kernel of the kind product computes no folds"
@@ -160,7 +160,7 @@ def test_an_explanation_has_all_and_shows_what_was_rejected_at_the_kernel():
     lines = str(found).split("\n")
     place = lines.index(next(line for line in lines if " product " in line))
     assert lines[place + 1] == "      direct, not winograd: 16 channels < 32"
-    assert any("a kernel of its own, not with Conv" in line for line in lines)
+    assert any("a separate kernel, not fused with Conv" in line for line in lines)
     assert not any("tiles of" in line for line in lines), "nothing was rejected"
     subjects = {d.subject for d in found.decisions}
     assert {"algorithm", "fusion", "second operand", "tiles", "vectors"} <= subjects

@@ -59,7 +59,7 @@ _OTHER_RESULT = Reason("it reads a result of another shape there")
 _UPDATE = Reason("tensors of an optimizer are read faster row by row than in tiles")
 _CIRCLE = Reason("the kernels would wait for each other")
 _VIEW = Reason("it reads a view of the result")
-_OWN = "a kernel of its own"
+_OWN = "a separate kernel"
 
 
 class FusionHeuristics(InliningHeuristics, Protocol):
@@ -298,7 +298,7 @@ class Grouping:
             self.decisions.add((x,), "fusion", chosen)
         for group, reason in rejected:
             if group.members:
-                other = Reason("with {}", (NodesOf(group.members[0]),))
+                other = Reason("fused with {}", (NodesOf(group.members[0]),))
                 self.decisions.add((x,), "fusion", chosen, other, reason)
 
     def _viewed(self, x: Expression) -> Expression:

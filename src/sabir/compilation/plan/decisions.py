@@ -88,7 +88,7 @@ PLAN = ("",)
 class Decisions:
     """The decisions of a plan in the order in which they were made.
 
-    What was decided on `superseded` expressions holds no more: another kernel has taken them.
+    Decisions on `superseded` expressions are left out: another kernel computes these now.
     `stored` is the text that a plan from the disk has instead of the records.
     """
 

@@ -143,7 +143,7 @@ class Heuristics:
     cached_rows: int = 5
     """Rows that use a vector of a matrix while the next one comes from the cache."""
     few_step_rows: int = 2
-    """Rows up to which a step has a kernel of its own where their number is symbolic."""
+    """Rows up to which a step has a separate kernel where their number is symbolic."""
     usual_step_rows: int = 32
     """Rows for which the other kernel of a step is made where their number is symbolic."""
     matrix_step_vectors: int = 4
