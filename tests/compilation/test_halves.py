@@ -273,13 +273,14 @@ def test_weights_with_any_zero_point_stay_narrow():
 def test_decisions_on_widened_weights():
     each, once = "weights widened for each tile", "widened once for all rows of a job"
 
-    def found(rows, depth=67, **thresholds):
+    def found(rows, depth=67, subject="weights", **thresholds):
         b = sabir.Builder(24)
         b.output(b.MatMul(b.input("x", "float16", [rows, depth]), np.ones((depth, 48), np.float16)), "y")
         shapes = {"x": [60, depth]} if rows == "n" else None
-        return texts_on(b.model(), "weights", shapes=shapes, target="x86-64-v4", **thresholds)
+        return texts_on(b.model(), subject, shapes=shapes, target="x86-64-v4", **thresholds)
 
     assert found("n") == found(60) == [f"weights {once}"]
+    assert found(60, subject="second operand") == ["second operand packed once, as float16: it is constant"]
     assert found(12) == [f"{each}, not {once}: 12 rows <= 2 tiles of 6"]
     assert found(60, few_rows=8) == [f"{each}, not {once}: tiles of 8 rows <= 8"]
     assert found(60, widened_bytes=100) == [f"{each}, not {once}: a panel of {67 * 48 * 4} bytes > 100"]

@@ -170,22 +170,19 @@ def _decide_operand(
     packed = why_packed(builder.heuristics, builder.lowered, contract, b.located)
     if packed is not None:
         if is_constant(builder.lowered, b.located):
-            add(entry.nodes, subject, "second operand packed once", because=CONSTANT)
+            form = "second operand packed once, as {}" if product.narrow else "second operand packed once"
+            add(entry.nodes, subject, Reason(form, (product.narrow,)), because=CONSTANT)
         else:
             add(entry.nodes, subject, "second operand packed in each run", "read in place", packed)
         return
     rows, few = contract.shape[-2], builder.heuristics.few_rows
     if product.streamed:
-        add(
-            entry.nodes,
-            subject,
-            "second operand read in place and streamed",
-            because=Reason("{} rows <= {}", (rows, few)),
-        )
+        streamed = Reason("{} rows <= {}", (rows, few))
+        add(entry.nodes, subject, "second operand read in place and streamed", because=streamed)
         add(entry.nodes, "threads", "one share for each thread", "smaller shares", _LONG_PIECES)
         return
-    streamed = _COLUMNS if product.turned else Reason("{} rows > {}", (rows, few))
-    add(entry.nodes, subject, "second operand read in place in blocks", "streamed", streamed)
+    blocks = _COLUMNS if product.turned else Reason("{} rows > {}", (rows, few))
+    add(entry.nodes, subject, "second operand read in place in blocks", "streamed", blocks)
 
 
 def _formed(
