@@ -30,7 +30,7 @@ def backend_by(*, threads: int | None = None, cores: int | None = None, **thresh
 
 def compiled_by(model: sabir.Model, *, precision: str = "exact", **options: Any) -> Compiled:
     """A model on such a backend."""
-    return Compiled(model, backend=backend_by(**options), settings=Settings(precision))  # pyright: ignore[reportArgumentType]
+    return Compiled(model, backend=backend_by(**options), settings=Settings(precision))  # pyright: ignore[reportArgumentType]  tests pass words that they know
 
 
 def decisions_on(

@@ -138,12 +138,12 @@ def _chain(builder: PlanBuilder, windows: Group) -> Chain | Reason | None:
     writers = _writers(builder, at.base)
     if not writers or not _is_product(builder, writers[0]):
         return None
-    if is_by_winograd(builder, writers[0]):
-        return _WINOGRAD
     if slide.weights is not None and not is_constant(builder.lowered, grouping.views.locate(weights)):
         return _VARYING
     if _readers(builder, at.base) != [slide]:
         return _READ
+    if is_by_winograd(builder, writers[0]):
+        return _WINOGRAD
     first, *padding = writers
     if not all(_fills(part, at.base) for part in padding):
         return _PADDING
