@@ -7,6 +7,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+from sabir.compilation.plan.decisions import Decisions
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -167,7 +169,8 @@ class Plan:
 
     `values` are all tensors that the entries compute, those too that are never in memory. The entries from
     the number `updating` on cannot fail, and may write results over inputs: `in_place` has the slots of these
-    inputs by those of the results.
+    inputs by those of the results. One thread runs a plan of fewer operations and bytes than `single_work`;
+    an entry is divided finely that has at least `fine_work` operations for each thread.
     """
 
     entries: list[Entry | Step]
@@ -177,6 +180,9 @@ class Plan:
     values: list[Value] = field(default_factory=list["Value"])
     updating: int = 0
     in_place: dict[int, int] = field(default_factory=dict[int, int])
+    decisions: Decisions = field(default_factory=Decisions)
+    single_work: int = field(kw_only=True)
+    fine_work: int = field(kw_only=True)
 
 
 def count_of(sizes: Sequence[Size]) -> Size:

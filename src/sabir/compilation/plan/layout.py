@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 ALIGNMENT = 64
 _MOST_PARTS = 1024  # of a plan: a layout of each is made for the sizes of all before it
-_FINE = 1 << 21  # operations of a thread that take so long that claims of several shares cost little
 
 
 class Part(NamedTuple):
@@ -194,7 +193,7 @@ def lay_out(
     outputs = sum(sizes(b.size) for b in part.filled if b.kind == "output")
     scratch = max((sizes(e.scratch) for e in entries if isinstance(e, Entry)), default=0)
     rows = rows_of([
-        _call(number, entry, sizes, addresses, offsets, part.arenas, _FINE * threads)
+        _call(number, entry, sizes, addresses, offsets, part.arenas, plan.fine_work * threads)
         for number, entry in enumerate(entries, part.first)
         if isinstance(entry, Entry)
     ])
