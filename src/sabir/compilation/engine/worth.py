@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sabir.base import UnsupportedError, budget
+from sabir.base import budget
 from sabir.compilation.frontend.patterns import number_of
 from sabir.compilation.native import is_compiled
 from sabir.ir import TensorType
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from sabir.ir import Type
 
 AT_ONCE = 2.0  # seconds that a plan may cost, whatever a run computes; models in use cost half a second
-MOST_CALLS = 1 << 15  # calls of a plan: planning takes memory for each pair of groups, 128 MiB for so many
 _PLAN = 5e-3  # seconds to make a plan of no calls
 _CALL = 3e-4  # seconds to plan a call, measured with chains of small products, maps and softmaxes
 _CHARACTER = (
@@ -91,13 +90,6 @@ def allowed_for(prepared: Prepared, sizes: Mapping[str, int]) -> float:
     run = len(prepared.plan.steps) * _CALL_RUN + numbers * _NUMBER_RUN
     most = budget().limits.work
     return AT_ONCE + _RUNS * (run if most is None else min(run, most * _WORK_RUN))
-
-
-def require_bounded(prepared: Prepared) -> None:
-    """Raise UnsupportedError for a program of more calls than a plan may have."""
-    calls = len(prepared.plan.steps)
-    if calls > MOST_CALLS:
-        raise UnsupportedError(f"the model has {calls:,} calls, and a plan has at most {MOST_CALLS:,}")
 
 
 def _elements(kind: Type | None, sizes: Mapping[str, int]) -> int:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sabir.base import ACCIDENTS, SabirError, UnsupportedError, budget, check_time, shown_number
-from sabir.compilation.engine.worth import MOST_CALLS
 from sabir.compilation.frontend.patterns import Guard, number_of
 from sabir.evaluation import CallBinder
 from sabir.inference import Inference
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from sabir.scheduling import Plan, Program, ScheduledCall
     from sabir.schema import Registry
 
+_MOST_CALLS = 1 << 15  # of a plan: planning takes memory for each pair of groups, 128 MiB for so many
 _MOST_FOLDED = 1 << 27  # elements of a constant that is computed before runs
 
 
@@ -66,7 +66,7 @@ def prepare(
 
     `sizes` are those of the present feeds: they decide minima and maxima, which become guards.
     """
-    _require_bounded(model, registry)
+    _require_bounded_inlining(model, registry)
     copy = model.clone()
     if copy.functions:
         run_passes(copy, [_inlining(registry)])
@@ -90,12 +90,19 @@ def prepare(
                     frozenset(typing.unknown))  # fmt: skip
 
 
-def _require_bounded(model: Model, registry: Registry) -> None:
+def _require_bounded_inlining(model: Model, registry: Registry) -> None:
     """Raise UnsupportedError where functions turn few nodes into more calls than a plan may have."""
     needed, own = expansion([model.graph], Scope.of(model, registry, newer_opsets=True))
-    if needed > max(MOST_CALLS, own):
-        most = f"a plan has at most {MOST_CALLS:,} calls"
+    if needed > max(_MOST_CALLS, own):
+        most = f"a plan has at most {_MOST_CALLS:,} calls"
         raise UnsupportedError(f"inlined, the model has {shown_number(needed)} nodes, and {most}")
+
+
+def require_bounded(prepared: Prepared) -> None:
+    """Raise UnsupportedError for a program of more calls than a plan may have."""
+    calls = len(prepared.plan.steps)
+    if calls > _MOST_CALLS:
+        raise UnsupportedError(f"the model has {calls:,} calls, and a plan has at most {_MOST_CALLS:,}")
 
 
 def _inlining(registry: Registry) -> InlineFunctions:
