@@ -31,6 +31,7 @@ UNTESTED_PAGES = {"CHANGELOG.md", "docs/rules.md"}
 REPOSITORY = ("test_tree", "test_module_names", "test_generated", "test_looped_cases")  # cheap ones
 GENERIC = ("tests/rooms/test_facts.py", "tests/rooms/test_rooms.py", "tests/rooms/test_declarations.py")
 COMMON_WORDS = {"", "test", "compilation", "init", "cpu"}
+PART_OF_TIME = 0.7  # that is left, for each run of pytest but the last
 SELECTED_NONE = 5  # an exit code of pytest
 
 
@@ -82,8 +83,10 @@ def failures(changed: Iterable[str], chosen: Selection, end: float) -> Iterator[
         for name, command in checks(scripts):
             if start(command).wait():
                 yield name
-    for name, arguments in chosen.runs():
-        within = f"--within={max(end - time.monotonic(), 1):.0f}"
+    runs = list(chosen.runs())
+    for number, (name, arguments) in enumerate(runs, 1):
+        left = (end - time.monotonic()) * (1 if number == len(runs) else PART_OF_TIME)
+        within = f"--within={max(left, 1):.0f}"
         found = start([sys.executable, "-m", "pytest", "-q", within, *arguments]).wait()
         if found not in {0, SELECTED_NONE}:
             yield name
