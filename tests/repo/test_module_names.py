@@ -18,16 +18,19 @@ from support.cases import each_of
 
 ROOT = Path(__file__).parents[2]
 GENERATED = {"CHANGELOG.md", "rules.md", "oracles.md", "fallbacks.md", "inference.md", "conversions.md"}
-PAGES = [p for p in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")) if p.name not in GENERATED]
-SCRIPTS = [p for folder in ("src", "tests", "tools") for p in (ROOT / folder).rglob("*.py")]
+FOUND = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("fuzz/*.md")]
+PAGES = [p for p in FOUND if p.name not in GENERATED]
+FOLDERS = ("src", "tests", "tools", "benchmarks", "fuzz", "examples")
+SCRIPTS = [p for folder in FOLDERS for p in (ROOT / folder).rglob("*.py")]
 MENTION = re.compile(r"(?<!`)`([\w./]+)(?:\(\))?`(?!`)")
 PATH = re.compile(r"(?:\.?\w+/)+(?:\w+(?:\.\w+)*)?")
 PRIVATE = re.compile(r"_[a-z]\w{2,}")
 SCRIPT = re.compile(r"\w+\.pyi?")
 DOTTED = re.compile(r"sabir(?:\.\w+)+")
-# folders that `make` writes, the pattern of private modules, and keys and domains
+# folders that `make` and the fuzzers write, the pattern of private modules, and keys and domains
 NO_FILES = {
-    ".venv/bin", "build/reference", "_x.py", "domain/Name/since", "sabir.internal", "sabir.training.seed",
+    ".venv/bin", "build/reference", "fuzz/found", "_x.py", "domain/Name/since", "sabir.internal",
+    "sabir.training.seed",
 }  # fmt: skip
 
 
@@ -39,7 +42,7 @@ def relative(path):
 def paths():
     """Every file and folder of the tree, with and without the suffix, by all ends of its path."""
     found = {p.name for p in ROOT.iterdir()}
-    for top in ("src", "tests", "tools", "docs", "fuzz", "benchmarks", "examples", ".ci"):
+    for top in (*FOLDERS, "docs", ".ci"):
         for path in (ROOT / top, *(ROOT / top).rglob("*")):
             for end in (path.relative_to(ROOT), path.relative_to(ROOT).with_suffix("")):
                 found.update("/".join(end.parts[i:]) for i in range(len(end.parts)))
