@@ -99,6 +99,18 @@ def test_the_targets_of_make_that_a_page_mentions_exist(page):
     assert set(mentioned) <= set(targets)
 
 
+def test_the_page_of_the_compiler_names_every_folder():
+    text = (ROOT / "docs" / "compiler.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w.]+)`", text.partition("## Folders")[2].partition("\n## ")[0]))
+    compilation = ROOT / "src" / "sabir" / "compilation"
+    folders = {
+        p.parent.name
+        for p in (*compilation.glob("*/__init__.py"), *compilation.glob("backends/cpu/*/__init__.py"))
+    }
+    modules = {p.name for p in compilation.glob("*.py")} - {"__init__.py"}
+    assert (folders | modules) - {"backends"} <= named
+
+
 @each_of("script", [pytest.param(p, id=relative(p)) for p in SCRIPTS])
 def test_what_docstrings_and_comments_mention_exists(script):
     assert not missing(*prose_and_names(script))
