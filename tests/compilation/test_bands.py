@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,10 +10,9 @@ import pytest
 
 import sabir
 from sabir.compilation import Compiled
+from sabir.compilation.backends.cpu import backend as _backend
 from sabir.compilation.backends.cpu.bands import chains as _chains
 from sabir.compilation.cache import stored as _stored
-from sabir.compilation.engine import compiled as _engine
-from sabir.compilation.native import host
 from sabir.compilation.plan.entries import Entry
 from sabir.evaluation import Runner
 
@@ -32,7 +30,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let small images run in bands of few rows, on any machine."""
     monkeypatch.setattr(_stored.StoredPlans, "key", lambda *_: None)  # what is patched here is no part of it
     monkeypatch.setattr(_chains, "_LEAST", 0)
-    monkeypatch.setattr(_engine, "host", lambda: replace(host(), cores=2))
+    monkeypatch.setattr(_backend, "_cores", lambda: 2)
 
 
 def integers(shape: tuple[int, ...], seed: int, dtype: str = "float32") -> np.ndarray:

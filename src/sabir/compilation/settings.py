@@ -1,4 +1,4 @@
-"""What the caller of the compiler chooses, apart from the machine that code is compiled for."""
+"""What the caller of the compiler chooses, apart from the target, and the size of the largest plan."""
 
 from __future__ import annotations
 
@@ -26,3 +26,5 @@ class Settings(NamedTuple):
 
 
 DEFAULT = Settings()
+MOST_CALLS = 1 << 15
+"""The calls of a plan: planning takes memory for each pair of groups, 128 MiB for so many."""

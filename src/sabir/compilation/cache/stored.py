@@ -18,7 +18,7 @@ import numpy as np
 
 from sabir.base import ACCIDENTS, SabirError, without_collector
 from sabir.compilation.cache.modules import modules
-from sabir.compilation.native import cache
+from sabir.compilation.disk import cache
 from sabir.compilation.plan.entries import Entry, StoredKernel
 from sabir.compilation.plan.executable import Executable
 from sabir.elements import element

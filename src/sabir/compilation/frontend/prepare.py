@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sabir.base import ACCIDENTS, SabirError, UnsupportedError, budget, check_time, shown_number
-from sabir.compilation.engine.worth import MOST_CALLS
 from sabir.compilation.frontend.patterns import Guard, number_of
+from sabir.compilation.settings import MOST_CALLS
 from sabir.evaluation import CallBinder
 from sabir.inference import Inference
 from sabir.ir import (

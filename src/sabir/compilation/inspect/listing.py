@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from sabir.compilation.frontend.lowering import Lowered
     from sabir.compilation.frontend.prepare import Prepared
-    from sabir.compilation.native import Host
+    from sabir.compilation.native import Target
     from sabir.compilation.plan.entries import Buffer, Plan, Step
     from sabir.compilation.plan.layout import PartLayout, Sizes
 
@@ -32,15 +32,15 @@ _INDENT = "  "
 
 
 class Listed(Protocol):
-    """A program with a plan that can be read; its `target` is None for this machine."""
+    """A program with a plan that can be read."""
 
     kernels: int
     compiled: int
     plan: Plan
 
     @property
-    def target(self) -> Host | None:
-        """The processor that the plan is for, None for this one."""
+    def target(self) -> Target:
+        """The processor that the plan is for."""
         ...
 
     @property
@@ -275,7 +275,7 @@ def _asm(program: Listed, _: Sizes) -> Iterator[str]:
     return _code(program, "#", disassemble)
 
 
-def _code(program: Listed, comment: str, made: Callable[[str, Host | None], str]) -> Iterator[str]:
+def _code(program: Listed, comment: str, made: Callable[[str, Target], str]) -> Iterator[str]:
     for number, spec in enumerate(specs_of(program.plan), 1):
         if isinstance(spec, StoredKernel):
             raise TypeError("a kernel from the disk has no text")

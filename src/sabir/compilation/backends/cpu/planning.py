@@ -15,15 +15,17 @@ from sabir.compilation.runtime.program import CompiledProgram
 if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.backend import CpuBackend
     from sabir.compilation.frontend.prepare import Prepared
-    from sabir.compilation.native import Host
+    from sabir.compilation.native import Target
     from sabir.compilation.plan.executable import Executable
     from sabir.compilation.protocol import Request
+
+_FOREIGN_CORES = 4  # of a processor that is not this one, so that its plans are the same on every machine
 
 
 def compiled(backend: CpuBackend, request: Request) -> CompiledProgram:
     """Return the plan of lowered expressions on a backend; see `CpuBackend.compile`."""
-    with EarlyKernels() as early:
-        executable, prepared = _executable(request, backend.host, early)
+    with EarlyKernels(backend.target) as early:
+        executable, prepared = _executable(request, backend.target, backend.cores, early)
         updates_last(executable.plan, request.updates)
         return CompiledProgram(
             executable, backend.team, prepared, request.bodies(prepared.constants),
@@ -31,12 +33,14 @@ def compiled(backend: CpuBackend, request: Request) -> CompiledProgram:
         )  # fmt: skip
 
 
-def foreign(request: Request, target: Host) -> ForeignProgram:
+def foreign(request: Request, target: Target) -> ForeignProgram:
     """Return the plan of lowered expressions for another processor."""
-    return ForeignProgram(*_executable(request, target, None), target)
+    return ForeignProgram(*_executable(request, target, _FOREIGN_CORES), target, source_of)
 
 
-def _executable(request: Request, host: Host, early: EarlyKernels | None) -> tuple[Executable, Prepared]:
-    plan = build(request, host, early)
+def _executable(
+    request: Request, target: Target, cores: int, early: EarlyKernels | None = None
+) -> tuple[Executable, Prepared]:
+    plan = build(request, target, cores, early)
     prepared = request.lowered.settled()
     return executable_of(prepared, plan, frozenset(request.sizes)), prepared

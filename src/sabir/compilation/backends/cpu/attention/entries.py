@@ -66,7 +66,7 @@ def add_attention(builder: PlanBuilder, group: Group) -> None:
     arguments += nest_arguments(builder, attention.output, results, entry, entry.scratch)
     arguments += _operand_arguments(builder, places.queries, entry)
     arguments += [*keys, *_operand_arguments(builder, places.values, entry)]
-    job = partial(rows_of_attention, tile_rows=attention.rows, most=attention.most, cores=builder.host.cores)
+    job = partial(rows_of_attention, tile_rows=attention.rows, most=attention.most, cores=builder.cores)
     counts = results.sizes[-2], first.b.shape[-1], count_of(results.sizes[:-2])
     arguments += [first.b.shape[-2], Computed(job, counts), kept]
     entry.choices.append((None, 0, attention, arguments))
@@ -115,7 +115,7 @@ def _order_of_keys(builder: PlanBuilder, first: Contract, keys: Place) -> Keys:
     if not isinstance(rows, int) or rows > _MOST_ROWS or is_constant(builder.lowered, keys.located):
         return "panels"
     down, across = keys.located.strides[-2:]
-    if down == 1 and builder.host.has_masks:  # where lanes are read one by one, packing all keys is faster
+    if down == 1 and builder.target.has_masks:  # where lanes are read one by one, packing all keys is faster
         return "rows"
     return "columns" if across == 1 else "panels"
 
@@ -134,18 +134,18 @@ def _scratch(attention: Attention, first: Contract, columns: Size) -> Size:
 def _attention(
     builder: PlanBuilder, rows: Nesting, results: Nesting, second: Contract, keys: Keys
 ) -> Attention:
-    host = builder.host
+    target = builder.target
     count, columns = (n if isinstance(n, int) else None for n in second.shape[-2:])
     lanes = lanes_of(builder, second.element)
-    tile = tile_for(_USUAL_ROWS if count is None else count, host.registers)
+    tile = tile_for(_USUAL_ROWS if count is None else count, target.registers)
     most = _MOST_ROWS // tile.rows * tile.rows
     if count is not None:
         most = min(most, up(count, tile.rows) * tile.rows)
-    result = result_tile(most, columns, lanes, host.registers, masks=host.has_masks)
-    whole = not host.has_masks and columns is not None and columns % (result.vectors * lanes) == 0
+    result = result_tile(most, columns, lanes, target.registers, masks=target.has_masks)
+    whole = not target.has_masks and columns is not None and columns % (result.vectors * lanes) == 0
     return Attention(
-        nest_of(rows, host.vector_bits, inner=len(rows.sizes) - 1),
-        nest_of(results, host.vector_bits, inner=len(results.sizes) - 1),
+        nest_of(rows, target.vector_bits, inner=len(rows.sizes) - 1),
+        nest_of(results, target.vector_bits, inner=len(results.sizes) - 1),
         second.element, tile.rows, VECTORS, result.rows, result.vectors, lanes, most, keys, whole,
     )  # fmt: skip
 

@@ -231,7 +231,7 @@ def _second(builder: PlanBuilder, windows: Group) -> tuple[Group | None, Express
 
 def _in_bands(builder: PlanBuilder, rows: BandedRows, kept: Sequence[Expression]) -> BandedRows | None:
     """Return bands whose part of what is kept between kernels fits the cache; None where none are wanted."""
-    cores = builder.host.cores
+    cores = builder.cores
     lines = [line_bytes(builder, x) for x in kept]
     whole = lines[0] * (rows.before + rows.image) + sum(lines[1:]) * rows.results
     items = kept[0].shape[0]

@@ -29,7 +29,7 @@ def add_nest(builder: PlanBuilder, group: Group) -> None:
 def nest_entry(builder: PlanBuilder, group: Group, nesting: Nesting) -> Entry:
     """Return the entry of the loops of a group."""
     nesting = beside_one(merged(nesting))
-    nest = nest_of(nesting, builder.host.vector_bits)
+    nest = nest_of(nesting, builder.target.vector_bits)
     entry = Entry([], nodes=builder.origins.labels([*group.members, *group.inlined]))
     scratch = scratch_of(nest, nesting)
     arguments = nest_arguments(builder, nest, nesting, entry, scratch)

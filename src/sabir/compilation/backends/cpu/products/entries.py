@@ -90,7 +90,7 @@ def product_nesting(builder: PlanBuilder, group: Group) -> Nesting:
 
 
 def _nest(builder: PlanBuilder, contract: Contract, nesting: Nesting) -> Nest:
-    nest = nest_of(nesting, builder.host.vector_bits, inner=len(nesting.sizes) - 1)
+    nest = nest_of(nesting, builder.target.vector_bits, inner=len(nesting.sizes) - 1)
     return replace(nest, lanes=lanes_of(builder, contract.element))  # whatever the epilogue computes with
 
 
@@ -133,7 +133,7 @@ def product_entry(
         arguments = nest_arguments(builder, nest, nesting, entry, entry.scratch)
         arguments += builder.pointer(a.located, a.element, entry)
         arguments += second.arguments(builder, entry)
-        arguments += _product_arguments(product, blocks, a, nesting.sizes, second, builder.host.cores)
+        arguments += _product_arguments(product, blocks, a, nesting.sizes, second, builder.cores)
         arguments += zero_arguments(builder, contract, entry)
         arguments += scale_arguments(builder, contract, entry, tile.vectors)
         entry.choices.append((rows, limit or 0, product, arguments))
@@ -161,7 +161,7 @@ def _formed(
 def _tiles(builder: PlanBuilder, contract: Contract, rows: Size) -> list[tuple[int | None, Tile]]:
     """Return the tiles for numbers of rows up to a limit; all have panels of one width."""
     known, columns = rows if isinstance(rows, int) else None, contract.shape[-1]
-    lanes, registers = lanes_of(builder, contract.element), registers_of(builder.host, contract)
+    lanes, registers = lanes_of(builder, contract.element), registers_of(builder.target, contract)
     if not isinstance(columns, int) or contract.scale is not None:
         return tiles(known, registers)
     if contract.depth == 1 and is_usual(columns, lanes, _REST if contract.rows > 1 else _REST_OF_MATRICES):
@@ -322,7 +322,7 @@ def packed_operand(
     first = contract.b.rank - 1 - contract.depth
     axes = list(zip(contract.b.shape[first:], place.located.strides[first:], strict=True))
     own = [(n, s) for n, s in zip(batch, place.strides, strict=False) if s != 0]
-    width, group = vectors * lanes_of(builder, contract.element), group_of(builder.host, contract)
+    width, group = vectors * lanes_of(builder, contract.element), group_of(builder.target, contract)
     panels = Panels(contract.b.element, own, axes[:-1], axes[-1], width, group, run)
     found = packed_panels(builder, contract, place.located, panels)
     packed_scales(builder, contract, vectors)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.emit.terms import Dot, Groups
     from sabir.compilation.backends.cpu.products.spec import Product
     from sabir.compilation.fusion.views import Located
-    from sabir.compilation.native import Host
+    from sabir.compilation.native import Target
     from sabir.compilation.plan.entries import Argument, Buffer, Entry
     from sabir.loops import Contract, Size
 
@@ -32,7 +32,7 @@ def of_integers(
     builder: PlanBuilder, product: Product, contract: Contract, depth: Sequence[tuple[Size, Size]]
 ) -> Product:
     """Return the product of integers: how many it adds at a time, and what it subtracts."""
-    dot, last = dot_of(builder.host), depth[-1][0]
+    dot, last = dot_of(builder.target), depth[-1][0]
     ragged = not isinstance(last, int) or last % GROUPS[dot] != 0
     zero = "" if contract.zero is None else contract.zero.element
     return replace(product, depth_axes=len(depth), dot=dot, ragged=ragged, zero=zero)
@@ -45,27 +45,27 @@ def narrow_of(contract: Contract) -> str:
     return "int8" if contract.b.element in BYTES | SMALL_INTEGERS else contract.b.element
 
 
-def dot_of(host: Host) -> Dot:
+def dot_of(target: Target) -> Dot:
     """Return the instruction that multiplies and adds up most integers of 8 bits."""
-    if host.architecture == "aarch64":
-        return "usdot" if host.has("i8mm") else "sdot" if host.has("dotprod") else "sadalp"
-    return "vpdpbusd" if host.has("avx512vnni") or host.has("avxvnni") else "pmaddwd"
+    if target.architecture == "aarch64":
+        return "usdot" if target.has("i8mm") else "sdot" if target.has("dotprod") else "sadalp"
+    return "vpdpbusd" if target.has("avx512vnni") or target.has("avxvnni") else "pmaddwd"
 
 
-def pairs_of(host: Host) -> Dot:
+def pairs_of(target: Target) -> Dot:
     """Return the instruction that multiplies and adds up pairs of integers of 16 bits."""
-    return "smull" if host.architecture == "aarch64" else "pmaddwd"
+    return "smull" if target.architecture == "aarch64" else "pmaddwd"
 
 
-def registers_of(host: Host, contract: Contract) -> int:
+def registers_of(target: Target, contract: Contract) -> int:
     """Return how many vector registers a tile may fill: products that wait to be added up need some."""
-    waiting = not contract.is_float and dot_of(host) == "sadalp"
-    return host.registers - (_WAITING if waiting else 0)
+    waiting = not contract.is_float and dot_of(target) == "sadalp"
+    return target.registers - (_WAITING if waiting else 0)
 
 
-def group_of(host: Host, contract: Contract) -> Groups:
+def group_of(target: Target, contract: Contract) -> Groups:
     """Return how many neighbours along `k` one instruction multiplies and adds up."""
-    return 1 if contract.is_float else GROUPS[dot_of(host)]
+    return 1 if contract.is_float else GROUPS[dot_of(target)]
 
 
 def zero_arguments(builder: PlanBuilder, contract: Contract, entry: Entry) -> list[Argument]:

@@ -149,10 +149,10 @@ def _tiling(builder: PlanBuilder, contract: Contract) -> _Tiling:
     places = places_of(results)
     line = places * (up(channels, lanes) * lanes * size + GAP)
     most = min(max(_SCRATCH // line, _FEW_TILES), _MOST_TILES)
-    job = partial(tiles_of_a_job, most=most, cores=builder.host.cores)
+    job = partial(tiles_of_a_job, most=most, cores=builder.cores)
     image = _tiles_of_image(contract.shape[1:3], results)
     usual = job(image) if isinstance(image, int) else most
-    ((_, tile),) = window_tiles(usual, columns, lanes, builder.host.registers)
+    ((_, tile),) = window_tiles(usual, columns, lanes, builder.target.registers)
     panel = tile.vectors * lanes
     scratch = most * line + (most + tile.rows) * places * panel * size
     return _Tiling(results, (tile.rows, tile.vectors), panel, scratch, job)

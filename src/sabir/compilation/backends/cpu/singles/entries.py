@@ -38,7 +38,7 @@ class Single(NamedTuple):
 def add_single(builder: PlanBuilder, group: Group) -> None:
     """Add the entry of a kernel that computes one expression alone."""
     nesting = merged(nesting_of(group, builder.grouping))
-    single = single_of(group.members[0], nesting, builder.host.vector_bits)
+    single = single_of(group.members[0], nesting, builder.target.vector_bits)
     labels = builder.origins.labels(group.members)
     entry = Entry([], single.scratch, labels, count_of(nesting.sizes))
     arguments = nest_arguments(builder, single.spec.nest, nesting, entry, single.scratch)

@@ -99,9 +99,9 @@ def _nest(builder: PlanBuilder, nesting: Nesting, slide: Slide) -> Nest:
     """Return the nest, with vectors along the channels; along the best axis where there is one channel."""
     last = len(nesting.sizes) - 1
     if slide.weights is not None:
-        nest = nest_of(nesting, builder.host.vector_bits, inner=last)
+        nest = nest_of(nesting, builder.target.vector_bits, inner=last)
         return replace(nest, lanes=lanes_of(builder, slide.element))
-    return nest_of(nesting, builder.host.vector_bits, inner=None if nesting.sizes[-1] == 1 else last)
+    return nest_of(nesting, builder.target.vector_bits, inner=None if nesting.sizes[-1] == 1 else last)
 
 
 def _weights(builder: PlanBuilder, slide: Slide) -> Expression:
@@ -125,7 +125,7 @@ def _dot(builder: PlanBuilder, slide: Slide) -> Dot | None:
     """Return the instruction that multiplies integers; weights less a zero point are no bytes."""
     if slide.element in FLOATS:
         return None
-    return dot_of(builder.host) if slide.less == 0 else pairs_of(builder.host)
+    return dot_of(builder.target) if slide.less == 0 else pairs_of(builder.target)
 
 
 def _weight_arguments(builder: PlanBuilder, slide: Slide, panels: Panels, entry: Entry) -> list[Argument]:
