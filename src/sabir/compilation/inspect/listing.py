@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sabir.compilation.plan.layout import PartLayout, Sizes
 
 _INDENT = "  "
+_NAMED = {"a_zero", "scale", "b_zero"}  # operands that an expression may lack
 
 
 class Listed(Protocol):
@@ -135,7 +136,8 @@ class _Expressions:
             if field.name in {"element", "shape", "op"} or (value is None and isinstance(x, Contract)):
                 continue
             if isinstance(value, Expression):
-                yield self._name(value)
+                prefix = f"{field.name}=" if field.name in _NAMED else ""
+                yield f"{prefix}{self._name(value)}"
             elif isinstance(value, tuple) and any(
                 isinstance(v, Expression) for v in cast("tuple[Any, ...]", value)
             ):

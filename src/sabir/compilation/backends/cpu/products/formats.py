@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sabir.compilation.backends.cpu.emit.terms import GROUPS
+from sabir.compilation.backends.cpu.passes import is_packed_zero
 from sabir.compilation.backends.cpu.products.panels import Panels, lanes_of, packed_panels
 from sabir.compilation.backends.cpu.products.tiles import FEW, scratch_rows
 from sabir.compilation.plan.entries import BufferNumber, Offset, count_of
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from sabir.compilation.fusion.views import Located
     from sabir.compilation.native import Target
     from sabir.compilation.plan.entries import Argument, Buffer, Entry
-    from sabir.loops import Contract, Size
+    from sabir.loops import Contract, Expression, Size
 
 
 _LEAST_UNPACKED, _MOST_UNPACKED = 16, 128  # places of `k` whose numbers wait in scratch memory
@@ -34,7 +35,7 @@ def of_integers(
     """Return the product of integers: how many it adds at a time, and what it subtracts."""
     dot, last = dot_of(builder.target), depth[-1][0]
     ragged = not isinstance(last, int) or last % GROUPS[dot] != 0
-    zero = "" if contract.zero is None else contract.zero.element
+    zero = "" if contract.a_zero is None else contract.a_zero.element
     return replace(product, depth_axes=len(depth), dot=dot, ragged=ragged, zero=zero)
 
 
@@ -70,9 +71,9 @@ def group_of(target: Target, contract: Contract) -> Groups:
 
 def zero_arguments(builder: PlanBuilder, contract: Contract, entry: Entry) -> list[Argument]:
     """Return where the zero point of a product of integers lies, if it has one."""
-    if contract.zero is None:
+    if contract.a_zero is None:
         return []
-    zero = builder.grouping.more[contract][contract.zero]
+    zero = builder.grouping.more[contract][contract.a_zero]
     located = builder.grouping.views.locate(zero)
     if not entry.choices:
         entry.reaches.append(builder.reach(located, zero.element, []))
@@ -84,9 +85,19 @@ def apart(contract: Contract, a: Located) -> list[tuple[Size, Size]]:
     return list(zip(contract.a.shape[-2:], (a.strides[-2], 1), strict=True))
 
 
+def _taken(contract: Contract) -> Expression | None:
+    """Return what a kernel subtracts from the numbers in panels."""
+    return None if is_packed_zero(contract) else contract.b_zero
+
+
+def parameters_of(contract: Contract) -> list[Expression]:
+    """Return what a kernel reads beside both operands: zero points and scales."""
+    return [x for x in (contract.a_zero, contract.scale, _taken(contract)) if x is not None]
+
+
 def scaled_product(product: Product, contract: Contract) -> Product:
     """Return the product by blocks of weights with scales."""
-    scale, less = ("" if p is None else p.element for p in (contract.scale, contract.less))
+    scale, less = ("" if p is None else p.element for p in (contract.scale, _taken(contract)))
     return replace(product, depth_axes=2, narrow=narrow_of(contract), scaled=scale, less=less)
 
 
@@ -148,7 +159,7 @@ def packed_scales(builder: PlanBuilder, contract: Contract, vectors: int) -> lis
     The first call adds the entries that pack them, which must come before that of the product.
     """
     found: list[tuple[Buffer, Size]] = []
-    for x in (contract.scale, contract.less):
+    for x in (contract.scale, _taken(contract)):
         if x is not None:
             located = builder.grouping.views.locate(builder.grouping.more[contract][x])
             lines, _, columns = zip(x.shape, located.strides, strict=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.compilation.backends.cpu.products.direct import is_read_in_place
+from sabir.compilation.backends.cpu.products.formats import parameters_of
 from sabir.compilation.fusion.inlining import is_inline
 
 if TYPE_CHECKING:
@@ -30,4 +31,4 @@ def place_operands(grouping: Grouping, x: Contract) -> None:
     if not is_read_in_place(grouping.lowered, x, a, *map(grouping.views.locate, (a, b))):
         a = grouping.side_by_side(a)
     grouping.operands[x] = a, b
-    grouping.more[x] = {o: grouping.in_memory(o) for o in x.operands[2:]}
+    grouping.more[x] = {o: grouping.in_memory(o) for o in parameters_of(x)}

@@ -10,6 +10,7 @@ from sabir.compilation.backends.cpu.elementwise.axes import merged, nest_of
 from sabir.compilation.backends.cpu.elementwise.entries import nest_arguments, note_writes
 from sabir.compilation.backends.cpu.elementwise.nesting import Place, nesting_of
 from sabir.compilation.backends.cpu.emit.terms import GROUPS
+from sabir.compilation.backends.cpu.passes import packed_zero
 from sabir.compilation.backends.cpu.products.formats import dot_of, pairs_of
 from sabir.compilation.backends.cpu.products.panels import Panels, lanes_of, packed_panels
 from sabir.compilation.backends.cpu.windows.kernel import Sliding
@@ -125,7 +126,7 @@ def _dot(builder: PlanBuilder, slide: Slide) -> Dot | None:
     """Return the instruction that multiplies integers; weights less a zero point are no bytes."""
     if slide.element in FLOATS:
         return None
-    return dot_of(builder.target) if slide.less == 0 else pairs_of(builder.target)
+    return dot_of(builder.target) if packed_zero(slide) == 0 else pairs_of(builder.target)
 
 
 def _weight_arguments(builder: PlanBuilder, slide: Slide, panels: Panels, entry: Entry) -> list[Argument]:
@@ -134,7 +135,7 @@ def _weight_arguments(builder: PlanBuilder, slide: Slide, panels: Panels, entry:
     weights = packed_panels(builder, slide, located, panels)
     builder.use(weights, entry)
     found: list[Argument] = [BufferNumber(weights), Offset(weights, 0)]
-    return found if panels.group == 1 else [*found, panels.panel, slide.zero, slide.less]
+    return found if panels.group == 1 else [*found, panels.panel, slide.zero, packed_zero(slide)]
 
 
 def _is_whole(length: Size, lanes: int) -> bool:
