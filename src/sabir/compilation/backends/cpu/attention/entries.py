@@ -10,13 +10,13 @@ from sabir.compilation.backends.cpu.elementwise.axes import nest_of
 from sabir.compilation.backends.cpu.elementwise.entries import nest_arguments, scratch_of
 from sabir.compilation.backends.cpu.elementwise.nesting import NestBuilder, Nesting, Place, nesting_of
 from sabir.compilation.backends.cpu.emit.nest import Accumulated, Apply, Constant, Load, Position
+from sabir.compilation.backends.cpu.jobs import rows_of_attention, up
 from sabir.compilation.backends.cpu.products.direct import is_constant
 from sabir.compilation.backends.cpu.products.entries import contract_of, packed_operand, with_operands
 from sabir.compilation.backends.cpu.products.panels import lanes_of, panels_of
 from sabir.compilation.backends.cpu.products.tiles import VECTORS, result_tile, tile_for
 from sabir.compilation.fusion.views import Located
 from sabir.compilation.plan.entries import Argument, Computed, Entry, count_of
-from sabir.compilation.plan.jobs import rows_of_attention, up
 from sabir.loops import element_bytes
 
 if TYPE_CHECKING:

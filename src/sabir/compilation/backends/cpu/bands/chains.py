@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from sabir.compilation.backends.cpu.jobs import up
 from sabir.compilation.backends.cpu.products.direct import is_constant
 from sabir.compilation.backends.cpu.products.entries import is_by_winograd
 from sabir.compilation.fusion.views import VIEWS, Copy
 from sabir.compilation.plan.entries import count_of
-from sabir.compilation.plan.jobs import up
 from sabir.loops import Contract, Pad, Slide, element_bytes
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sabir.compilation.backends.cpu.elementwise.axes import merged, nest_of
 from sabir.compilation.backends.cpu.elementwise.entries import nest_arguments, note_writes
 from sabir.compilation.backends.cpu.elementwise.nesting import Nesting, Place, nesting_of
+from sabir.compilation.backends.cpu.jobs import rows_of_a_job
 from sabir.compilation.backends.cpu.products.direct import DirectOperand, direct_operand
 from sabir.compilation.backends.cpu.products.formats import (
     apart,
@@ -43,7 +44,6 @@ from sabir.compilation.plan.entries import (
     Entry,
     count_of,
 )
-from sabir.compilation.plan.jobs import rows_of_a_job
 from sabir.loops import SMALL_FLOATS, Contract, Expression, Size, element_bytes
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.compilation.plan.jobs import MOST_ROWS, up
+from sabir.compilation.backends.cpu.jobs import MOST_ROWS, up
 
 if TYPE_CHECKING:
     from sabir.loops import Size

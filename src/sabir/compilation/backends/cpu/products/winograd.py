@@ -11,13 +11,13 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation.backends.cpu.elementwise.entries import nest_arguments, note_writes
+from sabir.compilation.backends.cpu.jobs import tiles_of_a_job, up
 from sabir.compilation.backends.cpu.products.direct import is_constant
 from sabir.compilation.backends.cpu.products.panels import Panels, lanes_of, packed_panels
 from sabir.compilation.backends.cpu.products.spec import PART_STEPS
 from sabir.compilation.backends.cpu.products.tiles import window_tiles
 from sabir.compilation.backends.cpu.products.winograd_kernel import GAP, Winograd, places_of
 from sabir.compilation.plan.entries import BufferNumber, Computed, Entry, Offset, count_of
-from sabir.compilation.plan.jobs import tiles_of_a_job, up
 from sabir.loops import HALVES, Contract, element_bytes, is_finite
 
 if TYPE_CHECKING:
