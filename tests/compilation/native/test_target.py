@@ -1,14 +1,18 @@
 """The machine that code is compiled for."""
 
+import ast
 import operator
 import os
+from dataclasses import fields
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import sabir
 from sabir.base import UnsupportedError
-from sabir.compilation.native import _arm, _target, disassemble, host, target_named
+from sabir.compilation.native import TARGETS, _arm, _target, disassemble, host, target_named
 from sabir.compilation.native._arm import FEATURES, arm_features
 from sabir.compilation.native._compile import _alternatives
 from sabir.compilation.native._cores import usable_cores
@@ -262,3 +266,24 @@ from sabir.compilation.native import usable_cores
 print(usable_cores())
 """
     assert output(code) == "1\n"
+
+
+def test_only_the_default_backend_and_the_page_of_the_installation_ask_for_this_processor():
+    """All else is passed the target that code is compiled for."""
+    source = Path(sabir.__file__).parent
+    asking = {
+        path.relative_to(source).as_posix()
+        for path in source.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "host"
+    }
+    assert asking == {"cli/_info.py", "compilation/backends/cpu/backend.py"}
+
+
+def test_a_target_describes_a_processor_and_nothing_else():
+    for name in TARGETS:
+        found = target_named(name)
+        assert found == target_named(name)
+        assert {f.name for f in fields(found)} == {
+            "architecture", "triple", "cpu", "features", "vector_bits", "registers",
+        }  # fmt: skip
