@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from sabir.compilation.native import cache
+from sabir.compilation.disk import cache
 
 KEY, OTHER = bytes(range(32)), bytes(32)
 

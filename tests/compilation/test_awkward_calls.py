@@ -69,7 +69,7 @@ def test_a_difference_is_described(ours, theirs, part):
 
 
 def test_rounding_is_no_difference():
-    x, y = np.float32([1e-9, 1000]), np.float32([2e-9, 1000.001])
+    x, y = np.array([1e-9, 1000], np.float32), np.array([2e-9, 1000.001], np.float32)
     assert not difference([x], [y])
     assert difference([x[:1]], [y[:1]])
     assert not difference([x[:1]], [y[:1]], 1000.0)

@@ -10,7 +10,7 @@ import pytest
 
 import sabir
 from sabir.compilation.cache.descriptions import KIND
-from sabir.compilation.native import Cache, cache
+from sabir.compilation.disk import Cache, cache
 from sabir.opsets import STANDARD
 
 pytestmark = pytest.mark.usefixtures("folder", "settled")

@@ -32,7 +32,7 @@ def test_each_entry_is_timed_with_its_work(compiled):
     assert all(t.seconds > 0 for t in profile.timings)
     assert profile.seconds == pytest.approx(sum(t.seconds for t in profile.timings))
     work = {t.nodes: (t.kind, t.flops, t.bytes) for t in profile.timings}
-    packed = 8 * (compiled._backend.host.vector_bits // 8)  # 8 rows of a panel of one vector
+    packed = 8 * (compiled._backend.target.vector_bits // 8)  # 8 rows of a panel of one vector
     assert work == {
         ("MatMul with output 'h'", "Relu with output 'y'"): ("product", 2 * 5 * 4 * 8, 5 * 8 * 4 + packed + 5 * 4 * 4),
         ("Gather with output 'picked'",): ("nest", 0, 3 * 8 * 4 + 3 * 8 + 3 * 8 * 4),

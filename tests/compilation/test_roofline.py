@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from sabir.compilation.backends.cpu.emit.limits import memory_test_text, multiply_test_text
+from sabir.compilation.disk import Cache, cache
 from sabir.compilation.inspect import roofline as _roofline
 from sabir.compilation.inspect.roofline import Roofline, roofline
-from sabir.compilation.native import Cache, Control, Library, cache, execute, host, team
+from sabir.compilation.native import Control, Library, execute, host, team
 
 
 @pytest.fixture
@@ -19,11 +20,11 @@ def quick(monkeypatch, tmp_path):
 
 
 def run(text, argument, buffers, threads=2):
-    library = Library.load([text])
+    library = Library.load([text], host())
     block = np.array([argument], np.int64)
     row = np.array([[library.addresses[0], block.ctypes.data, 0]], np.int64)
     table = np.array([b.ctypes.data for b in buffers], np.int64)
-    execute(team(threads), row.ctypes.data, 0, 1, table.ctypes.data, Control(), lambda: None)
+    execute(team(threads, host()), row.ctypes.data, 0, 1, table.ctypes.data, Control(), lambda: None)
 
 
 def test_the_kernels_do_the_work_that_they_say():
@@ -45,13 +46,13 @@ def test_the_kernels_do_the_work_that_they_say():
 
 
 def test_the_limits_are_measured_once(quick, monkeypatch):
-    found = roofline(team(2))
+    found = roofline(team(2, host()))
     assert found.flops > 0
     assert found.bandwidth > 0
     monkeypatch.setattr(_roofline, "_measured", None)
-    assert roofline(team(2)) == found
+    assert roofline(team(2, host())) == found
     with pytest.raises(TypeError):  # another number of threads is measured again
-        roofline(team(1))
+        roofline(team(1, host()))
     assert [e.kind for e in Cache(quick).entries()].count("roofline") == 1
 
 
@@ -73,9 +74,9 @@ def test_the_limits_are_measured_once(quick, monkeypatch):
 def test_damaged_entries_are_measured_again(monkeypatch, data):
     measured = Roofline(2.0, 3.0)
     monkeypatch.setattr(_roofline, "_measured", lambda *_: measured)
-    key = _roofline._key(host(), 1)
+    key = _roofline._key(team(1, host()))
     cache().put("roofline", key, data)
-    assert roofline(team(1)) == measured
+    assert roofline(team(1, host())) == measured
     assert json.loads(bytes(cache().get("roofline", key))) == [2.0, 3.0]
 
 

@@ -116,3 +116,23 @@ def test_other_bodies_are_evaluated(reason):
     (program,) = engine._plans
     reasons = [e.reason for e in program.plan.entries if not isinstance(e, Entry)]
     assert any(reason in text for text in reasons), reasons
+
+
+@pytest.mark.parametrize("operands", ["x, w", "x, w, p", "x, w, p, q"])
+def test_products_of_bytes_in_a_body_are_left_to_the_interpreter(operands):
+    """No recurrence has them; an earlier version multiplied them without their zero points, in 8 bits."""
+    text = f"""g (float[4] h, uint8[t,4] xs, uint8[4,4] w, uint8 p, uint8 q) => (float[4] e, float[t,4] ys) {{
+        e, ys = Scan <num_scan_inputs = 1, body = step (float[4] a, uint8[4] x) => (float[4] n, float[4] y) {{
+            m = MatMulInteger ({operands})  f = Cast <to = 1> (m)  n = Add (f, a)  y = Identity (n) }}> (h, xs) }}"""
+    model = sabir.parse('<ir_version: 10, opset_import: ["" : 21]> ' + text)
+    rng = np.random.default_rng(0)
+    feeds = {
+        "h": np.zeros(4, np.float32), "xs": rng.integers(0, 256, (3, 4)).astype(np.uint8),
+        "w": rng.integers(0, 256, (4, 4)).astype(np.uint8), "p": np.uint8(7), "q": np.uint8(200),
+    }  # fmt: skip
+    compiled = Compiled(model)
+    found, expected = compiled.run(feeds), sabir.evaluate(model, feeds)
+    for name, values in expected.items():
+        np.testing.assert_array_equal(found[name], values)
+    (call,) = compiled.explain().evaluated
+    assert call.reason == "no kernel computes the contract of a step"

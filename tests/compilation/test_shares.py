@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sabir.compilation import Compiled
-from sabir.compilation.native import FINE
 from sabir.compilation.plan.layout import Sizes
+from sabir.compilation.plan.rows import FINE
 from sabir.syntax import parse
 
 MATRICES = """<ir_version: 10, opset_import: ["" : 21]>

@@ -12,7 +12,8 @@ import sabir
 from sabir.compilation import Compiled
 from sabir.compilation.cache import structure as _structure
 from sabir.compilation.cache.stored import KIND
-from sabir.compilation.native import Cache, _objects, cache
+from sabir.compilation.disk import Cache, cache
+from sabir.compilation.native import _objects
 from sabir.opsets import STANDARD
 from support.rooms import OPERATORS, examples_of, model_of
 

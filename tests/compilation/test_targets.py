@@ -10,6 +10,7 @@ from sabir.base import UnsupportedError
 from sabir.compilation import TARGETS, Compiled
 from sabir.compilation.native import disassemble, target_named
 from sabir.compilation.native._driver import driver_text
+from sabir.compilation.native._elf import undefined_symbols
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>\n'
 PRODUCT = "g (float[N,64] x, float[64,48] w) => (float[N,48] y) { y = MatMul (x, w) }"
@@ -121,3 +122,32 @@ def test_the_threads_of_a_team_on_arm():
     assert re.search(r"ldaxr\s+x\d+, .*\n(?:.*\n){1,3}\s+stlxr", assembly)  # an arrival
     assert re.search(r"ldaxr\s+w\d+, .*\n(?:.*\n)?\s+stlxr", assembly)  # the gate opens
     assert "swpal" in disassemble(text, target_named("neoverse-n1"))
+
+
+MACHINES = {"aarch64": 183, "x86-64-v3": 62}  # e_machine of ELF: EM_AARCH64, EM_X86_64
+NETWORK = """g (float[N,4,9,9] x, float[8,4,3,3] w, float[8,8] v) => (float[N,8] y) {
+    c = Conv (x, w)
+    r = Relu (c)
+    p = GlobalAveragePool (r)
+    f = Flatten (p)
+    m = MatMul (f, v)
+    y = Softmax (m)
+}"""
+
+
+@pytest.mark.parametrize("target", MACHINES)
+@pytest.mark.parametrize("text", [NETWORK, BYTES, ATTENTION, HALF])
+def test_all_kernels_of_a_plan_are_compiled_to_objects_for_another_processor(target, text):
+    program = plan_of(text, target)._whole()
+    objects = program.objects()
+    assert len(objects) == program.kernels > 0
+    for data in objects.values():
+        assert data[:4] == b"\x7fELF"
+        assert int.from_bytes(data[18:20], "little") == MACHINES[target]
+        assert undefined_symbols(data) == []
+    assert program.objects() == objects  # from the cache
+
+
+def test_objects_for_another_processor_are_not_those_for_this_one():
+    of_two = [set(plan_of(NETWORK, target)._whole().objects().values()) for target in MACHINES]
+    assert not of_two[0] & of_two[1]

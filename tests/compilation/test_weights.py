@@ -12,7 +12,7 @@ import pytest
 import sabir
 from sabir.compilation import Compiled
 from sabir.compilation.cache.identities import _is_timeless
-from sabir.compilation.native import cache
+from sabir.compilation.disk import cache
 
 SIZE = 640  # 1.6 MB: large enough to be kept on disk
 

@@ -11,7 +11,8 @@ import pytest
 
 import sabir
 from sabir.compilation import Compiled
-from sabir.compilation.native import host
+from sabir.compilation.backends.cpu.backend import CpuBackend
+from sabir.compilation.native import host, team
 from sabir.evaluation import Runner
 from support.lowered import kernels_only
 
@@ -234,7 +235,7 @@ def test_several_filters_of_a_channel_alone_are_combined_like_one():
 
 
 @pytest.mark.parametrize("element", ["float", "double"])
-def test_groups_of_few_channels_are_mixed_in_vectors(element: str, monkeypatch: pytest.MonkeyPatch):
+def test_groups_of_few_channels_are_mixed_in_vectors(element: str):
     cases: list[tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
         ("2,20,9,11", (2, 20, 9, 11), (20, 4, 3, 3), {"group": 5, "pads": [1, 1, 1, 1]}),
         ("N,24,H,W", (2, 24, 10, 14), (24, 8, 5, 3), {"group": 3, "dilations": [1, 3], "strides": [2, 1]}),
@@ -246,10 +247,10 @@ def test_groups_of_few_channels_are_mixed_in_vectors(element: str, monkeypatch: 
     machine = host()
     for bits in (machine.vector_bits, 128):  # there a group may be wider than a vector
         described = replace(machine, vector_bits=bits)
-        monkeypatch.setattr("sabir.compilation.engine.compiled.host", itertools.repeat(described).__next__)
+        backend = CpuBackend(described, team(2, described), 2)
         for declared, shape, weights, attributes in cases:
             model = conv(declared, weights, element=element, after="Relu", **attributes)
-            compiled = Compiled(model, threads=2)
+            compiled = Compiled(model, backend=backend)
             feeds = {"x": integers(shape, 3, {"float": "float32", "double": "float64"}[element])}
             np.testing.assert_array_equal(compiled.run(feeds)["y"], Runner(model).run(feeds)["y"])
             specs = [k.spec for k in compiled.explain().kernels if "channels places" in k.spec]

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sabir.compilation.native import FINE, Library
+from sabir.compilation.native import Library, host
+from sabir.compilation.plan.rows import FINE
 
 SIZE = 96
 
@@ -115,7 +116,7 @@ $WAIT  ret void
 
 @functools.cache
 def _kernels():
-    library = Library.load([text.replace("$WAIT", _WAIT) for text in _TEXTS.values()])
+    library = Library.load([text.replace("$WAIT", _WAIT) for text in _TEXTS.values()], host())
     return dict(zip(_TEXTS, library.addresses, strict=True)), library
 
 

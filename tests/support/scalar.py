@@ -203,13 +203,11 @@ class Computing:
         return found
 
     def _contract(self, x: loops.Contract) -> np.ndarray:
-        a, b = self(x.a), _weights(self(x.b))
-        zero = 0 if x.zero is None else self(x.zero).item()
-        if x.scale is not None:
-            less = 0 if x.less is None else _weights(self(x.less))
-            b = (b - np.asarray(less, b.dtype)) * self(x.scale).astype(b.dtype)
         wide = np.int64 if x.element == "int32" else np.float64
-        a, b = a.astype(wide) - zero, b.astype(wide)
+        zeros = (0 if zero is None else self(zero).astype(wide) for zero in (x.a_zero, x.b_zero))
+        a, b = (self(o).astype(wide) - zero for o, zero in zip((x.a, x.b), zeros, strict=True))
+        if x.scale is not None:
+            b *= self(x.scale).astype(wide)
         depth = list(itertools.product(*map(range, a.shape[a.ndim - x.depth :])))
         head = len(x.shape) - x.rows - 1
 
@@ -240,9 +238,8 @@ class Computing:
             return self.filled(
                 x, lambda *i: _folded(x.op, [array[*i, *t] for t in taps], array.dtype), len(taps)
             )
-        weights = _weights(self(x.weights))
         wide = np.int64 if x.element == "int32" else np.float64
-        a, w = array.astype(wide) - x.zero, weights.astype(wide) - x.less
+        a, w = array.astype(wide) - x.zero, self(x.weights).astype(wide) - x.weights_zero
 
         def at(*index: int) -> Any:
             total = wide(0)
@@ -461,7 +458,7 @@ class _Step(Computing):
         array = self._operands[x.number]
         if array.ndim < 3:
             return array
-        return array[None, self._number if array.shape[0] != 1 else 0]
+        return np.expand_dims(array[self._number if array.shape[0] != 1 else 0], 0)
 
 
 # ---------------------------------------------------------------- scalars
@@ -481,17 +478,6 @@ def _at_tail(array: np.ndarray, batch: tuple[int, ...], tail: tuple[int, ...]) -
 
 def _put(index: tuple[int, ...], axis: int, place: int) -> tuple[int, ...]:
     return (*index[:axis], place, *index[axis + 1 :])
-
-
-def _weights(b: np.ndarray) -> np.ndarray:
-    """The second operand of a product; uint8 is offset by -128."""
-    if b.dtype == np.uint8:
-        return b.astype(np.int64) - 128
-    return (
-        b
-        if b.dtype.kind == "f" and b.dtype.itemsize > 2
-        else b.astype(np.float64 if b.dtype.kind != "i" else np.int64)
-    )
 
 
 def _folded(op: str, values: Sequence[Any], dtype: np.dtype) -> Any:

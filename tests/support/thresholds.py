@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sabir.compilation import Compiled, Settings
-from sabir.compilation.backends.cpu.backend import CpuBackend
+from sabir.compilation.backends.cpu.backend import CpuBackend, this_machine
 from sabir.compilation.backends.cpu.heuristics import HEURISTICS
 from sabir.compilation.frontend.assumed import stand_ins
-from sabir.compilation.native import host, team
+from sabir.compilation.native import team
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 
 def backend_by(*, threads: int | None = None, cores: int | None = None, **thresholds: Any) -> CpuBackend:
     """The backend of this machine with other thresholds, and as if it had so many cores."""
-    machine = host()
+    this = this_machine()
+    cores = cores or this.cores
     return CpuBackend(
-        replace(machine, cores=cores or machine.cores),
-        team(threads or cores or machine.cores),
-        replace(HEURISTICS, **thresholds),
+        this.target, team(threads or cores, this.target), cores, replace(HEURISTICS, **thresholds)
     )
 
 

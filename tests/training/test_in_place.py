@@ -6,6 +6,7 @@ import pytest
 import sabir
 from sabir.base import EvaluationError
 from sabir.compilation import Compiled
+from sabir.compilation.native import host
 from sabir.compilation.runtime import fast as _fast
 from sabir.training import SGD, Adam, prepare
 
@@ -78,7 +79,7 @@ def test_an_interrupt_comes_before_or_after_the_whole_step(monkeypatch):
     for each in (session, twin):
         for _ in range(3):
             each.step(feeds(1, 2), 0, outputs="loss")
-    before, finish = bits(session), _fast.finish()
+    before, finish = bits(session), _fast.finish(host())
 
     def interrupted(*, first):
         def run(frame, word):
@@ -86,7 +87,7 @@ def test_an_interrupt_comes_before_or_after_the_whole_step(monkeypatch):
                 finish(frame, word)
             raise KeyboardInterrupt
 
-        return lambda: run
+        return lambda _: run
 
     twin.step(feeds(1, 2), 0, outputs="loss")
     for first, state, steps in ((True, before, 3), (False, bits(twin), 4)):

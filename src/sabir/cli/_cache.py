@@ -9,7 +9,7 @@ import typer
 from sabir.cli._json import JsonOption, write_json
 from sabir.cli._screen import Screen, bytes_text, plain
 from sabir.cli._usage import FAULTY, refuse
-from sabir.compilation.native import cache as the_cache
+from sabir.compilation.disk import cache as the_cache
 
 EXAMPLES = ("sabir cache", "sabir cache show --json", "sabir cache verify", "sabir cache clear")
 SHOW_EXAMPLES = ("sabir cache show", "sabir cache show --json")

@@ -10,7 +10,8 @@ from sabir._version import __version__
 from sabir.base import usable_memory
 from sabir.cli._json import JsonOption, write_json
 from sabir.cli._screen import Screen, bytes_text, plain
-from sabir.compilation.native import cache, host
+from sabir.compilation.disk import cache
+from sabir.compilation.native import host, usable_cores
 from sabir.ir import releases
 from sabir.runtime import why_not_compiled
 
@@ -72,7 +73,7 @@ def _target() -> dict[str, Any]:
     has = [f.removeprefix("+") for f in found.features.split(",") if f.startswith("+")]
     return {
         "architecture": found.architecture, "cpu": found.cpu, "vector_bits": found.vector_bits,
-        "cores": found.cores, "features": " ".join(has),
+        "cores": usable_cores(), "features": " ".join(has),
     }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What the caller of the compiler chooses, apart from the machine that code is compiled for."""
+"""What the caller of the compiler chooses, apart from the target, and the size of the largest plan."""
 
 from __future__ import annotations
 

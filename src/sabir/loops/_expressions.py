@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sabir.ir import Array
     from sabir.loops._finite import Contents
 
+_BYTES = {"int8", "uint8"}  # which products of integers multiply
 _UNARY = """
     neg abs sign not bitwise_not isnan isinf_pos isinf_neg floor ceil round trunc exp exp2 expm1 log log2
     log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sigmoid
@@ -239,22 +240,21 @@ class Contract(Expression):
     A matrix product has one axis of rows and one of depth; a convolution has several of both. Without
     `scale`, the result is the sum over the depth of
 
-    - `a * b` for floats; `b` may be stored in fewer bytes, as halves or 8-bit integers;
-    - `(a - zero) * b` for integers, in int32, which wraps around: `a` is uint8, `b` is int8 or uint8, and
-      `zero` is one number.
+    - `a * (b - b_zero)` for floats; `b` may be stored in fewer bytes, as halves or 8-bit integers;
+    - `(a - a_zero) * (b - b_zero)` for integers of 8 bits, signed or not, in int32, which wraps around.
 
     With `scale`, of shape `[depth..., N]` whose last axis of the depth has size 1, the result is the sum of
-    `a * ((b - less) * scale)`; `less` has the shape of `scale`, and both may be stored in fewer bytes. In
-    every case uint8 in `b` is offset: it represents the stored number minus 128.
+    `a * ((b - b_zero) * scale)`; `b_zero` and `scale` may be stored in fewer bytes. Zero points broadcast to
+    their operand, and are 0 where there are none; each row of `a` has one.
     """
 
     a: Expression
     b: Expression
     rows: int
     depth: int
-    zero: Expression | None = None
+    a_zero: Expression | None = None
     scale: Expression | None = None
-    less: Expression | None = None
+    b_zero: Expression | None = None
 
     def violations(self) -> Iterator[str]:
         """Yield what is wrong with the ranks, the sizes and the element types."""
@@ -271,8 +271,12 @@ class Contract(Expression):
         for of in (a.shape[: a.rank - depth - rows], b.shape[: b.rank - depth - 1]):
             if not broadcasts(of, batch):
                 yield f"a batch {of} does not broadcast to {batch}"
-        if a.element != ("uint8" if self.element == "int32" else self.element):
-            yield f"the first operand is {a.element}"
+        for zero, x in ((self.a_zero, a), (self.b_zero, b)):
+            if zero is not None and not broadcasts(zero.shape, x.shape):
+                yield f"a zero point {zero.shape} does not broadcast to {x.shape}"
+        expected = _BYTES if self.element == "int32" else {self.element}
+        if a.element not in expected or (self.element == "int32" and b.element not in _BYTES):
+            yield f"the operands are {a.element} and {b.element}"
 
 
 @expression
@@ -316,11 +320,11 @@ class Windows(Expression):
 class Slide(Expression):
     """The elements of windows combined: the last axes of the operand, as many as there are `taps`.
 
-    `op` is `sum`, `max` or `min`. With `weights`, whose axes are the last ones of the operand, the result is
-    the sum of products. Weights of floats may be stored in fewer bytes. For 8-bit integers the result is the
-    int32 sum of `(operand - zero) * (weights - less)`, where uint8 weights represent the stored number minus
-    128. With `mixed`, the axis before the windows has groups of so many channels, and each result is the sum
-    over its whole group: the weights have an axis for the channels of a group before the axes of windows.
+    `op` is `sum`, `max` or `min`. With `weights`, whose axes are the last ones of the operand, the result
+    is the sum of products. Weights of floats may be stored in fewer bytes. For 8-bit integers the result is
+    the int32 sum of `(operand - zero) * (weights - weights_zero)`. With `mixed`, the axis before the
+    windows has groups of so many channels, and each result is the sum over its whole group: the weights
+    have an axis for the channels of a group before the axes of windows.
     """
 
     op: str
@@ -328,7 +332,7 @@ class Slide(Expression):
     weights: Expression | None
     taps: int
     zero: int = 0
-    less: int = 0
+    weights_zero: int = 0
     mixed: int = 1
 
     def violations(self) -> Iterator[str]:

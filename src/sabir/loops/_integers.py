@@ -1,39 +1,27 @@
-"""Sums of products of integers of 8 bits, less their zero points, as int32 that wraps around.
-
-Processors multiply unsigned by signed numbers: the left operand becomes uint8 and the right one int8, by
-turning the upper bit, and zero points follow from the sums of rows and of columns. All of it is exact.
-"""
+"""Sums of products of integers of 8 bits, less their zero points, as int32 that wraps around."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sabir.loops._assumptions import equal, shared
+from sabir.loops._assumptions import equal
 from sabir.loops._expressions import (
     Contract,
     Expand,
-    Join,
-    Map,
     Number,
-    Pad,
     Permute,
     Reshape,
-    Slice,
     Slide,
     Stored,
-    Windows,
 )
-from sabir.loops._operations import NotLowered, apply, broadcast, cast, number, reduce, reshape, sized
+from sabir.loops._operations import NotLowered, broadcast, reshape
 
 if TYPE_CHECKING:
     from sabir.loops._expression import Expression, Sizes
 
 BYTES = frozenset({"int8", "uint8"})
-_TURN = 128  # the difference of uint8 and int8 with the upper bit turned
 _MOST_TAPS = 128  # of a window: its code has no loops
-_VIEWS = (Permute, Reshape, Expand, Slice, Windows)
 
 
 def contract_integers(
@@ -54,32 +42,46 @@ def convolve_integers(
 ) -> Expression:  # fmt: skip
     """Return `[..., rows..., depth...]` by `[..., depth..., N]` less their zero points, in int32.
 
-    `a_zero` has one element, or one for each row of a single axis of rows; `b_zero` has one element, or one
-    for each column. Raises NotLowered for other elements, and for sizes that may differ.
+    Zero points broadcast to their operand: `a_zero` has one element, or one for each row, `b_zero` one, or
+    one for each column. Raises NotLowered for other elements, and for sizes that may differ.
     """
     if not {a.element, b.element} <= BYTES:
         raise NotLowered(f"products of {a.element} by {b.element} have no kernel yet")
     if not all(map(equal, a.shape[a.rank - depth :], b.shape[-1 - depth : -1])):
         raise NotLowered("whether the sizes of the operands are equal is known at run time only")
+    for zero, x, axes in ((a_zero, a, range(-depth, 0)), (b_zero, b, range(-1 - depth, -1))):
+        if zero is not None and not _is_one_along(axes, zero, x):
+            raise NotLowered(f"zero points of shape {zero.shape} of {x.shape} have no kernel yet")
     batch = broadcast(a.shape[: a.rank - depth - rows], b.shape[: b.rank - depth - 1])
     between = a.shape[a.rank - depth - rows : a.rank - depth]
-    shape: Sizes = (*batch, *between, b.shape[-1])
-    left, zero = unsigned(a), _plus(a_zero, _TURN if a.element == "int8" else 0)
-    b_zero = _plus(b_zero, -_TURN if b.element == "uint8" else 0)
-    total: Expression
-    if zero is None or all(d == 1 for d in zero.shape):
-        one = None if zero is None else reshape(zero, ())
-        total = Contract("int32", shape, left, b, rows, depth, one)
-        return total if b_zero is None else _less_rows(total, left, depth, one, b_zero)
-    total = Contract("int32", shape, left, b, rows, depth)
-    if b_zero is not None:
-        total = _less_rows(total, left, depth, None, b_zero)
-    return apply("sub", total, apply("mul", zero, _columns(b, depth, b_zero)))
+    return Contract("int32", (*batch, *between, b.shape[-1]), a, b, rows, depth, a_zero, None, b_zero)
+
+
+def _is_one_along(axes: range, zero: Expression, x: Expression) -> bool:
+    """Whether a zero point broadcasts to its operand, and is the same along some axes of it."""
+    if any(-axis <= zero.rank and zero.shape[axis] != 1 for axis in axes):
+        return False
+    own = x.shape[x.rank - zero.rank :]
+    return zero.rank <= x.rank and all(m == 1 or equal(m, n) for m, n in zip(zero.shape, own, strict=True))
+
+
+def of_columns(parameter: Expression, b: Expression, rows: int, depth: int) -> Expression | None:
+    """Return a parameter that broadcasts to the right operand so that it broadcasts to the product.
+
+    None where it varies along the depth.
+    """
+    if all(d == 1 for d in parameter.shape):
+        return reshape(parameter, ())
+    shape: Sizes = (*(1,) * (b.rank - parameter.rank), *parameter.shape)
+    first = b.rank - 1 - depth
+    if any(d != 1 for d in shape[first:-1]):
+        return None
+    return reshape(parameter, (*shape[:first], *(1,) * rows, shape[-1]))
 
 
 def slide_integers(
     x: Expression, taps: int, weights: Expression, zero: Expression | None = None,
-    less: Expression | None = None,
+    weights_zero: Expression | None = None,
 ) -> Expression:  # fmt: skip
     """Return the sums of windows of 8 bits times the weights of each channel, less zero points, in int32.
 
@@ -94,57 +96,16 @@ def slide_integers(
     count = math.prod(n if isinstance(n, int) else _MOST_TAPS + 1 for n in weights.shape[1:])
     if count > _MOST_TAPS:
         raise NotLowered("the windows are larger than kernels of integers combine")
-    left, right = (0 if z is None else uniform(z) for z in (zero, less))
-    if left is None or right is None:
+    numbers = [0 if z is None else uniform(z) for z in (zero, weights_zero)]
+    if None in numbers:
         raise NotLowered("the zero points of windows are not one known number")
-    left, right = left + _TURN * (x.element == "int8"), right - _TURN * (weights.element == "uint8")
-    return Slide("int32", x.shape[: x.rank - taps], "sum", unsigned(x), weights, taps, left, right)
-
-
-def _less_rows(
-    total: Expression, a: Expression, depth: int, zero: Expression | None, b_zero: Expression
-) -> Expression:
-    """Return products less the zero point of each column times the sum of each row."""
-    axes = range(a.rank - depth, a.rank)
-    rows = shared(f"rows {depth}", a, lambda x: reduce("sum", cast(x, "int32"), axes))
-    if zero is not None:
-        rows = apply("sub", rows, apply("mul", zero, _count(a, depth)))
-    rows = reshape(rows, (*a.shape[: a.rank - depth], 1))
-    return apply("sub", total, apply("mul", rows, b_zero))
-
-
-def _columns(b: Expression, depth: int, zero: Expression | None) -> Expression:
-    """Return the sums of the columns of the right operand, less their zero points."""
-    low = cast(b, "int32")
-    if b.element == "uint8":
-        low = apply("sub", low, _TURN)
-    if zero is not None:
-        low = apply("sub", low, zero)  # of each column, or one
-    found = reduce("sum", low, range(b.rank - 1 - depth, b.rank - 1))
-    return reshape(found, (*b.shape[: b.rank - 1 - depth], 1, b.shape[-1]))
-
-
-def _count(a: Expression, depth: int) -> Expression:
-    count: Expression = number("int32", 1)
-    for size in a.shape[a.rank - depth :]:
-        count = apply("mul", count, sized("int32", size))
-    return count
-
-
-def _plus(zero: Expression | None, turn: int) -> Expression | None:
-    """Return a zero point and a number as int32, None where both are known to be 0."""
-    known = 0 if zero is None else uniform(zero)
-    if known is not None:
-        return number("int32", known + turn) if known + turn else None
-    if zero is None:
-        return None
-    wide = cast(zero, "int32")
-    return apply("add", wide, turn) if turn else wide
+    left, right = (n or 0 for n in numbers)
+    return Slide("int32", x.shape[: x.rank - taps], "sum", x, weights, taps, left, right)
 
 
 def uniform(x: Expression) -> int | None:
     """Return the integer that all elements of a tensor are known to be."""
-    while isinstance(x, _VIEWS) and not isinstance(x, (Slice, Windows)):
+    while isinstance(x, (Permute, Reshape, Expand)):
         x = x.operand
     if isinstance(x, Number):
         return int(x.number)
@@ -152,21 +113,3 @@ def uniform(x: Expression) -> int | None:
     if known and isinstance(known[0], (int, float)) and all(k == known[0] for k in known):
         return int(known[0]) if float(known[0]).is_integer() else None
     return None
-
-
-def unsigned(x: Expression) -> Expression:
-    """Return int8 as uint8 with the upper bit turned, 128 more; uint8 stays."""
-    return x if x.element == "uint8" else shared("unsigned", x, _turned)
-
-
-def _turned(x: Expression) -> Expression:
-    """Turn what views show, so that they stay views."""
-    match x:
-        case Permute() | Reshape() | Expand() | Slice() | Windows():
-            return replace(x, element="uint8", operand=unsigned(x.operand))
-        case Pad():
-            return replace(x, element="uint8", operand=unsigned(x.operand), number=x.number + _TURN)
-        case Join():
-            return replace(x, element="uint8", parts=tuple(map(unsigned, x.parts)))
-        case _:
-            return Map("uint8", x.shape, "cast", (apply("bitwise_xor", x, -_TURN),))

@@ -122,11 +122,10 @@ def why_not_compiled() -> str:
     ''
     """
     # ruff: ignore[import-outside-top-level]  as above
-    from sabir.compilation.native import host, require_loading
+    from sabir.compilation.backends.cpu.backend import this_machine
 
     try:
-        host()
-        require_loading()
+        this_machine().require_loading()
     except UnsupportedError as error:
         return str(error)
     return ""

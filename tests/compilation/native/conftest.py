@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from sabir.compilation.backends.cpu.emit.emitter import POINTER, Emitter, Kind, Register
-from sabir.compilation.native import Library, _objects, _places, cache
+from sabir.compilation.disk import cache
+from sabir.compilation.disk import places as _places
+from sabir.compilation.native import Library, _objects, host
 
 FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, *(ctypes.c_int64,) * 3)
 
@@ -77,7 +79,7 @@ def load(monkeypatch):
 
     def again(*texts):
         monkeypatch.setattr(_objects, "_LOADED", weakref.WeakValueDictionary())
-        return Library.load(texts)
+        return Library.load(texts, host())
 
     return again
 

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 from sabir.base import FileError, SabirError, SabirWarning
-from sabir.compilation.native import Cache, Library, _cache, cache
-from sabir.compilation.native._entries import HEADER_SIZE
-from sabir.compilation.native._places import place, unsafe
+from sabir.compilation.disk import Cache, cache
+from sabir.compilation.disk import folder as _cache
+from sabir.compilation.disk.entries import HEADER_SIZE
+from sabir.compilation.disk.places import place, unsafe
+from sabir.compilation.native import Library, host
 from sabir.files import MappedFile, NewFile
 
 KEY, OTHER = bytes(range(32)), bytes(32)
@@ -202,7 +204,7 @@ def test_a_folder_that_cannot_be_made(folder, monkeypatch):
 def test_a_write_that_stops_half_way(output, folder):
     out = output("""
 import resource, signal, warnings
-from sabir.compilation.native import cache
+from sabir.compilation.disk import cache
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))
 with warnings.catch_warnings(record=True) as found:
@@ -251,7 +253,7 @@ def test_many_processes_are_bounded_together(folder):
 
 
 def test_the_number_of_entries_is_bounded(folder, monkeypatch):
-    monkeypatch.setattr("sabir.compilation.native._cache._MOST", 10)
+    monkeypatch.setattr("sabir.compilation.disk.folder._MOST", 10)
     for number in range(30):
         Cache(folder).put("plans", bytes([number]) * 32, b"")
     assert len(Cache(folder).entries()) <= 11
@@ -346,7 +348,7 @@ def test_without_a_home(monkeypatch):
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     with warned("there is no home folder; set SABIR_CACHE"):
         assert cache().folder is None
-        assert Library.load(["define void @kernel() { ret void }"]).compiled == 1
+        assert Library.load(["define void @kernel() { ret void }"], host()).compiled == 1
     monkeypatch.setenv("SABIR_CACHE", "~nobody-of-this-name/cache")
     assert cache().folder is None
 

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from sabir.base import UnsupportedError
-from sabir.compilation.native import EarlyKernels, Library, Source, _emitting
+from sabir.compilation.native import EarlyKernels, Library, Source, _emitting, host
 from sabir.compilation.native._llvm import LOCK
 
 
@@ -51,46 +51,46 @@ def is_free():
 
 def test_a_kernel_that_was_begun_is_written_once(source):
     sources = [source(number) for number in range(8)]
-    with EarlyKernels() as early:
+    with EarlyKernels(host()) as early:
         for each in sources[1:]:
             early.begin(each)
         early.begin(sources[1])
         assert 1 <= len(early.symbols) <= len(sources) - 1
         assert not is_free()
-        library = Library.load(sources, early=early)
+        library = Library.load(sources, host(), early=early)
         assert is_free()
         assert not workers()
         assert not early.has_room()
     assert library.compiled == len(sources)
     assert sorted(source.written) == list(range(8))
-    assert library.addresses == Library.load(sources).addresses
+    assert library.addresses == Library.load(sources, host()).addresses
 
 
 def test_what_is_loaded_already_is_not_begun(source):
-    library = Library.load([source(20)])
-    with EarlyKernels() as early:
+    library = Library.load([source(20)], host())
+    with EarlyKernels(host()) as early:
         early.begin(source(20))
         assert not early.symbols
-        assert Library.load([source(20)], early=early).addresses == library.addresses
+        assert Library.load([source(20)], host(), early=early).addresses == library.addresses
     assert source.written == [20]
 
 
 def test_what_nothing_takes_is_dropped(source):
-    with EarlyKernels() as early:
+    with EarlyKernels(host()) as early:
         early.begin(source(30))
         assert early.symbols
         assert workers()
     assert not workers()
     assert is_free()
-    with EarlyKernels() as early:
+    with EarlyKernels(host()) as early:
         early.begin(source(31))
-        assert Library.load([source(32)], early=early).compiled == 1
-    assert Library.load([source(31)]).compiled == 1
+        assert Library.load([source(32)], host(), early=early).compiled == 1
+    assert Library.load([source(31)], host()).compiled == 1
 
 
 def test_a_text_that_is_not_valid():
     bad = Source("early bad", lambda: "garbage")
-    with EarlyKernels() as early, pytest.raises(UnsupportedError, match="not valid LLVM IR"):
+    with EarlyKernels(host()) as early, pytest.raises(UnsupportedError, match="not valid LLVM IR"):
         early.begin(bad)
     assert not workers()
     assert is_free()
@@ -107,7 +107,7 @@ def test_nothing_is_begun_while_another_thread_compiles(source):
     thread = threading.Thread(target=compile_something)
     thread.start()
     began.wait()
-    with EarlyKernels() as early:
+    with EarlyKernels(host()) as early:
         early.begin(source(40))
         assert not early.symbols
         assert not early.has_room()
@@ -121,7 +121,7 @@ def test_nothing_is_begun_while_another_thread_compiles(source):
 
 def test_nothing_is_begun_on_the_only_core(source, monkeypatch):
     monkeypatch.setattr(_emitting, "usable_cores", lambda: 1)
-    with EarlyKernels() as early:
+    with EarlyKernels(host()) as early:
         early.begin(source(50))
         assert not early.symbols
         assert not early.has_room()

@@ -21,7 +21,9 @@ EMPTY = "define void @kernel(ptr %args, ptr %buffers, i64 %share, i64 %shares, i
 
 def test_kernels_run_and_equal_texts_are_compiled_once(scaled, run):
     steps = []
-    library = Library.load([scaled(2), scaled(3), scaled(2)], progress=lambda *step: steps.append(step))
+    library = Library.load(
+        [scaled(2), scaled(3), scaled(2)], host(), progress=lambda *step: steps.append(step)
+    )
     assert library.compiled == 2
     assert library.addresses[0] == library.addresses[2] != library.addresses[1]
     assert steps == [(1, 3), (2, 3), (3, 3)]
@@ -30,12 +32,12 @@ def test_kernels_run_and_equal_texts_are_compiled_once(scaled, run):
 
 
 def test_no_texts():
-    assert Library.load([]).addresses == []
+    assert Library.load([], host()).addresses == []
 
 
 def test_code_is_shared_by_libraries_and_freed_with_the_last(scaled, run):
-    first = Library.load([scaled(2), scaled(3)])
-    second = Library.load([scaled(3), scaled(4)])
+    first = Library.load([scaled(2), scaled(3)], host())
+    second = Library.load([scaled(3), scaled(4)], host())
     assert second.compiled == 1
     assert second.addresses[0] == first.addresses[1]
     del first
@@ -51,8 +53,8 @@ def test_texts_that_clash(monkeypatch):
     monkeypatch.setattr(_objects, "can_place", lambda: False)
     texts = [f"{EMPTY}\n@shared = global i64 {number}" for number in (1, 2)]
     with pytest.raises(UnsupportedError, match="cannot be loaded: .*[Dd]uplicate"):
-        Library.load(texts)
-    assert [Library.load([text]).compiled for text in texts] == [0, 0]
+        Library.load(texts, host())
+    assert [Library.load([text], host()).compiled for text in texts] == [0, 0]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the memory of a process in a file")
@@ -62,10 +64,10 @@ def test_freed_code_leaves_no_memory(scaled):
             ranges = [line.split()[0].split("-") for line in file if "r-xp 00000000 00:00 0" in line]
         return sum(int(end, 16) - int(start, 16) for start, end in ranges)
 
-    Library.load([scaled(2)])  # the linker keeps some memory of its own
+    Library.load([scaled(2)], host())  # the linker keeps some memory of its own
     gc.collect()
     before = executable()
-    library = Library.load([scaled(factor) for factor in range(8)])
+    library = Library.load([scaled(factor) for factor in range(8)], host())
     during = executable()
     del library
     gc.collect()
@@ -75,7 +77,9 @@ def test_freed_code_leaves_no_memory(scaled):
 
 def test_the_cache_is_used_by_the_next_process(scaled, load, run, output):
     texts = [scaled(2), scaled(3)]
-    code = f"from sabir.compilation.native import Library; print(Library.load({texts!r}).compiled)"
+    code = (
+        f"from sabir.compilation.native import Library, host; print(Library.load({texts!r}, host()).compiled)"
+    )
     assert [output(code), output(code)] == ["2\n", "0\n"]
     library = load(*texts)
     assert library.compiled == 0
@@ -89,7 +93,7 @@ def test_without_a_cache(scaled, load, monkeypatch, folder):
 
 
 def test_processes_that_compile_the_same_at_once(scaled, script, the_cache):
-    code = f"from sabir.compilation.native import Library; Library.load({[scaled(i) for i in range(8)]!r})"
+    code = f"from sabir.compilation.native import Library, host; Library.load({[scaled(i) for i in range(8)]!r}, host())"
     processes = [script(code) for _ in range(3)]
     assert [process.communicate(timeout=60) for process in processes] == [("", "")] * 3
     assert [process.returncode for process in processes] == [0] * 3
@@ -99,7 +103,9 @@ def test_processes_that_compile_the_same_at_once(scaled, script, the_cache):
 
 def test_threads_that_load_at_once(scaled):
     texts, libraries = [scaled(i) for i in range(6)], []
-    threads = [threading.Thread(target=lambda: libraries.append(Library.load(texts))) for _ in range(4)]
+    threads = [
+        threading.Thread(target=lambda: libraries.append(Library.load(texts, host()))) for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -111,16 +117,16 @@ def test_threads_that_load_at_once(scaled):
 def test_a_fork_during_compilation(scaled, output):
     code = f"""
 import os, threading, warnings
-from sabir.compilation.native import Library
+from sabir.compilation.native import Library, host
 texts = {[scaled(i) for i in range(40)]!r}
 warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of any fork beside threads
-thread = threading.Thread(target=Library.load, args=(texts,))
+thread = threading.Thread(target=Library.load, args=(texts, host()))
 thread.start()
 codes = []
 for text in texts[:4]:
     child = os.fork()
     if not child:
-        os._exit(0 if len(Library.load([text]).addresses) == 1 else 1)
+        os._exit(0 if len(Library.load([text], host()).addresses) == 1 else 1)
     codes.append(os.waitpid(child, 0)[1])
 thread.join()
 print(codes)
@@ -133,8 +139,8 @@ def test_a_process_ends_while_code_runs(output):
     endless = EMPTY.replace("ret void", "\nbr label %again\nagain: br label %again\n")
     output(f"""
 import ctypes, threading, time
-from sabir.compilation.native import Library
-library = Library.load([{endless!r}])
+from sabir.compilation.native import Library, host
+library = Library.load([{endless!r}], host())
 function = ctypes.CFUNCTYPE(None)(library.addresses[0])
 threading.Thread(target=function, daemon=True).start()
 time.sleep(0.05)
@@ -143,8 +149,8 @@ time.sleep(0.05)
 
 def test_objects_are_the_same_bytes_everywhere(scaled, load, entry, output, tmp_path):
     load(scaled(2))
-    assert object_of(scaled(2), "k") == object_of(scaled(2), "k")
-    code = f"from sabir.compilation.native import Library; Library.load([{scaled(2)!r}])"
+    assert object_of(scaled(2), "k", host()) == object_of(scaled(2), "k", host())
+    code = f"from sabir.compilation.native import Library, host; Library.load([{scaled(2)!r}], host())"
     output(code, SABIR_CACHE=str(tmp_path / "other"), PYTHONHASHSEED="7")
     assert (tmp_path / "other" / "objects" / entry().name).read_bytes() == entry().read_bytes()
 
@@ -163,7 +169,7 @@ UNDEFINED = {
 def test_symbols_outside_are_refused_by_name(name, the_cache):
     text = EMPTY.replace("ret void }", f"\n{UNDEFINED[name]}")
     with pytest.raises(UnsupportedError, match=f"a kernel calls '{name}', which its machine code does not"):
-        Library.load([text])
+        Library.load([text], host())
     assert not [e for e in the_cache.entries() if e.kind == "objects"]
 
 
@@ -179,20 +185,20 @@ INVALID = {
     EMPTY + "\0 more": "null character",
     EMPTY + "; \udc80": "not valid LLVM IR",
     EMPTY.replace("ret void", "call void @llvm.aarch64.isb(i32 15)\n ret void")
-    + "\ndeclare void @llvm.aarch64.isb(i32)": r"llvm\.aarch64\.isb, which this processor",
+    + "\ndeclare void @llvm.aarch64.isb(i32)": r"llvm\.aarch64\.isb, which the processor",
     EMPTY.replace("ret void", "call void @llvm.x86.nonsense()\n ret void")
-    + "\ndeclare void @llvm.x86.nonsense()": r"llvm\.x86\.nonsense, which this processor",
+    + "\ndeclare void @llvm.x86.nonsense()": r"llvm\.x86\.nonsense, which the processor",
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("text", INVALID)
 def test_texts_that_cannot_be_compiled(text):
     with pytest.raises(UnsupportedError, match=INVALID[text]):
-        Library.load([text])
+        Library.load([text], host())
 
 
 def test_the_word_of_assembly_in_names_is_no_assembly():
-    Library.load([EMPTY.replace("ret void", "%asm = add i64 1, 1\n ret void")])
+    Library.load([EMPTY.replace("ret void", "%asm = add i64 1, 1\n ret void")], host())
 
 
 def flipped(at):
@@ -262,7 +268,7 @@ def test_valid_entries_that_contain_no_object(image, scaled, load, entry, the_ca
 
 
 def test_damaged_objects_raise(scaled):
-    whole = object_of(scaled(2), "k")
+    whole = object_of(scaled(2), "k", host())
     assert undefined_symbols(whole) == []
     for length in range(0, len(whole), 5):
         with pytest.raises(ValueError, match="object"):
@@ -278,13 +284,13 @@ def test_damaged_objects_raise(scaled):
 
 
 def test_the_text_of_code(scaled):
-    assembly, ir = disassemble(scaled(2)), optimized(scaled(2))
+    assembly, ir = disassemble(scaled(2), host()), optimized(scaled(2), host())
     assert "kernel:" in assembly
     assert "ret" in assembly
     assert "alloca" in scaled(2)
     assert "alloca" not in ir
     assert "define void @kernel" in ir
     with pytest.raises(UnsupportedError, match="not valid LLVM IR"):
-        disassemble("garbage")
+        disassemble("garbage", host())
     with pytest.raises(UnsupportedError, match="not valid LLVM IR"):
-        optimized("garbage")
+        optimized("garbage", host())

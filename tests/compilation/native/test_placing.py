@@ -5,7 +5,7 @@ import struct
 import numpy as np
 import pytest
 
-from sabir.compilation.native import Library, _facts, _objects, _placing
+from sabir.compilation.native import Library, _facts, _objects, _placing, host
 from sabir.compilation.native._compile import object_of
 from sabir.compilation.native._elf import sections_of
 from sabir.compilation.native._placing import image_of
@@ -15,28 +15,28 @@ ARANGE = np.arange(64, dtype=np.float32)
 
 
 def test_an_image_has_the_code_of_its_object_and_runs(scaled, run):
-    data = object_of(scaled(3), "k")
+    data = object_of(scaled(3), "k", host())
     image = image_of(data, "k")
     assert image.code[image.entry :][:4] in data
-    assert np.array_equal(run(Library.load([scaled(3)])), 3 * ARANGE)
+    assert np.array_equal(run(Library.load([scaled(3)], host())), 3 * ARANGE)
 
 
 def test_images_of_a_library_are_loaded_without_the_cache(scaled, run, monkeypatch):
-    library = Library.load([scaled(2), scaled(5)])
+    library = Library.load([scaled(2), scaled(5)], host())
     keys, images = library.keys, library.images()
     assert list(images) == list(keys)
     monkeypatch.setenv("SABIR_CACHE", "off")
     monkeypatch.setattr(_objects, "_LOADED", {})
-    again = Library.load(keys, images=images)
+    again = Library.load(keys, host(), images=images)
     assert again.compiled == 0
     assert set(again.addresses).isdisjoint(library.addresses)
     assert np.array_equal(run(again, 1), 5 * ARANGE)
     with pytest.raises(LookupError, match="in the cache no more"):
-        Library.load([bytes(32)], images=images)
+        Library.load([bytes(32)], host(), images=images)
 
 
 def test_no_damaged_object_has_an_image_outside_of_its_bytes(scaled):
-    whole = object_of(scaled(2), "k")
+    whole = object_of(scaled(2), "k", host())
     with pytest.raises(ValueError, match="does not have its function"):
         image_of(whole, "other")
     for length in range(0, len(whole), 7):
@@ -54,7 +54,7 @@ def test_no_damaged_object_has_an_image_outside_of_its_bytes(scaled):
 
 def test_other_references_are_left_to_llvm(scaled, load, run, monkeypatch):
     """A reference that is no distance makes the object one for LLVM's linker."""
-    data = bytearray(object_of(scaled(3), "k"))
+    data = bytearray(object_of(scaled(3), "k", host()))
     sections = list(sections_of(bytes(data)))
     table = next(s for s in sections if s.kind == 4 and sections[s.info].flags & 4)  # of what is executed
     (info,) = struct.unpack_from("<Q", data, table.offset + 8)
@@ -77,8 +77,8 @@ def test_a_system_that_executes_no_new_memory_links_by_llvm(scaled, load, run, m
 def test_kernels_of_the_cache_need_no_llvm(scaled, output):
     code = f"""
 import sys
-from sabir.compilation.native import Library
-print(Library.load([{scaled(2)!r}]).compiled, "llvmlite" in sys.modules)
+from sabir.compilation.native import Library, host
+print(Library.load([{scaled(2)!r}], host()).compiled, "llvmlite" in sys.modules)
 """
     assert [output(code), output(code)] == ["1 True\n", "0 False\n"]
 

@@ -11,7 +11,7 @@ import pytest
 LONG = 300  # seconds in which each process ends, even where other work has nearly all of the processor
 HEAD = """
 import atexit, os, signal, sys, threading, time
-from sabir.compilation.native import _team, Control, execute, team
+from sabir.compilation.native import Control, _team, execute, host, team
 from sabir.compilation.native._block import SLOTS
 from support.plans import delaying, is_mixed, mixed, mixing
 
@@ -30,7 +30,7 @@ def complete(team):
         assert run(team, 1)
     return team
 
-with_three = complete(team(3))
+with_three = complete(team(3, host()))
 assert run(with_three)
 """
 
@@ -64,11 +64,11 @@ ENDS = {
         print('end')
         """,
     "workers were released": "with_three.release(); print('end')",
-    "a run at exit": "atexit.register(lambda: print('end', run(with_three) and run(team(2))))",
+    "a run at exit": "atexit.register(lambda: print('end', run(with_three) and run(team(2, host()))))",
     "a run while the interpreter ends": """
         class Late:
             def __init__(self):
-                self.teams, self.plans, self.controls = (with_three, team(4)), (mixing(20), mixing(20)), (Control(), Control())
+                self.teams, self.plans, self.controls = (with_three, team(4, host())), (mixing(20), mixing(20)), (Control(), Control())
                 self.where, self.expected = [plan.where for plan in self.plans], mixed(20).tolist()
             def __del__(self):
                 for team, plan, where, control in zip(self.teams, self.plans, self.where, self.controls):
@@ -92,7 +92,7 @@ def test_workers_do_not_hold_up_the_end_of_a_process(name):
 def test_an_interrupt_stops_a_run_and_the_team_stays_usable(threads):
     process = start(f"""
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        some = complete(team({threads}))
+        some = complete(team({threads}, host()))
         try:
             threading.Timer(0.2, print, ('begun',), {{'flush': True}}).start()
             begin_endless(some, None)
@@ -121,7 +121,7 @@ def hold():
         held.set()
         time.sleep(0.5)
 
-new = team(2)
+new = team(2, host())
 child('early', lambda: run(new))
 child('later', lambda: run(with_three))
 time.sleep(0.05)
@@ -144,7 +144,7 @@ child('released', lambda: with_three.release() or run(with_three))
 held = threading.Event()
 threading.Thread(target=hold).start()
 held.wait()
-child('locked', lambda: run(with_three) and run(team(4)))
+child('locked', lambda: run(with_three) and run(team(4, host())))
 print('parent', run(with_three))
 """
 

@@ -1,14 +1,18 @@
 """The machine that code is compiled for."""
 
+import ast
 import operator
 import os
+from dataclasses import fields
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import sabir
 from sabir.base import UnsupportedError
-from sabir.compilation.native import _arm, _target, disassemble, host, target_named
+from sabir.compilation.native import TARGETS, _arm, _target, disassemble, host, target_named
 from sabir.compilation.native._arm import FEATURES, arm_features
 from sabir.compilation.native._compile import _alternatives
 from sabir.compilation.native._cores import usable_cores
@@ -27,25 +31,24 @@ def test_the_host():
     assert not found.has("nonsense")
     widths = {"x86_64": {(256, 16), (512, 32)}, "aarch64": {(128, 32)}}
     assert (found.vector_bits, found.registers) in widths[found.architecture]
-    assert found.cores >= 1
 
 
 def test_vectors_are_wide_where_all_of_avx512_is_there():
     def width(found):
-        described = _target._described(*X86, found, cores=2)
+        described = _target._described(*X86, found)
         return described.vector_bits, described.registers
 
     assert width(WIDE) == (512, 32)
     for name in ("avx512f", "avx512bw", "avx512dq", "avx512vl"):
         assert width(WIDE | {name: False}) == (256, 16)
-    narrow = _target._described(*X86, {"fma": True, "f16c": True, "avx2": True, "avx512f": False}, cores=2)
+    narrow = _target._described(*X86, {"fma": True, "f16c": True, "avx2": True, "avx512f": False})
     assert narrow.features == "+avx2,-avx512f,+f16c,+fma"
 
 
 @pytest.mark.parametrize("name", ["avx2", "fma", "f16c"])
 def test_older_processors_are_refused(name):
     with pytest.raises(UnsupportedError, match=f"this one has no {name}; choose another engine"):
-        _target._described(*X86, WIDE | {name: False}, cores=2)
+        _target._described(*X86, WIDE | {name: False})
 
 
 def test_other_processors_are_refused(monkeypatch):
@@ -120,8 +123,8 @@ def test_a_level_limits_the_features(scaled, load, run, monkeypatch):
         found = host()
         assert (found.cpu, found.vector_bits, found.registers) == ("x86-64-v3", 256, 16)
         assert not any("avx512" in f for f in found.features.split(",") if f[0] == "+")
-        assert "zmm" not in disassemble(scaled(2))
-        assert "ymm" in disassemble(scaled(2))
+        assert "zmm" not in disassemble(scaled(2), host())
+        assert "ymm" in disassemble(scaled(2), host())
     library = load(scaled(2))
     assert (wide, library.compiled) == (1, 1)  # not the object of the whole processor
     assert np.array_equal(run(library), 2 * np.arange(64, dtype=np.float32))
@@ -174,7 +177,7 @@ def test_intrinsics_that_the_processor_lacks():
         "declare <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float>, <16 x float>, <16 x float>, i16, i32)"
     )
     with pytest.raises(
-        UnsupportedError, match=r"scalef\.ps\.512, which this processor \(x86-64-v3\) does not"
+        UnsupportedError, match=r"scalef\.ps\.512, which the processor \(x86-64-v3\) does not"
     ):
         disassemble(text, target_named("x86-64-v3"))
 
@@ -189,7 +192,7 @@ def test_intrinsics_that_another_processor_lacks():
     assert "sdot" in disassemble(text, target_named("neoverse-n1"))
     for target in ("aarch64", "x86-64-v4"):
         with pytest.raises(
-            UnsupportedError, match=r"sdot\.v4i32\.v16i8, which this processor \(.*\) does not have"
+            UnsupportedError, match=r"sdot\.v4i32\.v16i8, which the processor \(.*\) does not have"
         ):
             disassemble(text, target_named(target))
 
@@ -199,7 +202,8 @@ def test_without_llvm(output):
 import sys
 sys.modules["llvmlite"] = None
 from sabir.base import UnsupportedError
-from sabir.compilation.native import cache, host
+from sabir.compilation.disk import cache
+from sabir.compilation.native import host
 key = bytes(32)
 print(cache().put("plans", key, b"plan"), bytes(cache().get("plans", key)))
 try:
@@ -214,7 +218,7 @@ except UnsupportedError as error:
 
 def test_the_cache_does_not_load_llvm(output):
     assert output(
-        "import sys, sabir.compilation.native as n; n.cache(); print('llvmlite' in sys.modules)"
+        "import sys; from sabir.compilation.disk import cache; cache(); print('llvmlite' in sys.modules)"
     ) == ("False\n")
 
 
@@ -258,7 +262,28 @@ def test_cores_are_bounded_by_affinity(output):
     code = """
 import os
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-from sabir.compilation.native import host
-print(host().cores)
+from sabir.compilation.native import usable_cores
+print(usable_cores())
 """
     assert output(code) == "1\n"
+
+
+def test_only_the_default_backend_and_the_page_of_the_installation_ask_for_this_processor():
+    """All else is passed the target that code is compiled for."""
+    source = Path(sabir.__file__).parent
+    asking = {
+        path.relative_to(source).as_posix()
+        for path in source.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "host"
+    }
+    assert asking == {"cli/_info.py", "compilation/backends/cpu/backend.py"}
+
+
+def test_a_target_describes_a_processor_and_nothing_else():
+    for name in TARGETS:
+        found = target_named(name)
+        assert found == target_named(name)
+        assert {f.name for f in fields(found)} == {
+            "architecture", "triple", "cpu", "features", "vector_bits", "registers",
+        }  # fmt: skip

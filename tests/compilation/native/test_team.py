@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from sabir.compilation.native import Control, Team, _team, execute, team
+from sabir.compilation.native import Control, Team, _team, execute, host, team
 from sabir.compilation.native._block import SLOTS
 from sabir.compilation.native._driver import SHARES
 from sabir.compilation.native._system import services
@@ -27,7 +27,7 @@ WAYS = {
 
 def own_team(threads, way="usual"):
     """A team with a crew of its own, which waits in one way."""
-    crew = _team._Crew(threads, services(futex=way != "naps"))
+    crew = _team._Crew(threads, host(), services(futex=way != "naps"))
     for name, number in WAYS[way].items():
         crew.block[SLOTS[name]] = number
     return Team(threads, crew)
@@ -253,7 +253,7 @@ def test_a_run_goes_alone_while_the_workers_are_busy():
 
 def test_teams_of_one_size_share_their_workers():
     before = workers()
-    first, second = team(7), team(7)
+    first, second = team(7, host()), team(7, host())
     assert workers() == before  # they start with the first run
     complete(first)
     complete(second)
@@ -269,7 +269,7 @@ def test_teams_of_one_size_share_their_workers():
 
 def test_workers_end_when_the_last_team_is_dropped():
     before = workers()
-    dropped = complete(team(6))
+    dropped = complete(team(6, host()))
     block = _team.weakref.ref(dropped._crew.block)
     assert len(workers() - before) == 5
     del dropped
@@ -279,7 +279,7 @@ def test_workers_end_when_the_last_team_is_dropped():
 
 
 def test_a_released_team_runs_alone():
-    with_two = complete(team(2))
+    with_two = complete(team(2, host()))
     with_two.release()
     with_two.release()
     plan = counting(5)
@@ -290,7 +290,7 @@ def test_a_released_team_runs_alone():
 
 def test_a_run_goes_on_when_its_team_is_released():
     before = workers()
-    with_five = complete(team(5))
+    with_five = complete(team(5, host()))
     long, control = delaying(1_000_000), Control()
     other = threading.Thread(target=finish, args=(with_five, long, control))
     other.start()
@@ -305,7 +305,7 @@ def test_a_run_goes_on_when_its_team_is_released():
 def test_teams_that_come_and_go():
     before = workers()
     for turn in range(60):
-        some = team(2 + turn % 3)
+        some = team(2 + turn % 3, host())
         plan = mixing(3)
         finish(some, plan)
         assert is_mixed(plan)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from sabir.base import ACCIDENTS, SabirError
 from sabir.compilation.cache.identities import identity_of_status
 from sabir.compilation.cache.modules import modules
-from sabir.compilation.native import cache
+from sabir.compilation.disk import cache
 from sabir.elements import element
 from sabir.ir import Expr, TensorType, symbol
 from sabir.scheduling import ValueInfo

@@ -18,7 +18,7 @@ import numpy as np
 
 from sabir.base import ACCIDENTS, SabirError, without_collector
 from sabir.compilation.cache.modules import modules
-from sabir.compilation.native import cache
+from sabir.compilation.disk import cache
 from sabir.compilation.plan.entries import Entry, StoredKernel
 from sabir.compilation.plan.executable import Executable
 from sabir.elements import element
@@ -163,6 +163,9 @@ def _without_texts(plan: Plan, keys: Mapping[Any, bytes]) -> Plan:
 
 _ALLOWED = {
     "functools": ("partial",),
+    "sabir.compilation.backends.cpu.jobs": (
+        "rows_of_a_job", "rows_of_attention", "rows_of_trees", "tiles_of_a_job",
+    ),
     "sabir.compilation.cache.stored": ("_Constant",),
     "sabir.compilation.frontend.patterns": ("Guard",),
     "sabir.compilation.native._placing": ("Image",),
@@ -172,7 +175,6 @@ _ALLOWED = {
         "BandPart", "BandParts", "Buffer", "BufferNumber", "Computed", "Entry", "Offset", "Plan",
         "StoredKernel", "Turns",
     ),
-    "sabir.compilation.plan.jobs": ("rows_of_a_job", "rows_of_attention", "rows_of_trees", "tiles_of_a_job"),
     "sabir.ir._dims_algebra": ("DimCall", "Expr"),
 }  # fmt: skip
 """The classes and functions that a stored plan may refer to, by module."""

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sabir.compilation.cache.identities import identity_of
+from sabir.compilation.disk import cache
 from sabir.compilation.locks import ProcessLock
-from sabir.compilation.native import cache
 from sabir.compilation.plan.entries import Buffer, BufferNumber, Entry, Offset
 from sabir.compilation.plan.layout import ALIGNMENT, Sizes, aligned
 

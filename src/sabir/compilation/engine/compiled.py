@@ -21,13 +21,13 @@ from sabir.base import (
     quote,
     run_with_limits,
 )
-from sabir.compilation.backends.cpu.backend import CpuBackend
+from sabir.compilation.backends.cpu.backend import CpuBackend, this_machine
 from sabir.compilation.engine.plans import Plans
 from sabir.compilation.faults import report_fault
 from sabir.compilation.frontend.patterns import pattern_of
 from sabir.compilation.frontend.subject import Subject
 from sabir.compilation.locks import Stops
-from sabir.compilation.native import Control, host, target_named, team
+from sabir.compilation.native import Control, target_named
 from sabir.compilation.plan.entries import Mismatch
 from sabir.compilation.plan.layout import Sizes
 from sabir.compilation.runtime.fast import FastRun, fast_run
@@ -90,7 +90,7 @@ class Compiled:
         `backend` is by default that of this machine, with so many `threads`. Raises UnsupportedError for
         settings with a pass that does not exist.
         """
-        self._backend = _cpu(threads) if backend is None else backend
+        self._backend = this_machine(threads) if backend is None else backend
         _check_passes(settings.without, self._backend)
         self._settings = settings
         self._registry, self._limits = registry, limits
@@ -382,11 +382,6 @@ class Compiled:
         from sabir.compilation.inspect.roofline import roofline  # ruff: ignore[import-outside-top-level]  for tools
 
         return roofline(self._cpu().team)
-
-
-def _cpu(threads: int | None) -> CpuBackend:
-    processor = host()
-    return CpuBackend(processor, team(threads or processor.cores))
 
 
 def _check_passes(names: Collection[str], backend: Backend) -> None:

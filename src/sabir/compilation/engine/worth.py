@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING
 
 from sabir.base import budget
 from sabir.compilation.frontend.patterns import number_of
-from sabir.compilation.native import is_compiled
 from sabir.ir import TensorType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sabir.compilation.frontend.prepare import Prepared
-    from sabir.compilation.native import Source
     from sabir.ir import Type
 
 AT_ONCE = 2.0  # seconds that a plan may cost, whatever a run computes; models in use cost half a second
@@ -58,14 +56,17 @@ class PlanCost:
         self._planning += count * _CALL
         self._require(1)
 
-    def add_kernel(self, source: Source, part: float) -> None:
-        """Add a kernel that is not in the cache; `part` is the part of the plan that is made.
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the plan may cost too much."""
+        return not math.isinf(self.allowed)
 
-        Raises NotYet as `add_calls`.
+    def add_kernel(self, characters: int, part: float) -> None:
+        """Add a kernel to compile, with a description of so many characters.
+
+        `part` is the part of the plan that is made. Raises NotYet as `add_calls`.
         """
-        if math.isinf(self.allowed) or is_compiled(source):
-            return
-        self._compiling += len(source.name) * _CHARACTER
+        self._compiling += characters * _CHARACTER
         self._require(part)
 
     def _require(self, part: float) -> None:

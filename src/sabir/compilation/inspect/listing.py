@@ -24,15 +24,16 @@ if TYPE_CHECKING:
 
     from sabir.compilation.frontend.lowering import Lowered
     from sabir.compilation.frontend.prepare import Prepared
-    from sabir.compilation.native import Host
+    from sabir.compilation.native import Target
     from sabir.compilation.plan.entries import Buffer, Plan, Step
     from sabir.compilation.plan.layout import PartLayout, Sizes
 
 _INDENT = "  "
+_NAMED = {"a_zero", "scale", "b_zero"}  # operands that an expression may lack
 
 
 class Listed(Protocol):
-    """A program with a plan that can be read; its `target` is None for this machine."""
+    """A program with a plan that can be read."""
 
     kernels: int
     compiled: int
@@ -44,8 +45,8 @@ class Listed(Protocol):
         ...
 
     @property
-    def target(self) -> Host | None:
-        """The processor that the plan is for, None for this one."""
+    def target(self) -> Target:
+        """The processor that the plan is for."""
         ...
 
     @property
@@ -140,7 +141,8 @@ class _Expressions:
             if field.name in {"element", "shape", "op"} or (value is None and isinstance(x, Contract)):
                 continue
             if isinstance(value, Expression):
-                yield self._name(value)
+                prefix = f"{field.name}=" if field.name in _NAMED else ""
+                yield f"{prefix}{self._name(value)}"
             elif isinstance(value, tuple) and any(
                 isinstance(v, Expression) for v in cast("tuple[Any, ...]", value)
             ):
@@ -280,7 +282,7 @@ def _asm(program: Listed, _: Sizes) -> Iterator[str]:
     return _code(program, "#", disassemble)
 
 
-def _code(program: Listed, comment: str, made: Callable[[str, Host | None], str]) -> Iterator[str]:
+def _code(program: Listed, comment: str, made: Callable[[str, Target], str]) -> Iterator[str]:
     for number, spec in enumerate(specs_of(program.plan), 1):
         if isinstance(spec, StoredKernel):
             raise TypeError("a kernel from the disk has no text")

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from sabir.compilation.backends.cpu.emit.limits import memory_test_text, multiply_test_text
-from sabir.compilation.native import Control, Library, cache, execute, host
+from sabir.compilation.disk import cache
+from sabir.compilation.native import Control, Library, execute, usable_cores
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sabir.compilation.native import Host, Team
+    from sabir.compilation.native import Team
     from sabir.ir import Array
 
 _KIND = "roofline"
@@ -48,20 +49,20 @@ class Roofline(NamedTuple):
 def roofline(team: Team) -> Roofline:
     """Return the limits for a team's threads, from the cache or measured, which takes about a second.
 
-    Raises UnsupportedError where kernels do not run on this machine.
+    Raises UnsupportedError where the kernels cannot be compiled.
     """
-    target = host()
-    key = _key(target, team.threads)
+    key = _key(team)
     found = cache().get(_KIND, key, verify=True)
     known = None if found is None else _read(bytes(found))
     if known is None:
-        known = _measured(target, team)
+        known = _measured(team)
         cache().put(_KIND, key, json.dumps(known).encode())
     return known
 
 
-def _key(target: Host, threads: int) -> bytes:
-    parts = (_FORMAT, target.triple, target.cpu, target.features, str(target.cores), str(threads))
+def _key(team: Team) -> bytes:
+    target = team.target
+    parts = (_FORMAT, target.triple, target.cpu, target.features, str(usable_cores()), str(team.threads))
     return hashlib.sha256("\0".join(parts).encode()).digest()
 
 
@@ -77,10 +78,10 @@ def _read(data: bytes) -> Roofline | None:
     return Roofline(*numbers)
 
 
-def _measured(target: Host, team: Team) -> Roofline:
-    lanes = target.vector_bits // 32
+def _measured(team: Team) -> Roofline:
+    lanes = team.target.vector_bits // 32
     (multiply, operations), (read, step) = multiply_test_text(lanes), memory_test_text(lanes)
-    library = Library.load([multiply, read])
+    library = Library.load([multiply, read], team.target)
     results: Array = np.zeros((team.threads, lanes), np.float32)
     memory: Array = np.ones(_MEMORY // 4, np.float32)
 

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 from sabir.base import UnsupportedError, quote
 from sabir.compilation.native._elf import undefined_symbols
 from sabir.compilation.native._llvm import LOCK, llvm
-from sabir.compilation.native._target import Host, host, machine
+from sabir.compilation.native._target import machine
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+
+    from sabir.compilation.native._target import Target
 
 _LONG = 1 << 14  # characters
 _ENTRY = "kernel"  # the one function of a text
@@ -32,19 +34,18 @@ _ARM = {
 _BYTE_PRODUCTS = re.compile(r"vpdp(bus|wss)ds?\.(\d+)")  # their names begin with avx512 on every processor
 
 
-def object_of(text: str, symbol: str) -> bytes:
+def object_of(text: str, symbol: str, target: Target) -> bytes:
     """Return the object file of a kernel: position-independent, the same bytes for the same text.
 
     The function has the name `symbol` in it. Raises UnsupportedError where the text is not valid, or needs
-    what this processor or the object lacks.
+    what the processor or the object lacks.
     """
-    target = host()
     with kernel_module(text, symbol, target) as module:
         return checked(machine(target).emit_object(module))
 
 
 @contextlib.contextmanager
-def kernel_module(text: str, symbol: str, target: Host) -> Generator[Any]:
+def kernel_module(text: str, symbol: str, target: Target) -> Generator[Any]:
     """Parse, verify and optimize a kernel, and give its function a name; raises UnsupportedError."""
     with _module(text, target) as module:
         try:
@@ -64,36 +65,35 @@ def checked(image: bytes) -> bytes:
     return image
 
 
-def disassemble(text: str, target: Host | None = None) -> str:
-    """Return the assembly of a kernel's text, by default for this machine.
+def disassemble(text: str, target: Target) -> str:
+    """Return the assembly of a kernel's text for a processor.
 
     Raises UnsupportedError as `Library.load` does.
 
-    >>> from sabir.compilation.native import disassemble
-    >>> 'ret' in disassemble('define void @kernel() { ret void }')
+    >>> from sabir.compilation.native import disassemble, target_named
+    >>> 'ret' in disassemble('define void @kernel() { ret void }', target_named('aarch64'))
     True
     """
-    chosen = target or host()
-    with _module(text, chosen) as module:
-        assembly: str = machine(chosen).emit_assembly(module)
+    with _module(text, target) as module:
+        assembly: str = machine(target).emit_assembly(module)
     return assembly
 
 
-def optimized(text: str, target: Host | None = None) -> str:
-    """Return the LLVM IR of a kernel's text after all passes, by default for this machine.
+def optimized(text: str, target: Target) -> str:
+    """Return the LLVM IR of a kernel's text after all passes for a processor.
 
     Raises UnsupportedError as `Library.load` does.
 
-    >>> from sabir.compilation.native import optimized
-    >>> 'ret void' in optimized('define void @kernel() { ret void }')
+    >>> from sabir.compilation.native import optimized, target_named
+    >>> 'ret void' in optimized('define void @kernel() { ret void }', target_named('x86-64-v3'))
     True
     """
-    with _module(text, target or host()) as module:
+    with _module(text, target) as module:
         return str(module)
 
 
 @contextlib.contextmanager
-def _module(text: str, target: Host) -> Generator[Any]:
+def _module(text: str, target: Target) -> Generator[Any]:
     """Parse, verify and optimize a text for a processor, and free all of it afterwards."""
     _require_safe(text, target)
     with LOCK, contextlib.ExitStack() as stack:
@@ -123,7 +123,7 @@ def _optimize(module: Any, target: Any, *, is_long: bool) -> None:
     passes.run(module, builder)
 
 
-def _require_safe(text: str, target: Host) -> None:
+def _require_safe(text: str, target: Target) -> None:
     """Raise UnsupportedError for what LLVM does not survive, or reads only in part."""
     if "\0" in text:
         raise UnsupportedError("the text of a kernel contains a null character")
@@ -131,9 +131,7 @@ def _require_safe(text: str, target: Host) -> None:
         raise UnsupportedError("the text of a kernel contains assembly; intrinsics are supported")
     for name in sorted(set(_SPECIAL.findall(text))):
         if not any(all(map(target.has, features)) for features in _alternatives(name)):
-            raise UnsupportedError(
-                f"a kernel calls {name}, which this processor ({target.cpu}) does not have"
-            )
+            raise UnsupportedError(f"a kernel calls {name}, which the processor ({target.cpu}) does not have")
 
 
 def _alternatives(name: str) -> list[tuple[str, ...]]:

@@ -31,6 +31,7 @@ from __future__ import annotations
 
 from sabir.compilation.native._block import CLOSED, LINE, addressed
 from sabir.compilation.native._gate import clock_text, opening_text, waiting_text
+from sabir.compilation.plan.rows import FINE
 
 
 def driver_text(machine: str, clock: str) -> str:
@@ -50,9 +51,8 @@ def driver_text(machine: str, clock: str) -> str:
 
 WORK, END = 0, 1
 """What the driver does without a plan."""
-FINE = 8
-"""What the third number of a row is if it has `SHARES` shares for each thread."""
 SHARES = 8
+"""How many shares a fine row has for each thread."""
 _STEP = 16  # from number to number of the gate
 _NUMBERS = {"WORK": WORK, "FINE": FINE, "SHARES": SHARES, "STEP": _STEP, "LINE": LINE, "CLOSED": CLOSED}
 

@@ -8,29 +8,31 @@ from typing import TYPE_CHECKING
 from sabir.compilation.native._emitting import Emission, helping_threads
 from sabir.compilation.native._llvm import LOCK
 from sabir.compilation.native._objects import Source, is_made, key_of, symbol_of
-from sabir.compilation.native._target import host
 
 if TYPE_CHECKING:
     from typing import Self
+
+    from sabir.compilation.native._target import Target
 
 _WAITING = 2  # kernels for each thread: the longest of the others are taken first when all are known
 
 
 class EarlyKernels:
-    """Kernels that are begun while their plan is made: a context of one thread.
+    """Kernels for a processor that are begun while their plan is made: a context of one thread.
 
     `Library.load` takes those that were begun. What it does not take is dropped at the end of the context.
 
-    >>> from sabir.compilation.native import EarlyKernels, Library, Source
+    >>> from sabir.compilation.native import EarlyKernels, Library, Source, host
     >>> nothing = Source('nothing', lambda: 'define void @kernel() { ret void }')
-    >>> with EarlyKernels() as early:
+    >>> with EarlyKernels(host()) as early:
     ...     early.begin(nothing)
-    ...     library = Library.load([nothing], early=early)
+    ...     library = Library.load([nothing], host(), early=early)
     >>> len(library.addresses)
     1
     """
 
-    def __init__(self) -> None:
+    def __init__(self, target: Target) -> None:
+        self._target = target
         self._has_lock = self._is_over = False
         self._emission: Emission | None = None
         self.symbols: set[str] = set()  # of the kernels that were begun
@@ -63,7 +65,7 @@ class EarlyKernels:
         """Begin a kernel if there is room; raises UnsupportedError for a text that is not valid."""
         if not self.has_room():
             return
-        key = key_of(source, host())
+        key = key_of(source, self._target)
         symbol = symbol_of(key)
         if symbol in self.symbols or is_made(key):
             return
@@ -71,7 +73,7 @@ class EarlyKernels:
             self._is_over = True
             return
         if self._emission is None:
-            self._emission = Emission(self._helpers)
+            self._emission = Emission(self._helpers, self._target)
         self._emission.add(symbol, source.text())
         self.symbols.add(symbol)
 

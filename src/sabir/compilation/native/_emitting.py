@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sabir.compilation.native._compile import checked, kernel_module
 from sabir.compilation.native._cores import usable_cores
 from sabir.compilation.native._llvm import LOCK, llvm
-from sabir.compilation.native._target import host, machine, new_machine
+from sabir.compilation.native._target import machine, new_machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
+
+    from sabir.compilation.native._target import Target
 
 _MOST_THREADS = 4
 _FEW = 3  # fewer kernels are not worth a thread
@@ -30,20 +32,21 @@ _MOST_WAITING = 16  # kernels: LLVM needs about 1 MB for each
 
 
 def objects_of(
-    texts: Sequence[tuple[str, Callable[[], str]]], begun: Emission | None = None
+    texts: Sequence[tuple[str, Callable[[], str]]], target: Target, begun: Emission | None = None
 ) -> Generator[tuple[str, bytes]]:
-    """Yield the objects of kernels, from their symbols and what returns their texts, in any order.
+    """Yield the objects of kernels for a processor, from their symbols and what returns their texts.
 
-    Those of an emission that was begun come too, and it ends. Raises UnsupportedError as `object_of` does.
+    They come in any order. So do the kernels of an emission that was begun, which ends. Raises
+    UnsupportedError as `object_of` does.
     """
     if begun is None and (len(texts) < _FEW or helping_threads() < 1):
         for symbol, text in texts:
-            with kernel_module(text(), symbol, host()) as module:
-                image = checked(machine(host()).emit_object(module))
+            with kernel_module(text(), symbol, target) as module:
+                image = checked(machine(target).emit_object(module))
             yield symbol, image
         return
     with LOCK:  # a fork waits until no thread is in LLVM
-        work = begun or Emission(min(helping_threads(), len(texts) - 1))
+        work = begun or Emission(min(helping_threads(), len(texts) - 1), target)
         try:
             for symbol, text in texts:
                 work.add(symbol, text())
@@ -59,9 +62,13 @@ def helping_threads() -> int:
 
 
 class Emission:
-    """Kernels that threads generate code for, until `end`; LOCK is held as long as there is one."""
+    """Kernels for a processor that threads generate code for, until `end`.
 
-    def __init__(self, helpers: int) -> None:
+    The lock of LLVM is taken as long as there is one.
+    """
+
+    def __init__(self, helpers: int, target: Target) -> None:
+        self._target = target
         self._tasks: PriorityQueue[_Task] = PriorityQueue()
         self._results: SimpleQueue[_Result] = SimpleQueue()
         self._modules: dict[str, contextlib.ExitStack] = {}  # of the kernels whose objects are not taken yet
@@ -75,7 +82,7 @@ class Emission:
     def add(self, symbol: str, text: str) -> None:
         """Add a kernel; raises UnsupportedError for a text that is not valid."""
         with contextlib.ExitStack() as stack:
-            module = stack.enter_context(kernel_module(text, symbol, host()))
+            module = stack.enter_context(kernel_module(text, symbol, self._target))
             self._modules[symbol] = stack.pop_all()
         self._tasks.put(_Task(-len(text), symbol, module))
 
@@ -89,7 +96,7 @@ class Emission:
         while len(self._modules) > most or (self._modules and not self._results.empty()):
             with contextlib.suppress(Empty):
                 if self._results.empty():
-                    self._results.put(_result_of(self._tasks.get_nowait()))
+                    self._results.put(_result_of(self._tasks.get_nowait(), self._target))
             result = self._results.get()
             self._modules.pop(result.symbol).close()
             yield result.symbol, result.checked()
@@ -112,7 +119,7 @@ class Emission:
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not _END:
-            self._results.put(_result_of(task))
+            self._results.put(_result_of(task, self._target))
 
 
 class _Task(NamedTuple):
@@ -139,9 +146,9 @@ class _Result(NamedTuple):
         return checked(self.image)
 
 
-def _result_of(task: _Task) -> _Result:
+def _result_of(task: _Task, target: Target) -> _Result:
     try:
-        return _Result(task.symbol, _emitted(task.module))
+        return _Result(task.symbol, _emitted(task.module, target))
     except Exception as error:  # ruff: ignore[blind-except]  it is raised where the result is taken
         return _Result(task.symbol, error)
 
@@ -149,9 +156,9 @@ def _result_of(task: _Task) -> _Result:
 _own = threading.local()
 
 
-def _emitted(module: Any) -> bytes:
+def _emitted(module: Any, target: Target) -> bytes:
     """Return the object of a module, by a target machine of this thread."""
-    target, library = host(), _library()
+    library = _library()
     if getattr(_own, "target", None) != target:
         _own.target, _own.machine = target, new_machine(target)
     problem = ctypes.c_char_p()

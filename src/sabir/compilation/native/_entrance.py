@@ -22,6 +22,7 @@ from sabir.compilation.native._objects import Library
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sabir.compilation.native._target import Target
     from sabir.compilation.native._team import Control, Team
 
 _RUN, _TEAM, _ROWS, COUNT, BUFFERS, _CONTROL, INPUTS, _OUTPUTS, TYPE, HEADER, _END, FIRST = range(12)
@@ -182,21 +183,21 @@ done:
 
 
 @functools.cache
-def entrance() -> Any:
+def entrance(target: Target) -> Any:
     """Return the entrance as a function of the address of a frame."""
-    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(_code(ENTRANCE_TEXT).addresses[0])
+    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(_code(ENTRANCE_TEXT, target).addresses[0])
 
 
 @functools.cache
-def finish() -> Any:
+def finish(target: Target) -> Any:
     """Return the function that runs the last rows of a frame, and then sets the word at an address."""
-    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(_code(_LAST_TEXT).addresses[0])
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(_code(_LAST_TEXT, target).addresses[0])
 
 
 @functools.cache
-def _code(text: str) -> Library:
+def _code(text: str, target: Target) -> Library:
     """Return the code of a text, which stays in memory for the life of the process."""
-    return Library.load([text])
+    return Library.load([text], target)
 
 
 @functools.cache
@@ -206,7 +207,7 @@ def header() -> int:
 
 
 @functools.cache
-def works() -> bool:
+def works(target: Target) -> bool:
     """Return whether the fields of numpy's arrays lie where the entrance reads them."""
     zeros = np.zeros((3, 5), np.float32)
     buffers = (ctypes.c_int64 * 1)()
@@ -219,9 +220,9 @@ def works() -> bool:
         header(),
     )
     frame[FIRST : FIRST + INPUT] = [id(zeros), 0, 2, id(zeros.dtype), ctypes.addressof(sizes)]
-    accepted = entrance()(ctypes.addressof(frame)) == 0 and buffers[0] == zeros.ctypes.data
+    accepted = entrance(target)(ctypes.addressof(frame)) == 0 and buffers[0] == zeros.ctypes.data
     sizes[1] = 4
-    return accepted and entrance()(ctypes.addressof(frame)) == -1
+    return accepted and entrance(target)(ctypes.addressof(frame)) == -1
 
 
 class InputSpec(NamedTuple):

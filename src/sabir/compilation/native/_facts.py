@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from sabir.compilation.native._cache import cache
+from sabir.compilation.disk import cache
 from sabir.compilation.native._llvm import LOCK, llvm, versions
 
 _KIND = "machines"

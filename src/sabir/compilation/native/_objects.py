@@ -10,17 +10,18 @@ import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabir.base import UnsupportedError
-from sabir.compilation.native._cache import cache
+from sabir.compilation.disk import cache
 from sabir.compilation.native._facts import facts
 from sabir.compilation.native._llvm import LOCK, llvm
 from sabir.compilation.native._placing import Image, can_place, code_at, image_of, placed
-from sabir.compilation.native._target import Host, host, machine
+from sabir.compilation.native._target import machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Self
 
     from sabir.compilation.native._early import EarlyKernels
+    from sabir.compilation.native._target import Target
 
 KIND = "objects"
 
@@ -28,8 +29,9 @@ KIND = "objects"
 class Source(NamedTuple):
     """The text of a kernel, and a shorter text that it follows from: only a kernel to compile has it written.
 
-    >>> from sabir.compilation.native import Library, Source
-    >>> len(Library.load([Source('nothing', lambda: 'define void @kernel() { ret void }')]).addresses)
+    >>> from sabir.compilation.native import Library, Source, host
+    >>> nothing = Source('nothing', lambda: 'define void @kernel() { ret void }')
+    >>> len(Library.load([nothing], host()).addresses)
     1
     """
 
@@ -86,12 +88,13 @@ class Library:
     def load(
         cls,
         texts: Sequence[str | Source | bytes],
+        target: Target,
         *,
         images: Mapping[bytes, Image] | None = None,
         progress: Callable[[int, int], None] | None = None,
         early: EarlyKernels | None = None,
     ) -> Self:
-        """Load the code of kernels: what the process has already, what the cache has, and the rest compiled.
+        """Load the code of kernels for this processor: from the process, from the cache, or compiled.
 
         Each text is an LLVM module with one function, `@kernel`, that calls intrinsics only. The name of a
         Source must say all that its text depends on. In place of a text may be the key that an earlier
@@ -99,15 +102,14 @@ class Library:
         of texts that are done and of all. `early` has kernels that were begun. Several threads may load at
         once.
 
-        Raises UnsupportedError where this machine is not supported, or a text is not valid or needs what the
-        processor lacks, and LookupError for a key whose code is in the cache no more.
+        Raises UnsupportedError where a text is not valid or needs what the processor lacks, and LookupError
+        for a key whose code is in the cache no more.
 
-        >>> from sabir.compilation.native import Library
-        >>> library = Library.load(['define void @kernel() { ret void }'])
+        >>> from sabir.compilation.native import Library, host
+        >>> library = Library.load(['define void @kernel() { ret void }'], host())
         >>> len(library.addresses)
         1
         """
-        target = host()
         keys = [text if isinstance(text, bytes) else key_of(text, target) for text in texts]
         at_hand: Mapping[bytes, Image] = images if images is not None and can_place() else {}
         codes: dict[bytes, _Code] = {}  # held here, so that no other thread frees what was found
@@ -129,7 +131,7 @@ class Library:
             if progress is not None:
                 for number in range(done):
                     progress(number + 1, len(keys))
-            for key, image in _compiled(missing, early):
+            for key, image in _compiled(missing, target, early):
                 found[key] = image
                 done += 1
                 if progress is not None:
@@ -139,15 +141,35 @@ class Library:
         except _LinkError:  # an entry of the cache that is no object of ours
             by_key = dict(zip(keys, texts, strict=True))
             missing = {key: by_key[key] for key in found}
-            codes |= _link(dict(_compiled(missing)), target)
+            codes |= _link(dict(_compiled(missing, target)), target)
         return cls([codes[key] for key in keys], keys, len(missing))
 
 
-def require_loading() -> None:
-    """Raise UnsupportedError where the system does not let a process execute code that it has made."""
+def compiled_objects(sources: Sequence[Source], target: Target) -> list[bytes]:
+    """Return the object file of each kernel for a processor, which may be another one than this.
+
+    Objects come from the cache or are compiled. Raises UnsupportedError where a text is not
+    valid, or needs what the processor lacks.
+
+    >>> from sabir.compilation.native import Source, compiled_objects, target_named
+    >>> nothing = Source('nothing', lambda: 'define void @kernel() { ret void }')
+    >>> compiled_objects([nothing], target_named('aarch64'))[0][1:4]
+    b'ELF'
+    """
+    keys = [key_of(source, target) for source in sources]
+    with LOCK:
+        by_key = dict(zip(keys, sources, strict=True))
+        found = {key: image for key in by_key if (image := _cached(key)) is not None}
+        missing = {key: source for key, source in by_key.items() if key not in found}
+        found |= dict(_compiled(missing, target))
+    return [found[key] for key in keys]
+
+
+def require_loading(target: Target) -> None:
+    """Raise UnsupportedError where the system does not let a process execute code for its processor."""
     made = placed([Image(_NOTHING, 0)]) if can_place() else None
     if made is None:
-        Library.load(["define void @kernel() { ret void }"])
+        Library.load(["define void @kernel() { ret void }"], target)
     else:
         made[0].free()
 
@@ -160,7 +182,7 @@ _LOADED: weakref.WeakValueDictionary[bytes, _Code] = weakref.WeakValueDictionary
 _NUMBERS = itertools.count()  # the linker takes no name twice
 
 
-def key_of(text: str | Source, target: Host) -> bytes:
+def key_of(text: str | Source, target: Target) -> bytes:
     """Return the name of a text's object: it depends on all that the object depends on."""
     said = text if isinstance(text, str) else f"{_FROM_NAME}{text.name}"
     parts = (_FORMAT, facts().versions, target.triple, target.cpu, target.features, said)
@@ -172,9 +194,9 @@ def symbol_of(key: bytes) -> str:
     return f"kernel_{key.hex()}"
 
 
-def is_compiled(source: Source) -> bool:
-    """Return whether a kernel is loaded or in the cache, for this machine."""
-    return is_made(key_of(source, host()))
+def is_compiled(source: Source, target: Target) -> bool:
+    """Return whether a kernel for a processor is loaded or in the cache."""
+    return is_made(key_of(source, target))
 
 
 def _cached(key: bytes) -> bytes | None:
@@ -188,7 +210,7 @@ def is_made(key: bytes) -> bool:
 
 
 def _compiled(
-    texts: Mapping[bytes, str | Source | bytes], early: EarlyKernels | None = None
+    texts: Mapping[bytes, str | Source | bytes], target: Target, early: EarlyKernels | None = None
 ) -> Iterator[tuple[bytes, bytes]]:
     """Compile texts, and keep their objects in the cache; raises LookupError for a key without a text."""
     if not texts and early is None:
@@ -199,7 +221,7 @@ def _compiled(
     by_symbol = {symbol_of(key): key for key in texts}
     begun = set[str]() if early is None else early.symbols
     written = [(symbol, _writer(texts[key])) for symbol, key in by_symbol.items() if symbol not in begun]
-    with contextlib.closing(objects_of(written, None if early is None else early.taken())) as made:
+    with contextlib.closing(objects_of(written, target, None if early is None else early.taken())) as made:
         for symbol, image in made:
             if symbol not in by_symbol:  # it was begun, and then another process put it into the cache
                 continue
@@ -218,7 +240,7 @@ def _writer(text: str | Source | bytes) -> Callable[[], str]:
             raise LookupError("the machine code of a kernel is in the cache no more")
 
 
-def _link(found: Mapping[bytes, bytes | Image], target: Host) -> dict[bytes, _Code]:
+def _link(found: Mapping[bytes, bytes | Image], target: Target) -> dict[bytes, _Code]:
     """Load objects and images at once, which is faster than one after the other; raises _LinkError."""
     with LOCK:
         # another thread may have been faster
@@ -250,7 +272,7 @@ def _placed(found: Mapping[bytes, bytes | Image]) -> dict[bytes, _Code] | None:
     }
 
 
-def _linked(found: Mapping[bytes, bytes | Image], target: Host) -> dict[bytes, _Code]:
+def _linked(found: Mapping[bytes, bytes | Image], target: Target) -> dict[bytes, _Code]:
     """Load objects by the linker of LLVM."""
     library = llvm().JITLibraryBuilder()
     for key, each in found.items():
@@ -266,7 +288,7 @@ def _linked(found: Mapping[bytes, bytes | Image], target: Host) -> dict[bytes, _
 
 
 @functools.cache
-def _linker(target: Host) -> Any:
+def _linker(target: Target) -> Any:
     """Return the linker of the process."""
     return llvm().create_lljit_compiler(machine(target), use_jit_link=True, suppress_errors=True)
 

@@ -18,6 +18,7 @@ from sabir.compilation.native._objects import Library
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sabir.compilation.native._target import Target
     from sabir.compilation.native._team import Control, Team
 
 _TURN, _LEFT, _ROW, _STOPPED, _FIRST = 7, 8, 12, 13, 15
@@ -150,14 +151,14 @@ done:
 
 
 @functools.cache
-def _function() -> Any:
-    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(_code().addresses[0])
+def _function(target: Target) -> Any:
+    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(_code(target).addresses[0])
 
 
 @functools.cache
-def _code() -> Library:
+def _code(target: Target) -> Library:
     """Return the code of repetitions, which stays in memory for the life of the process."""
-    return Library.load([_TEXT])
+    return Library.load([_TEXT], target)
 
 
 class Copy(NamedTuple):
@@ -206,7 +207,7 @@ class Repetition:
     def run(self, count: int) -> int:
         """Make up to so many runs; return how many ended."""
         self._block[_LEFT] = count
-        done: int = _function()(self._address)
+        done: int = _function(self._keep.team.target)(self._address)
         self.turn = self._block[_TURN]
         return done
 

@@ -1,4 +1,4 @@
-"""The machine that code is compiled for: its processor, the features that may be used, and its cores."""
+"""The processors that code is compiled for: this one, and others by name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabir.base import UnsupportedError, quote
 from sabir.compilation.native._arm import FEATURES, arm_features
-from sabir.compilation.native._cores import usable_cores
 from sabir.compilation.native._facts import facts
 from sabir.compilation.native._llvm import llvm, prepare_all
 from sabir.compilation.native._system import machine as processor
@@ -31,7 +30,6 @@ _SCALABLE = ("sve", "sve2")  # vectors of a width that a text does not know: nev
 # Else a division is two, one of them for numbers of 32 bits: a ninth of the time to generate code. No kernel
 # is faster with them, as each divides once for many elements.
 _WHOLE_DIVISION = "-idivq-to-divl"
-_FOREIGN_CORES = 4  # of a machine that is not this one, so that its plans are the same on every machine
 
 
 class _Level(NamedTuple):
@@ -51,17 +49,16 @@ _LEVELS = {
     "apple-m1": _Level("aarch64", "apple-m1", _ARM | {"dotprod", "lse"}),
 }
 TARGETS = tuple(_LEVELS)
-"""The names of processors for which code can be shown on every machine."""
+"""The names of processors that every machine can compile for."""
 
 
 @dataclass(frozen=True)
-class Host:
-    """A processor that kernels are compiled for: the one of this machine, or another to look at its code.
+class Target:
+    """A processor that kernels are compiled for: the one of this machine, or another one.
 
     `architecture` is `x86_64` or `aarch64`. `features` is LLVM's text of what the processor has and lacks,
     sorted: `+avx2,-avx512f`. `vector_bits` is the width of its vectors, `registers` the number of vector
-    registers, `cores` how many cores this process may use. The shapes of kernels and tiles follow from
-    these.
+    registers. The shapes of kernels and tiles follow from these.
 
     >>> from sabir.compilation.native import target_named
     >>> target_named('x86-64-v3').has('avx2'), target_named('aarch64').has('avx2')
@@ -74,7 +71,6 @@ class Host:
     features: str
     vector_bits: int
     registers: int
-    cores: int
 
     def has(self, feature: str) -> bool:
         """Return whether the processor has a feature, by LLVM's name for it: `avx512vnni`, `dotprod`."""
@@ -90,8 +86,8 @@ class Host:
         return frozenset(f[1:] for f in self.features.split(",") if f[:1] == "+")
 
 
-def host() -> Host:
-    """Return the machine that this process runs on, limited to the level in `SABIR_CPU` where that is set.
+def host() -> Target:
+    """Return the processor that this process runs on, limited to the level in `SABIR_CPU` where that is set.
 
     Raises UnsupportedError where it is no x86-64 processor with AVX2, FMA and F16C, and no 64-bit Arm
     processor, where it lacks a feature of the level in `SABIR_CPU`, and where llvmlite is missing.
@@ -103,10 +99,10 @@ def host() -> Host:
     return _host(os.environ.get(_VARIABLE, ""))
 
 
-def target_named(name: str) -> Host:
-    """Return a processor of `TARGETS`, to look at its code on any machine.
+def target_named(name: str) -> Target:
+    """Return a processor of `TARGETS`, which any machine can compile for.
 
-    It has four cores. Raises UnsupportedError for another name, and where llvmlite is missing.
+    Raises UnsupportedError for another name, and where llvmlite is missing.
 
     >>> from sabir.compilation.native import target_named
     >>> target_named('neoverse-n1').vector_bits
@@ -118,17 +114,15 @@ def target_named(name: str) -> Host:
 
 
 @functools.cache
-def _named(name: str) -> Host:
+def _named(name: str) -> Target:
     level = _LEVELS[name]
-    prepare_all()
+    llvm()
     triple = f"{level.architecture}-unknown-linux-gnu"
-    return _described(
-        level.architecture, triple, level.cpu, dict.fromkeys(level.features, True), cores=_FOREIGN_CORES
-    )
+    return _described(level.architecture, triple, level.cpu, dict.fromkeys(level.features, True))
 
 
 @functools.cache
-def _host(level: str) -> Host:
+def _host(level: str) -> Target:
     architecture = processor()
     if architecture not in _FEATURES:
         raise UnsupportedError(
@@ -146,7 +140,7 @@ def _host(level: str) -> Host:
         if missing:
             raise UnsupportedError(f"{_VARIABLE} is {level}, and this processor has no {', '.join(missing)}")
         found = {name: has and name in features for name, has in found.items()}
-    return _described(architecture, triple, cpu, found, cores=usable_cores())
+    return _described(architecture, triple, cpu, found)
 
 
 def _x86_features() -> dict[str, bool]:
@@ -160,11 +154,11 @@ def _arm_features() -> dict[str, bool]:
 _FEATURES: dict[str, Callable[[], dict[str, bool]]] = {"x86_64": _x86_features, "aarch64": _arm_features}
 
 
-def _described(architecture: str, triple: str, cpu: str, found: Mapping[str, bool], *, cores: int) -> Host:
+def _described(architecture: str, triple: str, cpu: str, found: Mapping[str, bool]) -> Target:
     if architecture == "aarch64":
         # LLVM knows what a processor of a name has; the system may hide a part of it
         named = dict.fromkeys((*FEATURES, *_SCALABLE), False) | dict(found)
-        return Host(architecture, triple, cpu, _text(named), 128, 32, cores)
+        return Target(architecture, triple, cpu, _text(named), 128, 32)
     missing = [name for name in _NEEDED if not found.get(name)]
     if missing:
         raise UnsupportedError(
@@ -172,7 +166,7 @@ def _described(architecture: str, triple: str, cpu: str, found: Mapping[str, boo
             f"{', '.join(missing)}; choose another engine"
         )
     wide = all(found.get(name) for name in _WIDE)
-    return Host(architecture, triple, cpu, _text(found), 512 if wide else 256, 32 if wide else 16, cores)
+    return Target(architecture, triple, cpu, _text(found), 512 if wide else 256, 32 if wide else 16)
 
 
 def _text(found: Mapping[str, bool]) -> str:
@@ -180,13 +174,15 @@ def _text(found: Mapping[str, bool]) -> str:
 
 
 @functools.cache
-def machine(target: Host) -> Any:
+def machine(target: Target) -> Any:
     """Return LLVM's target machine for position-independent code; use it with the lock held."""
     return new_machine(target)
 
 
-def new_machine(target: Host) -> Any:
+def new_machine(target: Target) -> Any:
     """Return a target machine of the caller's own, for one thread at a time."""
+    if target.architecture != processor():
+        prepare_all()
     triple, features = target.triple, target.features
     if target.architecture == "x86_64":
         features = f"{features},{_WHOLE_DIVISION}"

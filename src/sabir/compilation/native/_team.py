@@ -26,13 +26,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sabir.compilation.native._block import SLOTS, new_block
 from sabir.compilation.native._driver import END, WORK, driver_text
 from sabir.compilation.native._objects import Library
-from sabir.compilation.native._system import clock_kind, machine, services
+from sabir.compilation.native._system import clock_kind, services
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sabir.compilation.native._block import Block
     from sabir.compilation.native._system import Services
+    from sabir.compilation.native._target import Target
 
 
 class _Driver(NamedTuple):
@@ -45,14 +46,19 @@ class _Driver(NamedTuple):
         self.run(team, None, task, task + 1, None, None)
 
 
-@functools.cache
-def _driver() -> _Driver:
-    """Return the driver: its code stays in memory for the life of the process."""
-    library = Library.load([text_of_driver()])
-    word = ctypes.c_void_p  # for rows too: ctypes converts it twice as fast as c_int64
-    run = ctypes.CFUNCTYPE(ctypes.c_int64, word, word, word, word, word, word)
-    (address,) = library.addresses
-    return _Driver(run(address), library, address)
+_drivers: dict[Target, _Driver] = {}  # their code stays in memory for the life of the process
+
+
+def _driver(target: Target) -> _Driver:
+    """Return the driver for this processor."""
+    found = _drivers.get(target)
+    if found is None:
+        library = Library.load([text_of_driver(target)], target)
+        word = ctypes.c_void_p  # for rows too: ctypes converts it twice as fast as c_int64
+        run = ctypes.CFUNCTYPE(ctypes.c_int64, word, word, word, word, word, word)
+        (address,) = library.addresses
+        found = _drivers[target] = _Driver(run(address), library, address)
+    return found
 
 
 class Control:
@@ -83,8 +89,8 @@ class Control:
 class _Crew:
     """The workers that all teams of one size share, and the block of memory through which they are driven."""
 
-    def __init__(self, threads: int, given: Services) -> None:
-        self._threads = threads
+    def __init__(self, threads: int, target: Target, given: Services) -> None:
+        self._threads, self.target = threads, target
         self._services = given
         self._blocks: list[Block] = []  # all: a run of another thread may still use an older one
         self._renew()
@@ -93,19 +99,24 @@ class _Crew:
         self.block = new_block(self._services, self._threads)
         self._blocks.append(self.block)
         self.address = int(self.block.ctypes.data)
-        self._end = weakref.finalize(self, _finish, self.block, self.address)
+        self._end = weakref.finalize(self, _finish, self.target, self.block, self.address)
         self._end.atexit = False  # workers do not hold up the end of the process
         self.started = self._threads <= 1
 
+    @functools.cached_property
+    def driver(self) -> _Driver:
+        """The driver; it is loaded on first use."""
+        return _driver(self.target)
+
     def start(self) -> None:
         """Start the workers; if the system refuses some, runs go on without these."""
-        _driver()  # before the lock: it may wait for LLVM
+        _ = self.driver  # before the lock: it may wait for LLVM
         with _lock:
             if self.started or sys.is_finalizing():
                 return
             self.started = True
         try:
-            workers = _start(self.block, self.address, self._threads)
+            workers = _start(self.target, self.block, self.address, self._threads)
         except BaseException:  # such as KeyboardInterrupt: the next run begins afresh
             self._end()
             self._renew()
@@ -118,32 +129,33 @@ class _Crew:
         self._renew()
 
 
-def _start(block: Block, address: int, threads: int) -> int:
+def _start(target: Target, block: Block, address: int, threads: int) -> int:
     """Start threads that work; return how many the system let us start."""
     workers = 0
     with contextlib.suppress(RuntimeError):
         for number in range(1, threads):
             worker = threading.Thread(
-                target=_work, args=(block, address), name=f"sabir-{threads}-{number}", daemon=True
+                target=_work, args=(target, block, address), name=f"sabir-{threads}-{number}", daemon=True
             )
             worker.start()
             workers += 1
     return workers
 
 
-def _work(_block: Block, address: int) -> None:
-    _driver().serve(address, WORK)  # the block stays in memory until it returns
+def _work(target: Target, _block: Block, address: int) -> None:
+    _driver(target).serve(address, WORK)  # the block stays in memory until it returns
 
 
-def _finish(_block: Block, address: int) -> None:
-    if _driver.cache_info().currsize:  # else no worker has entered it
-        _driver().serve(address, END)
+def _finish(target: Target, _block: Block, address: int) -> None:
+    if target in _drivers:  # else no worker has entered it
+        _drivers[target].serve(address, END)
 
 
 class Team:
     """Some threads that run plans together; `team` makes one for a session.
 
-    >>> with_two = team(2)
+    >>> from sabir.compilation.native import host
+    >>> with_two = team(2, host())
     >>> with_two.threads
     2
     """
@@ -163,7 +175,7 @@ class Team:
         crew = self._crew
         if not crew.started:
             crew.start()
-        return _driver().run(crew.address, plan_address, first, last, buffers_address, control.address)
+        return crew.driver.run(crew.address, plan_address, first, last, buffers_address, control.address)
 
     def entry(self) -> tuple[int, int]:
         """Start the team; return the addresses of the driver's function `run` and of the team's memory.
@@ -173,7 +185,12 @@ class Team:
         crew = self._crew
         if not crew.started:
             crew.start()
-        return _driver().run_address, crew.address
+        return crew.driver.run_address, crew.address
+
+    @property
+    def target(self) -> Target:
+        """The processor that the threads run on."""
+        return self._crew.target
 
     @property
     def memory(self) -> int:
@@ -185,28 +202,29 @@ class Team:
 
         Dropping the team does the same. Runs of other threads that go on with this team are not disturbed.
         """
-        self._crew = _single()
+        self._crew = _single(self.target)
 
 
-def text_of_driver() -> str:
-    """Return the module of the driver for this machine."""
-    return driver_text(machine(), clock_kind())
+def text_of_driver(target: Target) -> str:
+    """Return the module of the driver for a processor and this system."""
+    return driver_text(target.architecture, clock_kind())
 
 
-def load_driver() -> None:
+def load_driver(target: Target) -> None:
     """Load the driver, so that the first run does not wait for it; raises what `Library.load` raises."""
-    _driver()
+    _driver(target)
 
 
-def team(threads: int) -> Team:
-    """Return a team of so many threads, of which the caller of a run is one.
+def team(threads: int, target: Target) -> Team:
+    """Return a team of so many threads of this processor, of which the caller of a run is one.
 
     Workers start with the first run.
 
-    >>> team(1).threads
+    >>> from sabir.compilation.native import host
+    >>> team(1, host()).threads
     1
     """
-    return Team(threads, _single() if threads <= 1 else _crew(threads))
+    return Team(threads, _single(target) if threads <= 1 else _crew(threads, target))
 
 
 def execute(
@@ -230,20 +248,20 @@ def execute(
 
 
 _lock = threading.RLock()  # a signal handler may run a plan, too
-_crews: weakref.WeakValueDictionary[int, _Crew] = weakref.WeakValueDictionary()
+_crews: weakref.WeakValueDictionary[tuple[int, Target], _Crew] = weakref.WeakValueDictionary()
 
 
 @functools.cache
-def _single() -> _Crew:
+def _single(target: Target) -> _Crew:
     """Return the crew without workers."""
-    return _Crew(1, services())
+    return _Crew(1, target, services())
 
 
-def _crew(threads: int) -> _Crew:
+def _crew(threads: int, target: Target) -> _Crew:
     with _lock:
-        crew = _crews.get(threads)
+        crew = _crews.get((threads, target))
         if crew is None:
-            crew = _crews[threads] = _Crew(threads, services())
+            crew = _crews[threads, target] = _Crew(threads, target, services())
         return crew
 
 

@@ -1,7 +1,7 @@
 """Quantized products: floats that narrow numbers represent are multiplied as the narrow numbers.
 
     contract((cast(n) - zero) * scale, (cast(m) - mzero) * mscale)   floats
-    cast(contract(n, m, zero) - ...) * (scale * mscale)              int32 sums of 8-bit products
+    cast(contract(n, m, zero, mzero)) * (scale * mscale)             int32 sums of 8-bit products
 
 A tensor of `(n - zero) * scale` may be moved, cut into windows or padded with 0 before the product reads it.
 Where 8-bit integers represent both operands, the sums are exact integers, and one multiplication by the
@@ -15,8 +15,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
 
 from sabir.loops import (
     BYTES,
@@ -43,10 +41,11 @@ from sabir.loops import (
     cast,
     convolve_integers,
     expand,
+    number,
+    of_columns,
     permute,
     reshape,
     slide_integers,
-    tensor,
     tentative,
     uniform,
 )
@@ -58,7 +57,7 @@ if TYPE_CHECKING:
     from sabir.loops import Size, Sizes
 
 _NUMBERS = BYTES | SMALL_INTEGERS | SMALL_FLOATS  # that represent others, by scales
-_TURN = 128  # what uint8 means less in a product
+_MIDDLES = {"uint8": number("uint8", 128)}  # zero points of symmetric ranges, other than 0
 _MOST_TERMS = ((1 << 31) - 1) // 255**2  # of a sum that int32 holds
 
 
@@ -228,11 +227,11 @@ def multiply_quantized(a: Expression, b: Expression, rows: int, depth: int) -> E
         return None
     if math.prod(n for n in terms if isinstance(n, int)) > _MOST_TERMS:
         return None
-    scale, zero = (_of_columns(p, b, rows, depth) for p in (right.scale, right.zero))
-    if scale is None or (zero is None) is not (right.zero is None):
+    scale = of_columns(right.scale, b, rows, depth)
+    if scale is None or (right.zero is not None and of_columns(right.zero, b, rows, depth) is None):
         return None
     one = None if left.zero is None else reshape(left.zero, ())
-    total = convolve_integers(left.numbers, right.numbers, rows, depth, one, zero)
+    total = convolve_integers(left.numbers, right.numbers, rows, depth, one, right.zero)
     return apply("mul", cast(total, "float"), apply("mul", reshape(left.scale, ()), scale))
 
 
@@ -273,12 +272,13 @@ def multiply_narrow(a: Expression, b: Expression, rows: int, depth: int) -> Expr
     if not _is_stored(found.numbers):
         return None
     zero = 0 if found.zero is None else uniform(found.zero)
-    scale = _of_columns(found.scale, b, rows, depth)
+    scale = of_columns(found.scale, b, rows, depth)
     if scale is None:
         return None
-    if zero != (_TURN if found.numbers.element == "uint8" else 0):
+    middle = _MIDDLES.get(found.numbers.element)
+    if zero != (0 if middle is None else middle.number):
         return _by_blocks(a, b, rows, _one_block(found)) if is_matrix else None
-    return apply("mul", product_of(a, found.numbers, rows, depth), scale)
+    return apply("mul", product_of(a, found.numbers, rows, depth, middle), scale)
 
 
 def _one_block(found: Quantized) -> Quantized:
@@ -295,12 +295,12 @@ def _by_blocks(a: Expression, b: Expression, rows: int, found: Quantized | None)
         return None
     numbers, zero = found.numbers, found.zero
     scale = half_of(found.scale) or found.scale
-    turned = _TURN if numbers.element == "uint8" else 0
-    if zero is not None and uniform(zero) == turned:
+    known, middle = None if zero is None else uniform(zero), _MIDDLES.get(numbers.element)
+    if known == 0:
         zero = None
-    elif zero is None and turned:  # panels have 128 less
-        zero = tensor(np.zeros((), np.uint8))
-    if not _is_stored(scale) or (zero is not None and not _is_stored(zero)):
+    elif middle is not None and known == middle.number:
+        zero = middle
+    if not _is_stored(scale) or not (zero is None or zero is middle or _is_stored(zero)):
         return None
     split = reshape(a, (*a.shape[:-1], *numbers.shape[:2]))
     shape: Sizes = (*a.shape[: a.rank - 1 - rows], *a.shape[a.rank - 1 - rows : -1], b.shape[-1])
@@ -325,11 +325,13 @@ def _blocks_of(x: Expression, *, turned: bool = False) -> Quantized | None:
             return None
 
 
-def product_of(a: Expression, b: Expression, rows: int, depth: int) -> Expression:
-    """Return the sums of products."""
+def product_of(
+    a: Expression, b: Expression, rows: int, depth: int, b_zero: Expression | None = None
+) -> Expression:
+    """Return the sums of products, of which the second factor may have a zero point."""
     batch = broadcast(a.shape[: a.rank - depth - rows], b.shape[: b.rank - depth - 1])
     between = a.shape[a.rank - depth - rows : a.rank - depth]
-    return Contract(a.element, (*batch, *between, b.shape[-1]), a, b, rows, depth)
+    return Contract(a.element, (*batch, *between, b.shape[-1]), a, b, rows, depth, b_zero=b_zero)
 
 
 def half_of(x: Expression) -> Expression | None:
@@ -350,16 +352,3 @@ def _is_stored(x: Expression) -> bool:
     while isinstance(x, (Permute, Reshape, Expand, Slice, Windows)):
         x = x.operand
     return isinstance(x, Stored)
-
-
-def _of_columns(parameter: Expression | None, b: Expression, rows: int, depth: int) -> Expression | None:
-    """Return a parameter of the right operand so that it broadcasts to the product."""
-    if parameter is None:
-        return None
-    if all(d == 1 for d in parameter.shape):
-        return reshape(parameter, ())
-    shape: Sizes = (*(1,) * (b.rank - parameter.rank), *parameter.shape)
-    first = b.rank - 1 - depth
-    if any(d != 1 for d in shape[first:-1]):
-        return None
-    return reshape(parameter, (*shape[:first], *(1,) * rows, shape[-1]))

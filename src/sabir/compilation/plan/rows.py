@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sabir.compilation.native import FINE
 from sabir.compilation.plan.entries import Mismatch
 
 if TYPE_CHECKING:
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
     from sabir.compilation.plan.entries import Turns
     from sabir.ir import Array
 
+FINE = 8
+"""The third number of a row in which each thread has several shares."""
 _MOST_ROWS = 1 << 21  # of entries that run in turn: 32 bytes each
 _WORD = 8
 

@@ -94,13 +94,13 @@ class _Runs:
         ]
         self._slots = [b.number for _, b in found]
         self.tail: Tail | None = None
-        self._team = team_for(program, sizes)
+        self._team, self.target = team_for(program, sizes), program.target
         self.last = len(layout.rows)
         given = {slot: name for name, slot, _ in names}
         over = {name: given.get(program.plan.in_place.get(slot, 0)) for name, slot in outputs}
         self.in_place = {result: name for result, name in over.items() if name is not None}
         if self.in_place:
-            finish()  # loaded now: a run does not fail at its end
+            finish(self.target)  # loaded now: a run does not fail at its end
         self.updating = int(np.searchsorted(layout.owners, program.plan.updating))
         draws = any(b.kind == "keys" for b in program.plan.buffers)
         self.frames: list[_Frame] = _DrawnFrames() if draws else []
@@ -129,7 +129,7 @@ class _Runs:
 
 def _entered(runs: _Runs, names: Sequence[str]) -> Run:
     """Return the function that runs a plan. Its variables are cells, which take the least time."""
-    count, outputs, frames, enter = len(names), runs.outputs, runs.frames, entrance()
+    count, outputs, frames, enter = len(names), runs.outputs, runs.frames, entrance(runs.target)
     in_place, updating, rows = runs.in_place, runs.updating, runs.last
     only, tail = names[0] if count == 1 else None, runs.tail
 
@@ -171,7 +171,7 @@ def _entered(runs: _Runs, names: Sequence[str]) -> Run:
         done = enter(frame.address)
         if done == last or (done >= 0 and runs.finished(frame, done, last)):
             if commits and commit is not None:
-                finish()(frame.address, commit.address)
+                finish(runs.target)(frame.address, commit.address)
             found = results if tail is None else tail.finish(frame.slots, arrays, results)
             frames.append(frame)  # from now on another thread may have it
             return found
@@ -233,7 +233,7 @@ def fast_run(
 
     What a run evaluates at its end it evaluates under `limits`.
     """
-    if layout is None or not works() or not (program.is_native or _has_tail(program)):
+    if layout is None or not works(program.target) or not (program.is_native or _has_tail(program)):
         return None
     made = {slot for call in program.calls.values() for slot in call.outputs}
     native = [(name, slot) for name, slot in outputs if slot not in made]
@@ -291,7 +291,8 @@ def _nothing() -> None:
 
 def team_for(program: CompiledProgram, sizes: Sizes) -> Team:
     """Return the team that runs a plan fast: one thread, where there is little to share."""
-    return team(1) if work_of(program.plan, sizes) < program.plan.single_work else program.team
+    little = work_of(program.plan, sizes) < program.plan.single_work
+    return team(1, program.target) if little else program.team
 
 
 def work_of(plan: Plan, sizes: Sizes) -> int:

@@ -1,28 +1,46 @@
-"""Plans for another processor than this one: they can be read, and not run."""
+"""Plans for another processor than this one: they can be read and compiled, and not run."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sabir.compilation.native import compiled_objects
 from sabir.compilation.plan.layout import parts_of
-from sabir.compilation.runtime.program import laid_out, specs_of
+from sabir.compilation.runtime.program import laid_out, source_for, specs_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sabir.compilation.frontend.prepare import Prepared
-    from sabir.compilation.native import Host
+    from sabir.compilation.native import Source, Target
+    from sabir.compilation.plan.entries import Kernel, Spec
     from sabir.compilation.plan.executable import Executable
     from sabir.compilation.plan.layout import PartLayout, Sizes
 
 
 class ForeignProgram:
-    """A plan whose kernels are for the processor `target`; none of them is compiled."""
+    """A plan whose kernels are for the processor `target`; `objects` compiles them.
 
-    def __init__(self, executable: Executable, source: Prepared, target: Host) -> None:
-        self.plan, self.source, self.target = executable.plan, source, target
-        specs = specs_of(self.plan)
-        self.kernels, self.compiled, self.threads = len(specs), 0, target.cores
+    The plan shares work for so many `cores`.
+    """
+
+    def __init__(
+        self, executable: Executable, source: Prepared, target: Target, cores: int,
+        sources: Callable[[Kernel], Source],
+    ) -> None:  # fmt: skip
+        self.plan, self.source, self.target, self.threads = executable.plan, source, target, cores
+        self._specs, self._sources = specs_of(self.plan), sources
+        self.kernels, self.compiled = len(self._specs), 0
         self._parts = parts_of(self.plan, executable.symbols)
-        self._addresses: dict[object, int] = dict.fromkeys(specs, 0)
+        self._addresses: dict[object, int] = dict.fromkeys(self._specs, 0)
+
+    def objects(self) -> dict[Spec, bytes]:
+        """Return the machine code of each kernel as an object file for the processor.
+
+        Raises UnsupportedError for a kernel that cannot be compiled.
+        """
+        sources = [source_for(spec, self._sources) for spec in self._specs]
+        return dict(zip(self._specs, compiled_objects(sources, self.target), strict=True))
 
     def layout(self, number: int, sizes: Sizes) -> PartLayout:
         """Return a part for the sizes of a run; raises Mismatch where it has none."""

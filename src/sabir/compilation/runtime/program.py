@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from sabir.compilation.frontend.prepare import Prepared
-    from sabir.compilation.native import EarlyKernels, Host, Image, Source, Team
+    from sabir.compilation.native import EarlyKernels, Image, Source, Target, Team
     from sabir.compilation.plan.entries import Kernel, Spec
     from sabir.compilation.plan.executable import Executable
     from sabir.compilation.plan.layout import Part
@@ -41,8 +41,6 @@ class CompiledProgram:
     from; a plan that was read from the disk has none, and no evaluated calls.
     """
 
-    target: Host | None = None  # this machine
-
     def __init__(
         self, executable: Executable, team: Team, prepared: Prepared | None = None,
         bodies: Bodies | None = None, *, progress: Callable[[int, int], None] | None = None,
@@ -61,7 +59,8 @@ class CompiledProgram:
         self.plan = plan = executable.plan
         specs = specs_of(plan)
         self._library = Library.load(
-            [s.key if isinstance(s, StoredKernel) else _text(s, sources) for s in specs],
+            [s.key if isinstance(s, StoredKernel) else source_for(s, sources) for s in specs],
+            self.target,
             images=images,
             progress=progress,
             early=early,
@@ -80,6 +79,11 @@ class CompiledProgram:
         self.table = self._new_table()
         if prepared is not None:
             self._release(prepared)
+
+    @property
+    def target(self) -> Target:
+        """The processor that the kernels are compiled for."""
+        return self.team.target
 
     def images(self) -> dict[bytes, Image]:
         """Return the machine code of the kernels by their keys."""
@@ -255,10 +259,11 @@ def specs_of(plan: Plan) -> list[Spec]:
     return list(dict.fromkeys(spec for e in entries for spec in e.specs()))
 
 
-def _text(spec: Kernel, sources: Callable[[Kernel], Source] | None) -> Source:
-    if sources is None:
+def source_for(spec: Spec, sources: Callable[[Kernel], Source] | None) -> Source:
+    """Return the source of a kernel; raises TypeError for one from the disk, and without `sources`."""
+    if sources is None or isinstance(spec, StoredKernel):
         raise TypeError("a new plan comes with the sources of its kernels")
     return sources(spec)
 
 
-__all__ = ["ALIGNMENT", "CompiledProgram", "Mismatch", "laid_out", "specs_of"]
+__all__ = ["ALIGNMENT", "CompiledProgram", "Mismatch", "laid_out", "source_for", "specs_of"]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from sabir.base import without_collector
-from sabir.compilation.native import Host, Team, load_ahead
+from sabir.compilation.native import host, load_ahead, require_loading, team, usable_cores
 from sabir.compilation.runtime.program import CompiledProgram
 
 if TYPE_CHECKING:
@@ -13,24 +14,46 @@ if TYPE_CHECKING:
 
     from sabir.compilation.backends.cpu.heuristics import Heuristics
     from sabir.compilation.cache.stored import Stored
+    from sabir.compilation.native import Target, Team
     from sabir.compilation.passes import Pass
     from sabir.compilation.protocol import Request
     from sabir.compilation.runtime.foreign import ForeignProgram
 
 
-class CpuBackend:
-    """Kernels for the processor `host`, run by a `team` of threads.
+def this_machine(threads: int | None = None) -> CpuBackend:
+    """Return the backend for this machine, with all cores that the process may use as threads by default.
 
-    Plans are made by the thresholds `heuristics`, by default those of `HEURISTICS`.
+    Raises UnsupportedError where kernels are compiled for no such processor, or llvmlite is missing.
+    """
+    target, cores = host(), _cores()
+    return CpuBackend(target, team(threads or cores, target), cores)
+
+
+@functools.cache
+def _cores() -> int:
+    """Return the usable cores, once in a process: reading the files of the system takes 0.3 ms."""
+    return usable_cores()
+
+
+class CpuBackend:
+    """Kernels for the processor `target`, run by a `team` of threads.
+
+    Plans share work so that it suits so many `cores`, whatever the number of threads. They are made by the
+    thresholds `heuristics`, by default those of `HEURISTICS`.
     """
 
-    def __init__(self, host: Host, team: Team, heuristics: Heuristics | None = None) -> None:
-        self.host, self.team, self.heuristics = host, team, heuristics
+    def __init__(self, target: Target, team: Team, cores: int, heuristics: Heuristics | None = None) -> None:
+        self.target, self.team, self.cores, self.heuristics = target, team, cores, heuristics
 
     @property
     def key(self) -> str:
         """A text that is equal for processors that run the same machine code equally, by the same plans."""
-        return repr(self.host) if self.heuristics is None else f"{self.host!r} {self.heuristics!r}"
+        machine = f"{self.target!r} of {self.cores} cores"
+        return machine if self.heuristics is None else f"{machine} {self.heuristics!r}"
+
+    def require_loading(self) -> None:
+        """Raise UnsupportedError where the system does not let a process execute code that it has made."""
+        require_loading(self.target)
 
     @property
     def threads(self) -> int:
@@ -47,7 +70,7 @@ class CpuBackend:
 
     def begin(self) -> None:
         """Load LLVM in the background."""
-        load_ahead()
+        load_ahead(self.target)
 
     def compile(self, request: Request) -> CompiledProgram:
         """Return the plan of lowered expressions; kernels are compiled while the plan is built.
@@ -59,8 +82,8 @@ class CpuBackend:
 
         return compiled(self, request)
 
-    def foreign(self, request: Request, target: Host) -> ForeignProgram:
-        """Return the plan for another processor, which can be read, and not run."""
+    def foreign(self, request: Request, target: Target) -> ForeignProgram:
+        """Return the plan for another processor: its kernels can be compiled, and not run here."""
         # ruff: ignore[import-outside-top-level]  as above
         from sabir.compilation.backends.cpu.planning import foreign
 

@@ -13,6 +13,7 @@ from sabir.compilation.frontend.lowering import KEYS
 from sabir.compilation.fusion.grouping import Grouping
 from sabir.compilation.fusion.groups import in_order, last_of
 from sabir.compilation.fusion.origins import Origins
+from sabir.compilation.native import is_compiled
 from sabir.compilation.plan.bounds import Reach
 from sabir.compilation.plan.entries import (
     FIRST,
@@ -35,15 +36,17 @@ if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.heuristics import Heuristics
     from sabir.compilation.fusion.groups import Group
     from sabir.compilation.fusion.views import Located
-    from sabir.compilation.native import EarlyKernels, Host
+    from sabir.compilation.native import EarlyKernels, Target
     from sabir.compilation.plan.bounds import Value
     from sabir.compilation.plan.entries import Spec
     from sabir.compilation.protocol import Request
     from sabir.scheduling import ScheduledCall
 
 
-def build(request: Request, host: Host, heuristics: Heuristics, early: EarlyKernels | None = None) -> Plan:
-    """Return the plan that computes the results of a request.
+def build(
+    request: Request, target: Target, cores: int, heuristics: Heuristics, early: EarlyKernels | None = None
+) -> Plan:
+    """Return the plan that computes the results of a request, on so many cores of a processor.
 
     Kernels are begun in `early`. Raises UnsupportedError for one that cannot be made, NotYet where its
     cost exceeds what is allowed.
@@ -51,7 +54,7 @@ def build(request: Request, host: Host, heuristics: Heuristics, early: EarlyKern
     lowered = request.lowered
     grouping = Grouping(lowered, families(), heuristics)
     grouping.run(lowered.prepared.plan.results)
-    builder = PlanBuilder(request, grouping, host, heuristics, early)
+    builder = PlanBuilder(request, grouping, target, cores, heuristics, early)
     plan = builder.run()
     plan.values = [*values_of(lowered), *builder.works]
     return plan
@@ -61,11 +64,11 @@ class PlanBuilder:
     """The plan in the making: its entries so far, and the buffers of what they read and write."""
 
     def __init__(
-        self, request: Request, grouping: Grouping, host: Host, heuristics: Heuristics,
+        self, request: Request, grouping: Grouping, target: Target, cores: int, heuristics: Heuristics,
         early: EarlyKernels | None = None,
     ) -> None:  # fmt: skip
         self.lowered, self.settings = request.lowered, request.settings
-        self.grouping, self.host = grouping, host
+        self.grouping, self.target, self.cores = grouping, target, cores
         self.heuristics, self.decisions = heuristics, grouping.decisions
         self._early, self._begun = early, 0  # how many entries have their kernels begun
         self._cost, self._counted = request.cost, 0  # how many entries have their kernels counted
@@ -174,7 +177,9 @@ class PlanBuilder:
             for spec in entry.specs() if isinstance(entry, Entry) else ():
                 if not isinstance(spec, StoredKernel) and spec not in self._specs:
                     self._specs.add(spec)
-                    self._cost.add_kernel(source_of(spec), part)
+                    source = source_of(spec)
+                    if self._cost.is_bounded and not is_compiled(source, self.target):
+                        self._cost.add_kernel(len(source.name), part)
         self._counted = len(self.entries)
 
     def _begin_kernels(self) -> None:

@@ -17,15 +17,17 @@ if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.backend import CpuBackend
     from sabir.compilation.backends.cpu.heuristics import Heuristics
     from sabir.compilation.frontend.prepare import Prepared
-    from sabir.compilation.native import Host
+    from sabir.compilation.native import Target
     from sabir.compilation.plan.executable import Executable
     from sabir.compilation.protocol import Request
+
+_FOREIGN_CORES = 4  # of a processor that is not this one, so that its plans are the same on every machine
 
 
 def compiled(backend: CpuBackend, request: Request) -> CompiledProgram:
     """Return the plan of lowered expressions on a backend; see `CpuBackend.compile`."""
-    with EarlyKernels() as early:
-        executable, prepared = _executable(request, backend.host, backend.heuristics, early)
+    with EarlyKernels(backend.target) as early:
+        executable, prepared = _executable(request, backend.target, backend.cores, backend.heuristics, early)
         updates_last(executable.plan, request.updates)
         return CompiledProgram(
             executable, backend.team, prepared, request.bodies(prepared.constants),
@@ -33,14 +35,16 @@ def compiled(backend: CpuBackend, request: Request) -> CompiledProgram:
         )  # fmt: skip
 
 
-def foreign(backend: CpuBackend, request: Request, target: Host) -> ForeignProgram:
+def foreign(backend: CpuBackend, request: Request, target: Target) -> ForeignProgram:
     """Return the plan of lowered expressions for another processor."""
-    return ForeignProgram(*_executable(request, target, backend.heuristics), target)
+    planned = _executable(request, target, _FOREIGN_CORES, backend.heuristics)
+    return ForeignProgram(*planned, target, _FOREIGN_CORES, source_of)
 
 
 def _executable(
-    request: Request, host: Host, heuristics: Heuristics | None, early: EarlyKernels | None = None
-) -> tuple[Executable, Prepared]:
-    plan = build(request, host, heuristics or HEURISTICS, early)
+    request: Request, target: Target, cores: int, heuristics: Heuristics | None,
+    early: EarlyKernels | None = None,
+) -> tuple[Executable, Prepared]:  # fmt: skip
+    plan = build(request, target, cores, heuristics or HEURISTICS, early)
     prepared = request.lowered.settled()
     return executable_of(prepared, plan, frozenset(request.sizes)), prepared

@@ -201,7 +201,7 @@ class _Lifting:
             case Map():
                 operands = tuple(self._part(o, x) for o in x.operands)
                 return replace(x, shape=self.shape_of(x.shape), inputs=operands)
-            case Contract() if not self._varies(x.b) and x.b.rank == _MATRIX and x.depth == 1:
+            case Contract() if self._is_plain(x) and x.b.rank == _MATRIX and x.depth == 1:
                 self._check(x.b)
                 return self._product(x) if self.depends(x) else loops.contract(self._lifted(x.a), x.b)
             case Slice() if self.depends(x):
@@ -223,6 +223,10 @@ class _Lifting:
                 return loops.reduce(x.op, self._lifted(x.operand), behind, last=x.last)
             case _:
                 raise NotLowered(f"no kernel computes the {type(x).__name__.lower()} of a step")
+
+    def _is_plain(self, x: Contract) -> bool:
+        """Whether a product has a matrix that is the same in all steps, and no zero points or scales."""
+        return not self._varies(x.b) and x.operands == (x.a, x.b) and x.element == x.a.element
 
     def _product(self, x: Contract) -> Expression:
         """Return a product of a step: of one tensor, or of the columns that lie side by side in a join."""

@@ -256,7 +256,7 @@ def convolved(
             is_whole = all(d == 1 for d in own.shape)
             grouped = a.rank > rows + depth
             own = only(own) if is_whole else own
-            own = loops.reshape(own, (group, *(1,) * rows, each)) if grouped and not is_whole else own
+            own = loops.reshape(own, (group, *(1,) * depth, each)) if grouped and not is_whole else own
         return loops.convolve_integers(a, b, rows, depth, zero, own)
 
     found = windows_of(x, window, 0 if zero is None else zero)

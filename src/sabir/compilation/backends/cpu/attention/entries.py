@@ -10,6 +10,7 @@ from sabir.compilation.backends.cpu.elementwise.axes import nest_of
 from sabir.compilation.backends.cpu.elementwise.entries import nest_arguments, scratch_of
 from sabir.compilation.backends.cpu.elementwise.nesting import NestBuilder, Nesting, Place, nesting_of
 from sabir.compilation.backends.cpu.emit.nest import Accumulated, Apply, Constant, Load, Position
+from sabir.compilation.backends.cpu.jobs import rows_of_attention, up
 from sabir.compilation.backends.cpu.products.direct import is_constant
 from sabir.compilation.backends.cpu.products.entries import contract_of, packed_operand, with_operands
 from sabir.compilation.backends.cpu.products.panels import lanes_of, panels_of
@@ -17,7 +18,6 @@ from sabir.compilation.backends.cpu.products.tiles import VECTORS, result_tile, 
 from sabir.compilation.fusion.views import Located
 from sabir.compilation.plan.decisions import Reason
 from sabir.compilation.plan.entries import Argument, Computed, Entry, count_of
-from sabir.compilation.plan.jobs import rows_of_attention, up
 from sabir.loops import element_bytes
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _job(builder: PlanBuilder, attention: Attention) -> Callable[[int, int, int]
     heuristics = builder.heuristics
     return partial(
         rows_of_attention, tile_rows=attention.rows, most=attention.most, scores=heuristics.job_scores,
-        jobs=heuristics.jobs_of_a_core * builder.host.cores,
+        jobs=heuristics.jobs_of_a_core * builder.cores,
     )  # fmt: skip
 
 
@@ -134,7 +134,7 @@ def _order_of_keys(builder: PlanBuilder, first: Contract, keys: Place) -> tuple[
     if rows > most:
         return "panels", Reason("{} rows > {}", (rows, most))
     down, across = keys.located.strides[-2:]
-    if down == 1 and builder.host.has_masks:  # where lanes are read one by one, packing all keys is faster
+    if down == 1 and builder.target.has_masks:  # where lanes are read one by one, packing all keys is faster
         return "rows", Reason("{} rows <= {}", (rows, most))
     if across == 1:
         return "columns", Reason("{} rows <= {}", (rows, most))
@@ -155,18 +155,18 @@ def _scratch(attention: Attention, first: Contract, columns: Size) -> Size:
 def _attention(
     builder: PlanBuilder, rows: Nesting, results: Nesting, second: Contract, keys: Keys
 ) -> Attention:
-    host, heuristics = builder.host, builder.heuristics
+    target, heuristics = builder.target, builder.heuristics
     count, columns = (n if isinstance(n, int) else None for n in second.shape[-2:])
     lanes = lanes_of(builder, second.element)
-    tile = tile_for(heuristics.usual_rows if count is None else count, host.registers, heuristics)
+    tile = tile_for(heuristics.usual_rows if count is None else count, target.registers, heuristics)
     most = heuristics.attention_rows // tile.rows * tile.rows
     if count is not None:
         most = min(most, up(count, tile.rows) * tile.rows)
-    result = result_tile(most, columns, lanes, host.registers, heuristics, masks=host.has_masks)
-    whole = not host.has_masks and columns is not None and columns % (result.vectors * lanes) == 0
+    result = result_tile(most, columns, lanes, target.registers, heuristics, masks=target.has_masks)
+    whole = not target.has_masks and columns is not None and columns % (result.vectors * lanes) == 0
     return Attention(
-        nest_of(rows, host.vector_bits, heuristics, inner=len(rows.sizes) - 1),
-        nest_of(results, host.vector_bits, heuristics, inner=len(results.sizes) - 1),
+        nest_of(rows, target.vector_bits, heuristics, inner=len(rows.sizes) - 1),
+        nest_of(results, target.vector_bits, heuristics, inner=len(results.sizes) - 1),
         second.element, tile.rows, VECTORS, result.rows, result.vectors, lanes, most, keys, whole,
     )  # fmt: skip
 

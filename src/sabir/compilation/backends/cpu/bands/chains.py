@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from sabir.compilation.backends.cpu.jobs import up
 from sabir.compilation.backends.cpu.products.direct import is_constant
 from sabir.compilation.backends.cpu.products.entries import is_by_winograd
 from sabir.compilation.fusion.views import VIEWS, Copy
 from sabir.compilation.plan.decisions import NodesOf, Reason
 from sabir.compilation.plan.entries import count_of
-from sabir.compilation.plan.jobs import up
 from sabir.loops import Contract, Pad, Slide, element_bytes
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ def _second(builder: PlanBuilder, windows: Group) -> tuple[Group | None, Express
 
 def _in_bands(builder: PlanBuilder, rows: BandedRows, kept: Sequence[Expression]) -> BandedRows | Reason:
     """Return bands whose part of what is kept between kernels fits the cache, or why there are none."""
-    cores, heuristics = builder.host.cores, builder.heuristics
+    cores, heuristics = builder.cores, builder.heuristics
     lines = [line_bytes(builder, x) for x in kept]
     whole = lines[0] * (rows.before + rows.image) + sum(lines[1:]) * rows.results
     items = kept[0].shape[0]

@@ -32,7 +32,7 @@ def add_nest(builder: PlanBuilder, group: Group) -> None:
 def nest_entry(builder: PlanBuilder, group: Group, nesting: Nesting) -> Entry:
     """Return the entry of the loops of a group."""
     nesting = beside_one(merged(nesting), builder.heuristics)
-    nest = nest_of(nesting, builder.host.vector_bits, builder.heuristics)
+    nest = nest_of(nesting, builder.target.vector_bits, builder.heuristics)
     entry = Entry([], nodes=builder.origins.labels([*group.members, *group.inlined]))
     _decide(builder, nest, nesting, entry)
     scratch = scratch_of(nest, nesting)

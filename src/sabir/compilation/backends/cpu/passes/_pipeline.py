@@ -1,6 +1,7 @@
 """The passes over tensor expressions for CPUs, in the order in which they run between lowering and fusion."""
 
 from sabir.compilation.backends.cpu.passes._convolutions import convolution_algorithms
+from sabir.compilation.backends.cpu.passes._unsigned_bytes import unsigned_bytes
 from sabir.compilation.passes import (
     Pass,
     channels_last,
@@ -13,6 +14,7 @@ from sabir.compilation.passes import (
 PIPELINE = (
     Pass("convolution-algorithms", convolution_algorithms, required=True),
     Pass("quantized-products", quantized_products),
+    Pass("unsigned-bytes", unsigned_bytes, required=True),
     Pass("common-products", common_products),
     Pass("shared-heads", shared_heads),
     Pass("channels-last", channels_last),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sabir.compilation.backends.cpu.elementwise.axes import merged, nest_of
 from sabir.compilation.backends.cpu.elementwise.entries import nest_arguments, note_writes
 from sabir.compilation.backends.cpu.elementwise.nesting import Nesting, Place, nesting_of
+from sabir.compilation.backends.cpu.jobs import rows_of_a_job
 from sabir.compilation.backends.cpu.products.direct import (
     CONSTANT,
     DirectOperand,
@@ -49,7 +50,6 @@ from sabir.compilation.plan.entries import (
     Entry,
     count_of,
 )
-from sabir.compilation.plan.jobs import rows_of_a_job
 from sabir.loops import SMALL_FLOATS, Contract, Expression, Size, element_bytes
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def product_nesting(builder: PlanBuilder, group: Group) -> Nesting:
 
 
 def _nest(builder: PlanBuilder, contract: Contract, nesting: Nesting) -> Nest:
-    nest = nest_of(nesting, builder.host.vector_bits, builder.heuristics, inner=len(nesting.sizes) - 1)
+    nest = nest_of(nesting, builder.target.vector_bits, builder.heuristics, inner=len(nesting.sizes) - 1)
     return replace(nest, lanes=lanes_of(builder, contract.element))  # whatever the epilogue computes with
 
 
@@ -208,7 +208,7 @@ def _tiles(
     """Return the tiles for numbers of rows up to a limit; all have panels of one width."""
     known, columns = rows if isinstance(rows, int) else None, contract.shape[-1]
     heuristics = builder.heuristics
-    lanes, registers = lanes_of(builder, contract.element), registers_of(builder.host, contract)
+    lanes, registers = lanes_of(builder, contract.element), registers_of(builder.target, contract)
     unusual = _why_unusual(heuristics, contract, lanes)
     if unusual is None or not isinstance(columns, int):
         found = tiles(known, registers, heuristics)
@@ -352,7 +352,7 @@ def _product_arguments(
     heuristics = builder.heuristics
     width = product.width * product.panels
     heuristics = builder.heuristics
-    jobs = heuristics.jobs_of_a_core * builder.host.cores
+    jobs = heuristics.jobs_of_a_core * builder.cores
     job = partial(rows_of_a_job, tile_rows=product.rows, width=width, most=heuristics.job_rows, jobs=jobs)
     job_rows = Computed(job, (count_of(rows), columns, count_of(batch)))
     strides = [stride * size for stride in a.strides[:-1]]
@@ -399,7 +399,7 @@ def packed_operand(
     first = contract.b.rank - 1 - contract.depth
     axes = list(zip(contract.b.shape[first:], place.located.strides[first:], strict=True))
     own = [(n, s) for n, s in zip(batch, place.strides, strict=False) if s != 0]
-    width, group = vectors * lanes_of(builder, contract.element), group_of(builder.host, contract)
+    width, group = vectors * lanes_of(builder, contract.element), group_of(builder.target, contract)
     panels = Panels(contract.b.element, own, axes[:-1], axes[-1], width, group, run)
     found = packed_panels(builder, contract, place.located, panels)
     packed_scales(builder, contract, vectors)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sabir.compilation.backends.cpu.emit.terms import GROUPS
+from sabir.compilation.backends.cpu.passes import is_packed_zero
 from sabir.compilation.backends.cpu.products.panels import Panels, lanes_of, packed_panels
 from sabir.compilation.backends.cpu.products.tiles import scratch_rows
 from sabir.compilation.plan.decisions import Reason
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.heuristics import Heuristics
     from sabir.compilation.backends.cpu.products.spec import Product
     from sabir.compilation.fusion.views import Located
-    from sabir.compilation.native import Host
+    from sabir.compilation.native import Target
     from sabir.compilation.plan.entries import Argument, Buffer, Entry
-    from sabir.loops import Contract, Size
+    from sabir.loops import Contract, Expression, Size
 
 
 _NO_BLOCKS = Reason("they have no blocks")
@@ -35,10 +36,10 @@ def of_integers(
     entry: Entry,
 ) -> Product:  # fmt: skip
     """Return the product of integers: how many it adds at a time, and what it subtracts."""
-    dot, last = dot_of(builder.host), depth[-1][0]
+    dot, last = dot_of(builder.target), depth[-1][0]
     builder.decisions.add(entry.nodes, "instruction", f"instruction {dot}", *_why_slower(dot))
     ragged = not isinstance(last, int) or last % GROUPS[dot] != 0
-    zero = "" if contract.zero is None else contract.zero.element
+    zero = "" if contract.a_zero is None else contract.a_zero.element
     return replace(product, depth_axes=len(depth), dot=dot, ragged=ragged, zero=zero)
 
 
@@ -49,11 +50,11 @@ def narrow_of(contract: Contract) -> str:
     return "int8" if contract.b.element in BYTES | SMALL_INTEGERS else contract.b.element
 
 
-def dot_of(host: Host) -> Dot:
+def dot_of(target: Target) -> Dot:
     """Return the instruction that multiplies and adds up most integers of 8 bits."""
-    if host.architecture == "aarch64":
-        return "usdot" if host.has("i8mm") else "sdot" if host.has("dotprod") else "sadalp"
-    return "vpdpbusd" if host.has("avx512vnni") or host.has("avxvnni") else "pmaddwd"
+    if target.architecture == "aarch64":
+        return "usdot" if target.has("i8mm") else "sdot" if target.has("dotprod") else "sadalp"
+    return "vpdpbusd" if target.has("avx512vnni") or target.has("avxvnni") else "pmaddwd"
 
 
 def _why_slower(dot: Dot) -> tuple[str, str]:
@@ -69,27 +70,27 @@ def _why_slower(dot: Dot) -> tuple[str, str]:
             return "", ""
 
 
-def pairs_of(host: Host) -> Dot:
+def pairs_of(target: Target) -> Dot:
     """Return the instruction that multiplies and adds up pairs of integers of 16 bits."""
-    return "smull" if host.architecture == "aarch64" else "pmaddwd"
+    return "smull" if target.architecture == "aarch64" else "pmaddwd"
 
 
-def registers_of(host: Host, contract: Contract) -> int:
+def registers_of(target: Target, contract: Contract) -> int:
     """Return how many vector registers a tile may fill: products that wait to be added up need some."""
-    waiting = not contract.is_float and dot_of(host) == "sadalp"
-    return host.registers - (_WAITING if waiting else 0)
+    waiting = not contract.is_float and dot_of(target) == "sadalp"
+    return target.registers - (_WAITING if waiting else 0)
 
 
-def group_of(host: Host, contract: Contract) -> Groups:
+def group_of(target: Target, contract: Contract) -> Groups:
     """Return how many neighbours along `k` one instruction multiplies and adds up."""
-    return 1 if contract.is_float else GROUPS[dot_of(host)]
+    return 1 if contract.is_float else GROUPS[dot_of(target)]
 
 
 def zero_arguments(builder: PlanBuilder, contract: Contract, entry: Entry) -> list[Argument]:
     """Return where the zero point of a product of integers lies, if it has one."""
-    if contract.zero is None:
+    if contract.a_zero is None:
         return []
-    zero = builder.grouping.more[contract][contract.zero]
+    zero = builder.grouping.more[contract][contract.a_zero]
     located = builder.grouping.views.locate(zero)
     if not entry.choices:
         entry.reaches.append(builder.reach(located, zero.element, []))
@@ -101,9 +102,19 @@ def apart(contract: Contract, a: Located) -> list[tuple[Size, Size]]:
     return list(zip(contract.a.shape[-2:], (a.strides[-2], 1), strict=True))
 
 
+def _taken(contract: Contract) -> Expression | None:
+    """Return what a kernel subtracts from the numbers in panels."""
+    return None if is_packed_zero(contract) else contract.b_zero
+
+
+def parameters_of(contract: Contract) -> list[Expression]:
+    """Return what a kernel reads beside both operands: zero points and scales."""
+    return [x for x in (contract.a_zero, contract.scale, _taken(contract)) if x is not None]
+
+
 def scaled_product(product: Product, contract: Contract) -> Product:
     """Return the product by blocks of weights with scales."""
-    scale, less = ("" if p is None else p.element for p in (contract.scale, contract.less))
+    scale, less = ("" if p is None else p.element for p in (contract.scale, _taken(contract)))
     return replace(product, depth_axes=2, narrow=narrow_of(contract), scaled=scale, less=less)
 
 
@@ -194,7 +205,7 @@ def packed_scales(builder: PlanBuilder, contract: Contract, vectors: int) -> lis
     The first call adds the entries that pack them, which must come before that of the product.
     """
     found: list[tuple[Buffer, Size]] = []
-    for x in (contract.scale, contract.less):
+    for x in (contract.scale, _taken(contract)):
         if x is not None:
             located = builder.grouping.views.locate(builder.grouping.more[contract][x])
             lines, _, columns = zip(x.shape, located.strides, strict=True)

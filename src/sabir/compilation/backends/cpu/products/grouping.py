@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sabir.compilation.backends.cpu.heuristics import heuristics_of
 from sabir.compilation.backends.cpu.products.direct import why_copied
+from sabir.compilation.backends.cpu.products.formats import parameters_of
 from sabir.compilation.fusion.inlining import is_inline
 
 if TYPE_CHECKING:
@@ -36,4 +37,4 @@ def place_operands(grouping: Grouping, x: Contract) -> None:
         )
         a = grouping.side_by_side(a)
     grouping.operands[x] = a, b
-    grouping.more[x] = {o: grouping.in_memory(o) for o in x.operands[2:]}
+    grouping.more[x] = {o: grouping.in_memory(o) for o in parameters_of(x)}

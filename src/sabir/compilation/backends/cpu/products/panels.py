@@ -39,7 +39,7 @@ class PackedOperand(NamedTuple):
 
 def lanes_of(builder: PlanBuilder, element: str) -> int:
     """Return the lanes of the vectors of a product: the width of its panels follows from them."""
-    return builder.host.vector_bits // 8 // max(4, element_bytes(element))
+    return builder.target.vector_bits // 8 // max(4, element_bytes(element))
 
 
 class Panels(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.compilation.plan.jobs import up
+from sabir.compilation.backends.cpu.jobs import up
 
 if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.heuristics import Heuristics

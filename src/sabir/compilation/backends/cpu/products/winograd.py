@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation.backends.cpu.elementwise.entries import nest_arguments, note_writes
+from sabir.compilation.backends.cpu.jobs import tiles_of_a_job, up
 from sabir.compilation.backends.cpu.products.direct import is_constant
 from sabir.compilation.backends.cpu.products.panels import Panels, lanes_of, packed_panels
 from sabir.compilation.backends.cpu.products.spec import PART_STEPS
@@ -18,7 +19,6 @@ from sabir.compilation.backends.cpu.products.tiles import window_tiles
 from sabir.compilation.backends.cpu.products.winograd_kernel import GAP, Winograd, places_of
 from sabir.compilation.plan.decisions import Reason
 from sabir.compilation.plan.entries import BufferNumber, Computed, Entry, Offset, count_of
-from sabir.compilation.plan.jobs import tiles_of_a_job, up
 from sabir.loops import HALVES, Contract, element_bytes, is_finite
 
 if TYPE_CHECKING:
@@ -193,10 +193,10 @@ def _tiling(builder: PlanBuilder, contract: Contract, results: int) -> _Tiling:
     line = places * (up(channels, lanes) * lanes * size + GAP)
     most = max(heuristics.winograd_bytes // line, heuristics.winograd_job_least)
     most = min(most, heuristics.winograd_job_most)
-    job = partial(tiles_of_a_job, most=most, cores=builder.host.cores)
+    job = partial(tiles_of_a_job, most=most, cores=builder.cores)
     image = _tiles_of_image(contract.shape[1:3], results)
     usual = job(image) if isinstance(image, int) else most
-    ((_, tile),) = window_tiles(usual, columns, lanes, builder.host.registers, heuristics)
+    ((_, tile),) = window_tiles(usual, columns, lanes, builder.target.registers, heuristics)
     panel = tile.vectors * lanes
     scratch = most * line + (most + tile.rows) * places * panel * size
     return _Tiling(results, (tile.rows, tile.vectors), panel, scratch, job)

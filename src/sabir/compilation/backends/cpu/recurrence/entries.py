@@ -151,8 +151,8 @@ class _Making:
         rows, columns = self.space[-2:]
         known = rows if isinstance(rows, int) else None
         if known and self.walks:  # each thread has its rows
-            known = -(-known // self.builder.host.cores)
-        lanes, registers = lanes_of(self.builder, self.element), self.builder.host.registers
+            known = -(-known // self.builder.cores)
+        lanes, registers = lanes_of(self.builder, self.element), self.builder.target.registers
         heuristics = self.builder.heuristics
         return step_tiles(known, columns, len(stage.products), lanes, registers, heuristics)
 
@@ -241,7 +241,7 @@ class _Making:
             located = builder.grouping.views.locate(x)
             nesting.places.append(Place(located, x.element, (*located.strides[:-1], 0)))
         nesting = _over_steps(nesting)
-        nest = nest_of(nesting, builder.host.vector_bits, builder.heuristics, inner=2)
+        nest = nest_of(nesting, builder.target.vector_bits, builder.heuristics, inner=2)
         nest = replace(nest, short=(), lanes=lanes_of(builder, self.element))
         written = {access for access, _ in nesting.stores}
         spec = StepStage(

@@ -76,7 +76,7 @@ def single_of(x: Expression, nesting: Nesting, builder: PlanBuilder) -> Single:
 
 
 def _nest(builder: PlanBuilder, nesting: Nesting, inner: int | None = None) -> Nest:
-    return nest_of(nesting, builder.host.vector_bits, builder.heuristics, inner=inner)
+    return nest_of(nesting, builder.target.vector_bits, builder.heuristics, inner=inner)
 
 
 def _scattering(x: Scatter, nesting: Nesting, builder: PlanBuilder) -> Single:
@@ -89,7 +89,7 @@ def _scattering(x: Scatter, nesting: Nesting, builder: PlanBuilder) -> Single:
 def _selection(x: Best, nesting: Nesting, builder: PlanBuilder) -> Single:
     element, count = x.operand.element, x.shape[x.axis]
     nest = _nest(builder, nesting, inner=nesting.reduced.index(True))
-    nest = replace(nest, lanes=builder.host.vector_bits // 8 // max(4, element_bytes(element)))
+    nest = replace(nest, lanes=builder.target.vector_bits // 8 // max(4, element_bytes(element)))
     return Single(Selection(nest, x.largest), (count,), count * record_bytes(element))
 
 
@@ -99,7 +99,7 @@ def _coupling(x: Couple, nesting: Nesting, builder: PlanBuilder) -> Single:
         raise TypeError("the number of classes is known")
     inner = nesting.reduced.index(False) if False in nesting.reduced else 0  # each lane is a row
     spec = Coupling(_nest(builder, nesting, inner=inner), x.iterations, x.tolerance)
-    return Single(spec, (classes,), coupled_vectors(classes) * builder.host.vector_bits // 8)
+    return Single(spec, (classes,), coupled_vectors(classes) * builder.target.vector_bits // 8)
 
 
 def group_single(grouping: Grouping, x: Cumulate | Best | Couple) -> None:

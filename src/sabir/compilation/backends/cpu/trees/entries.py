@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from sabir.compilation.backends.cpu.jobs import rows_of_trees
 from sabir.compilation.backends.cpu.trees.kernel import LANES, Descent
 from sabir.compilation.fusion.views import Copy, row_major
 from sabir.compilation.plan.bounds import Value
 from sabir.compilation.plan.entries import BufferNumber, Computed, Entry, Offset
-from sabir.compilation.plan.jobs import rows_of_trees
 from sabir.loops import Descend, element_bytes
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from sabir.compilation.backends.cpu.elementwise.axes import merged, nest_of
 from sabir.compilation.backends.cpu.elementwise.entries import nest_arguments, note_writes
 from sabir.compilation.backends.cpu.elementwise.nesting import Place, nesting_of
 from sabir.compilation.backends.cpu.emit.terms import GROUPS
+from sabir.compilation.backends.cpu.passes import packed_zero
 from sabir.compilation.backends.cpu.products.formats import dot_of, pairs_of
 from sabir.compilation.backends.cpu.products.panels import Panels, lanes_of, packed_panels
 from sabir.compilation.backends.cpu.windows.kernel import Sliding
@@ -111,10 +112,10 @@ def _nest(builder: PlanBuilder, nesting: Nesting, slide: Slide) -> Nest:
     """Return the nest, with vectors along the channels; along the best axis where there is one channel."""
     last = len(nesting.sizes) - 1
     if slide.weights is not None:
-        nest = nest_of(nesting, builder.host.vector_bits, builder.heuristics, inner=last)
+        nest = nest_of(nesting, builder.target.vector_bits, builder.heuristics, inner=last)
         return replace(nest, lanes=lanes_of(builder, slide.element))
     inner = None if nesting.sizes[-1] == 1 else last
-    return nest_of(nesting, builder.host.vector_bits, builder.heuristics, inner=inner)
+    return nest_of(nesting, builder.target.vector_bits, builder.heuristics, inner=inner)
 
 
 def _weights(builder: PlanBuilder, slide: Slide) -> Expression:
@@ -138,7 +139,7 @@ def _dot(builder: PlanBuilder, slide: Slide) -> Dot | None:
     """Return the instruction that multiplies integers; weights less a zero point are no bytes."""
     if slide.element in FLOATS:
         return None
-    return dot_of(builder.host) if slide.less == 0 else pairs_of(builder.host)
+    return dot_of(builder.target) if packed_zero(slide) == 0 else pairs_of(builder.target)
 
 
 def _weight_arguments(builder: PlanBuilder, slide: Slide, panels: Panels, entry: Entry) -> list[Argument]:
@@ -147,7 +148,7 @@ def _weight_arguments(builder: PlanBuilder, slide: Slide, panels: Panels, entry:
     weights = packed_panels(builder, slide, located, panels)
     builder.use(weights, entry)
     found: list[Argument] = [BufferNumber(weights), Offset(weights, 0)]
-    return found if panels.group == 1 else [*found, panels.panel, slide.zero, slide.less]
+    return found if panels.group == 1 else [*found, panels.panel, slide.zero, packed_zero(slide)]
 
 
 def _is_whole(length: Size, lanes: int) -> bool:

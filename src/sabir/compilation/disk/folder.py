@@ -17,8 +17,8 @@ import time
 from typing import TYPE_CHECKING
 
 from sabir.base import FileError, SabirError, quote
-from sabir.compilation.native._entries import HEADER_SIZE, KEY_SIZE, MAX_KIND, Entry, header_of, problem_of
-from sabir.compilation.native._places import FOLDER, place, unsafe, unsafe_file, warn_once
+from sabir.compilation.disk.entries import HEADER_SIZE, KEY_SIZE, MAX_KIND, Entry, header_of, problem_of
+from sabir.compilation.disk.places import FOLDER, place, unsafe, unsafe_file, warn_once
 from sabir.files import READING, MappedFile, NewFile, OpenFolder, reason
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ def cache() -> Cache:
 
     `SABIR_CACHE_SIZE` bounds it. See docs/cache.md.
 
-    >>> from sabir.compilation.native import cache
+    >>> from sabir.compilation.disk import cache
     >>> cache().limit > 0
     True
     """

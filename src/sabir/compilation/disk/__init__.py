@@ -1,0 +1,11 @@
+"""The cache on disk: files by kind and key, which processes share, within a limit of bytes.
+
+>>> from sabir.compilation.disk import cache
+>>> cache().get('plans', bytes(32)) is None
+True
+"""
+
+from sabir.compilation.disk.entries import Entry
+from sabir.compilation.disk.folder import Cache, cache
+
+__all__ = ["Cache", "Entry", "cache"]
