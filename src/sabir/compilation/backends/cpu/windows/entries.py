@@ -7,13 +7,13 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from sabir.compilation.backends.cpu.elementwise.axes import merged, nest_of
-from sabir.compilation.backends.cpu.elementwise.entries import nest_arguments, note_writes
+from sabir.compilation.backends.cpu.elementwise.entries import nest_values, note_writes
 from sabir.compilation.backends.cpu.elementwise.nesting import Place, nesting_of
 from sabir.compilation.backends.cpu.emit.terms import GROUPS
 from sabir.compilation.backends.cpu.products.formats import dot_of, pairs_of
 from sabir.compilation.backends.cpu.products.panels import Panels, lanes_of, packed_panels
 from sabir.compilation.backends.cpu.windows.kernel import Sliding
-from sabir.compilation.plan.entries import BufferNumber, Entry, Offset, count_of
+from sabir.compilation.plan.entries import Entry, count_of, start_of
 from sabir.loops import FLOATS, Slide, element_bytes
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.emit.terms import Dot
     from sabir.compilation.fusion.grouping import Grouping
     from sabir.compilation.fusion.groups import Group
-    from sabir.compilation.plan.entries import Argument
+    from sabir.compilation.plan.signature import Packable
     from sabir.loops import Expression, Size
 
 _MOST_PLACES = 8  # windows at a time: so many vectors and the weights fit into 16 registers
@@ -76,9 +76,11 @@ def windows_entry(builder: PlanBuilder, group: Group, nesting: Nesting) -> Entry
     entry = Entry([], nodes=builder.origins.labels([*group.members, *group.inlined]))
     panels = None if slide.weights is None else _panels(builder, slide, nest.lanes)
     entry.reaches.append(builder.reach(located, element, list(zip(sizes, located.strides, strict=True))))
-    arguments = nest_arguments(builder, nest, nesting, entry, 0)
-    arguments += [stride * element_bytes(element) for stride in located.strides[windows:]]
-    arguments += [] if panels is None else _weight_arguments(builder, slide, panels, entry)
+    values = {
+        "nest": nest_values(builder, nest, nesting, entry, 0),
+        "tap_strides": [stride * element_bytes(element) for stride in located.strides[windows:]],
+        **({} if panels is None else _weight_values(builder, slide, panels, entry)),
+    }
     taps = tuple(n for n in sizes[windows:] if isinstance(n, int))
     outer = [n for axis, n in enumerate(nesting.sizes) if axis != nest.inner]
     sliding = Sliding(nest, slide.element, slide.op, taps, panels is not None, _places(outer), slide.mixed)
@@ -89,8 +91,8 @@ def windows_entry(builder: PlanBuilder, group: Group, nesting: Nesting) -> Entry
     if panels is not None and panels.group > 1:
         most = max(1, _MOST_PRODUCTS // (-(-prod(taps[:-1]) // panels.group) * taps[-1]))
         sliding = replace(sliding, places=min(sliding.places, most), dot=_dot(builder, slide), step=step)
-    entry.choices.append((None, 0, sliding, arguments))
-    note_writes(builder, entry, nesting)
+    entry.choices.append((None, 0, sliding, sliding.signature.pack(values)))
+    note_writes(builder, entry, nesting, sliding.signature.span("nest", "sizes"))
     entry.flops = count_of(nesting.sizes) * (prod(taps) * (1 if panels is None else 2 * slide.mixed))
     return entry
 
@@ -128,13 +130,15 @@ def _dot(builder: PlanBuilder, slide: Slide) -> Dot | None:
     return dot_of(builder.host) if slide.less == 0 else pairs_of(builder.host)
 
 
-def _weight_arguments(builder: PlanBuilder, slide: Slide, panels: Panels, entry: Entry) -> list[Argument]:
-    """Return where the weights lie, and for integers the bytes of a panel and the zero points."""
+def _weight_values(builder: PlanBuilder, slide: Slide, panels: Panels, entry: Entry) -> dict[str, Packable]:
+    """Return where the weights begin, and for integers the bytes of a panel and the zero points."""
     located = builder.grouping.views.locate(_weights(builder, slide))
     weights = packed_panels(builder, slide, located, panels)
     builder.use(weights, entry)
-    found: list[Argument] = [BufferNumber(weights), Offset(weights, 0)]
-    return found if panels.group == 1 else [*found, panels.panel, slide.zero, slide.less]
+    found: dict[str, Packable] = {"weights": start_of(weights)}
+    if panels.group > 1:
+        found |= {"panel_bytes": panels.panel, "zero": slide.zero, "less": slide.less}
+    return found
 
 
 def _is_whole(length: Size, lanes: int) -> bool:
