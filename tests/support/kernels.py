@@ -50,3 +50,11 @@ def _numbered(value, tables):
     if isinstance(value, dict):
         return {name: _numbered(each, tables) for name, each in value.items()}
     return value
+
+
+def aligned(shape, dtype=np.float32):
+    """Return zeros that begin at a multiple of 64 bytes, as the memory of plans does."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    memory = np.zeros(size + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    return memory[start : start + size].view(dtype).reshape(shape)
