@@ -21,7 +21,16 @@ class Middle:
     """A model, lowered and grouped; a size is that of its symbol in `sizes`, else the declared one."""
 
     def __init__(self, text, target="x86-64-v3", **sizes):
-        model = sabir.parse(text if text.startswith("<") else HEADER + text)
+        self._lower(sabir.parse(text if text.startswith("<") else HEADER + text), target, sizes)
+
+    @classmethod
+    def of(cls, model, target="x86-64-v3", **sizes):
+        """The same of a model."""
+        made = cls.__new__(cls)
+        made._lower(model, target, sizes)
+        return made
+
+    def _lower(self, model, target, sizes):
         types = [value.type for value in model.graph.inputs]
         feeds = [np.zeros([sizes.get(str(d), d) for d in t.shape], t.element.dtype) for t in types]
         pattern, found = pattern_of(types, feeds)
