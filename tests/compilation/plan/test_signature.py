@@ -73,6 +73,7 @@ INVALID = {
     "no argument a.line; the arguments": {"a": {"tensor": None, "strides": [1, 1], "line": 3}},
     "the argument depths has 3 words, not [1, 2]": {"depths": [1, 2]},
     "the argument depths has 3 words, not 5": {"depths": 5},
+    "the argument rows has 1 words, not [1, 2]": {"rows": [1, 2]},
     "the argument a.tensor has 2 words, not [1]": {"a": {"tensor": [1], "strides": [1, 1]}},
     "the argument b.strides has 2 words, not (1, 2, 3)": {"b": {"tensor": None, "strides": (1, 2, 3)}},
     "the group a needs values by name": {"a": [0, 0, 1, 1]},

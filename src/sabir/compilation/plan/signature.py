@@ -6,13 +6,13 @@ kernel loads by the same names, and so does what analyses a plan. Nothing else c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
+import functools
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 from sabir.compilation.plan.entries import SCRATCH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from sabir.compilation.plan.entries import Argument
     from sabir.loops import Size
@@ -22,6 +22,8 @@ Kind: TypeAlias = Literal["size", "stride", "bytes", "number", "tensor", "addres
 
 A tensor is the number of its buffer and its offset there in bytes; an address is one in this process.
 """
+
+_TENSOR = 2  # words
 
 Packable: TypeAlias = (
     "Argument | Sequence[Argument] | Mapping[str, Packable] | Sequence[Mapping[str, Packable]] | None"
@@ -72,16 +74,29 @@ class KernelSignature:
 
         Raises TypeError where a name is missing or unknown, or a value has another form or number of words.
         """
-        missing = [within + name for name in self._items if name not in values]
-        unknown = [within + name for name in values if name not in self._items]
-        if missing or unknown:
-            parts = [f"no value for {', '.join(missing)}"] if missing else []
-            parts += [f"no argument {', '.join(unknown)}"] if unknown else []
-            raise TypeError(f"{' and '.join(parts)}; the arguments are {', '.join(self.names)}")
+        if values.keys() != self._items.keys():
+            raise TypeError(self._mismatch(values, within))
         found: list[Argument] = []
         for name, (_, declared) in self._items.items():
-            found += _packed(declared, values[name], within + name)
+            value: Any = values[name]
+            kind, is_list = type(declared), type(value) is list  # a match takes twice as long
+            if kind is str and declared != "tensor" and not is_list:
+                found.append(value)
+            elif declared == "tensor" and is_list and len(value) == _TENSOR:
+                found += value
+            elif kind is str or kind is tuple:
+                found += _words(declared, value, within + name)
+            else:
+                found += _group(declared, value, f"{within}{name}.")
         return found
+
+    def _mismatch(self, values: Mapping[str, Packable], within: str) -> str:
+        """Return the message for values of other names."""
+        missing = [within + name for name in self._items if name not in values]
+        unknown = [within + name for name in values if name not in self._items]
+        parts = [f"no value for {', '.join(missing)}"] if missing else []
+        parts += [f"no argument {', '.join(unknown)}"] if unknown else []
+        return f"{' and '.join(parts)}; the arguments are {', '.join(self.names)}"
 
     def find(self, name: str, *path: str) -> tuple[int, Declared]:
         """Return the first word of an argument and its declaration; a `path` leads into a group.
@@ -109,15 +124,11 @@ class KernelSignature:
 
 def words_of(declared: Declared) -> int:
     """Return the words of an argument, or of a group each time that it is there."""
-    match declared:
-        case KernelSignature():
-            return declared.words
-        case Repeated():
-            return declared.signature.words
-        case (_, length):
-            return length
-        case _:
-            return 2 if declared == "tensor" else 1
+    if isinstance(declared, str):
+        return _TENSOR if declared == "tensor" else 1
+    if isinstance(declared, KernelSignature):
+        return declared.words
+    return declared.signature.words if isinstance(declared, Repeated) else declared[1]
 
 
 def group_of(declared: Declared, name: str) -> KernelSignature:
@@ -133,20 +144,31 @@ def of_kind(kind: Kind, names: Iterable[str]) -> dict[str, Declared]:
     return dict.fromkeys(names, kind)
 
 
-def _packed(declared: Declared, value: Packable, name: str) -> Sequence[Argument]:
-    """Return the words of an argument or of a group; raises TypeError as `KernelSignature.pack`."""
-    if isinstance(declared, (KernelSignature, Repeated)):
-        is_repeated = isinstance(declared, Repeated)
-        if not isinstance(value, list if is_repeated else Mapping):
-            raise TypeError(f"the group {name} needs {'a list' if is_repeated else 'values by name'}")
-        each = cast("list[Mapping[str, Packable]]", value if is_repeated else [value])
-        return [word for values in each for word in group_of(declared, name).pack(values, f"{name}.")]
-    if declared == "tensor" and value is None:
+def _words(declared: Declared, value: Any, name: str) -> Sequence[Argument]:
+    """Return the words of a tensor or of several numbers; raises TypeError for another number of them."""
+    if value is None and declared == "tensor":
         return [0, 0]
-    words = [value] if isinstance(declared, str) and declared != "tensor" else value
-    if not isinstance(words, (list, tuple)) or len(cast("list[object]", words)) != words_of(declared):
-        raise TypeError(f"the argument {name} has {words_of(declared)} words, not {words}")
-    return cast("Sequence[Argument]", words)
+    if not isinstance(value, (list, tuple)) or len(cast("list[object]", value)) != words_of(declared):
+        raise TypeError(f"the argument {name} has {words_of(declared)} words, not {value}")
+    return cast("Sequence[Argument]", value)
+
+
+def _group(declared: Declared, value: Any, within: str) -> Sequence[Argument]:
+    """Return the words of a group; raises TypeError as `KernelSignature.pack`."""
+    is_repeated = isinstance(declared, Repeated)
+    if not isinstance(value, list if is_repeated else dict):
+        raise TypeError(f"the group {within[:-1]} needs {'a list' if is_repeated else 'values by name'}")
+    signature = group_of(declared, within[:-1])
+    if not is_repeated:
+        return signature.pack(cast("dict[str, Packable]", value), within)
+    each = cast("list[dict[str, Packable]]", value)
+    return [word for values in each for word in signature.pack(values, within)]
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def declared(**arguments: Declared) -> KernelSignature:
+    """Return the signature with some arguments, one for all equal ones: kernels of a plan share few."""
+    return KernelSignature(**arguments)
 
 
 SCRATCH_MEMORY = KernelSignature(memory="tensor", bytes="bytes")

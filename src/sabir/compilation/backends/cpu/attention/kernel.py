@@ -20,7 +20,7 @@ from sabir.compilation.backends.cpu.emit.jobs import lanes_before
 from sabir.compilation.backends.cpu.emit.nest import Accumulated, Nest
 from sabir.compilation.backends.cpu.emit.row_passes import passes_of
 from sabir.compilation.backends.cpu.products.panel_copies import PanelSource, copy_panel
-from sabir.compilation.plan.signature import KernelSignature
+from sabir.compilation.plan.signature import KernelSignature, declared
 from sabir.loops import element_bytes
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ class Attention:
         `line` of an operand are the bytes from row to row; of packed keys, of a panel; of columns, from one
         element of a key to the next. The scores begin at `row_offset` in the scratch memory of a thread.
         """
-        operand = KernelSignature(tensor="tensor", line="bytes", batch=("stride", self.batch))
-        return KernelSignature(
+        operand = declared(tensor="tensor", line="bytes", batch=("stride", self.batch))
+        return declared(
             scores=self.scores.signature, output=self.output.signature, queries=operand, keys=operand,
             values=operand, depth="size", job_rows="size", row_offset="bytes",
         )  # fmt: skip

@@ -5,6 +5,7 @@ So equal nests share one kernel, whatever the sizes, strides and addresses are: 
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -28,16 +29,26 @@ def take_name(number: int) -> str:
     return f"take{number}"
 
 
+@functools.lru_cache(maxsize=1 << 10)
+def _signature(axes: int, strides: tuple[int, ...], takes: tuple[int, ...], sizes: int) -> KernelSignature:
+    """Return the arguments of a nest whose accesses have so many strides that are arguments."""
+    return KernelSignature(
+        sizes=("size", axes),
+        **{
+            access_name(number): KernelSignature(tensor="tensor", strides=("stride", count))
+            for number, count in enumerate(strides)
+        },
+        **{take_name(number): _TAKE for number in takes},
+        extents=("size", sizes),
+        scratch=SCRATCH_MEMORY,
+    )
+
+
 class Access(NamedTuple):
     """How a tensor in memory is read or written: its element type and its stride along each axis."""
 
     element: str
     strides: tuple[Stride, ...]
-
-    @property
-    def signature(self) -> KernelSignature:
-        """The arguments: the tensor, and the strides that are arguments."""
-        return KernelSignature(tensor="tensor", strides=("stride", self.strides.count(ANY)))
 
     def __str__(self) -> str:
         return f"{self.element}[{','.join('01n'[s] for s in self.strides)}]"
@@ -172,14 +183,9 @@ class Nest:
     @property
     def signature(self) -> KernelSignature:
         """The arguments: sizes of axes, tensors and strides of accesses, extents of takes, sizes, scratch."""
-        takes = [number for number, step in enumerate(self.steps) if isinstance(step, Take)]
-        return KernelSignature(
-            sizes=("size", self.axes),
-            **{access_name(number): access.signature for number, access in enumerate(self.accesses)},
-            **{take_name(number): _TAKE for number in takes},
-            extents=("size", self.sizes),
-            scratch=SCRATCH_MEMORY,
-        )
+        strides = tuple(access.strides.count(ANY) for access in self.accesses)
+        takes = tuple(number for number, step in enumerate(self.steps) if isinstance(step, Take))
+        return _signature(self.axes, strides, takes, self.sizes)
 
     def __str__(self) -> str:
         marks = "".join("r" if r else "k" for r in self.reduced)

@@ -13,7 +13,7 @@ from sabir.compilation.backends.cpu.emit.arguments import Arguments
 from sabir.compilation.backends.cpu.emit.body import kind_of
 from sabir.compilation.backends.cpu.emit.emitter import Emitter, Register
 from sabir.compilation.backends.cpu.emit.jobs import digits, lanes_before, product_of
-from sabir.compilation.plan.signature import SCRATCH_MEMORY, KernelSignature, of_kind
+from sabir.compilation.plan.signature import SCRATCH_MEMORY, KernelSignature, declared, of_kind
 from sabir.loops import element_bytes
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ SIZES = ("batch", "heads", "steps", "queries", "keys", "columns")  # queries are
 
 
 def _operand(strides: int) -> KernelSignature:
-    return KernelSignature(tensor="tensor", strides=("stride", strides))
+    return declared(tensor="tensor", strides=("stride", strides))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class MatrixRecurrence:
         (batch, heads, keys): columns of values and matrices are side by side.
         """
         operands = {name: _operand(strides) for name, strides in self.operands.items()}
-        return KernelSignature(**of_kind("size", SIZES), result="tensor", **operands, scratch=SCRATCH_MEMORY)
+        return declared(**of_kind("size", SIZES), result="tensor", **operands, scratch=SCRATCH_MEMORY)
 
     @property
     def operands(self) -> dict[str, int]:

@@ -13,7 +13,7 @@ from sabir.compilation.backends.cpu.emit.emitter import Emitter, Kind, Register,
 from sabir.compilation.backends.cpu.emit.jobs import digits, lanes_before, product_of
 from sabir.compilation.backends.cpu.products.panel_copies import PanelSource, gathered, strip
 from sabir.compilation.backends.cpu.products.winograd_transforms import TAPS, transform_of
-from sabir.compilation.plan.signature import KernelSignature, of_kind
+from sabir.compilation.plan.signature import KernelSignature, declared, of_kind
 from sabir.loops import element_bytes
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Packing:
 
         `item` are the bytes of the panels of one matrix of the batch.
         """
-        return KernelSignature(
+        return declared(
             batch=("size", self.batch), depths=("size", self.depth_axes), columns="size", source="tensor",
             batch_strides=("stride", self.batch), depth_strides=("stride", self.depth_axes),
             column_stride="stride", target="tensor", item="bytes",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sabir.compilation.backends.cpu.emit.terms import GROUPS, Dot, Groups
-from sabir.compilation.plan.signature import KernelSignature, of_kind
+from sabir.compilation.plan.signature import KernelSignature, declared, of_kind
 from sabir.loops import element_bytes
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Product:
         row of it that is read directly. The panels of scales, and of what is subtracted, have their own.
         """
         steps = self.depth_axes if self.apart else self.depth_axes - 1
-        return KernelSignature(
+        return declared(
             nest=self.nest.signature, a="tensor", b="tensor", row_strides=("stride", self.row_axes),
             panel_bytes="bytes", depths=("size", self.depth_axes), depth_strides=("stride", steps),
             job_rows="size", a_batch=("stride", self.batch), b_batch=("stride", self.batch),

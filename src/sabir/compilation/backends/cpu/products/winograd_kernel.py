@@ -28,7 +28,7 @@ from sabir.compilation.backends.cpu.emit.jobs import digits, lanes_before, produ
 from sabir.compilation.backends.cpu.emit.terms import Floats
 from sabir.compilation.backends.cpu.products.totals import Totals
 from sabir.compilation.backends.cpu.products.winograd_transforms import TAPS, transform_of
-from sabir.compilation.plan.signature import KernelSignature
+from sabir.compilation.plan.signature import KernelSignature, declared
 from sabir.loops import element_bytes
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Winograd:
     @property
     def signature(self) -> KernelSignature:
         """The arguments: those of the nest, both operands, and how many tiles a job has."""
-        return KernelSignature(
+        return declared(
             nest=self.nest.signature, a="tensor", b="tensor", row_strides=("stride", self.row_axes),
             panel_bytes="bytes", channels="size", job_tiles="size",
         )  # fmt: skip

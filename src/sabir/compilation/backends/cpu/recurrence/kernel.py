@@ -21,7 +21,7 @@ from sabir.compilation.backends.cpu.emit.jobs import lanes_before
 from sabir.compilation.backends.cpu.emit.nest import NEXT, STILL, Accumulated
 from sabir.compilation.backends.cpu.products.spec import PANELS
 from sabir.compilation.plan.rows import TURN
-from sabir.compilation.plan.signature import KernelSignature, Repeated
+from sabir.compilation.plan.signature import KernelSignature, Repeated, declared
 from sabir.loops import element_bytes
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class StepStage:
 
     def signature(self, states: int) -> KernelSignature:
         """Return the arguments: those of the nest, of all states, columns of sources, panels of products."""
-        return KernelSignature(
+        return declared(
             nest=self.nest.signature,
             **{state_name(number): _STATE for number in range(states)},
             depths=("size", len(self.sources)),
@@ -103,12 +103,12 @@ class Recurrence:
 
         Before the parts of a walk come their `count`, the `words` of each, and the `steps` of a turn.
         """
-        stages = KernelSignature(**{
+        stages = declared(**{
             stage_name(n): stage.signature(self.states) for n, stage in enumerate(self.stages)
         })
         if not self.walks:
             return stages
-        return KernelSignature(count="size", words="size", steps="size", parts=Repeated(stages))
+        return declared(count="size", words="size", steps="size", parts=Repeated(stages))
 
     def __str__(self) -> str:
         walk = " walk" if self.walks else ""

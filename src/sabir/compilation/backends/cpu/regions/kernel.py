@@ -16,7 +16,7 @@ from sabir.compilation.backends.cpu.emit.body import function_of, kind_of
 from sabir.compilation.backends.cpu.emit.emitter import BOOL, INDEX, Emitter, Kind, Register
 from sabir.compilation.backends.cpu.emit.jobs import lanes_before
 from sabir.compilation.plan.entries import ERRORS
-from sabir.compilation.plan.signature import KernelSignature, of_kind
+from sabir.compilation.plan.signature import KernelSignature, declared, of_kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ class Regions:
     @property
     def signature(self) -> KernelSignature:
         """The arguments: the number of regions, rows and columns of bins, sizes of images, and tensors."""
-        return KernelSignature(**of_kind("size", SIZES), **of_kind("tensor", self.tensors))
+        return declared(**of_kind("size", SIZES), **of_kind("tensor", self.tensors))
 
     @property
     def tensors(self) -> tuple[str, ...]:

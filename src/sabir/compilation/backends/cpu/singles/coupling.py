@@ -14,7 +14,7 @@ from sabir.compilation.backends.cpu.emit.body import Body, Point
 from sabir.compilation.backends.cpu.emit.emitter import INDEX, Emitter, Kind, Register
 from sabir.compilation.backends.cpu.emit.jobs import at, mask_of
 from sabir.compilation.backends.cpu.emit.lanes import Lanes, where
-from sabir.compilation.plan.signature import KernelSignature
+from sabir.compilation.plan.signature import KernelSignature, declared
 
 if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.emit.nest import Nest
@@ -37,7 +37,7 @@ class Coupling:
     @property
     def signature(self) -> KernelSignature:
         """The arguments: those of the nest, and how many classes there are."""
-        return KernelSignature(nest=self.nest.signature, classes="size")
+        return declared(nest=self.nest.signature, classes="size")
 
     def __str__(self) -> str:
         return f"coupling {self.iterations} times to {self.tolerance}\n{self.nest}"

@@ -15,7 +15,7 @@ from sabir.compilation.backends.cpu.emit.arguments import Arguments
 from sabir.compilation.backends.cpu.emit.body import Body, Point, function_of, kind_of
 from sabir.compilation.backends.cpu.emit.emitter import Emitter
 from sabir.compilation.backends.cpu.emit.jobs import along, at, decoded, product_of, strips
-from sabir.compilation.plan.signature import KernelSignature
+from sabir.compilation.plan.signature import KernelSignature, declared
 from sabir.loops import element_bytes
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Cumulation:
     @property
     def signature(self) -> KernelSignature:
         """The arguments: those of the nest."""
-        return KernelSignature(nest=self.nest.signature)
+        return declared(nest=self.nest.signature)
 
     def __str__(self) -> str:
         marks = f"{' exclusive' if self.exclusive else ''}{' reverse' if self.reverse else ''}"

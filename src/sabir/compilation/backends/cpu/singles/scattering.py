@@ -15,7 +15,7 @@ from sabir.compilation.backends.cpu.emit.body import Body, Point
 from sabir.compilation.backends.cpu.emit.emitter import BOOL, Emitter
 from sabir.compilation.backends.cpu.emit.jobs import at, jobs, strips
 from sabir.compilation.backends.cpu.emit.nest import Take
-from sabir.compilation.plan.signature import KernelSignature
+from sabir.compilation.plan.signature import KernelSignature, declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,7 @@ class Scattering:
     @property
     def signature(self) -> KernelSignature:
         """The arguments: those of the nest, and the number of updates and the size of each check."""
-        return KernelSignature(nest=self.nest.signature, **dict.fromkeys(self.check_names, _CHECK))
+        return declared(nest=self.nest.signature, **dict.fromkeys(self.check_names, _CHECK))
 
     @property
     def check_names(self) -> list[str]:

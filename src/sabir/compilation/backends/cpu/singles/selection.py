@@ -18,7 +18,7 @@ from sabir.compilation.backends.cpu.emit.emitter import INDEX, Emitter, Kind, Re
 from sabir.compilation.backends.cpu.emit.jobs import at, jobs, mask_of
 from sabir.compilation.backends.cpu.emit.lanes import Lanes
 from sabir.compilation.backends.cpu.singles.heaps import Heap
-from sabir.compilation.plan.signature import KernelSignature
+from sabir.compilation.plan.signature import KernelSignature, declared
 from sabir.loops import element_bytes
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Selection:
     @property
     def signature(self) -> KernelSignature:
         """The arguments: those of the nest, and how many indices are selected."""
-        return KernelSignature(nest=self.nest.signature, count="size")
+        return declared(nest=self.nest.signature, count="size")
 
     def __str__(self) -> str:
         return f"places of the {'largest' if self.largest else 'smallest'}\n{self.nest}"

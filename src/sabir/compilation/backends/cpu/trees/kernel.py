@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from sabir.compilation.backends.cpu.emit.arguments import Arguments
 from sabir.compilation.backends.cpu.emit.body import function_of, kind_of
 from sabir.compilation.backends.cpu.emit.emitter import BOOL, INDEX, Emitter, Kind, Register
-from sabir.compilation.plan.signature import SCRATCH_MEMORY, KernelSignature, of_kind
+from sabir.compilation.plan.signature import SCRATCH_MEMORY, KernelSignature, declared, of_kind
 from sabir.loops import element_bytes
 
 if TYPE_CHECKING:
@@ -50,9 +50,7 @@ class Descent:
         """
         sizes = of_kind("size", ("rows", "targets", "trees", "features", "job_rows"))
         tensors = ("x", "nodes", "roots", "weights", "scores", "first", "voted")
-        return KernelSignature(
-            **sizes, step_bytes="bytes", **of_kind("tensor", tensors), scratch=SCRATCH_MEMORY
-        )
+        return declared(**sizes, step_bytes="bytes", **of_kind("tensor", tensors), scratch=SCRATCH_MEMORY)
 
     def __str__(self) -> str:
         leaves = "votes" if self.votes else "weights"

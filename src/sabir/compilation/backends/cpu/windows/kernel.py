@@ -18,7 +18,7 @@ from sabir.compilation.backends.cpu.emit.folds import FUNCTIONS_OF_FOLDS, start_
 from sabir.compilation.backends.cpu.emit.jobs import at, jobs, mask_of
 from sabir.compilation.backends.cpu.emit.nest import Accumulated, Nest
 from sabir.compilation.backends.cpu.windows.byte_windows import ByteWindows, Panel
-from sabir.compilation.plan.signature import KernelSignature, of_kind
+from sabir.compilation.plan.signature import KernelSignature, declared, of_kind
 from sabir.loops import element_bytes
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Sliding:
         Weights of integers lie in panels of so many bytes; their zero point is subtracted from the operand,
         and `less` from the weights.
         """
-        return KernelSignature(
+        return declared(
             nest=self.nest.signature, tap_strides=("stride", len(self.taps)),
             **of_kind("tensor", ["weights"] if self.weighted else []),
             **of_kind("bytes", ["panel_bytes"] if self.dot else []),
