@@ -201,7 +201,7 @@ def test_the_kernels_of_a_plan_are_explained():
     assert found.nodes == 3
 
 
-def test_variants_by_size_are_told_apart():
+def test_variants_have_the_sizes_that_they_are_for():
     middle = Middle("g (float[N,64] x, float[64,48] w) => (float[N,48] y) { y = MatMul (x, w) }", N=30)
     entry = middle.plan().entries[-1]
     assert kind_of(entry) == "product"
