@@ -86,7 +86,7 @@ $(VENV)/.made:
 	@touch $@
 
 $(VENV)/.runtime: pyproject.toml ci.lock | $(VENV)/.made
-	$(LOCKED) .
+	$(LOCKED) '.[cli]'
 	@touch $@
 
 $(VENV)/.test: pyproject.toml ci.lock | $(VENV)/.made

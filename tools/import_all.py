@@ -1,4 +1,4 @@
-"""Import every module of the installed package, in an environment with the runtime dependencies alone."""
+"""Import every module of the installed package, where only its dependencies and the extra `cli` are."""
 
 import importlib
 import pkgutil

@@ -31,6 +31,7 @@ from sabir.base import (
     UnsupportedError,
     WireError,
     importing_later,
+    listing_public,
     set_default_limits,
 )
 from sabir.ir import Builder, Listed, Model, ModelVersion, OperatorSet, releases
@@ -42,8 +43,9 @@ if TYPE_CHECKING:
     from sabir.conversion import convert
     from sabir.differentiation import differentiate
     from sabir.evaluation import evaluate
-    from sabir.inference import infer
+    from sabir.inference import infer, set_dims
     from sabir.inlining import inline
+    from sabir.repairing import fix
     from sabir.runtime import Session, hessian, jacobian, vjp
     from sabir.serial import dumps, from_proto, load, loads, save, text, to_proto
     from sabir.syntax import parse
@@ -55,7 +57,9 @@ _LATER = {
     "convert": "conversion", "evaluate": "evaluation", "infer": "inference", "inline": "inlining",
     "Session": "runtime", "dumps": "serial", "from_proto": "serial", "load": "serial", "loads": "serial",
     "save": "serial", "text": "serial", "to_proto": "serial", "parse": "syntax", "requirements": "consumers",
+    "set_dims": "inference",
     "differentiate": "differentiation", "hessian": "runtime", "jacobian": "runtime", "vjp": "runtime",
+    "fix": "repairing",
     "TrainingSession": "training", "strip_training": "training",
 }  # fmt: skip
 
@@ -72,8 +76,7 @@ def __getattr__(name: str) -> Any:
     return importlib.import_module(f"{__name__}.{name}") if name in _PACKAGES else _later(name)
 
 
-def __dir__() -> list[str]:
-    return sorted({*__all__, *_PACKAGES, *(name for name in globals() if name.startswith("__"))})
+__dir__ = listing_public(__name__, _PACKAGES)
 
 
 class _BuilderHooks:
@@ -171,6 +174,7 @@ __all__ = [
     "dumps",
     "evaluate",
     "findings",
+    "fix",
     "from_proto",
     "hessian",
     "infer",
@@ -183,6 +187,7 @@ __all__ = [
     "requirements",
     "save",
     "set_default_limits",
+    "set_dims",
     "strip_training",
     "text",
     "to_proto",

@@ -6,7 +6,7 @@ import sabir
 from sabir.checking._identifiers import IDENTIFIER, KEYWORDS
 from sabir.checking.rules.documentation import html_in
 from sabir.opsets import STANDARD
-from sabir.repairing import fix
+from sabir.repairing import fix_in_place
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>\n'
 PLAIN = HEAD + "g (float[N] x) => (float[N] y) { y = Relu(x) }"
@@ -40,7 +40,7 @@ def test_there_are_32_keywords_in_c90():
 def test_a_keyword_for_a_name_is_found_and_repaired(text, rule):
     model = sabir.parse(text)
     assert set(rules(model, rule)) == {rule}
-    fix(model, unsafe=[rule])
+    fix_in_place(model, unsafe=[rule])
     assert not rules(model, rule)
 
 

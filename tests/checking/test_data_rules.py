@@ -492,8 +492,12 @@ def test_updates_of_one_name_in_two_trainings():
     step = algorithm("algorithm", constant("data_type: 1 float_data: 1", "z"), "z")
     update = 'update_binding { key: "w" value: "z" }'
     assert not found(training(f"{step} {update}"))
+    assert found(training(f"{step} {update} {update}")) == [
+        ("TRAIN003", "training_info[0]/update_binding[1] 'w'")
+    ]
+    # the specification requires unique keys of one field, the comments of onnx.proto of all fields
     assert found(training(f"{step} {update}", f"{step} {update}")) == [
-        ("TRAIN003", "training_info[1]/update_binding[0] 'w'")
+        ("TRAIN009", "training_info[1]/update_binding[0] 'w'")
     ]
 
 

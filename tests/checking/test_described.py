@@ -9,7 +9,7 @@ import sabir
 from sabir.checking import findings
 from sabir.evaluation import Runner
 from sabir.proto import ModelProto
-from sabir.repairing import fix
+from sabir.repairing import fix_in_place
 
 
 def dims(*sizes):
@@ -69,14 +69,14 @@ def test_two_descriptions_of_an_undefined_value():
     assert [f.rule for f in findings(made, select=["style"], ignore=["MODEL", "GRAPH014"])] == [
         "GRAPH011"
     ] * 2
-    assert [r.rule for r in fix(made)] == ["GRAPH011"] * 2
+    assert [r.rule for r in fix_in_place(made)] == ["GRAPH011"] * 2
     assert made.graph.orphan_value_info == ()
 
 
 def test_compatible_descriptions_are_merged():
     made = model(info("t", dims("N", 4)), info("t", dims(3, "M")), info("t", dims("N", 4)))
     made.graph.orphan_value_info[0].doc, made.graph.orphan_value_info[0].metadata = "between", {"k": "v"}
-    repairs = fix(made, select=["GRAPH019"])
+    repairs = fix_in_place(made, select=["GRAPH019"])
     assert [r.message for r in repairs] == [
         "merged two descriptions of 't', float[N,4] and float[3,M]",
         "merged two descriptions of 't', float[3,4] and float[N,4]",
@@ -88,7 +88,7 @@ def test_compatible_descriptions_are_merged():
 
 def test_of_contradictory_descriptions_the_first_stays():
     made = model(info("t", N), info("t", MATRIX))
-    assert [r.rule for r in fix(made)] == ["GRAPH010"]
+    assert [r.rule for r in fix_in_place(made)] == ["GRAPH010"]
     assert str(next(iter(made.graph)).output.type) == "float[N]"
     assert not list(findings(made))
     assert Runner(made).run({"x": np.float32([1, 2])})["y"].tolist() == [1, 2]
@@ -97,5 +97,5 @@ def test_of_contradictory_descriptions_the_first_stays():
 def test_the_same_description_twice_is_no_reason_to_change_a_file():
     made = model(info("t", N), info("t", N))
     before = sabir.dumps(made)
-    assert fix(made) == []
+    assert fix_in_place(made) == []
     assert sabir.dumps(made) == before

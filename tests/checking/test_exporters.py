@@ -32,7 +32,7 @@ from sklearn.preprocessing import StandardScaler
 
 import sabir
 from sabir.checking import findings
-from sabir.repairing import fix
+from sabir.repairing import fix_in_place
 
 TORCH = sorted(Path(__file__).with_name("models").glob("*.onnx"))
 X = np.random.RandomState(0).rand(40, 4).astype(np.float32)
@@ -58,7 +58,7 @@ def test_the_names_of_pytorch_stay_in_a_repair(path):
     names = [v.name for v in model.graph.defined()]
     nodes = [n.name for n in model.graph]
     version = model.ir_version
-    fix(model)
+    fix_in_place(model)
     assert [v.name for v in model.graph.defined()] == names
     assert [n.name for n in model.graph] == nodes
     assert model.ir_version == version
@@ -225,7 +225,7 @@ def test_an_import_that_the_optimiser_adds_is_dropped_rather_than_the_version_ra
     model = sabir.load(optimised("ORT_ENABLE_BASIC"))
     version = model.ir_version
     assert "MODEL007" in {f.rule for f in findings(model, strict=True)}
-    fix(model)
+    fix_in_place(model)
     assert model.ir_version == version
     assert "MODEL007" not in {f.rule for f in findings(model, strict=True)}
     onnxruntime.InferenceSession(sabir.dumps(model), providers=["CPUExecutionProvider"])

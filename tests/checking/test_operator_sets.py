@@ -7,6 +7,7 @@ import pytest
 import sabir
 from sabir.checking import set_changes
 from sabir.ir import OperatorEntry
+from sabir.opsets import STANDARD
 from sabir.syntax import parse_function
 
 BODY = '<domain: "com.acme", opset_import: ["" : 17]>\nFast (x) => (y) {{ {} }}'
@@ -160,3 +161,53 @@ def test_the_example_of_the_specification():
         for version, entries in table.items()
     ]
     assert found(sets, strict=True) == []
+
+
+# models that call the operators of documents
+
+CALLS_FAST = '<ir_version: 10, opset_import: ["" : 17, "com.acme" : 3]> g (float[N] x) => (float[N] y) { y = com.acme.Fast (x) }'
+
+
+@pytest.mark.parametrize(
+    ("opsets", "problem"),
+    [
+        ({"org.no": 1}, "org.no.Foo is not an operator that Sabir knows"),
+        ({}, "org.no.Foo: no operator set of 'org.no' is imported"),
+    ],
+)
+def test_a_body_of_a_document_that_calls_what_is_not_known(opsets, problem):
+    document = operator_set(3, FAST, body="y = org.no.Foo (x)")
+    document.functions[0].opsets.update(opsets)
+    registry = STANDARD.with_operator_sets(document)
+    (finding,) = sabir.findings(sabir.parse(CALLS_FAST), registry=registry)
+    assert (finding.rule, str(finding.location)) == ("NODE007", "graph/node[0] 'Fast'")
+    assert finding.message.startswith(f"com.acme.Fast:1 cannot be checked: in its body, {problem}")
+
+
+def test_a_body_of_a_document_that_calls_what_is_known():
+    registry = STANDARD.with_operator_sets(operator_set(3, FAST))
+    assert not found(sabir.parse(CALLS_FAST), registry=registry)
+
+
+def test_the_imports_of_a_function_select_documented_operators_too():
+    registry = STANDARD.with_operator_sets(
+        operator_set(1, FAST), operator_set(2, OperatorEntry("Fast", 2), body="y = Neg (x)")
+    )
+    text = (
+        '<ir_version: 10, opset_import: ["" : 17, "com.acme" : {}, "d" : 1]>'
+        " g (float[N] x) => (float[N] y) {{ y = d.f (x) }}\n"
+        '<domain: "d", opset_import: ["" : 17, "com.acme" : 1]> f (a) => (b) {{ b = com.acme.Fast (a) }}'
+    )
+    (finding,) = sabir.findings(sabir.parse(text.format(2)), registry=registry)
+    assert (finding.rule, finding.message) == (
+        "FUNC006",
+        "the function imports com.acme.Fast:1; the model's opset 2 has com.acme.Fast:2",
+    )
+    assert not found(sabir.parse(text.format(1)), registry=registry)
+
+
+@pytest.mark.parametrize("form", ["protobuf", "textproto", "json"])
+def test_a_document_with_another_magic_is_reported_as_one(form):
+    data = operator_set(3, FAST).dumps(format=form).replace(b"ONNXOPSET", b"ONNXOPSEX")
+    with pytest.raises(sabir.WireError, match="its magic is 'ONNXOPSEX', and must be 'ONNXOPSET'"):
+        found(data)

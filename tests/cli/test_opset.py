@@ -192,6 +192,16 @@ def test_several_documents(cli, document, write):
     assert (code, "two documents are the operator set com.acme:3" in err) == (1, True)
 
 
+def test_models_are_compared_with_documents(cli, document, write):
+    text = MODEL.format("Twice")
+    old, new = write(text), write(text.replace('"com.acme" : 3', '"com.acme" : 4'), "new.onnxtxt")
+    assert "operator" in cli("diff", old, new).out
+    documents = document(3, *TWO), document(4, *TWO)
+    code, out, _ = cli("diff", old, new, *(word for path in documents for word in ("--opset-document", path)))
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()[:-1]] == ["none"]
+
+
 def test_the_sets_of_the_standard_agree_with_one_another():
     """Each version of each domain is a valid successor of the one before."""
     for domain in STANDARD.domains:

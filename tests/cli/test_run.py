@@ -383,7 +383,9 @@ def test_summaries(value, kind, expected):
 
 def test_a_folder_that_cannot_be(fails, relu):
     assert fails("run", relu, "--output", relu / "out").endswith("out: Not a directory")
-    assert "File exists" in fails("run", relu, "--output", relu)
+    taken = relu.with_name("taken")
+    taken.write_bytes(b"")
+    assert "File exists" in fails("run", relu, "--output", taken)
 
 
 def test_a_model_that_cannot_run(fails, write):

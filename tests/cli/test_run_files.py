@@ -163,3 +163,31 @@ def test_weights_are_listed(cli, tmp_path):
     assert ["name", "type", "bytes", "min", "max", "mean", "zeros", "NaN"] in lines
     assert ["w", "float[2,2]", "16", "bytes", "-2", "0", "-1", "1", "1"] in lines
     assert ["names", "string[2]", "2", "bytes"] in lines
+
+
+def test_a_name_of_a_file_is_a_file(cli, fails, relu, tmp_path):
+    assert cli("run", relu, "-o", tmp_path / "y.npy").code == 0
+    assert np.load(tmp_path / "y.npy").shape == (1, 3)
+    saved = cli("run", relu, "-o", tmp_path / "y.pb")
+    assert f"Saved  in {tmp_path}" in saved.out
+    assert sabir.serial.load_value(tmp_path / "y.pb").shape == (1, 3)
+    assert "results are saved as .npz, .npy, .pb, and not as .csv" in fails(
+        "run", relu, "-o", tmp_path / "y.csv"
+    )
+    (tmp_path / "folder.v2").mkdir()
+    assert cli("run", relu, "-o", tmp_path / "folder.v2").code == 0
+    assert (tmp_path / "folder.v2" / "y.npy").is_file()
+
+
+def test_a_file_of_one_value_takes_the_only_output(fails, write, tmp_path):
+    model = write(
+        '<ir_version: 10, opset_import: ["" : 21]>\n'
+        "g (float[N] x) => (float[N] y, float[N] z) { y = Relu (x)  z = Abs (x) }"
+    )
+    message = fails("run", model, "-o", tmp_path / "y.npy")
+    assert "this file has one value, and the model has 2 outputs; name a folder" in message
+    assert not (tmp_path / "y.npy").exists()
+
+
+def test_the_engine_of_a_run_is_an_option(cli, relu):
+    assert "on the engine 'reference'" in cli("run", relu, "--engine", "reference").out

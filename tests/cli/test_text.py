@@ -53,3 +53,18 @@ def test_a_terminal_gets_the_short_form_and_all_else_everything(cli, tmp_path, m
     assert cli("text", path, "--all").out == everything
     cli("text", path, "-o", tmp_path / "all.onnxtxt")
     assert (tmp_path / "all.onnxtxt").read_text() == everything
+
+
+def test_metadata_is_written_on_request(cli, tmp_path):
+    model = sabir.parse(
+        '<ir_version: 10, opset_import: ["" : 21]> g (float[N] x) => (float[N] y) { y = Relu (x) }'
+    )
+    model.graph[0].metadata = {"pkg.stack_trace": "File one.py"}
+    path = tmp_path / "m.onnx"
+    sabir.save(model, path)
+    assert "File one.py" in cli("text", path).out
+    assert "File one.py" not in cli("text", path, "--elide").out
+    assert "File one.py" in cli("text", path, "--elide", "--metadata").out
+    readable = tmp_path / "short.onnxtxt"
+    assert cli("text", path, "--no-metadata", "-o", readable).code == 0
+    assert sabir.load(readable).graph[0].metadata is None

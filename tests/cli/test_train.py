@@ -8,6 +8,8 @@ import pytest
 
 import sabir
 import sabir.training
+from sabir.ir import OperatorEntry
+from sabir.syntax import parse_function
 
 LINE = (
     '<ir_version: 10, opset_import: ["" : 21]>\n'
@@ -176,3 +178,66 @@ def test_what_is_refused(fails, line, tmp_path, monkeypatch):
         "train", model, "--data", data, "-o", out, "--loss", "mse", "--plot", tmp_path / "p.png"
     )
     assert not out.exists()
+
+
+ACME = """<ir_version: 10, opset_import: ["" : 21, "org.acme" : 1]>
+    g (float[N,2] x) => (float[N,1] y) <float[2,1] w = {0, 0}, float[1] b = {0}> {
+        d = org.acme.Double (x)  p = MatMul (d, w)  y = Add (p, b) }"""
+ROOM = """
+from sabir.schema import FLOATS, Constraint, Input, Operator, Output
+
+T = Constraint("T", FLOATS)
+double = Operator("Double", "org.acme", summary="Twice x.")
+v1 = double.first(1, inputs=[Input("x", T)], outputs=[Output("y", T)])
+
+@v1.infer
+def infer(x, /):
+    return x.with_known(None)
+
+@v1.evaluate
+def evaluate(x, /):
+    return x + x
+"""
+
+
+def test_models_with_operators_of_a_module_and_of_a_document(cli, line, write, tmp_path, monkeypatch):
+    (_, data), out, model = line, tmp_path / "trained.onnx", write(ACME, "acme.onnxtxt")
+    words = ("train", model, "--data", data, "-o", out, *WORDS, "--epochs", 20)
+    assert cli(*words).code != 0
+    (tmp_path / "acme_training_room.py").write_text(ROOM)
+    monkeypatch.chdir(tmp_path)
+    twice = parse_function(
+        '<domain: "org.acme", opset_import: ["" : 21]> Double (x) => (y) { y = Add (x, x) }'
+    )
+    document = sabir.OperatorSet("org.acme", 1, [OperatorEntry("Double", 1)], [twice], ir_version=10)
+    document.save(tmp_path / "acme.textproto")
+    for option in (
+        ("--operators", "acme_training_room:double"),
+        ("--opset-document", tmp_path / "acme.textproto"),
+    ):
+        found = cli(*words, *option)
+        assert (found.code, found.err) == (0, "")
+        weights = sabir.load(out).graph.initializers["w"].array()
+        np.testing.assert_allclose(weights, [[1.5], [-0.5]], atol=1e-2)
+    sys.modules.pop("acme_training_room", None)
+
+
+def test_running_statistics_are_not_counted_as_trained(cli, line, write, tmp_path):
+    text = LINE.replace(
+        "float[1] b = {0}>", "float[1] b = {0}, float[1] s = {1}, float[1] m = {0}, float[1] v = {1}>"
+    )
+    text = text.replace("y = Add (p, b)", "y = BatchNormalization (p, s, b, m, v)")
+    model, data = write(text, "normalized.onnxtxt"), line[1]
+    for more in ((), ("--optimizer", "adamw")):
+        found = cli("train", model, "--data", data, "-o", tmp_path / "t.onnx", "--loss", "mse", *more)
+        assert (found.code, found.err) == (0, "")
+        assert "training 4 numbers in 3 initializers" in found.out
+
+
+def test_a_strict_training_stops_at_a_contradiction(cli, line, write, tmp_path):
+    text = LINE.replace("float[1] b = {0}>", "float[1] b = {0}, float[1,1] p>")
+    words = ("train", write(text, "wrong.onnxtxt"), "--data", line[1], "-o", tmp_path / "t.onnx", *WORDS)
+    found = cli(*words, "--strict")
+    assert found.code == 1
+    assert "'p' is declared float[1,1]" in found.err
+    assert "declared" not in cli(*words).err

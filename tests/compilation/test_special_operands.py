@@ -142,6 +142,25 @@ def test_filters_that_meet_zeros_around_the_input_are_left_to_the_interpreter_if
     assert "infinite or NaN" in call.reason
 
 
+def test_special_numbers_of_deformed_windows():
+    """Coordinates outside of the image read 0, and no element of it."""
+    x, w = numbers((1, 4, 7, 7), 0), numbers((3, 4, 3, 3), 1)
+    offsets = np.random.default_rng(2).integers(-3, 4, (1, 18, 7, 7)).astype(np.float32) / 2
+    for number in SPECIAL:
+        for image, weights in (
+            *((each, w) for each in with_special(x, number)),
+            (x, with_special(w, number)[1]),
+        ):
+            b = sabir.Builder(opsets={"": 22})
+            inputs = b.input("x", "float", [1, 4, 7, 7]), weights, b.input("o", "float", [1, 18, 7, 7])
+            b.output(b.DeformConv(*inputs, pads=[1] * 4, kernel_shape=[3, 3]), "y")
+            model, feeds = b.model(), {"x": image, "o": offsets}
+            ours, theirs = Compiled(model).run(feeds)["y"], Runner(model).run(feeds)["y"]
+            np.testing.assert_array_equal(ours, theirs)
+            if weights is w:  # the results that read the first place are few
+                assert np.isfinite(theirs).sum() >= theirs.size // 2
+
+
 @pytest.mark.parametrize("causal", [0, 1])
 def test_special_numbers_of_keys_and_values(causal: int):
     b = sabir.Builder(opsets={"": 24})

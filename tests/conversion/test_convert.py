@@ -305,3 +305,27 @@ def test_a_version_is_an_int(version):
     g (float[N] x) => (float[N] y) { y = Relu (x) }""")
     with pytest.raises(TypeError, match="the version of ai.onnx must be an int, such as 21, and is"):
         sabir.convert(model, opset=version)
+
+
+CONSTANT_OF_A_BODY = """<ir_version: 3, opset_import: ["" : 8]>
+g (int64 n, bool c, float[2] x) => (float[2] y) { y = Loop (n, c, x) <body = b (int64 i, bool k, float[2] s,
+float[2] w = {1, 2}) => (bool k2, float[2] s2) { k2 = Identity(k)  s2 = Add(s, w) }> }"""
+
+
+@pytest.mark.parametrize("target", [{"ir_version": 4}, {"opset": 13}])
+def test_a_constant_of_a_body_is_no_input_from_ir_4_on(target):
+    model = sabir.parse(CONSTANT_OF_A_BODY)
+    got = sabir.convert(model, **target)
+    (body,) = got.graph[0].graphs
+    assert [v.name for v in body.inputs] == ["i", "k", "s"]
+    assert [v.name for v in body.initializers] == ["w"]
+    again = sabir.loads(sabir.dumps(got))
+    verify(again)
+    assert "GRAPH013" not in {f.rule for f in sabir.findings(again)}
+    feeds = {"n": np.int64(3), "c": np.bool_(1), "x": np.float32([1, 1])}
+    assert sabir.evaluate(again, feeds)["y"].tolist() == sabir.evaluate(model, feeds)["y"].tolist() == [4, 7]
+
+
+def test_a_constant_of_a_body_stays_an_input_below_ir_4():
+    (body,) = sabir.convert(sabir.parse(CONSTANT_OF_A_BODY), ir_version=3).graph[0].graphs
+    assert [v.name for v in body.inputs] == ["i", "k", "s", "w"]

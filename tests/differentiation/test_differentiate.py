@@ -260,3 +260,43 @@ def test_what_several_gradients_need_is_computed_once():
     found = sabir.evaluate(model, {"x": x, "w": w})
     np.testing.assert_allclose(found["grad_x"], 4 * w * s**2 * (1 - s), rtol=1e-12)
     np.testing.assert_allclose(found["grad_w"], 2 * s**2, rtol=1e-12)
+
+
+def test_values_and_names_are_arguments():
+    model = sabir.parse(
+        '<ir_version: 10, opset_import: ["" : 21]> g (double[2] x, double[2] w) => (double[2] y) { p = Mul (x, w)  y = Mul (p, x) }'
+    )
+    graph = model.graph
+    x, w = graph.inputs
+    (y,) = graph.outputs
+    expected = sabir.dumps(sabir.differentiate(model, "y", ["x", "p"], names={"x": "dx"}))
+    for of, wrt, names in ((y, [x, graph.value("p")], {x: "dx"}), (y, ("x", graph.value("p")), {"x": "dx"})):
+        assert sabir.dumps(sabir.differentiate(model, of, wrt, names=names)) == expected
+    assert sabir.dumps(sabir.differentiate(model, y, w)) == sabir.dumps(sabir.differentiate(model, "y", "w"))
+    feeds = {"x": [1.0, 2.0], "w": [3.0, 4.0]}
+    for compute in (sabir.vjp, sabir.jacobian, sabir.hessian):
+        by_value, by_name = compute(model, feeds, y, [x, w]), compute(model, feeds, "y", ["x", "w"])
+        assert by_value.keys() == by_name.keys()
+        assert all(np.array_equal(by_value[key], by_name[key]) for key in by_name)
+
+
+def test_arguments_that_are_no_values_of_the_model_are_refused():
+    text = '<ir_version: 10, opset_import: ["" : 21]> g (double[2] x) => (double[2] y) { y = Mul (x, x) }'
+    model, other = sabir.parse(text), sabir.parse(text)
+    nameless = sabir.parse(text)
+    nameless.graph.inputs[0].name = ""
+    for of, wrt, message in (
+        (["y", "x"], "x", "`of` is one value, and names 2: 'y', 'x'"),
+        ([], "x", "`of` is one value, and names 0: none"),
+        (other.graph.outputs[0], "x", "`of` has <Value y.*no value of the main graph of this model"),
+        ("y", other.graph.inputs, "`wrt` has <Value x.*no value of the main graph of this model"),
+        ("y", 3, "`wrt` takes names and values of the model, and not 3"),
+        ("y", [None], "`wrt` takes names and values of the model, and not None"),
+    ):
+        for compute in (sabir.differentiate, lambda m, *a: sabir.vjp(m, {"x": [1.0, 2.0]}, *a)):
+            with pytest.raises(sabir.SchemaError, match=message):
+                compute(model, of, wrt)
+    with pytest.raises(sabir.SchemaError, match="a value without a name"):
+        sabir.differentiate(nameless, "y", nameless.graph.inputs[0])
+    with pytest.raises(TypeError, match="a sabir.Model is expected, not a str"):
+        sabir.differentiate("model.onnx", "y", "x")

@@ -103,7 +103,7 @@ def test_a_model_with_the_operator_is_differentiated():
 def test_types_are_inferred():
     text = f'g (float[N] a, float b) => (da, db) {{ c = Mul(a, b)  da, db = {GRADIENT}<xs = ["a", "b"], y = "c">(a, b) }}'
     model = sabir.parse(HEAD + text)
-    sabir.infer(model)
+    model = sabir.infer(model)
     assert [str(o.type) for o in model.graph.outputs] == ["float[N]", "float"]
 
 

@@ -143,6 +143,27 @@ def test_a_variable_of_items_has_one_size_in_all_of_them():
         strictly(model, feeds)
 
 
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+def test_a_variable_of_items_of_an_output_has_one_size(engine):
+    model = model_of("g (float[6] x, int64[K] p) => (seq(float[M]) y) { y = SplitToSequence (x, p) }")
+    session, x = sabir.Session(model, engine=engine), np.arange(6, dtype=F)
+    session.run({"x": x, "p": np.array([3, 3])})
+    message = r"output 'y', item 1 is declared float\[M\].*M is 2 in output 'y', item 0, and 4 here"
+    with pytest.warns(SabirWarning, match=f"{message}; a strict run makes this an error"):
+        assert len(session.run({"x": x, "p": np.array([2, 4])})["y"]) == 2
+    with pytest.raises(EvaluationError, match=message):
+        strictly(model, {"x": x, "p": np.array([2, 4])})
+
+
+def test_a_map_with_keys_that_no_map_has():
+    for key in ("float", "bool", "complex64", "bfloat16"):
+        model = model_of(f"g (map({key}, float) s) => (int64 y) {{ y = Constant <value_int = 1> () }}")
+        with pytest.raises(sabir.FeedError, match=f"a map cannot have keys of type {key}"):
+            sabir.evaluate(model, {"s": {1: 2.0}})
+    model.graph.inputs[0].type = sabir.ir.MapType(sabir.ir.unknown_element(0), sabir.ir.tensor_type("float"))
+    assert sabir.evaluate(model, {"s": {1: 2.0}})["y"] == 1
+
+
 def test_an_open_dimension_of_items_may_differ():
     """Spec/ir.txt: the variable "must be omitted from the above type if that dimension" differs between items."""
     model = model_of("g (seq(float[?]) s) => (int64 y) { y = SequenceLength (s) }")

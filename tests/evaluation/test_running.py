@@ -169,6 +169,31 @@ def test_an_unknown_newer_opset_is_refused_unless_asked_for():
     assert got["y"].tolist() == [1, 0]
 
 
+@pytest.mark.parametrize("version", [99, 1000, -1])
+def test_an_unknown_ir_version_is_an_error_everywhere(version):
+    """An increment of the IR version is a breaking change, so a reader that does not know it cannot trust the file."""
+    model = sabir.parse(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { y = Relu (x) }'
+    )
+    model.ir_version = version
+    for call in (
+        sabir.Session,
+        lambda m: sabir.Session(m, engine="reference"),
+        lambda m: sabir.TrainingSession(m).run({"x": [1.0, -2.0]}),
+        lambda m: sabir.evaluate(m, {"x": [1.0, -2.0]}),
+        lambda m: sabir.convert(m, 18),
+        lambda m: sabir.convert(m, ir_version=10),
+    ):
+        with pytest.raises(
+            UnsupportedError, match=f"IR version {version} is not known; the newest known one is 14"
+        ):
+            call(model)
+    with pytest.raises(sabir.CheckError, match=f"ir_version {version} is not in the standard"):
+        sabir.check(model)
+    for kind in (sabir.Session, sabir.TrainingSession):
+        assert kind(model, newer_opsets=True).run({"x": [1.0, -2.0]})["y"].tolist() == [1, 0]
+
+
 @pytest.mark.parametrize(
     ("call", "opset"), [("Scatter (x, i, x)", 11), ('Upsample <mode = "nearest"> (x, s)', 10)]
 )
@@ -213,7 +238,7 @@ def test_functions_with_attributes():
 def test_functions_are_saved_and_typed():
     model = sabir.loads(sabir.dumps(function_model({"gx": 0}, nested=True)))
     sabir.check(model)
-    sabir.infer(model)
+    model = sabir.infer(model)
     assert str(model.graph.outputs[0].type) == "float[2,2]"
 
 

@@ -98,7 +98,7 @@ def test_what_is_inside_of_subgraphs():
     )
     model = sabir.parse(text)
     assert [f.location.steps[-1].name for f in claims(model)] == ["u", "v"]
-    sabir.infer(model, fresh=True)
+    model = sabir.infer(model, fresh=True)
     assert {v.name: str(v.type) for g in model.graph.scopes() for v in g.defined() if v.name in "uvy"} == {
         "u": "float[N]", "v": "float[N]", "y": "float[N]",
     }  # fmt: skip

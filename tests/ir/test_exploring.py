@@ -36,6 +36,19 @@ def model():
     return b.model()
 
 
+def test_keys_of_initializers_are_accepted_by_the_lookups(model):
+    graph = model.graph
+    assert [graph.value(value).name for value in graph.initializers] == ["w"]
+    assert [graph.initializers.value(value).name for value in graph.initializers] == ["w"]
+    assert graph.node(graph[0]) is graph[0]
+    with pytest.raises(NotFoundError, match=r"<Value elsewhere: \?> is no value of <Graph"):
+        graph.value(Value("elsewhere"))
+    with pytest.raises(NotFoundError, match="is no initializer of <Graph"):
+        graph.initializers.value(graph.inputs[0])
+    with pytest.raises(NotFoundError, match="is no node of <Graph"):
+        graph.node(Node("Relu", []))
+
+
 def test_objects_by_name(model):
     graph = model.graph
     assert graph.node("dense").op == "MatMul"
@@ -68,7 +81,7 @@ def test_a_name_that_several_have(model):
     model.graph.node("last").name = "dense"
     with pytest.raises(NotFoundError, match="2 nodes named 'dense': <Node MatMul 'dense'>, <Node Softmax"):
         model.graph.node("dense")
-    with pytest.raises(TypeError, match="a name is text, not the int 3"):
+    with pytest.raises(TypeError, match="a node is found by its name, not by the int 3"):
         model.graph.node(3)
 
 

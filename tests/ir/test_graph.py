@@ -117,6 +117,37 @@ def test_moving_a_node():
         g.move(b, after=b)
 
 
+def test_nodes_are_inserted_and_moved_before_another_one():
+    g, _ = chain("A")
+    a = g[0]
+    c = g.insert(Node("C", []), before=None)
+    b = g.insert(Node("B", []), before=c)
+    first = g.insert(Node("First", []), before=a)
+    assert [n.op for n in g] == ["First", "A", "B", "C"]
+    g.move(c, before=a)
+    g.move(first, before=None)
+    g.move(b, before=first)  # where it is
+    assert [n.op for n in g] == ["C", "A", "B", "First"]
+    assert [n.op for n in reversed(g)] == ["First", "B", "A", "C"]
+
+
+def test_a_place_is_one_neighbour_in_the_graph():
+    g, _ = chain("A")
+    for place in ({}, {"after": None, "before": None}):
+        with pytest.raises(TypeError, match="pass either `after` or `before`"):
+            g.insert(Node("B", []), **place)
+    for place in ({"after": Node("X", [])}, {"before": Node("X", [])}):
+        with pytest.raises(ValueError, match="is not in this graph"):
+            g.insert(Node("B", []), **place)
+        with pytest.raises(ValueError, match="is not in this graph"):
+            g.move(g[0], **place)
+    with pytest.raises(TypeError, match="a Node or None is expected, not the str 'A'"):
+        g.insert(Node("B", []), before="A")
+    with pytest.raises(ValueError, match="cannot come before itself"):
+        g.move(g[0], before=g[0])
+    assert [n.op for n in g] == ["A"]
+
+
 def test_inputs_know_their_graph():
     g = Graph("g")
     x = g.add_input("x")

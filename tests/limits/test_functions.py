@@ -80,7 +80,7 @@ def test_inlining_leaves_a_refused_model_as_it_was():
     model = laughs(40)
     before = sabir.dumps(model)
     with pytest.raises(LimitError):
-        sabir.inline(model)
+        model = sabir.inline(model)
     assert sabir.dumps(model) == before
 
 

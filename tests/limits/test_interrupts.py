@@ -17,7 +17,7 @@ from sabir.base import (
     start_budget,
 )
 from sabir.cli._app import INTERRUPTED, main
-from sabir.repairing import fix
+from sabir.repairing import fix_in_place
 from sabir.syntax import text
 
 SOURCE = '<ir_version: 10, opset_import: ["" : 21]> g (float[n] x) => (float[n] y) { y = Neg (x) }'
@@ -67,7 +67,7 @@ JOBS = {
     "an evaluation": (lambda: sabir.evaluate(MODEL, X, limits=TIGHT), 7),
     "an inference": (lambda: sabir.infer(MODEL, limits=TIGHT), 7),
     "a check": (lambda: list(sabir.findings(MODEL, limits=TIGHT)), 97),
-    "a repair": (lambda: fix(MODEL, limits=TIGHT), 31),
+    "a repair": (lambda: fix_in_place(MODEL, limits=TIGHT), 31),
     "an inlining": (lambda: sabir.inline(MODEL, limits=TIGHT), 7),
     "a text": (lambda: text(MODEL, limits=TIGHT), 7),
     "a parse": (lambda: sabir.parse(SOURCE, limits=TIGHT), 7),

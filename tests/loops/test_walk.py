@@ -46,6 +46,7 @@ def kinds():
     yield loops.MatrixSteps("float", (1, 2, 7, 5), *steps)
     yield loops.PoolRegions("float", (2, 3, 3, 4), "max", (3, 3), IMAGE, INDICES)
     yield Copy("float", (4, 6), X)
+    yield loops.filtered(windows, loops.Stored("float", (6, 2, 3, 3)), 2)
 
 
 KINDS = {type(x).__name__: x for x in kinds()}

@@ -30,7 +30,7 @@ from sabir.ir import (
     symbol,
     tensor_type,
 )
-from sabir.repairing import UNSAFE_REPAIRS, fix
+from sabir.repairing import UNSAFE_REPAIRS, fix_and_report, fix_in_place
 from support.findings import NOT_REPAIRED, REPAIRABLE, REPAIRED, differences, repairs_record
 from support.messages import models
 from support.values import repeatable_cases, same
@@ -54,7 +54,7 @@ def rules_of(model, **options):
 
 def fix_all(model, **options):
     """Every repair, those that can hurt too."""
-    return fix(model, unsafe=UNSAFE_REPAIRS, **options)
+    return fix_in_place(model, unsafe=UNSAFE_REPAIRS, **options)
 
 
 def reported(repairs):
@@ -71,7 +71,7 @@ def test_what_breaks_a_repairable_rule_is_repaired(rule, place):
     model = build(RULES.find(rule).bad[place])
     before = set(rules_of(model, strict=True))
     assert rule in before
-    assert rule in {r.rule for r in fix(model, select=[rule], unsafe={rule} & UNSAFE_REPAIRS.keys())}
+    assert rule in {r.rule for r in fix_in_place(model, select=[rule], unsafe={rule} & UNSAFE_REPAIRS.keys())}
     assert rule not in rules_of(model, strict=True)
     fix_all(model)
     after = set(rules_of(model, strict=True))
@@ -136,7 +136,7 @@ def test_names_outside_ascii_are_no_identifiers():
 
 def test_of_two_values_of_one_name_an_output_keeps_it():
     model = sabir.parse(HEAD + "g (float[N] x) => (float[N] y) { y = Relu(x)  y = Neg(y) }")
-    assert reported(fix(model)) == [
+    assert reported(fix_in_place(model)) == [
         ("GRAPH004", "graph/node[0] 'Relu'/output[0] 'y'", "renamed the value 'y' to 'y_1'")
     ]
     assert sabir.text(model).splitlines()[-3:] == ["   y_1 = Relu (x)", "   y = Neg (y_1)", "}"]
@@ -146,7 +146,7 @@ def test_an_inner_name_does_not_hide_an_outer_one():
     model = sabir.parse(LOOP.format(s="x"))
     feeds = {"n": np.int64(2), "c": np.bool_(1), "x": np.float32([1, 2])}
     before = Runner(model).run(feeds)["y"]
-    assert {r.rule for r in fix(model)} == {"GRAPH008"}
+    assert {r.rule for r in fix_in_place(model)} == {"GRAPH008"}
     np.testing.assert_array_equal(Runner(again(model)).run(feeds)["y"], before)
 
 
@@ -286,7 +286,7 @@ CALL = 'g (float[N] x) => (float[N] y) { y = d.f(x) } <domain: "d", opset_import
 )
 def test_a_missing_ir_version_is_the_lowest_that_does(opset, graph, lowest):
     model = sabir.parse(f'<ir_version: 0, opset_import: ["" : {opset}, "d" : 1]> {graph}')
-    assert [r.rule for r in fix(model)] == ["MODEL001"]
+    assert [r.rule for r in fix_in_place(model)] == ["MODEL001"]
     assert model.ir_version == lowest
     assert rules_of(model) == []
 
@@ -294,7 +294,7 @@ def test_a_missing_ir_version_is_the_lowest_that_does(opset, graph, lowest):
 @pytest.mark.parametrize("stated", [-1, 99])
 def test_an_ir_version_that_nobody_knows_stays(stated):
     model = sabir.parse(f'<ir_version: {stated}, opset_import: ["" : 7]> g (float x) => (float x) {{ }}')
-    assert fix(model) == []
+    assert fix_in_place(model) == []
     assert model.ir_version == stated
 
 
@@ -318,7 +318,7 @@ def test_safe_repairs_change_nothing_that_others_rely_on(rule):
             continue  # no model
         model = build(example)
         version, ports, nodes, dims = reliances(model)
-        fix(model)
+        fix_in_place(model)
         if version:
             assert model.ir_version == version
         _, kept, left, sizes = reliances(model)
@@ -330,29 +330,29 @@ def test_safe_repairs_change_nothing_that_others_rely_on(rule):
 @pytest.mark.parametrize("rule", UNSAFE_REPAIRS)
 def test_an_unsafe_repair_is_done_only_if_its_rule_is_named(rule):
     model = build(RULES.find(rule).bad[-1])
-    assert rule not in {r.rule for r in fix(model)}
-    assert {r.rule for r in fix(model, unsafe=[rule])} == {rule}
+    assert rule not in {r.rule for r in fix_in_place(model)}
+    assert {r.rule for r in fix_in_place(model, unsafe=[rule])} == {rule}
 
 
 @pytest.mark.parametrize("name", ["NAME", "style", "NAME003", "GRAPH001", ""])
 def test_unsafe_repairs_are_named_by_whole_ids(name):
     model = sabir.parse(HEAD + 'g (float[N] "x.1") => (float[N] y) { y = Relu("x.1") }')
     with pytest.raises(sabir.SchemaError, match="is not a rule with an unsafe repair; those are GRAPH004, "):
-        fix(model, unsafe=[name])
+        fix_in_place(model, unsafe=[name])
     assert model.graph.inputs[0].name == "x.1"
 
 
 def test_inputs_of_one_name_keep_it_unless_asked():
     model = sabir.parse(HEAD + "g (float[N] x, float[N] x) => (float[N] y) { y = Relu(x) }")
-    assert fix(model) == []
-    assert [(r.rule, r.interface) for r in fix(model, unsafe=["GRAPH004"])] == [("GRAPH004", True)]
+    assert fix_in_place(model) == []
+    assert [(r.rule, r.interface) for r in fix_in_place(model, unsafe=["GRAPH004"])] == [("GRAPH004", True)]
 
 
 def test_a_weight_keeps_a_name_that_a_node_gives_too():
     model = sabir.parse(
         HEAD + "g (float[N] x) => (float[N] y) <float[1] w = {1}> { w = Relu(x)  y = Neg(w) }"
     )
-    assert [r.rule for r in fix(model)] == ["GRAPH004"]
+    assert [r.rule for r in fix_in_place(model)] == ["GRAPH004"]
     assert [v.name for v in model.graph.initializers] == ["w"]
     assert [n.output.name for n in model.graph] == ["w_1", "y"]
 
@@ -369,7 +369,7 @@ NEGATIVE = (
 def test_dimensions_below_0_are_left_open():
     model = sabir.parse(HEAD + NEGATIVE)
     assert set(rules_of(model)) == {"TYPE003"}
-    repairs = fix(model)
+    repairs = fix_in_place(model)
     assert {r.rule for r in repairs} == {"TYPE003"}
     assert ("graph/value_info[0] 't'", "removed the negative size of a dimension of float[2,-1]") in {
         (str(r.location), r.message) for r in repairs
@@ -385,7 +385,7 @@ def test_dimensions_below_0_are_left_open():
 
 def test_a_model_with_open_dimensions_runs():
     model = sabir.parse(HEAD + "g (float[-1,3] x) => (float[-1,3] y) { y = Neg(x) }")
-    fix(model)
+    fix_in_place(model)
     feeds = {"x": np.ones((2, 3), np.float32)}
     np.testing.assert_array_equal(sabir.Session(model).run(feeds)["y"], -feeds["x"])
 
@@ -399,7 +399,7 @@ def test_an_unused_import_that_is_too_new_is_dropped():
     model = sabir.parse(UNUSED + " g (float[N] x) => (float[N] y) { y = Relu(x) }")
     feeds = {"x": np.float32([-1, 2])}
     before = Runner(model).run(feeds)["y"]
-    assert [r.message for r in fix(model)] == [
+    assert [r.message for r in fix_in_place(model)] == [
         "dropped the import of 'ai.onnx.ml' 5, which nothing uses",
         "dropped the import of 'ai.onnx.preview' 1, which nothing uses",
     ]
@@ -424,7 +424,7 @@ def test_an_unused_import_that_is_too_new_is_dropped():
 )
 def test_an_import_that_is_used_stays(graph):
     model = sabir.parse(UNUSED + graph)
-    assert [r.message for r in fix(model) if r.rule == "MODEL007"] == [
+    assert [r.message for r in fix_in_place(model) if r.rule == "MODEL007"] == [
         "dropped the import of 'ai.onnx.preview' 1, which nothing uses"
     ]
     assert model.opsets["ai.onnx.ml"] == 5
@@ -437,7 +437,7 @@ def test_the_default_import_is_never_dropped():
         '<ir_version: 7, opset_import: ["" : 17, "ai.onnx.ml" : 1]>'
         " g (float[N] x) => (float[N] y) { y = ai.onnx.ml.Binarizer(x) }"
     )
-    assert fix(model) == []
+    assert fix_in_place(model) == []
     assert model.opsets == {"": 17, "ai.onnx.ml": 1}
 
 
@@ -447,7 +447,7 @@ def test_second_imports_keep_their_place_after_a_drop():
     )
     proto.opset_import.add(domain="own", version=9)
     model = sabir.loads(proto.SerializeToString())
-    fix(model, select=["MODEL007"])
+    fix_in_place(model, select=["MODEL007"])
     written = sabir.proto.ModelProto.FromString(sabir.dumps(model))
     assert [(e.domain, e.version) for e in written.opset_import] == [("", 17), ("own", 9), ("own", 9)]
 
@@ -461,7 +461,7 @@ def test_functions_of_one_name_that_differ_both_stay():
         '<ir_version: 10, opset_import: ["" : 17, "d" : 1]>\ng (float[N] x) => (float[N] y) { y = d.f(x) }\n'
         + text + text.replace("Relu", "Neg") + text
     )  # fmt: skip
-    assert reported(fix(model)) == [
+    assert reported(fix_in_place(model)) == [
         ("FUNC001", "function[2] 'f'", "dropped function 'd.f', which repeats an earlier one")
     ]
     assert [next(iter(f.graph)).op for f in model.functions] == ["Relu", "Neg"]
@@ -472,7 +472,7 @@ def test_one_domain_under_two_names_keeps_the_version_that_counts():
     model = sabir.parse(
         '<ir_version: 8, opset_import: ["" : 17, "ai.onnx" : 13]> g (float x) => (float x) { }'
     )
-    assert [r.message for r in fix(model)] == [
+    assert [r.message for r in fix_in_place(model)] == [
         "dropped the import of 'ai.onnx' in version 13; version 17 remains"
     ]
     assert model.opsets == {"": 17}
@@ -483,7 +483,7 @@ def test_an_attribute_that_may_be_read_two_ways_stays_untyped():
     node = proto.graph.node.add(op_type="Softmax", input=["x"], output=["y"])
     node.attribute.add(name="axis", i=1, f=1)
     model = sabir.loads(proto.SerializeToString())
-    assert fix(model, select=["ATTR"]) == []
+    assert fix_in_place(model, select=["ATTR"]) == []
     assert "ATTR002" in rules_of(model)
 
 
@@ -491,7 +491,7 @@ def test_the_type_of_a_reference_is_what_the_operator_takes():
     model = build(RULES.find("NODE006").good[0])
     node = next(iter(model.functions[0].graph))
     node.attributes["axis"] = Attribute("axis", "undefined", None, ref="k")
-    assert [r.message for r in fix(model)] == ["set the type of the attribute to int"]
+    assert [r.message for r in fix_in_place(model)] == ["set the type of the attribute to int"]
     assert node.attributes["axis"] == Attribute("axis", "int", None, ref="k")
 
 
@@ -500,7 +500,7 @@ def test_what_inference_finds_elsewhere_is_not_written():
         HEAD + "g (bool c, float[N] x) => (float[N] y) { t = Neg(x)  y = If (c) <then_branch = a () => (u)"
         " { u = Concat<axis = 0>(t, t) }, else_branch = b () => (float[M] v) { v = Abs(x) }> }"
     )
-    fix(model, select=["GRAPH015"])
+    fix_in_place(model, select=["GRAPH015"])
     holder = list(model.graph)[1]
     assert str(holder.attributes["then_branch"].value.outputs[0].type) == "float[?]"  # 2*N is no name
     assert next(iter(model.graph)).output.type is None
@@ -512,11 +512,11 @@ def test_what_inference_finds_elsewhere_is_not_written():
 def test_rules_are_chosen_as_in_a_check():
     text = HEAD + 'g (float[N] "x.1") => (float[N] y) { ["n.1"] y = Relu("x.1") }'
     model = sabir.parse(text)
-    assert {r.rule for r in fix(model, ignore=["NAME001"], unsafe=["NAME002"])} == {"NAME002"}
+    assert {r.rule for r in fix_in_place(model, ignore=["NAME001"], unsafe=["NAME002"])} == {"NAME002"}
     assert model.graph.inputs[0].name == "x.1"
-    assert {r.rule for r in fix(model, select=["NAME"], unsafe=["NAME001"])} == {"NAME001"}
+    assert {r.rule for r in fix_in_place(model, select=["NAME"], unsafe=["NAME001"])} == {"NAME001"}
     with pytest.raises(sabir.SchemaError, match="there is no rule 'NAMES'"):
-        fix(model, select=["NAMES"])
+        fix_in_place(model, select=["NAMES"])
 
 
 def test_a_repair_reads_as_a_line():
@@ -527,7 +527,7 @@ def test_a_repair_reads_as_a_line():
 def test_graphs_nested_too_deep_are_refused():
     model = sabir.parse(LOOP.format(s="s"))
     with pytest.raises(sabir.LimitError, match="depth"):
-        fix(model, limits=sabir.Limits(depth=1))
+        fix_in_place(model, limits=sabir.Limits(depth=1))
 
 
 # models drawn at random, and the official models, spoilt
@@ -539,6 +539,7 @@ UNREPAIRED = {
     "FUNC001",  # two that differ
     "FUNC004",  # an output listed twice
     "GRAPH006",  # a cycle
+    "GRAPH013",  # in a subgraph of an operator that is not known
     "GRAPH015",  # what nothing can be inferred of
 }
 
@@ -576,6 +577,8 @@ def spoil(model, draw):
                 node.name = draw.choice(["", *odd])
 
 
+# the cases of SequenceMap declare items as float[N] of sizes that differ, against Spec/ir.txt
+@pytest.mark.filterwarnings(r"ignore:(in|out)put .*, item \d is declared:sabir.SabirWarning")
 def test_spoilt_official_models_compute_the_same_after_repair():
     compared = 0
     for number, case in enumerate(cases()):
@@ -593,3 +596,88 @@ def test_spoilt_official_models_compute_the_same_after_repair():
             assert same(list(Runner(repaired).run(feeds).values()), before), case.name
         compared += 1
     assert compared > 80
+
+
+# inputs of subgraphs
+
+
+def test_an_input_of_a_body_that_is_a_constant_is_no_input():
+    model = sabir.parse(
+        HEAD
+        + "g (int64 n, bool c, float[2] x) => (float[2] y) { y = Loop (n, c, x) <body = b (int64 i, bool k,"
+        " float[2] s, float[2] w = {1, 2}) => (bool k2, float[2] s2) { k2 = Identity(k)  s2 = Add(s, w) }> }"
+    )
+    (repair,) = fix_in_place(model)
+    assert str(repair) == (
+        "graph/node[0] 'Loop'/attribute 'body'/input[3] 'w': GRAPH013: dropped the input 'w' of the subgraph"
+    )
+    assert rules_of(model) == rules_of(again(model)) == []
+    assert fix_in_place(model) == []
+
+
+def test_an_optional_operand_of_a_loop_supplies_its_input_all_the_same():
+    model = sabir.parse(
+        HEAD + "g (int64 n) => (float[M] y) { y = Loop (n) <body = b (int64 i, bool k = {1})"
+        " => (bool k2, float y2) { k2 = Identity(k)  y2 = Cast<to = 1>(i) }> }"
+    )
+    (repair,) = fix_in_place(model)
+    assert repair.message == "dropped the initializer 'k' of the subgraph"
+    assert [v.name for v in model.graph[0].graphs[0].inputs] == ["i", "k"]
+
+
+def test_raising_the_ir_version_leaves_no_constants_among_inputs_of_bodies():
+    model = sabir.parse(
+        '<ir_version: 3, opset_import: ["" : 8]>\n'
+        "g (int64 n, bool c, float[2] x) => (float[2] y) <float[2] d = {1, 2}> { x2 = Add(x, d)"
+        " y = Loop (n, c, x2) <body = b (int64 i, bool k, float[2] s, float[2] w = {1, 2})"
+        " => (bool k2, float[2] s2) { k2 = Identity(k)  s2 = Add(s, w) }> }"
+    )
+    (repair,) = fix_in_place(model, select=["GRAPH012"], unsafe=["GRAPH012"])
+    assert (
+        repair.message
+        == "raised ir_version from 3 to 4, and listed 1 constant of subgraphs no longer as inputs"
+    )
+    assert rules_of(model) == []
+
+
+# copies
+
+
+def repeated_metadata():
+    """A model in which tensors of all places have a metadata key twice."""
+    pairs = 'metadata_props { key: "k" value: "a" } metadata_props { key: "k" value: "b" }'
+    tensor = f"dims: 1 data_type: 1 float_data: 1 {pairs}"
+    node = 'node {{ op_type: "Constant" output: "{}" attribute {{ name: "{}" type: {} {} }} }}'
+    indices = f"dims: 1 data_type: 7 int64_data: 0 {pairs}"
+    sparse = f"sparse_tensor {{ values {{ {tensor} }} indices {{ {indices} }} dims: 1 }}"
+    return sabir.loads(
+        f'ir_version: 11 opset_import {{ version: 21 }} graph {{ name: "g" initializer {{ name: "w" {tensor} }}'
+        f" {node.format('c', 'value', 'TENSOR', f't {{ {tensor} }}')}"
+        f" {node.format('s', 'sparse_value', 'SPARSE_TENSOR', sparse)}"
+        ' node { op_type: "Sum" input: "w" input: "c" input: "s" output: "y" }'
+        ' output { name: "y" type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } } } } } }'.encode(),
+        format="textproto",
+    )
+
+
+def test_a_repaired_copy_shares_nothing_that_is_repaired():
+    model = repeated_metadata()
+    before = sabir.dumps(model)
+    repaired, repairs = fix_and_report(model)
+    assert [r.rule for r in repairs] == ["META002"] * 4
+    assert sabir.dumps(model) == before
+    assert "META002" in rules_of(model)
+    assert "META002" not in rules_of(repaired) + rules_of(again(repaired))
+    assert sabir.evaluate(repaired, {})["y"].tolist() == [3]
+
+
+def test_a_repaired_copy_is_what_a_repair_in_place_makes():
+    for rule, place in EXAMPLES:
+        example = RULES.find(rule).bad[place]
+        model = build(example)
+        before = sabir.dumps(model)
+        options = {"select": [rule], "unsafe": {rule} & UNSAFE_REPAIRS.keys()}
+        repaired, repairs = fix_and_report(model, **options)
+        assert sabir.dumps(model) == before
+        assert repairs == fix_in_place(model, **options)
+        assert sabir.dumps(repaired) == sabir.dumps(model)

@@ -13,7 +13,7 @@ import sabir
 from sabir.checking import findings
 from sabir.evaluation import Runner
 from sabir.proto import ModelProto
-from sabir.repairing import REPAIRS, UNSAFE_REPAIRS, fix
+from sabir.repairing import REPAIRS, UNSAFE_REPAIRS, fix_in_place
 from support.values import repeatable_cases, same
 
 # what the models lack is reported by a warning as they run
@@ -21,6 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sabir.SabirWarning")
 
 ENOUGH = 6  # models with the fault that have to be repaired and compared
 INT, FLOAT = 2, 1
+INT64, BOOL = TensorProto.INT64, TensorProto.BOOL
 
 
 @cache
@@ -272,6 +273,13 @@ def function_before_there_were_any(proto, _):
     return True
 
 
+def function_without_imports(proto, _):
+    in_function(proto)
+    for function in proto.functions:
+        del function.opset_import[:]
+    return any(not entry.domain for entry in proto.opset_import)
+
+
 def odd_values(proto, _):
     names = sorted(names_in(proto.graph) - {""})
     for number, name in enumerate(names):
@@ -330,6 +338,28 @@ def nameless_constant(proto, _):
     return True
 
 
+def constants_among_inner_inputs(proto, _):
+    """Give supplied inputs of subgraphs initializers, and list initializers of subgraphs as inputs."""
+    graphs = [g for g in with_inner_graphs(proto) if g.input or g.initializer]
+    for graph in graphs:
+        listed = {v.name for v in graph.input}
+        constants = [t for t in graph.initializer if t.name not in listed]
+        for value in graph.input:
+            kind = value.type.tensor_type
+            if kind.elem_type in {INT64, BOOL} and not kind.shape.dim:
+                graph.initializer.add(
+                    name=value.name,
+                    data_type=kind.elem_type,
+                    raw_data=bytes(8 if kind.elem_type == INT64 else 1),
+                )
+        for constant in constants:
+            info = graph.input.add(name=constant.name).type.tensor_type
+            info.elem_type = constant.data_type
+            for size in constant.dims:
+                info.shape.dim.add(dim_value=size)
+    return graphs
+
+
 SPOIL = {
     "ATTR002": untyped_attribute,
     "ATTR003": two_values,
@@ -337,6 +367,7 @@ SPOIL = {
     "FUNC004": parameter_twice,
     "FUNC005": parameter_with_and_without_default,
     "GRAPH001": nameless_graph,
+    "FUNC013": function_without_imports,
     "GRAPH004": one_name_twice,
     "GRAPH006": shuffled,
     "GRAPH007": shadowed(lambda g: [name for node in g.node for name in node.output]),
@@ -344,6 +375,7 @@ SPOIL = {
     "GRAPH010": described_with_contradiction,
     "GRAPH011": described_for_nothing,
     "GRAPH012": constant_before_there_were_any,
+    "GRAPH013": constants_among_inner_inputs,
     "GRAPH015": untyped_inner_outputs,
     "GRAPH019": described_twice,
     "META001": twice_in(lambda proto: proto),
@@ -407,7 +439,7 @@ def test_a_repair_changes_no_value(rule):
     assert rule in SPOIL, "add to SPOIL a function that puts this fault into a model"
     compared = 0
     for name, model, places, values, before in spoilt(rule):
-        repairs = fix(model, select=[rule], unsafe=UNSAFE_REPAIRS.keys() & {rule})
+        repairs = fix_in_place(model, select=[rule], unsafe=UNSAFE_REPAIRS.keys() & {rule})
         assert rule in {r.rule for r in repairs}, name
         assert rule in NOT_ALWAYS or not list(findings(model, select=[rule], strict=True)), name
         for repaired in (model, sabir.loads(sabir.dumps(model))):
@@ -426,5 +458,5 @@ def test_the_faults_of_imports_change_what_would_be_computed():
     assert not same(of[12], of[13])
     for imports, version in (('"" : 12, "" : 13', 13), ('"" : 13, "" : 12', 13), ('"ai.onnx.ml" : 1', 13)):
         model = sabir.parse(text.format(imports))
-        fix(model)
+        fix_in_place(model)
         assert same(computed(model, [0], x), of[version])

@@ -72,3 +72,18 @@ def test_packages_are_attributes_and_nothing_else_looks_public():
     public = [name for name in names.split() if not name.startswith("_")]
     assert not {"np", "functools", "Any", "Listed", "importing_later"} & set(public)
     assert {"Session", "check", "training"} <= set(public)
+
+
+def test_packages_list_their_public_names_alone():
+    code = """
+import importlib, sabir
+for package in sabir._PACKAGES:
+    module = importlib.import_module(f"sabir.{package}")
+    for name in dir(module):
+        if not name.startswith("_") and name not in module.__all__:
+            print(f"{package}.{name}", type(getattr(module, name)).__name__)
+"""
+    done = subprocess.run(  # ruff: ignore[subprocess-without-shell-equals-true]  our own code
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert not [line for line in done.stdout.splitlines() if not line.endswith(" module")]

@@ -27,7 +27,7 @@ def both(op, *arrays, opset=NATIVE_OPSET, outputs=1, **attributes):
     for value in made if outputs > 1 else (made,):
         b.output(value)
     model = b.model(ir_version=minimum_ir(opset))
-    sabir.infer(model)
+    model = sabir.infer(model)
     options = ort.SessionOptions()
     options.log_severity_level = 4
     try:

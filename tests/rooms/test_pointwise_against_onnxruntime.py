@@ -63,7 +63,7 @@ def both(op, *arrays, opset=22, **attributes):
     inputs = [b.input(f"i{i}", tensor_type(x.dtype, x.shape)) for i, x in enumerate(arrays)]
     b.output(b.op(op, *inputs, **attributes))
     model = b.model(ir_version=minimum_ir(opset))
-    sabir.infer(model)
+    model = sabir.infer(model)
     options = ort.SessionOptions()
     options.log_severity_level = 4
     try:

@@ -171,6 +171,14 @@ def test_a_model_without_the_import_that_it_needs_gets_a_note():
     )
 
 
+@pytest.mark.parametrize("ir_version", [1, 2])
+def test_before_there_were_imports_no_note_asks_for_one(ir_version):
+    model = sabir.parse('<ir_version: 3, opset_import: ["" : 1]> g (float[N] x) => (y) { y = Relu (x) }')
+    model.ir_version, model.opsets = ir_version, {}
+    assert schedule(model, STANDARD).notes == ()
+    assert not [f for f in sabir.findings(model) if "import" in f.message]
+
+
 def test_a_schedule_keeps_neither_graph_nor_edits():
     model = sabir.parse(HEAD + LOOP)
     program = schedule(model, STANDARD).program

@@ -123,7 +123,7 @@ def test_no_damage_makes_another_error(data):
         sabir.dumps(model)
         for _ in sabir.findings(model):
             pass
-        sabir.infer(model)
+        model = sabir.infer(model)
     except SabirError:
         pass
 

@@ -226,7 +226,7 @@ def test_the_content_tells_where_the_name_does_not(name, tmp_path):
         assert model.graph.name == "grün"
 
 
-@pytest.mark.parametrize("suffix", [".unheard", ".onx", ".bin", ".tmp", ".ONX", ".onnx~", ".gz"])
+@pytest.mark.parametrize("suffix", [".unheard", ".onx", ".bin", ".tmp", ".ONX", ".onnx~"])
 def test_an_unknown_extension_is_refused_with_the_known_ones(suffix, tmp_path):
     path = tmp_path / f"m{suffix}"
     told = rf"m{suffix}: the extension '{suffix}' names no format.* The known ones are \.onnx, \.pb,.*--from and --to"
@@ -249,7 +249,21 @@ def test_an_extension_that_is_nearly_known_is_corrected(tmp_path):
         sabir.save(small(), tmp_path / "m.onx")
 
 
-@pytest.mark.parametrize(("suffix", "why"), [(".ort", "onnxruntime's own"), (".safetensors", "of tensors")])
+@pytest.mark.parametrize(
+    ("suffix", "why"),
+    [
+        (".ort", "onnxruntime's own"),
+        (".safetensors", "of tensors"),
+        (".pt", r"'\.pt' is a file of PyTorch.*torch\.onnx\.export"),
+        (".PTH", r"torch\.onnx\.export"),
+        (".pkl", "a Python pickle.*skl2onnx"),
+        (".tflite", "a TensorFlow Lite model; convert it with `python -m tf2onnx"),
+        (".gz", "a compressed file; decompress it first"),
+        (".zip", "a compressed file; decompress it first"),
+        (".npy", "an array of NumPy, and no model.* --input NAME=FILE"),
+        (".png", "a picture, and no model"),
+    ],
+)
 def test_files_that_are_taken_for_models_are_refused_with_the_reason(suffix, why, tmp_path):
     path = tmp_path / f"m{suffix}"
     path.write_bytes(b"")

@@ -9,7 +9,7 @@ from sabir.base import Finding, legible
 from sabir.checking import RULES, Rule, findings
 from sabir.checking._examples import _folder, build, build_sets
 from sabir.checking._rule import Model, SetTexts, Wire
-from sabir.repairing import REPAIRS, UNSAFE_REPAIRS, Repair, fix
+from sabir.repairing import REPAIRS, UNSAFE_REPAIRS, Repair, fix_in_place
 
 TESTS = Path(__file__).parents[1]
 FINDINGS = TESTS / "checking" / "findings.txt"
@@ -38,7 +38,7 @@ def findings_of(rule: Rule, example: Model) -> list[Finding]:
 
 def repairs_of(rule: Rule, example: Model) -> list[Repair]:
     """Return the repairs of the violations of one rule in an example."""
-    return fix(build(example), select=[rule.id], unsafe={rule.id} & UNSAFE_REPAIRS.keys())
+    return fix_in_place(build(example), select=[rule.id], unsafe={rule.id} & UNSAFE_REPAIRS.keys())
 
 
 def findings_record() -> str:

@@ -5,12 +5,16 @@ import numpy as np
 import sabir
 from sabir.compilation.backends.cpu.building import PlanBuilder
 from sabir.compilation.backends.cpu.families import families
+from sabir.compilation.backends.cpu.heuristics import HEURISTICS
+from sabir.compilation.backends.cpu.passes import PIPELINE
+from sabir.compilation.engine.worth import PlanCost
 from sabir.compilation.frontend.lowering import lower
 from sabir.compilation.frontend.patterns import pattern_of
 from sabir.compilation.frontend.prepare import prepare
 from sabir.compilation.fusion.grouping import Grouping
 from sabir.compilation.native import target_named
 from sabir.compilation.passes import run_pipeline
+from sabir.compilation.protocol import Request
 from sabir.compilation.settings import DEFAULT
 from sabir.opsets import STANDARD
 
@@ -36,12 +40,13 @@ class Middle:
         pattern, found = pattern_of(types, feeds)
         self.prepared = prepare(model, pattern, found, STANDARD, newer_opsets=False)
         self.lowered = lower(self.prepared, found)
-        self.lowered.expressions = run_pipeline(self.lowered.expressions, verify=True)
+        self.lowered.expressions = run_pipeline(self.lowered.expressions, PIPELINE, verify=True)
         self.names = {v.name: v.slot for v in self.prepared.program.values}
         self.results = list(self.prepared.plan.results)
-        self.grouping = Grouping(self.lowered, families())
+        self.request = Request(self.lowered, found, DEFAULT, PlanCost(), lambda *_: None, lambda _: None)
+        self.grouping = Grouping(self.lowered, families(), HEURISTICS)
         self.grouping.run(self.results)
-        self.builder = PlanBuilder(self.lowered, self.grouping, target_named(target), DEFAULT)
+        self.builder = PlanBuilder(self.request, self.grouping, target_named(target), HEURISTICS)
 
     def __getitem__(self, name):
         """The expression of a value."""

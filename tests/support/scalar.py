@@ -38,17 +38,16 @@ class ScalarBackend:
 
     key = "scalar"
     threads = 1
+    passes = ()
 
     def begin(self) -> None:
         """Nothing has to be loaded."""
 
-    def compile(
-        self, lowered: Lowered, _sizes: Mapping[str, int], _settings: Any, _progress: Any, _updates: Any
-    ):
+    def compile(self, request):
         """The expressions as a program."""
-        if lowered.evaluated:
+        if request.lowered.evaluated:
             raise UnsupportedError("the scalar backend evaluates no calls")
-        return ScalarProgram(lowered)
+        return ScalarProgram(request.lowered)
 
     def restored(self, _stored: Any, _progress: Any) -> None:
         """Nothing is stored."""
@@ -81,6 +80,9 @@ class ScalarProgram:
 
     def repeat(self, *_: Any, **__: Any) -> None:
         """No loop repeats itself here."""
+
+    def portable(self) -> None:
+        """Nothing is stored."""
 
     def release(self) -> None:
         """No memory is kept."""
@@ -256,6 +258,19 @@ class Computing:
             return total.astype(np.int32) if x.element == "int32" else total
 
         return self.filled(x, at, len(taps) * x.mixed)
+
+    def _filtered(self, x: loops.Filtered) -> np.ndarray:
+        array, w = self(x.windows).astype(np.float64), self(x.filters).astype(np.float64)
+        taps = list(itertools.product(*map(range, w.shape[2:])))
+        each, channels = w.shape[0] // x.group, w.shape[1]
+
+        def at(*index: int) -> Any:
+            first = index[-1] // each * channels
+            return sum(
+                array[*index[:-1], first + c, *t] * w[index[-1], c, *t] for c in range(channels) for t in taps
+            )
+
+        return self.filled(x, at, len(taps) * channels)
 
     # ------------------------------------------------------------ views and moves
 

@@ -137,3 +137,86 @@ def test_large_bytes_are_written_in_chunks():
     assert len(list(text_chunks(model))) > 1
     (again,) = sabir.parse(sabir.text(model)).graph.initializers.values()
     assert again.array().tobytes() == words.tobytes()
+
+
+EXPORTED = """<
+   ir_version: 10,
+   opset_import: ["" : 21],
+   metadata_props: ["license": "MIT", "signature": "{long}"]
+>
+#: @{{metadata_props: ["pkg.graph": "of the graph"]}}
+main (
+   #: @{{metadata_props: ["pkg.value": "of a value"]}}
+   float[N] x) => (float[N] y)
+{{
+   #: @{{doc_string: "{long}", metadata_props: ["pkg.stack_trace": "File one.py"
+   #:    "line two", "pkg.scope": "root"]}}
+   [first] h = Relu (x)
+   y = Abs (h)
+}}
+""".format(long="word " * 50)
+
+
+def test_metadata_and_long_texts_are_left_out_of_listings():
+    model = sabir.parse(EXPORTED)
+    assert sabir.text(model, elide=16) == str(model) + "\n"
+    words = " ".join(["word"] * 12)
+    assert str(model).splitlines() == [
+        "#: @{... 4 entries of metadata}",
+        "<",
+        "   ir_version: 10,",
+        '   opset_import: ["" : 21],',
+        f'   metadata_props: ["license": "MIT", "signature": "{words}" ... 250 characters]',
+        ">",
+        "main (float[N] x) => (float[N] y) {",
+        f'   #: @{{doc_string: "{words}" ... 250 characters}}',
+        "   [first] h = Relu (x)",
+        "   y = Abs (h)",
+        "}",
+    ]
+    assert sabir.parse(sabir.text(model)).graph[0].metadata == model.graph[0].metadata
+    assert str(model.graph).startswith("#: @{... 4 entries of metadata}\nmain ")
+    model.graph[0].doc = ""
+    assert str(model.graph[0]) == "@{... 2 entries of metadata} [first] h = Relu (x)"
+    assert str(model.graph[1]) == "y = Abs (h)"
+
+
+def test_metadata_is_chosen_apart_from_elements():
+    model = sabir.parse(EXPORTED)
+    with_all = sabir.text(model, elide=16, metadata=True)
+    assert with_all == sabir.text(model)
+    without = sabir.text(model, metadata=False)
+    assert "pkg." not in without
+    assert "word word " * 20 in without
+    again = sabir.parse(without)
+    assert (again.graph[0].metadata, again.metadata) == (None, model.metadata)
+
+
+def test_what_a_listing_leaves_out_is_refused_by_the_reader():
+    model = sabir.parse(EXPORTED)
+    marked, rest = str(model).split("\n", 1)
+    for shown in (f"{marked}\n{rest}", rest, str(model.graph[0])):
+        with pytest.raises(sabir.ParseError, match="elided here"):
+            (parse_node if shown[0] in "@[" else sabir.parse)(shown)
+
+
+def test_long_strings_of_attributes_are_cut():
+    node = parse_node(f'y = Op <s: string = "{"a" * 300}", t: strings = ["{"b" * 201}", "c"]> ()')
+    assert str(node) == (
+        f'y = Op <s: string = "{"a" * 60}" ... 300 characters, '
+        f't: strings = ["{"b" * 60}" ... 201 characters, "c"]> ()'
+    )
+    with pytest.raises(sabir.ParseError, match="elided here"):
+        parse_node(str(node))
+
+
+def test_functions_are_counted_once():
+    model = sabir.parse("""<ir_version: 10, opset_import: ["" : 21, "f" : 1]>
+        g (float[N] x) => (y) { y = f.same (x) }
+        <domain: "f", opset_import: ["" : 21]> same (x) => (y) { y = Relu (x) }
+    """)
+    model.functions[0].graph.metadata = {"a": "b"}
+    model.functions[0].graph[0].metadata = {"c": "d"}
+    assert str(model).count("entries of metadata") == 1
+    assert str(model).startswith("#: @{... 2 entries of metadata}\n")
+    assert str(model.functions[0]).startswith("#: @{... 2 entries of metadata}\n")

@@ -24,6 +24,7 @@ from sabir.training import (
     initialization_model,
     prepare,
     step_model,
+    trained_weights,
 )
 
 LINEAR = (
@@ -290,6 +291,15 @@ SETTINGS = [
     {"optimizer": SGD(Cosine(0.1, 50, warmup=5), momentum=0.9, nesterov=True), "clip": 1.0, "accumulate": 2},
     {"optimizer": Adagrad(Step(0.1, every=3)), "split": True, "loss": "bce_logits"},
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [*SETTINGS, {"recompute": "norm"}], ids=str)
+def test_trained_weights_are_those_that_gradients_change(options):
+    """Neither running statistics nor the sums of a split model, which are initializers of the main graph too."""
+    model = sabir.loads(
+        sabir.dumps(prepare(sabir.parse(NETWORK.replace(" n = ", " [norm] n = ")), frozen="b", **options))
+    )
+    assert trained_weights(model) == ["k", "s", "t", "w"]
 
 
 @pytest.mark.parametrize("options", SETTINGS, ids=str)

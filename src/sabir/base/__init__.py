@@ -25,12 +25,13 @@ from sabir.base._errors import (
     WireError,
     counted,
     legible,
+    listed_names,
     quote,
     suggest,
 )
 from sabir.base._findings import Finding, Location, Severity, Step
 from sabir.base._hints import hinted, hints
-from sabir.base._later import importing_later
+from sabir.base._later import importing_later, listing_public
 from sabir.base._limits import (
     COMPILED,
     DEFAULT_LIMITS,
@@ -48,6 +49,7 @@ from sabir.base._limits import (
     limits_in_force,
     run_with_limits,
     set_default_limits,
+    shown_number,
     spend_iteration,
     spend_work,
     start_budget,
@@ -100,10 +102,13 @@ __all__ = [
     "importing_later",
     "legible",
     "limits_in_force",
+    "listed_names",
+    "listing_public",
     "quote",
     "read_text",
     "run_with_limits",
     "set_default_limits",
+    "shown_number",
     "spend_iteration",
     "spend_work",
     "start_budget",

@@ -364,6 +364,17 @@ def suggest(name: str, known: Iterable[str]) -> str:
     return f"; is it {by_folded[close[0]]!r}?" if close else ""
 
 
+def listed_names(names: Iterable[str], most: int = 20) -> str:
+    """Return names in quotes, separated by commas, at most so many; `none` where there are none.
+
+    >>> listed_names(['x', 'y']), listed_names(['x', 'y', 'z'], most=1), listed_names([])
+    ("'x', 'y'", "'x' and 2 more", 'none')
+    """
+    quoted = [quote(name) for name in names]
+    more = f" and {len(quoted) - most} more" if len(quoted) > most else ""
+    return f"{', '.join(quoted[:most])}{more}" if quoted else "none"
+
+
 def _window(source: str, column: int, width: int = 100) -> tuple[str, str]:
     """Return the part of a line around `column` (1-based), and a caret under it."""
     start = max(0, column - 1 - width // 2) if len(source) > width else 0

@@ -1,4 +1,4 @@
-"""Names of a package that are imported on first use, so that importing the package is fast."""
+"""The names of a package: those that are imported on first use, and those that `dir` lists."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sabir.base._collector import without_collector
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 
 def importing_later(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
@@ -24,3 +24,16 @@ def importing_later(package: str, names: Mapping[str, str]) -> Callable[[str], A
         return found
 
     return find
+
+
+def listing_public(package: str, packages: Sequence[str] = ()) -> Callable[[], list[str]]:
+    """Return the `__dir__` of a package: its public names, and the subpackages that have public names too.
+
+    What a package imports for its own use is not listed.
+    """
+
+    def listed() -> list[str]:
+        names = vars(sys.modules[package])
+        return sorted({*names["__all__"], *packages, *(name for name in names if name.startswith("__"))})
+
+    return listed

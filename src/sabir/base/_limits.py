@@ -268,8 +268,8 @@ def check_elements(
     many = present.past_elements(needed) if needed > allowed else ()
     large = present.past_memory(present.live_bytes + size)
     if many or large:
-        needs = [f"have {_number(needed)} elements"] if many else []
-        needs += [f"take {_number(size)} bytes{_circumstances(present, beside)}"] if large else []
+        needs = [f"have {shown_number(needed)} elements"] if many else []
+        needs += [f"take {shown_number(size)} bytes{_circumstances(present, beside)}"] if large else []
         raise LimitError(
             f"{what} would {' and '.join(needs)}", *many, *large, *present.past_work(needed * width)
         )
@@ -286,7 +286,9 @@ def check_constant(needed: int, allowed: int = 0, *, what: str = "the constant")
     """Raise LimitError for a constant of more than `constant_bytes`, unless it takes at most `allowed`."""
     most = budget().limits.constant_bytes
     if most is not None and needed > most and needed > allowed:
-        raise LimitError(f"{what} would take {_number(needed)} bytes", Excess("constant_bytes", most, needed))
+        raise LimitError(
+            f"{what} would take {shown_number(needed)} bytes", Excess("constant_bytes", most, needed)
+        )
 
 
 def check_nodes(needed: int, allowed: int = 0) -> None:
@@ -294,7 +296,7 @@ def check_nodes(needed: int, allowed: int = 0) -> None:
     most = budget().limits.nodes
     if most is not None and needed > most and needed > allowed:
         excess = Excess("nodes", most, _AGAIN * needed)
-        raise LimitError(f"inlined, the model would have {_number(needed)} nodes", excess)
+        raise LimitError(f"inlined, the model would have {shown_number(needed)} nodes", excess)
 
 
 def check_depth(depth: int) -> None:
@@ -304,6 +306,6 @@ def check_depth(depth: int) -> None:
         raise LimitError("graphs are nested too deep", Excess("depth", most, _AGAIN * depth))
 
 
-def _number(n: int) -> str:
+def shown_number(n: int) -> str:
     """Return a number for a message: a product of numbers from a file may have any length."""
     return f"{n:,}" if n < 1 << 64 else f"more than 2^{n.bit_length() - 1}"

@@ -2,14 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from sabir.base import importing_later
+from sabir.base import importing_later, listing_public
 from sabir.checking._engine import check, chosen, findings
 from sabir.checking._rule import GROUPS, RULES, Rule, Rules
 
 if TYPE_CHECKING:
     from sabir.checking._described import described_twice
     from sabir.checking._identifiers import KEYWORDS
-    from sabir.checking._imports import unused_imports
     from sabir.checking._laws import Law, laws
     from sabir.checking._operator_sets import SetSite, SetSurvey
     from sabir.checking._page import Repairable, rule_page, rules_document, severity_of
@@ -24,10 +23,11 @@ _LATER = {
     "SetSite": "_operator_sets", "SetSurvey": "_operator_sets",
     "Survey": "_survey", "described_twice": "_described", "finding_of": "_types",
     "laws": "_laws", "rule_page": "_page", "rules_document": "_page", "set_changes": "_set_changes",
-    "severity_of": "_page", "unused_imports": "_imports",
+    "severity_of": "_page",
 }  # fmt: skip
 
 __getattr__ = importing_later(__name__, _LATER)
+__dir__ = listing_public(__name__)
 
 
 __all__ = [
@@ -56,5 +56,4 @@ __all__ = [
     "rules_document",
     "set_changes",
     "severity_of",
-    "unused_imports",
 ]

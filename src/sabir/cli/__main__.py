@@ -2,6 +2,6 @@
 
 import sys
 
-from sabir.cli._app import main
+from sabir.cli._entry import main
 
 sys.exit(main())

@@ -28,6 +28,7 @@ from sabir.cli import (
     _bench,
     _cache,
     _check,
+    _compare_runs,
     _compile,
     _convert,
     _demo,
@@ -43,15 +44,17 @@ from sabir.cli import (
     _releases,
     _rule,
     _run,
+    _set_dims,
     _show,
     _text,
     _train,
 )
+from sabir.cli._mistakes import usage_message
 from sabir.cli._screen import plain
 from sabir.cli._usage import FAULTY, UNREADABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 INTERRUPTED = 130
 _MODEL_ERRORS = (CheckError, ConversionError, EvaluationError, InferenceError, SchemaError)
@@ -60,6 +63,11 @@ _DEBUG = "SABIR_TRACEBACK"  # if it is set, errors end in tracebacks
 
 def _examples(lines: Sequence[str]) -> str:
     return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
+
+
+def _command_name(command: Callable[..., None]) -> str:
+    """Return the name of a command; that of `compare` is a function of its module already."""
+    return "compare" if command is _compare_runs.compare_runs else command.__name__.replace("_", "-")
 
 
 app = typer.Typer(
@@ -83,7 +91,9 @@ for command, examples in (
     (_differentiate.differentiate, _differentiate.EXAMPLES),
     (_train.train, _train.EXAMPLES),
     (_edit.edit, _edit.EXAMPLES),
+    (_set_dims.set_dims, _set_dims.EXAMPLES),
     (_diff.diff, _diff.EXAMPLES),
+    (_compare_runs.compare_runs, _compare_runs.EXAMPLES),
     (_pack.pack, _pack.PACK_EXAMPLES),
     (_pack.unpack, _pack.UNPACK_EXAMPLES),
     (_op.op, _op.EXAMPLES),
@@ -91,7 +101,7 @@ for command, examples in (
     (_info.info, _info.EXAMPLES),
     (_demo.demo, _demo.EXAMPLES),
 ):
-    app.command(epilog=_examples(examples))(command)
+    app.command(_command_name(command), epilog=_examples(examples))(command)
 
 _documents = typer.Typer(rich_markup_mode=None)
 for command, examples in (
@@ -166,7 +176,8 @@ def _exit_code(words: list[str] | None) -> int:
     except Exception as error:  # any error ends in a message, not in a traceback
         if os.environ.get(_DEBUG):
             raise
-        return _fail(_message(error), FAULTY if isinstance(error, _MODEL_ERRORS) else UNREADABLE)
+        message = _message(error, sys.argv[1:] if words is None else words)
+        return _fail(message, FAULTY if isinstance(error, _MODEL_ERRORS) else UNREADABLE)
     return code if isinstance(code, int) else 0
 
 
@@ -176,16 +187,9 @@ def _show_warning(message: Warning | str, *_: Any) -> None:
         print(f"warning: {plain(str(message))}", file=sys.stderr)  # ruff: ignore[print]  this is where messages go
 
 
-def _message(error: Exception) -> str:
-    usage: Any = getattr(
-        error, "format_message", None
-    )  # typer's own errors, whose base class depends on its version
-    if usage is not None:
-        context: Any = getattr(error, "ctx", None)
-        message: str = usage().rstrip(".")
-        return (
-            f"{message[:1].lower()}{message[1:]}; see {context.command_path if context else 'sabir'} --help"
-        )
+def _message(error: Exception, words: Sequence[str]) -> str:
+    if hasattr(error, "format_message"):  # typer's own errors, whose base class depends on its version
+        return usage_message(error, words)
     if isinstance(error, LimitError):
         return f"{error}, or here with `{' '.join(f'--limit {e.shown}' for e in error.exceeded)}`"
     if isinstance(error, SabirError):

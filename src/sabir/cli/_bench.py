@@ -28,7 +28,7 @@ from sabir.cli._json import JsonOption, write_json
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption, UntrustedOption
 from sabir.cli._models import ModelPath, load_any, shown
-from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
+from sabir.cli._operators import NewerOpsetsOption, OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._peers import PEERS, peer
 from sabir.cli._progress import counting_bar
 from sabir.cli._screen import Screen, bytes_text, plain, seconds_text
@@ -113,12 +113,7 @@ def bench(  # ruff: ignore[too-many-arguments]  each is an option
     rounds: Annotated[int, typer.Option(min=1, metavar="N", help="Time N runs.")] = 50,
     threads: ThreadsOption = None,
     precision: PrecisionOption = "exact",
-    newer_opsets: Annotated[
-        bool,
-        typer.Option(
-            "--newer-opsets", help="For an operator set that is newer than all known ones, use the newest."
-        ),
-    ] = False,
+    newer_opsets: NewerOpsetsOption = False,
     operators: OperatorsOption = None,
     documents: OpsetDocumentsOption = None,
     as_json: JsonOption = False,

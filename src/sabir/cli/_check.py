@@ -17,7 +17,7 @@ from sabir.cli._models import STREAM, ModelPaths, OutputPath, load_any, save_any
 from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._reports import Format, report_as
 from sabir.cli._usage import FAULTY, UNREADABLE, refuse
-from sabir.repairing import UNSAFE_REPAIRS, fix
+from sabir.repairing import UNSAFE_REPAIRS, fix_in_place
 from sabir.serial import load_either
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def _repair(
     """Repair one model, save it, and report the findings that remain."""
     try:
         model = load_any(path)
-        done = fix(
+        done = fix_in_place(
             model,
             select=options["select"],
             ignore=options["ignore"],

@@ -58,7 +58,7 @@ def demo() -> None:
     screen.line(f"loaded    a digit classifier: {len(model.graph)} nodes, {bytes_text(len(data.model))}")
     check(model)
     screen.line("checked   no problems found")
-    infer(model)
+    model = infer(model)
     shapes = ", ".join(
         f"{v.name} {v.type}" for v in (*model.graph.inputs, *model.graph.outputs) if v is not None
     )

@@ -12,6 +12,7 @@ from sabir.cli._json import JsonOption, write_json
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption, UntrustedOption
 from sabir.cli._models import STREAM, NewPath, OldPath, load_any
+from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._screen import Screen, plain
 from sabir.cli._usage import FAULTY, refuse
 from sabir.comparison import compare, version_text
@@ -33,6 +34,8 @@ def diff(
     old: OldPath,
     new: NewPath,
     *,
+    operators: OperatorsOption = None,
+    documents: OpsetDocumentsOption = None,
     verbose: Annotated[
         bool,
         typer.Option("--verbose", help="Write one line for each change, even if there are many of a kind."),
@@ -52,7 +55,8 @@ def diff(
     if old == new == STREAM:
         refuse("only one of the two models can be standard input")
     try:
-        comparison = compare(load_any(old), load_any(new))
+        registry = registry_of(operators, documents)
+        comparison = compare(load_any(old), load_any(new), registry=registry)
     except SchemaError as error:  # without an order of its nodes a model cannot be compared
         refuse(str(error))
     if as_json:

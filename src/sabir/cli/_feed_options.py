@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
-from sabir.base import FeedError, quote
+from sabir.base import FeedError, listed_names, quote
 from sabir.cli._feeds import FeedOptions
 
 if TYPE_CHECKING:
@@ -48,6 +48,10 @@ SeedOption: TypeAlias = Annotated[
 ThreadsOption: TypeAlias = Annotated[
     int | None, typer.Option("--threads", min=1, metavar="T", help="Use at most T threads.")
 ]
+EngineOption: TypeAlias = Annotated[
+    Literal["auto", "compiled", "reference"],
+    typer.Option("--engine", help="What runs the model: native code, or the interpreter on numpy."),
+]
 PrecisionOption: TypeAlias = Annotated[
     Literal["exact", "fast"],
     typer.Option("--precision", help="With fast, kernels may round a few times more where they are faster."),
@@ -67,8 +71,8 @@ def feed_options(
     found = FeedOptions(
         files=named,
         archives=archives,
-        dims={name: _size("--dim", name, size) for name, size in _pairs("--dim", dims, ())},
-        shapes={name: _shape(name, text) for name, text in _pairs("--shape", shapes, ())},
+        dims={n: _size("--dim", n, size) for n, size in _by_name("--dim", _pairs("--dim", dims, ())).items()},
+        shapes={n: _shape(n, text) for n, text in _by_name("--shape", _pairs("--shape", shapes, ())).items()},
         seed=seed,
     )
     return found if normalization is None else found._replace(normalization=normalization)
@@ -79,7 +83,19 @@ def _sources(options: Iterable[str] | None, names: Collection[str]) -> tuple[dic
     words = list(options or ())
     archives = [Path(word) for word in words if "=" not in word and word.endswith(_ARCHIVE)]
     rest = [word for word in words if "=" in word or not word.endswith(_ARCHIVE)]
-    return {name: Path(file) for name, file in _pairs("--input", rest, names)}, archives
+    named = _by_name("--input", _pairs("--input", rest, names))
+    return {name: Path(file) for name, file in named.items()}, archives
+
+
+def _by_name(option: str, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the pairs as a dictionary; raises FeedError for a name that comes twice."""
+    found: dict[str, str] = {}
+    for name, text in pairs:
+        if name in found:
+            message = f"has two values, {quote(found[name])} and {quote(text)}; pass one of them"
+            raise FeedError(f"{option}: {quote(name)} {message}")
+        found[name] = text
+    return found
 
 
 def _pairs(option: str, words: Iterable[str] | None, names: Collection[str]) -> Iterable[tuple[str, str]]:
@@ -87,7 +103,8 @@ def _pairs(option: str, words: Iterable[str] | None, names: Collection[str]) -> 
     for pair in words or ():
         splits = [(pair[:at], pair[at + 1 :]) for at, c in enumerate(pair) if c == "="]
         if not splits or not splits[0][0]:
-            raise FeedError(f"{option} {quote(pair)}: write it as NAME={_FORMS[option]}")
+            hint = f"; the inputs are {listed_names(names)}" if option == "--input" else ""
+            raise FeedError(f"{option} {quote(pair)}: write it as NAME={_FORMS[option]}{hint}")
         # a dimension variable may contain a `=` too; a size does not
         fallback = splits[0] if option == "--input" else splits[-1]
         yield next((split for split in reversed(splits) if split[0] in names), fallback)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from sabir.base import FeedError, quote
+from sabir.base import FeedError, listed_names, quote, suggest
 from sabir.cli._files import as_declared, present_type, read_archive, read_value
 from sabir.cli._images import Normalization
 from sabir.cli._random import random_value
@@ -82,16 +82,16 @@ def gather(ports: Sequence[ModelPort], options: FeedOptions) -> Feeds:
 def _reject_unknown(option: str, names: Iterable[str], known: Iterable[str], noun: str) -> None:
     for name in names:
         if name not in known:
-            listed = ", ".join(map(quote, sorted(known))) or "none"
-            raise FeedError(f"{option} {quote(name)}: no {noun} has this name; the {noun}s are {listed}")
+            near = suggest(name, known) or f"; the {noun}s are {listed_names(sorted(known))}"
+            raise FeedError(f"{option} {quote(name)}: no {noun} has this name{near}")
 
 
 def _from_archives(archives: Iterable[Path], ports: Mapping[str, ModelPort]) -> Iterator[tuple[str, Feed]]:
     for path in archives:
         for name, array in read_archive(path).items():
             if name not in ports:
-                listed = ", ".join(map(quote, ports)) or "none"
-                raise FeedError(f"{path}: the model has no input {quote(name)}; its inputs are {listed}")
+                near = suggest(name, ports) or f"; its inputs are {listed_names(ports)}"
+                raise FeedError(f"{path}: the model has no input {quote(name)}{near}")
             yield name, Feed(as_declared(array, present_type(ports[name].type), path), path.name)
 
 

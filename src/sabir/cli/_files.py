@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from sabir.base import ACCIDENTS, ExternalDataError, FeedError, FileError, UnsupportedError, WireError, quote
+from sabir.base import (
+    ACCIDENTS,
+    ExternalDataError,
+    FeedError,
+    FileError,
+    UnsupportedError,
+    WireError,
+    listed_names,
+    quote,
+    suggest,
+)
 from sabir.cli._images import EXTENSIONS as PICTURES
 from sabir.cli._images import Normalization, read_image
 from sabir.ir import OptionalType, TensorType
@@ -105,5 +115,5 @@ def _only_array(arrays: Mapping[str, Array], path: Path, name: str) -> Array:
         return arrays[name]
     if len(arrays) == 1:
         return next(iter(arrays.values()))
-    listed = ", ".join(map(quote, arrays)) or "none"
-    raise FeedError(f"{path}: no array of this archive has the name {quote(name)}; its arrays are {listed}")
+    near = suggest(name, arrays) or f"; its arrays are {listed_names(arrays)}"
+    raise FeedError(f"{path}: no array of this archive has the name {quote(name)}{near}")

@@ -33,6 +33,13 @@ OpsetDocumentsOption: TypeAlias = Annotated[
         help="Add the operators of an operator set document; may be repeated.",
     ),
 ]
+NewerOpsetsOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--newer-opsets",
+        help="For an operator set or an IR version that is newer than all known ones, use the newest.",
+    ),
+]
 
 
 def registry_of(option: str | None, documents: Iterable[Path] | None = None) -> Registry:

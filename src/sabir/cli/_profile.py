@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sabir.cli._compile import values_of
+from sabir.cli._compile import decision_as_json, values_of
 from sabir.cli._feed_options import (
     DimsOption,
     InputsOption,
@@ -24,7 +24,7 @@ from sabir.cli._json import JsonOption, write_json
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption, UntrustedOption
 from sabir.cli._models import ModelPath, load_any, shown
-from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
+from sabir.cli._operators import NewerOpsetsOption, OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._progress import counting_bar
 from sabir.cli._screen import Screen, cut, plain, seconds_text
 from sabir.compilation import Compiled, Settings
@@ -56,12 +56,7 @@ def profile(  # ruff: ignore[too-many-arguments]  each is an option
     top: Annotated[int, typer.Option(min=1, metavar="K", help="List the K slowest.")] = 20,
     threads: ThreadsOption = None,
     precision: PrecisionOption = "exact",
-    newer_opsets: Annotated[
-        bool,
-        typer.Option(
-            "--newer-opsets", help="For an operator set that is newer than all known ones, use the newest."
-        ),
-    ] = False,
+    newer_opsets: NewerOpsetsOption = False,
     operators: OperatorsOption = None,
     documents: OpsetDocumentsOption = None,
     trace: Annotated[
@@ -119,6 +114,15 @@ def _report(name: str, found: Profile, limits: Roofline, feeds: Feeds, top: int)
     columns = ("place", "time", "share", "GFLOP/s", "GB/s", "of limit", "kind", "nodes")
     rows = [_row(place, timing, found.seconds, limits) for place, timing in timings[:top]]
     screen.table([columns, *rows], *["right"] * 5, "", "cyan")
+    decided = [
+        (str(place), plain(str(decision)))
+        for place, timing in timings[:top]
+        for decision in timing.decisions
+        if decision.rejected
+    ]
+    if decided:
+        screen.heading("Decisions", "what was rejected for these kernels, and why")
+        screen.table(decided, "right", "")
     screen.heading("Nodes", _of(top, len(found.nodes)))
     nodes = [
         (seconds_text(n.seconds), f"shared with {n.others} more" if n.others else "", plain(n.node))
@@ -170,4 +174,5 @@ def _entries(found: Profile, limits: Roofline) -> Iterator[dict[str, Any]]:
             "flops": timing.flops,
             "bytes": timing.bytes,
             "of_limit": timing.fraction(limits),
+            "decisions": list(map(decision_as_json, timing.decisions)),
         }

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     from sabir.ir import Array, Type
 
+ARCHIVE = ".npz"
+_FILES_OF_ONE = (".npy", ".pb")
+_EXTENSION = re.compile(r"\.[A-Za-z]\w*")
 _SHOWN = 4  # elements of an array, items of a collection
 _LONGEST_NAME = 100
 
@@ -78,6 +81,44 @@ class Saved(NamedTuple):
     form: str
 
 
+def is_file_of_one(path: Path) -> bool:
+    """Return whether a path names a file of one value, and no folder of this name exists."""
+    return path.suffix.lower() in _FILES_OF_ONE and not path.is_dir()
+
+
+def require_place(path: Path, values: int) -> None:
+    """Raise UnsupportedError for a path that cannot contain so many values, before they are computed."""
+    if is_file_of_one(path) and values != 1:
+        advice = "name a folder, or a file that ends in .npz"
+        raise UnsupportedError(
+            f"{path}: this file has one value, and the model has {values} outputs; {advice}"
+        )
+    known = (ARCHIVE, *_FILES_OF_ONE)
+    if path.suffix.lower() not in known and _EXTENSION.fullmatch(path.suffix) and not path.is_dir():
+        raise UnsupportedError(
+            f"{path}: results are saved as {', '.join(known)}, and not as {path.suffix}; name such a file "
+            "or a folder without an extension"
+        )
+
+
+def save_one(name: str, value: Any, path: Path, declared: Type | None) -> Saved:
+    """Write one value into a file, whose extension is .npy or .pb.
+
+    Raises FileError, and UnsupportedError for a value that the format cannot represent.
+    """
+    if path.suffix.lower() == ".pb":
+        return Saved(name, path.name, save_value(value, path, declared, name=name))
+    array = None if value is None or isinstance(value, (list, dict)) else np.asarray(value)
+    if array is None or not _is_storable(array):
+        raise UnsupportedError(
+            f"{path}: {quote(name)}, {type_text(value)}, does not fit .npy; name a .pb file"
+        )
+    written = io.BytesIO()
+    np.lib.format.write_array(written, _plain_array(array), allow_pickle=False)
+    replace_file(path, [written.getbuffer()])
+    return Saved(name, path.name, "NumPy array")
+
+
 def save_each(
     values: Mapping[str, Any], folder: Path, types: Mapping[str, Type | None] | None = None
 ) -> Iterator[Saved]:
@@ -109,7 +150,7 @@ def save_archive(values: Mapping[str, Any], path: Path) -> Iterator[Saved]:
         if array is None or not _is_storable(array):
             advice = "name a folder with --output, which takes .pb files too"
             raise UnsupportedError(f"{path}: {quote(name)}, {type_text(value)}, does not fit .npz; {advice}")
-        arrays[name] = array.astype(np.str_) if array.dtype == object else array
+        arrays[name] = _plain_array(array)
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_STORED) as archive:
         for name, array in arrays.items():  # np.savez takes names as keywords, and refuses some
@@ -124,9 +165,13 @@ def _saved(value: Any, folder: Path, stem: str, declared: Type | None, name: str
     array = None if value is None or isinstance(value, (list, dict)) else np.asarray(value)
     if array is None or isinstance(declared, OptionalType) or not _is_storable(array):
         return f"{stem}.pb", save_value(value, folder / f"{stem}.pb", declared, name=name)
-    plain_array = array.astype(np.str_) if array.dtype == object else array
-    np.save(folder / f"{stem}.npy", plain_array, allow_pickle=False)
+    np.save(folder / f"{stem}.npy", _plain_array(array), allow_pickle=False)
     return f"{stem}.npy", "NumPy array"
+
+
+def _plain_array(array: Array) -> Array:
+    """Return an array as the .npy format has it: texts in elements of one width."""
+    return array.astype(np.str_) if array.dtype == object else array
 
 
 def _is_storable(array: Array) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -43,7 +44,16 @@ def rule(
     asked = ids or [""]
     for name in asked:
         if name not in known and not _listed(name):
-            refuse(f"there is no rule {name!r}{suggest(name, (*known, *GROUPS))}")
+            families = sorted({id_.rstrip(string.digits) for id_ in known})
+            near = (
+                suggest(name, (*known, *GROUPS))
+                or suggest(name, families)
+                or (
+                    f"; an id begins with {', '.join(families[:-1])} or {families[-1]}, and the groups are "
+                    f"{' and '.join(GROUPS)}; `sabir rule` lists all"
+                )
+            )
+            refuse(f"there is no rule {name!r}{near}")
     if as_json:
         chosen = [r for name in asked for r in ([known[name]] if name in known else _listed(name))]
         write_json([_as_json(r) for r in chosen])

@@ -15,6 +15,7 @@ from sabir.checking import check
 from sabir.cli._compare import compare, data_sets, listed
 from sabir.cli._feed_options import (
     DimsOption,
+    EngineOption,
     InputsOption,
     PrecisionOption,
     SeedOption,
@@ -29,10 +30,19 @@ from sabir.cli._json import JsonOption, write_json
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption, UntrustedOption
 from sabir.cli._models import ModelPath, load_any, shown
-from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
+from sabir.cli._operators import NewerOpsetsOption, OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._progress import counting_bar
+from sabir.cli._results import (
+    ARCHIVE,
+    is_file_of_one,
+    require_place,
+    save_archive,
+    save_each,
+    save_one,
+    summary,
+    type_text,
+)
 from sabir.cli._results import as_json as value_as_json
-from sabir.cli._results import save_archive, save_each, summary, type_text
 from sabir.cli._screen import Screen, plain, seconds_text
 from sabir.cli._usage import FAULTY
 from sabir.runtime import Session
@@ -49,9 +59,9 @@ EXAMPLES = (
     "sabir run model.onnx --dim batch=8 --shape mask=8,128 --repeat 20",
     "sabir run model.onnx --input image=cat.png --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225",
     "sabir run model.onnx --input feeds.npz --output results.npz",
+    "sabir run model.onnx --engine reference -o y.npy",
     "sabir run model.onnx --compare test_data_set_0 --rtol 1e-4",
 )
-_ARCHIVE = ".npz"
 
 
 def run(  # ruff: ignore[too-many-arguments]  each is an option
@@ -74,8 +84,9 @@ def run(  # ruff: ignore[too-many-arguments]  each is an option
         typer.Option(
             "--output",
             "-o",
-            metavar="DIR",
-            help="Save each output here, as NAME.npy or NAME.pb; all of them in one file if it ends in .npz.",
+            metavar="PATH",
+            help="Save each output in this folder, as NAME.npy or NAME.pb; all of them in a file that ends "
+            "in .npz; the only one in a file that ends in .npy or .pb.",
         ),
     ] = None,
     data: Annotated[
@@ -90,6 +101,7 @@ def run(  # ruff: ignore[too-many-arguments]  each is an option
     rtol: Annotated[float, typer.Option(min=0, help="Relative tolerance of --compare.")] = 1e-3,
     atol: Annotated[float, typer.Option(min=0, help="Absolute tolerance of --compare.")] = 1e-7,
     repeat: Annotated[int, typer.Option(min=1, metavar="K", help="Run K times, and report the times.")] = 1,
+    engine: EngineOption = "auto",
     threads: ThreadsOption = None,
     precision: PrecisionOption = "exact",
     seed: SeedOption = 0,
@@ -99,12 +111,7 @@ def run(  # ruff: ignore[too-many-arguments]  each is an option
             "--strict", help="Check the model first, and stop at a value that contradicts its declared type."
         ),
     ] = False,
-    newer_opsets: Annotated[
-        bool,
-        typer.Option(
-            "--newer-opsets", help="For an operator set that is newer than all known ones, use the newest."
-        ),
-    ] = False,
+    newer_opsets: NewerOpsetsOption = False,
     operators: OperatorsOption = None,
     documents: OpsetDocumentsOption = None,
     as_json: JsonOption = False,
@@ -127,8 +134,10 @@ def run(  # ruff: ignore[too-many-arguments]  each is an option
     loaded, registry = load_any(model), registry_of(operators, documents)
     if strict:
         check(loaded, registry=registry)
+    if output is not None:
+        require_place(output, len(loaded.graph.outputs))
     session = Session(
-        loaded, threads=threads, strict=strict, newer_opsets=newer_opsets, registry=registry,
+        loaded, engine=engine, threads=threads, strict=strict, newer_opsets=newer_opsets, registry=registry,
         precision=precision,
     )  # fmt: skip
     if data is not None:
@@ -165,7 +174,8 @@ def _show_saved(saved: list[Saved], output: Path | None) -> None:
     if output is None:
         return
     screen = Screen()
-    screen.heading("Saved", f"in {plain(output)}")
+    place = output.parent if is_file_of_one(output) else output
+    screen.heading("Saved", f"in {plain(place)}")
     screen.table([(plain(s.name), s.file, s.form) for s in saved], "cyan", "", "dim")
 
 
@@ -187,8 +197,11 @@ def _as_json(
 
 
 def _saved(session: Session, results: dict[str, Any], output: Path) -> Iterator[Saved]:
-    if output.suffix == _ARCHIVE:
+    if output.suffix.lower() == ARCHIVE:
         return save_archive(results, output)
+    if is_file_of_one(output):
+        ((name, value),) = results.items()
+        return iter([save_one(name, value, output, session.outputs[0].type)])
     return save_each(results, output, {p.name: p.type for p in session.outputs})
 
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from sabir.base import FeedError, UnsupportedError, quote
+from sabir.base import FeedError, UnsupportedError, listed_names, quote, suggest
 from sabir.cli._files import read_archive
 
 # ruff: ignore[typing-only-first-party-import]  typer reads these at run time
 from sabir.cli._limits import LimitOption, UntrustedOption
 from sabir.cli._models import ModelPath, RequiredOutputPath, load_any, report_saved, report_screen, save_any
+from sabir.cli._operators import NewerOpsetsOption, OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._progress import training_bar
 from sabir.cli._screen import Screen, plain, seconds_text
 from sabir.cli._training_log import TrainingLog, plotting, write_plot
@@ -29,12 +30,14 @@ from sabir.training import (
     Linear,
     TrainingSession,
     prepare,
+    trained_weights,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sabir.ir import Array, Model
+    from sabir.schema import Registry
     from sabir.training import Epoch, Optimizer, Schedule
 
 EXAMPLES = (
@@ -134,6 +137,12 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
         Path | None,
         typer.Option("--checkpoint", metavar="FILE", help="Save the training here after each epoch."),
     ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stop at a value that contradicts its declared type.")
+    ] = False,
+    newer_opsets: NewerOpsetsOption = False,
+    operators: OperatorsOption = None,
+    documents: OpsetDocumentsOption = None,
     keep_training: Annotated[
         bool, typer.Option("--keep-training", help="Save the training model, not the one for inference.")
     ] = False,
@@ -155,6 +164,7 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
         plotting()
     if checkpoint is not None:
         format_by_name(checkpoint)
+    registry = registry_of(operators, documents)
     loaded, arrays, screen = load_any(model), read_archive(data), report_screen(output)
     given = {
         "--loss": loss, "--optimizer": optimizer, "--rate": rate, "--momentum": momentum,
@@ -177,8 +187,11 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
             clip,
             initialize,
         )
-        loaded = _prepared(loaded, arrays, asked)
-    session = TrainingSession(loaded, engine=engine, threads=threads, seed=seed)
+        loaded = _prepared(loaded, arrays, asked, registry)
+    session = TrainingSession(
+        loaded, engine=engine, threads=threads, strict=strict, newer_opsets=newer_opsets, seed=seed,
+        registry=registry,
+    )  # fmt: skip
     if initialize is not None and session.steps == 0:
         session.initialize()
     _describe(screen, session)
@@ -218,13 +231,22 @@ def _refuse_preparing(given: dict[str, Any]) -> None:
         )
 
 
-def _prepared(model: Model, arrays: dict[str, Array], asked: _Preparing) -> Model:
+def _prepared(model: Model, arrays: dict[str, Array], asked: _Preparing, registry: Registry) -> Model:
     """Return a training model, whose target is the array that is no input; raises FeedError."""
     inputs = {v.name for v in model.graph.inputs}
     others = [name for name in arrays if name not in inputs]
+    missing = [
+        v.name for v in model.graph.inputs if v.name not in arrays and v not in model.graph.initializers
+    ]
+    if missing:
+        near = suggest(missing[0], others) or f"; its arrays are {listed_names(arrays)}"
+        raise FeedError(f"the data has no array {quote(missing[0])}, which is an input of the model{near}")
     if asked.loss in LOSSES and len(others) != 1:
-        listed = f"{', '.join(map(quote, others))} are no inputs" if others else "all are inputs"
-        raise FeedError(f"one array of the data is the target, and the others are inputs; {listed}")
+        listed = f"{listed_names(others)} are no inputs" if others else "all are inputs"
+        raise FeedError(
+            f"one array of the data is the target, and the others are inputs, "
+            f"{listed_names(sorted(inputs))}; {listed}"
+        )
     return prepare(
         model,
         asked.loss,
@@ -235,6 +257,7 @@ def _prepared(model: Model, arrays: dict[str, Array], asked: _Preparing) -> Mode
         clip=asked.clip,
         metrics=asked.metrics,
         initialize=asked.initialize,
+        registry=registry,
     )
 
 
@@ -258,10 +281,10 @@ def _optimizer(
 
 
 def _describe(screen: Screen, session: TrainingSession) -> None:
-    """Say what is trained: the state variables of the main graph."""
-    names = {v.name for v in session.model.graph.initializers}
-    rows = [(plain(n), f"{a.dtype}{list(a.shape)}") for n, a in session.state.items() if n in names]
-    numbers = sum(a.size for n, a in session.state.items() if n in names)
+    """Say what is trained."""
+    weights = {name: session.state[name] for name in trained_weights(session.model)}
+    rows = [(plain(n), f"{a.dtype}{list(a.shape)}") for n, a in weights.items()]
+    numbers = sum(a.size for a in weights.values())
     screen.line(f"training {numbers:,} numbers in {len(rows)} initializers")
     screen.table(rows, "cyan")
 

@@ -16,21 +16,26 @@ from sabir.comparison._ports import compare_ports, inputs_of, outputs_of
 from sabir.comparison._references import missing_operators
 from sabir.comparison._versions import semantic, version_text
 from sabir.ir import check_is_model
+from sabir.opsets import STANDARD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sabir.ir import Model
+    from sabir.schema import Registry
 
 _GRAPH = Location().at("graph")
 
 
-def compare(old: Model, new: Model, *, limits: Limits | None = None) -> Comparison:
+def compare(
+    old: Model, new: Model, *, registry: Registry = STANDARD, limits: Limits | None = None
+) -> Comparison:
     """Return the changes between two models, and which increment of `model_version` they require.
 
     Inputs and outputs are compared by name, everything else by structure and contents: names of inner values,
     the order of nodes and the format of a file are no changes. POLICY and docs/versions.md list what each
-    kind of change requires, and why. All data is read, block by block; neither model is changed.
+    kind of change requires, and why. A call of an operator of `registry` is the same where only the import
+    changed, and not the operator. All data is read, block by block; neither model is changed.
 
     Raises SchemaError for nodes or functions that read or call each other in a cycle, LimitError for graphs
     nested deeper than `limits.depth`, and ExternalDataError, FileError or WireError for data that cannot be
@@ -48,18 +53,18 @@ def compare(old: Model, new: Model, *, limits: Limits | None = None) -> Comparis
     """
     for model in (old, new):
         check_is_model(model)
-    changes = run_with_limits(limits, _changes, old, new)
+    changes = run_with_limits(limits, _changes, old, new, registry)
     return Comparison(tuple(changes), Declared(old.version, new.version))
 
 
-def _changes(old: Model, new: Model) -> list[Change]:
+def _changes(old: Model, new: Model, registry: Registry) -> list[Change]:
     with without_collector():  # tables of all nodes, which stay alive to the end
-        return _found(old, new)
+        return _found(old, new, registry)
 
 
-def _found(old: Model, new: Model) -> list[Change]:
+def _found(old: Model, new: Model, registry: Registry) -> list[Change]:
     numbers = Numbers()
-    comparer = GraphComparer(Identities(old, numbers), Identities(new, numbers))
+    comparer = GraphComparer(Identities(old, numbers, registry), Identities(new, numbers, registry))
     found = [
         *root_changes(old.graph, new.graph, _GRAPH, comparer),
         *function_changes(comparer),
@@ -104,14 +109,16 @@ class Acceptance:
         return "\n".join(self.reasons) or "no breaking changes"
 
 
-def accepts(old: Model, new: Model, *, limits: Limits | None = None) -> Acceptance:
+def accepts(
+    old: Model, new: Model, *, registry: Registry = STANDARD, limits: Limits | None = None
+) -> Acceptance:
     """Return whether a consumer that was written for one model may take another one; false has reasons.
 
     The standard says that it should, where the IR version, the versions of the operators and the model
     version have no breaking changes. Here that is: the IR version is not newer; the old imports have each
-    operator in the same version; MAJOR is the same, where the versions are semantic; and no change of an
-    input, an output or what they mean requires another MAJOR, whatever the versions declare. Nodes and
-    weights are not compared.
+    operator in the same version, which is the import of its domain if `registry` does not have it; MAJOR is
+    the same, where the versions are semantic; and no change of an input, an output or what they mean requires
+    another MAJOR, whatever the versions declare. Nodes and weights are not compared.
 
     Raises LimitError for types nested too deep, and what `compare` raises for the default of an input that
     cannot be read.
@@ -125,14 +132,14 @@ def accepts(old: Model, new: Model, *, limits: Limits | None = None) -> Acceptan
     >>> print(sabir.accepts(old, new))
     graph/input[1] 'z': the input 'z' is new, and has no default
     """
-    return Acceptance(tuple(run_with_limits(limits, lambda: list(_obstacles(old, new)))))
+    return Acceptance(tuple(run_with_limits(limits, lambda: list(_obstacles(old, new, registry)))))
 
 
-def _obstacles(old: Model, new: Model) -> Iterator[str]:
+def _obstacles(old: Model, new: Model, registry: Registry) -> Iterator[str]:
     if new.ir_version > old.ir_version:
         was = f"model: the IR version was {old.ir_version} and is {new.ir_version}"
         yield f"{was}; a newer one is a breaking change"
-    yield from missing_operators(old, new)
+    yield from missing_operators(old, new, registry)
     before, after = semantic(old.version), semantic(new.version)
     if before is not None and (after is None or after.major != before.major):
         was = f"model: the version was {version_text(old.version)} and is {version_text(new.version)}"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping
 
     from sabir.ir import Attribute, Constant, Function, FunctionKey, Graph, Model, Node, Tensor, Value
+    from sabir.schema import Registry
 
 
 class Numbers:
@@ -52,13 +53,13 @@ class Identities:
     """The identities of the values, nodes, graphs and functions of one model.
 
     `constants` are the values that depend on constants alone. `versions` has, for each node, the version of
-    its operator: `since_version` where Sabir knows the operator, else the import of its domain. Raises
+    its operator: `since_version` where the registry has the operator, else the import of its domain. Raises
     SchemaError for nodes or functions that read or call each other in a cycle, LimitError for graphs nested
     too deep.
     """
 
-    def __init__(self, model: Model, numbers: Numbers) -> None:
-        self.model, self.numbers = model, numbers
+    def __init__(self, model: Model, numbers: Numbers, registry: Registry) -> None:
+        self.model, self.numbers, self._registry = model, numbers, registry
         self.values: dict[Value, int] = {}
         self.constants: set[Value] = set()
         self.nodes: dict[Node, int] = {}
@@ -87,7 +88,7 @@ class Identities:
         """Return the version of an operator in force in an operator set; the set's where it is not known."""
         key = (domain, op, imported)
         if key not in self._since:
-            self._since[key] = version_in(domain, op, imported)
+            self._since[key] = version_in(self._registry, domain, op, imported)
         return self._since[key]
 
     def _function(self, function: Function) -> int:

@@ -5,26 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.ir import bound_opsets, canonical_domain
-from sabir.opsets import STANDARD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sabir.ir import Model
+    from sabir.schema import Registry
 
 
-def missing_operators(old: Model, new: Model) -> Iterator[str]:
+def missing_operators(old: Model, new: Model, registry: Registry) -> Iterator[str]:
     """Yield a sentence for each operator of a new model that the imports of an old one mean otherwise.
 
-    Where Sabir does not know an operator, its version is the import of its domain.
+    The version of an operator that the registry does not know is the import of its domain.
     """
     imports: dict[str, set[int]] = {}
     for opsets in (bound_opsets(old.opsets, old.opset()), *(bound_opsets(f.opsets) for f in old.functions)):
         for domain, version in opsets.items():
             imports.setdefault(domain, set()).add(version)
     for domain, op, imported in _references(new):
-        version = version_in(domain, op, imported)
-        known = {version_in(domain, op, number) for number in imports.get(domain, ())}
+        version = version_in(registry, domain, op, imported)
+        known = {version_in(registry, domain, op, number) for number in imports.get(domain, ())}
         if version not in known:
             have = (
                 ", ".join(versioned(domain, op, v) for v in sorted(v for v in known if v is not None))
@@ -48,15 +48,18 @@ def _references(model: Model) -> dict[tuple[str, str, int | None], None]:
     return found
 
 
-def version_in(domain: str, op: str, imported: int | None) -> int | None:
-    """Return the version of an operator in an operator set; that of the set where Sabir does not know it.
+def version_in(registry: Registry, domain: str, op: str, imported: int | None) -> int | None:
+    """Return the version of an operator in an operator set; that of the set if the operator is not known.
 
     None where the operator set does not have it, or the domain is not imported.
     """
-    if STANDARD.find(domain, op) is None:
-        return imported
-    version = STANDARD.find_version(domain, op, imported)
-    return None if version is None else version.since
+    if imported is None:
+        return None
+    found = registry.in_force(domain, op, imported)
+    if found is not None:
+        return found.since
+    operator, later = registry.find(domain, op), registry.declared_after(domain, op, imported)
+    return imported if operator is None and later is None else None
 
 
 def versioned(domain: str, op: str, version: int | None) -> str:

@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from sabir.compilation.cache.stored import Stored
+    from sabir.compilation.engine.worth import PlanCost
     from sabir.compilation.frontend.lowering import Lowered
     from sabir.compilation.frontend.prepare import Prepared
     from sabir.compilation.native import Control, Image
+    from sabir.compilation.passes import Pass
     from sabir.compilation.plan.entries import Spec
     from sabir.compilation.plan.executable import Executable
     from sabir.compilation.runtime.repeating import Repeated
@@ -30,14 +32,16 @@ if TYPE_CHECKING:
 class Request(NamedTuple):
     """What a backend compiles: lowered expressions, for feeds whose symbols have these `sizes`.
 
-    `progress` is called with the number of kernels that are ready and of all. `bodies` returns, for the
-    constants of the plan by slot, what runs the subgraphs of evaluated calls. `updates` has the slots of
-    inputs that results may be written over, by the slots of these results.
+    Kernels are added to the `cost`, which may end the work. `progress` is called with the number of kernels
+    that are ready and of all. `bodies` returns, for the constants of the plan by slot, what runs the
+    subgraphs of evaluated calls. `updates` has the slots of inputs that results may be written over, by the
+    slots of these results.
     """
 
     lowered: Lowered
     sizes: Mapping[str, int]
     settings: Settings
+    cost: PlanCost
     progress: Callable[[int, int], None]
     bodies: Callable[[Mapping[int, Array]], Bodies]
     updates: Mapping[int, int] = {}
@@ -118,6 +122,11 @@ class Backend(Protocol):
     @property
     def threads(self) -> int:
         """The number of threads of a run."""
+        ...
+
+    @property
+    def passes(self) -> Sequence[Pass]:
+        """The passes over tensor expressions between lowering and `compile`, in order."""
         ...
 
     def begin(self) -> None:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from sabir.base import UnsupportedError, quote, suggest
-from sabir.ir import NEWEST_IR, bound_opsets, release, releases, require_released
+from sabir.ir import NEWEST_IR, bound_opsets, release, releases, require_released, unknown_ir
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -46,9 +46,7 @@ class Consumer:
     def __post_init__(self) -> None:
         require_released(self.opsets)
         if not 0 < self.ir_version <= NEWEST_IR:
-            raise UnsupportedError(
-                f"IR version {self.ir_version} is not known; the newest known one is {NEWEST_IR}"
-            )
+            raise UnsupportedError(unknown_ir(self.ir_version))
         object.__setattr__(self, "opsets", MappingProxyType(bound_opsets(self.opsets)))
 
     def __hash__(self) -> int:

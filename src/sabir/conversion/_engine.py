@@ -9,7 +9,7 @@ from sabir.base import ConversionError, Limits, Location, Refusal, counted, run_
 from sabir.conversion._converter import Converter, Refused
 from sabir.conversion._documented import outdated_calls
 from sabir.conversion._initializers import list_initializers, must_list_initializers
-from sabir.conversion._targets import set_ir_version, targets_of
+from sabir.conversion._targets import choose_ir_version, targets_of
 from sabir.ir import Function, Model, Node, places
 from sabir.opsets import STANDARD
 from sabir.rewrite import InlineFunctions, paired
@@ -101,7 +101,7 @@ def convert_and_report(
         found = _converted(model, targets, registry, cast=cast)
         if must_list_initializers(found.model, ir_version):
             list_initializers(found.model)
-        set_ir_version(found.model, ir_version)
+        choose_ir_version(found.model, ir_version, registry)
         return found
 
     return run_with_limits(limits, run)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.base import ConversionError, UnsupportedError
-from sabir.ir import NEWEST_IR, canonical_domain, features_above, least_ir
+from sabir.ir import NEWEST_IR, canonical_domain, features_above, least_ir, unknown_ir
+from sabir.rewrite import change_ir_version
 from sabir.schema import newer_opset
 
 if TYPE_CHECKING:
@@ -32,9 +33,8 @@ def targets_of(opset: int | None, opsets: Mapping[str, int] | None, registry: Re
     for domain, version in found.items():
         shown = domain or "ai.onnx"
         if not registry.has_domain(domain):
-            known = ", ".join(d or "ai.onnx" for d in registry.domains)
             raise ConversionError(
-                f"no operators of domain {shown!r} are known; known are those of {known},"
+                f"no operators of domain {shown!r} are known; known are those of {registry.listed_domains},"
                 " and `registry=` adds your own"
             )
         if type(version) is not int:
@@ -47,17 +47,17 @@ def targets_of(opset: int | None, opsets: Mapping[str, int] | None, registry: Re
     return found
 
 
-def set_ir_version(model: Model, ir_version: int | None) -> None:
+def choose_ir_version(model: Model, ir_version: int | None, registry: Registry) -> None:
     """Set the IR version of a converted model: the one asked for, or else one that its content needs.
 
     Raises ConversionError for one that does not have all that the model uses, and UnsupportedError for one
     that is not known yet.
     """
     if ir_version is None:
-        model.ir_version = max(model.ir_version, least_ir(model))
+        change_ir_version(model, max(model.ir_version, least_ir(model)), registry)
         return
     if ir_version > NEWEST_IR:
-        raise UnsupportedError(f"IR version {ir_version} is not known; the newest known one is {NEWEST_IR}")
+        raise UnsupportedError(unknown_ir(ir_version))
     least = least_ir(model)
     if ir_version < least:
         features = list(dict.fromkeys(f"{f.name} (IR {f.since})" for f in features_above(model, ir_version)))
@@ -66,4 +66,4 @@ def set_ir_version(model: Model, ir_version: int | None) -> None:
             f"the model needs IR version {least} or newer, not {ir_version}, for"
             f" {', '.join(features[:_MOST_FEATURES])}{more}"
         )
-    model.ir_version = ir_version
+    change_ir_version(model, ir_version, registry)

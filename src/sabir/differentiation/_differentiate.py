@@ -21,14 +21,15 @@ from sabir.differentiation._pullback import Job, Pullback
 from sabir.differentiation._recomputation import recompute, segments_of
 from sabir.differentiation._shaped import ShapedDetachedBuilder
 from sabir.inference import without_contents
+from sabir.ir import check_is_model, name_of, names_of
 from sabir.opsets import STANDARD
 from sabir.rewrite import InsertionPoint, Rewriter, remove_unread
 from sabir.scheduling import calls_in_graph
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from sabir.ir import Model, Value
+    from sabir.ir import Model, Value, ValueOrName
     from sabir.schema import Registry
 
 
@@ -44,22 +45,23 @@ class Request(NamedTuple):
 
 def differentiate(
     model: Model,
-    of: str,
-    wrt: str | Sequence[str],
+    of: ValueOrName,
+    wrt: ValueOrName | Iterable[ValueOrName],
     *,
     seed: str | None = None,
-    names: Mapping[str, str] | None = None,
-    recompute: Sequence[str] = (),
+    names: Mapping[ValueOrName, str] | None = None,
+    recompute: str | Sequence[str] = (),
     registry: Registry = STANDARD,
     limits: Limits | None = None,
 ) -> Model:
     """Return a copy of a model with the gradients of `of` with respect to `wrt` as further outputs.
 
-    `of` and `wrt` are names of floating-point tensors of the main graph: inputs, initializers, or results of
-    nodes. The gradient of a tensor that is no scalar is that of the sum of its elements; with `seed`, a new
-    input of that name and of the type of `of` has the weight of each element. The output for `w` is named
-    `grad_w`, or as `names` says: `names={"w": "dw"}`; a default name that is taken is numbered, `grad_w_1`.
-    It has the type of `w`, and is zero where `of` does not depend on `w`.
+    `of` is a floating-point tensor of the main graph, and `wrt` one or several: inputs, initializers, or
+    results of nodes, each by its name or as a `Value`. The gradient of a tensor that is no scalar is that of
+    the sum of its elements; with `seed`, a new input of that name and of the type of `of` has the weight of
+    each element. The output for `w` is named `grad_w`, or as `names` says: `names={"w": "dw"}`; a default
+    name that is taken is numbered, `grad_w_1`. It has the type of `w`, and is zero where `of` does not depend
+    on `w`.
 
     The gradients are ordinary nodes, so a result can be differentiated again, and any runtime executes it. A
     model below operator set 18 is converted to it. Functions and operators without a gradient of their own
@@ -70,9 +72,10 @@ def differentiate(
     is computed again at once from what other nodes of the model read, such as the input of a block.
 
     Raises NotFoundError for an unknown name and a pattern that no node matches, SchemaError for a value that
-    is no floating-point tensor, a name that is taken, or an invalid graph; UnsupportedError for an operator
-    without a gradient on the way, and where operators stop every path from a value of `wrt` to `of`;
-    ConversionError where the model cannot be converted; LimitError where the work would exceed `limits`.
+    is no floating-point tensor or is of another model, a name that is taken, or an invalid graph;
+    UnsupportedError for an operator without a gradient on the way, and where operators stop every path from a
+    value of `wrt` to `of`; ConversionError where the model cannot be converted; LimitError where the work
+    would exceed `limits`.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N] x, float w) => (float[N] y) { y = Mul (x, w) }''')
@@ -81,8 +84,11 @@ def differentiate(
     >>> print(results['grad_w'])
     6.0
     """
-    by = (wrt,) if isinstance(wrt, str) else tuple(wrt)
-    request = Request(of, by, seed, dict(names or {}), tuple(recompute))
+    check_is_model(model)
+    target, by = name_of(model, "of", of), names_of(model, "wrt", wrt)
+    stated = {name_of(model, "names", value): name for value, name in (names or {}).items()}
+    patterns = (recompute,) if isinstance(recompute, str) else tuple(recompute)
+    request = Request(target, by, seed, stated, patterns)
     return run_with_limits(limits, _differentiate, model, request, registry)
 
 

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from sabir.ir import Builder, Value
 
-_OPERANDS = 4  # of Pad: data, pads, the number, axes
-
 
 class _Part(NamedTuple):
     """A tensor with zeros before and after it along an axis; `order` is that of the axes after it, if any."""
@@ -54,17 +52,23 @@ def _part(value: Value) -> _Part | None:
     if node is not None and node.op == "Transpose" and "perm" in node.attributes and node.inputs[0]:
         inner = _part(node.inputs[0])
         return None if inner is None or inner.order else inner._replace(order=node.attributes["perm"].value)
-    if node is None or node.op != "Pad" or node.attributes or len(node.inputs) != _OPERANDS:
+    if node is None or node.op != "Pad" or node.attributes or any(node.inputs[2:]):
         return None
-    data, pads, number, axes = node.inputs
+    data, pads = node.inputs[:2]
     kind = data.type if data is not None else None
-    around, along = _numbers(pads), _numbers(axes)
-    if data is None or number is not None or len(along) != 1 or not isinstance(kind, TensorType):
+    if data is None or not isinstance(kind, TensorType) or kind.shape is None:
         return None
-    size = None if kind.shape is None or along[0] < 0 else kind.shape[along[0]]
-    if not isinstance(size, int) or len(around) != 2 or min(around) < 0:  # ruff: ignore[magic-value-comparison]  before, after
+    shape, around = kind.shape, _numbers(pads)
+    if len(around) != 2 * len(shape):
         return None
-    return _Part(along[0], around[0], size, around[1], data)
+    pairs = zip(shape, around[: len(shape)], around[len(shape) :], strict=True)
+    found = [(axis, *sizes) for axis, sizes in enumerate(pairs) if any(sizes[1:])]
+    if len(found) != 1:
+        return None
+    axis, size, before, after = found[0]
+    if not isinstance(size, int) or min(before, after) < 0:
+        return None
+    return _Part(axis, before, size, after, data)
 
 
 def _numbers(value: Value | None) -> list[int]:

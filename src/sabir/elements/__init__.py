@@ -4,8 +4,6 @@
 `unpack`/`pack` read and write `raw_data`, `from_field`/`to_field` the typed fields.
 """
 
-from __future__ import annotations
-
 from sabir.elements._fields import field_bounds, field_size, from_field, to_field
 from sabir.elements._lookup import element, find_element
 from sabir.elements._raw import BytesLike, element_count, pack, packed_size, unpack

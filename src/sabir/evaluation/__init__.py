@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sabir.base import importing_later
+from sabir.base import importing_later, listing_public
 
 if TYPE_CHECKING:
     from sabir.evaluation._binding import CallBinder, read_constant
@@ -24,6 +24,7 @@ _LATER = {
 }  # fmt: skip
 
 __getattr__ = importing_later(__name__, _LATER)
+__dir__ = listing_public(__name__)
 
 __all__ = [
     "BoundCall", "BoundPlan", "CallBinder", "Front", "ModelPort", "Request", "Run", "Runner",

@@ -171,13 +171,17 @@ class _MapDeclaration:
         return self._of_keys(entries, where) or self._of_values(entries, where, dims, strict=strict)
 
     def _of_keys(self, entries: Mapping[Any, Any], where: str) -> str:
+        if not self._kind.has_valid_keys:
+            return f"{where} is declared {self._kind}, and a map cannot have keys of type {self._key}"
+        if not self._key.number:
+            return ""
         is_text = self._key.kind == "string"
         kinds: set[type[Any]] = {type(key) for key in entries}
         for kind in kinds:
             if not issubclass(kind, (str, np.str_) if is_text else (int, np.integer)) or kind is bool:
                 shown = next(key for key in entries if type(key) is kind)
                 return f"{where} is declared {self._kind}, and has the key {shown!r}: pass {self._key} keys"
-        if is_text or not entries:
+        if is_text or not entries or not self._key.is_integer:
             return ""
         lowest, highest = whole_range(self._key)
         for key in (min(entries), max(entries)):
@@ -242,5 +246,21 @@ def compare(declared: Iterable[DeclaredValue], values: Iterable[Any], run: Run) 
     for port, value in zip(declared, values, strict=False):
         if port.declared is not None:
             problem = port.declared.conflict(value, port.where, run.dims, strict=run.strict)
+            problem = problem or differing_items(port.declared, value, port.where, run)
             if problem:
                 run.mismatch(port.where, problem)
+
+
+def differing_items(declared: Declaration, value: Any, where: str, run: Run) -> str:
+    """Return the message about items of a value in which a variable has several sizes, else "".
+
+    A run that is not strict reports them, and goes on; a strict one has refused them.
+    """
+    if run.strict or not has_sized_items(declared):
+        return ""
+    return declared.conflict(value, where, Dimensions(run.dims), strict=True)
+
+
+def has_sized_items(declared: Declaration | None) -> bool:
+    """Return whether values of a declared type have items whose dimensions are variables."""
+    return declared is not None and declared.has_variables and not isinstance(declared, TensorDeclaration)

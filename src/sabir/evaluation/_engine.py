@@ -19,7 +19,7 @@ from sabir.evaluation._declared import declaration
 from sabir.evaluation._front import Front
 from sabir.opsets import STANDARD
 from sabir.opsets.families.numbers.spare_memory import SpareMemory
-from sabir.scheduling import calls_in_graph, schedule
+from sabir.scheduling import as_meant, calls_in_graph, schedule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,11 +79,14 @@ class Runner:
         """
         self._limits = limits
         model = expanded(model, registry, limits)
+        deviations: tuple[str, ...] = ()
+        if not strict:
+            model, deviations = run_with_limits(limits, as_meant, model, registry)
         with without_collector():  # everything that binding creates stays alive
             scheduled = run_with_limits(limits, schedule, model, registry, newer_opsets=newer_opsets)
             program, binder = scheduled.program, CallBinder(strict=strict)
             self._program = run_with_limits(limits, BoundProgram, program, binder)
-            self._front = Front.of(scheduled, self._program.arrays, strict=strict)
+            self._front = Front.of(scheduled, self._program.arrays, strict=strict, deviations=deviations)
             self._slots = {v.name: v.slot for v in reversed(program.values)} | self._front.output_slots
             self._declared = _declarations(program) if strict else None
             self._plans: dict[tuple[str, ...], BoundPlan] = {}

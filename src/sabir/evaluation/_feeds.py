@@ -8,7 +8,13 @@ import numpy as np
 
 from sabir.base import ACCIDENTS, FeedError, SabirError, suggest
 from sabir.elements import element
-from sabir.evaluation._declared import Dimensions, TensorDeclaration, declaration, whole_range
+from sabir.evaluation._declared import (
+    Dimensions,
+    TensorDeclaration,
+    declaration,
+    differing_items,
+    whole_range,
+)
 from sabir.ir import (
     MapType,
     OptionalType,
@@ -134,10 +140,9 @@ def _check_compound(port: _Input, value: Any, run: Run) -> None:
     problem = declared.conflict(value, port.where, run.dims, strict=run.strict)
     if problem:
         raise FeedError(problem)
-    if declared.has_variables and not run.strict:
-        problem = declared.conflict(value, port.where, Dimensions(run.dims), strict=True)
-        if problem:
-            run.mismatch(port.where, problem)
+    problem = differing_items(declared, value, port.where, run)
+    if problem:
+        run.mismatch(port.where, problem)
 
 
 def _default_of(port: ModelPort) -> str:

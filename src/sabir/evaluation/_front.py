@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from sabir.base import EvaluationError, SabirWarning, SchemaError, budget, quote
 from sabir.evaluation._costs import numbers_of
-from sabir.evaluation._declared import DeclaredValue, Dimensions, compare, declaration
+from sabir.evaluation._declared import DeclaredValue, Dimensions, compare, declaration, has_sized_items
 from sabir.evaluation._feeds import FeedReader, ModelPort
 from sabir.evaluation._results import owned
 from sabir.evaluation._run import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Self
 
     from sabir.ir import Array
@@ -57,15 +57,26 @@ class Front:
 
     @classmethod
     def of(
-        cls, scheduled: Schedule, defaults: Mapping[int, Array], *, strict: bool = False, numbers: int = 0
-    ) -> Self:
-        """Return the front of a schedule; warn of what the file should repair. Raises as the constructor."""
+        cls, scheduled: Schedule, defaults: Mapping[int, Array], *, strict: bool = False, numbers: int = 0,
+        deviations: Iterable[str] = (),
+    ) -> Self:  # fmt: skip
+        """Return the front of a schedule; warn of what the file should repair. Raises as the constructor.
+
+        `deviations` are those that the run accepts, as it is not strict.
+        """
+        for deviation in deviations:
+            warn(f"{deviation}; a strict run refuses it")
         for note in scheduled.notes:
             warn(f"{note}; `sabir check --fix` mends the file")
         for name in scheduled.experimental:
             warn(f"{name} is experimental: its meaning may change without a new version")
         program = scheduled.program
         return cls(program.inputs, program.outputs, defaults, strict=strict, numbers=numbers)
+
+    @property
+    def compares_items(self) -> bool:
+        """Whether each run must compare items of an output: their sizes do not follow from those of feeds."""
+        return any(has_sized_items(value.declared) for value in self._declared.values())
 
     @property
     def inputs(self) -> tuple[ModelPort, ...]:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sabir.base import importing_later
+from sabir.base import importing_later, listing_public
 from sabir.ir._attributes import ATTRIBUTE_TYPES, Attribute, Attributes, AttributeType
 from sabir.ir._builder import Builder
 from sabir.ir._clone import clone_function, clone_graph, clone_node
@@ -33,6 +33,7 @@ from sabir.ir._dims import (
     upper_bound,
 )
 from sabir.ir._dims_choices import choose_extremes
+from sabir.ir._dims_judging import judging, may_be_at_most, may_be_equal
 from sabir.ir._features import (
     CONSTANTS,
     CONTAINERS,
@@ -61,11 +62,13 @@ from sabir.ir._links import Use
 from sabir.ir._listing import Listed
 from sabir.ir._model import Function, FunctionKey, Model, TrainingInfo, check_is_model
 from sabir.ir._model_version import ModelVersion, VersionPart
+from sabir.ir._named import ValueOrName, name_of, names_of
 from sabir.ir._names import NameScope
 from sabir.ir._node import Node
 from sabir.ir._operator_set import MAGIC, OperatorEntry, OperatorSet, OperatorStatus
 from sabir.ir._releases import (
     NEWEST_IR,
+    OLDEST_IR_OF_IMPORTS,
     Release,
     first_ir_of,
     first_release_with,
@@ -77,6 +80,7 @@ from sabir.ir._releases import (
     release,
     releases,
     require_released,
+    unknown_ir,
 )
 from sabir.ir._residue import Residue
 from sabir.ir._tensors import (
@@ -107,6 +111,7 @@ from sabir.ir._types import (
     tensor_type,
     unknown_element,
 )
+from sabir.ir._unused_imports import drop_imports, unused_imports
 from sabir.ir._used_features import features_above, first_release, least_ir, used_features
 from sabir.ir._value import Value
 
@@ -121,6 +126,7 @@ if TYPE_CHECKING:
     from sabir.ir._operands import Operand, Subgraph
     from sabir.ir._places import Place, places, walk
     from sabir.ir._resolve import resolve
+    from sabir.ir._retyping import change_dims, dim_variables, layout_with_dims, with_dims
     from sabir.ir._verify import verify
     from sabir.ir._walk import TensorPlace, all_tensors, drop_constants
 
@@ -130,12 +136,15 @@ _LATER = {
     "Literal": "_constants", "converted": "_constants", "literal": "_constants",
     "Labels": "_labels", "Place": "_places", "places": "_places", "walk": "_places", "resolve": "_resolve",
     "verify": "_verify", "TensorPlace": "_walk", "all_tensors": "_walk", "drop_constants": "_walk",
+    "change_dims": "_retyping", "dim_variables": "_retyping", "layout_with_dims": "_retyping",
+    "with_dims": "_retyping",
     "read_outputs": "_declarations", "read_value_info": "_declarations",
     "FunctionCallee": "_functions", "LocalFunction": "_functions", "Site": "_hooks",
     "Operand": "_operands", "Subgraph": "_operands",
 }  # fmt: skip
 
 __getattr__ = importing_later(__name__, _LATER)
+__dir__ = listing_public(__name__)
 
 __all__ = [
     "ATTRIBUTE_TYPES",
@@ -146,6 +155,7 @@ __all__ = [
     "MAX_RANK",
     "NEWEST_IN_GRAPHS",
     "NEWEST_IR",
+    "OLDEST_IR_OF_IMPORTS",
     "OPTIONALS",
     "SPARSE",
     "TRAINING",
@@ -209,6 +219,7 @@ __all__ = [
     "TypeNote",
     "Use",
     "Value",
+    "ValueOrName",
     "VersionPart",
     "WireTensor",
     "above_one",
@@ -218,6 +229,7 @@ __all__ = [
     "bound_opsets",
     "canonical_domain",
     "ceil_div",
+    "change_dims",
     "check_is_model",
     "choose_extremes",
     "clone_function",
@@ -228,7 +240,9 @@ __all__ = [
     "converted",
     "dim_max",
     "dim_min",
+    "dim_variables",
     "drop_constants",
+    "drop_imports",
     "elements_of_type",
     "exact_quotient",
     "features_above",
@@ -246,14 +260,20 @@ __all__ = [
     "floor_div",
     "is_nonnegative",
     "is_one",
+    "judging",
     "known_equal",
+    "layout_with_dims",
     "least_ir",
     "least_ir_of_imports",
     "literal",
     "lower_bound",
+    "may_be_at_most",
+    "may_be_equal",
     "minimum_ir",
     "mod",
     "mul",
+    "name_of",
+    "names_of",
     "newest_opset",
     "newest_opset_of_ir",
     "opsets_of_ir",
@@ -274,8 +294,11 @@ __all__ = [
     "total",
     "trunc_div",
     "unknown_element",
+    "unknown_ir",
+    "unused_imports",
     "upper_bound",
     "used_features",
     "verify",
     "walk",
+    "with_dims",
 ]

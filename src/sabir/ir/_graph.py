@@ -101,15 +101,19 @@ class Graph(NodeSequence, Listed):
     def outputs(self, values: Iterable[Value | None]) -> None:
         self._outputs[:] = values
 
-    def node(self, name: str) -> Node:
+    def node(self, name: str | Node) -> Node:
         """Return the node of this graph with a name; those of subgraphs are not searched.
+
+        A node of this graph is returned unchanged.
 
         Raises NotFoundError, a KeyError, where no node has the name (with the nearest one), or several have.
         """
         return named(name, self, "node", repr(self))
 
-    def value(self, name: str) -> Value:
+    def value(self, name: str | Value) -> Value:
         """Return the value with a name that this graph defines: an input, an initializer, or a node's output.
+
+        A value of this graph, such as a key of `initializers`, is returned unchanged.
 
         Raises NotFoundError, a KeyError, where no value has the name (with the nearest one), or several have.
         """

@@ -81,8 +81,11 @@ class Initializers(MutableMapping["Value", "Constant"]):
         for value in list(self._items):
             del self[value]
 
-    def value(self, name: str) -> Value:
-        """Return the initializer of a name; raises NotFoundError where none or several have it."""
+    def value(self, name: str | Value) -> Value:
+        """Return the initializer of a name, or an initializer unchanged.
+
+        Raises NotFoundError where no initializer or several have the name, and for another value.
+        """
         return named(name, self._items, "initializer", repr(self._graph))
 
     def __repr__(self) -> str:

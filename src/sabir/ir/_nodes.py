@@ -4,8 +4,9 @@
 # pyright: reportPrivateUsage=false
 from __future__ import annotations
 
+from enum import Enum
 from itertools import islice
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from sabir.ir._attributes import Nested
 from sabir.ir._node import Node
@@ -14,6 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from sabir.ir._graph import Graph
+
+
+class _Omitted(Enum):
+    """The value of an argument that the caller left out, where None has a meaning."""
+
+    OMITTED = "omitted"
+
+
+_OMITTED: Final = _Omitted.OMITTED
+_Place: TypeAlias = "Node | Literal[_Omitted.OMITTED] | None"
 
 
 class NodeSequence(Nested):
@@ -71,14 +82,33 @@ class NodeSequence(Nested):
         """Insert `node` at the beginning."""
         return self.insert(node, after=None)
 
-    def insert(self, node: Node, *, after: Node | None) -> Node:
-        """Insert `node` after another one, or first for None; raises ValueError for a node of a graph."""
+    def insert(self, node: Node, *, after: _Place = _OMITTED, before: _Place = _OMITTED) -> Node:
+        """Insert `node` after or before another one: `after=None` is the beginning, `before=None` the end.
+
+        Raises ValueError for a node that is in a graph, and for a neighbour that is not in this one;
+        TypeError unless exactly one of `after` and `before` is passed.
+        """
         if not isinstance(node, Node):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
             raise TypeError(f"a Node is expected, not the {type(node).__name__} {node!r}")
         if node.graph is not None:
             raise ValueError(f"{node!r} is already in a graph; move it, or detach it there first")
-        if after is not None and after.graph is not self:
-            raise ValueError(f"{after!r} is not in this graph")
+        self._link(node, self._predecessor(after, before))
+        return node
+
+    def _predecessor(self, after: _Place, before: _Place) -> Node | None:
+        """Return the node that comes right before a place, None for the beginning."""
+        if (after is _OMITTED) == (before is _OMITTED):
+            raise TypeError("pass either `after` or `before`: a node of this graph, or None for its ends")
+        neighbour = before if after is _OMITTED else after
+        if neighbour is not None and not isinstance(neighbour, Node):
+            raise TypeError(f"a Node or None is expected, not the {type(neighbour).__name__} {neighbour!r}")
+        if neighbour is not None and neighbour.graph is not self:
+            raise ValueError(f"{neighbour!r} is not in this graph")
+        if after is not _OMITTED:
+            return after
+        return before._previous if isinstance(before, Node) else self._last
+
+    def _link(self, node: Node, after: Node | None) -> None:
         following = self._first if after is None else after._next
         node.graph, node._previous, node._next = cast("Graph", self), after, following
         if after is None:
@@ -90,7 +120,6 @@ class NodeSequence(Nested):
         else:
             following._previous = node
         self._count += 1
-        return node
 
     def previous(self, node: Node) -> Node | None:
         """Return the node right before one of this graph; None for the first."""
@@ -98,12 +127,16 @@ class NodeSequence(Nested):
             raise ValueError(f"{node!r} is not in this graph")
         return node._previous
 
-    def move(self, node: Node, *, after: Node | None) -> None:
-        """Move a node of this graph to another position in it."""
-        if node is after:
-            raise ValueError(f"{node!r} cannot come after itself")
-        self._unlink(node)
-        self.insert(node, after=after)
+    def move(self, node: Node, *, after: _Place = _OMITTED, before: _Place = _OMITTED) -> None:
+        """Move a node of this graph to another position in it; the arguments are those of `insert`."""
+        if node is after or node is before:
+            raise ValueError(f"{node!r} cannot come {'after' if node is after else 'before'} itself")
+        if node.graph is not self:
+            raise ValueError(f"{node!r} is not in this graph")
+        previous = self._predecessor(after, before)
+        if previous is not node:
+            self._unlink(node)
+            self._link(node, previous)
 
     def detach(self, node: Node) -> None:
         """Take a node out, to be inserted elsewhere; it keeps its operands and the readers of its results."""

@@ -139,6 +139,15 @@ def minimum_ir(opset: int) -> int:
     return first_ir_of("", opset) or NEWEST_IR
 
 
+def unknown_ir(version: int) -> str:
+    """Return the message about an IR version that no known release has.
+
+    >>> unknown_ir(99).partition(';')[0]
+    'IR version 99 is not known'
+    """
+    return f"IR version {version} is not known; the newest known one is {NEWEST_IR}"
+
+
 def opsets_of_ir(ir_version: int) -> Mapping[str, int]:
     """Return the newest version of each standard domain that came with an IR version.
 
@@ -183,7 +192,7 @@ def first_release_with(opsets: Mapping[str, int], ir_version: int = OLDEST_IR_OF
     """
     require_released(opsets)
     if ir_version > NEWEST_IR:
-        raise UnsupportedError(f"IR version {ir_version} is not known; the newest known one is {NEWEST_IR}")
+        raise UnsupportedError(unknown_ir(ir_version))
     wanted = {d: v for d, v in bound_opsets(opsets).items() if d in _NEWEST.opsets}
     return next(
         known

@@ -19,6 +19,7 @@ Item: TypeAlias = int | Expr | float | bool | str | None  # one known element; N
 ElementKey: TypeAlias = int | str | np.dtype[Any] | type[Any] | ElementType  # identifies an element type
 Known: TypeAlias = tuple[Item, ...]  # the contents of a tensor, row by row
 
+_KEYS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "string"})
 UNDEFINED = ElementType(0, "undefined", 0, np.dtype(object), "int32_data", "bool", is_signed=False)
 
 
@@ -229,6 +230,11 @@ class MapType(_Shown):
     key: ElementType
     value: Type | None
     note: TypeNote | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def has_valid_keys(self) -> bool:
+        """Whether keys are integers or strings, or of a type that the file does not state."""
+        return not self.key.number or self.key.name in _KEYS
 
     @property
     def signature(self) -> str:

@@ -50,6 +50,7 @@ from sabir.loops._expressions import (
     Take,
     Windows,
 )
+from sabir.loops._filters import Filtered, as_products, filtered, filters_of
 from sabir.loops._finite import Contents, is_finite
 from sabir.loops._integers import BYTES, contract_integers, convolve_integers, slide_integers, uniform
 from sabir.loops._matrix_steps import MatrixSteps
@@ -98,14 +99,15 @@ from sabir.loops._windows import slide, slide_mixed, windows
 __all__ = [
     "ARITY", "BYTES", "ELEMENTS", "FLOATS", "HALVES", "INTEGERS", "NOT_READ", "SMALL_FLOATS",
     "SMALL_INTEGERS", "Assumptions", "Best", "Bound", "Contents", "Contract", "Count", "Couple",
-    "Cumulate", "Descend", "Expand", "Expression", "Extent", "Join", "LoweredSubgraph", "Lowering", "Map",
-    "MatrixSteps", "NotLowered", "Number", "Pad", "Permute", "PoolRegions", "Recur", "Recurred", "Reduce",
-    "Reshape", "Scatter", "Size", "Sizes", "Slice", "Slide", "State", "StepBody", "Steps", "Stored",
-    "Take", "Widened", "Windows", "WordArithmetic", "apply", "assuming", "at_least", "best", "bits",
-    "broadcast", "cast", "check_computed", "check_element", "contract", "contract_integers", "convolve",
-    "convolve_integers", "count", "couple", "cumulate", "cut", "divided", "element_bytes", "equal",
-    "expand", "expression", "fixed", "is_finite", "join", "known_sizes", "larger", "mean", "narrow",
-    "nearest", "number", "order", "pad", "permute", "random_words", "reduce", "reshape", "same_shape",
-    "scatter", "shape_of", "sized", "slide", "slide_integers", "slide_mixed", "smaller", "squeeze",
-    "take", "tensor", "tentative", "threefry", "uniform", "walk", "where", "windows",
+    "Cumulate", "Descend", "Expand", "Expression", "Extent", "Filtered", "Join", "LoweredSubgraph",
+    "Lowering", "Map", "MatrixSteps", "NotLowered", "Number", "Pad", "Permute", "PoolRegions", "Recur",
+    "Recurred", "Reduce", "Reshape", "Scatter", "Size", "Sizes", "Slice", "Slide", "State", "StepBody",
+    "Steps", "Stored", "Take", "Widened", "Windows", "WordArithmetic", "apply", "as_products", "assuming",
+    "at_least", "best", "bits", "broadcast", "cast", "check_computed", "check_element", "contract",
+    "contract_integers", "convolve", "convolve_integers", "count", "couple", "cumulate", "cut", "divided",
+    "element_bytes", "equal", "expand", "expression", "filtered", "filters_of", "fixed", "is_finite",
+    "join", "known_sizes", "larger", "mean", "narrow", "nearest", "number", "order", "pad", "permute",
+    "random_words", "reduce", "reshape", "same_shape", "scatter", "shape_of", "sized", "slide",
+    "slide_integers", "slide_mixed", "smaller", "squeeze", "take", "tensor", "tentative", "threefry",
+    "uniform", "walk", "where", "windows",
 ]  # fmt: skip

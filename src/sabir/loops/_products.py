@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sabir.loops._assumptions import equal
 from sabir.loops._expression import FLOATS, Expression
-from sabir.loops._operations import NotLowered, apply, check_computed, reduce, reshape, squeeze
-from sabir.loops._quantized import multiply_narrow, multiply_quantized, product_of
+from sabir.loops._expressions import Contract
+from sabir.loops._operations import NotLowered, apply, broadcast, check_computed, reduce, reshape, squeeze
 
 
 def contract(a: Expression, b: Expression) -> Expression:
@@ -20,8 +20,7 @@ def contract(a: Expression, b: Expression) -> Expression:
 def convolve(a: Expression, b: Expression, rows: int, depth: int) -> Expression:
     """Return `[..., rows..., depth...]` by `[..., depth..., N]`: sums of products over all axes of the depth.
 
-    The leading axes broadcast. Operands that integers of 8 bits represent are multiplied as these. Raises
-    NotLowered for sizes that may differ.
+    The leading axes broadcast. Raises NotLowered for sizes that may differ.
     """
     check_computed(a.element)
     if a.element != b.element or a.element == "bool":
@@ -32,11 +31,9 @@ def convolve(a: Expression, b: Expression, rows: int, depth: int) -> Expression:
             raise NotLowered(f"whether the sizes {m} and {n} are equal is known at run time only")
     if a.element not in FLOATS:
         return _sums(a, b, rows, depth)
-    for way in (multiply_quantized, multiply_narrow):
-        found = way(a, b, rows, depth)
-        if found is not None:
-            return found
-    return product_of(a, b, rows, depth)
+    batch = broadcast(a.shape[: a.rank - depth - rows], b.shape[: b.rank - depth - 1])
+    between = a.shape[a.rank - depth - rows : a.rank - depth]
+    return Contract(a.element, (*batch, *between, b.shape[-1]), a, b, rows, depth)
 
 
 def _sums(a: Expression, b: Expression, rows: int, depth: int) -> Expression:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from sabir.loops._expression import FLOATS, Expression, Size, Sizes, agree, expression
 from sabir.loops._expressions import Contract, Extent, Join, Map, Number
 from sabir.loops._operations import NotLowered, cut, expand, number, same_shape
-from sabir.loops._quantized import half_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -133,7 +132,7 @@ class Steps:
 
     def matrix(self, x: Expression) -> Expression:
         """Return what stands for a matrix in products of a step; constants may be stored in fewer bytes."""
-        self._bound.append(half_of(x) or x)
+        self._bound.append(x)
         return Bound(x.element, x.shape, len(self._bound) - 1)
 
     def results(self, after: Sequence[Expression], outputs: Sequence[Expression]) -> Recurred:

@@ -8,7 +8,6 @@ from sabir.loops._assumptions import equal
 from sabir.loops._expression import FLOATS, Expression
 from sabir.loops._expressions import Slide, Windows
 from sabir.loops._operations import NotLowered, check_computed, check_element
-from sabir.loops._quantized import half_of, quantized_of, slide_quantized
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,34 +34,23 @@ def windows(
 def slide(op: str, x: Expression, taps: int, weights: Expression | None = None) -> Expression:
     """Return the `sum`, `max` or `min` over the last axes of windows, or their sum times weights.
 
-    The axes of the weights are the last ones of the windows. What integers of 8 bits represent is multiplied
-    as these. Raises NotLowered where their sizes may differ.
+    The axes of the weights are the last ones of the windows. Raises NotLowered where their sizes may differ.
     """
     check_computed(x.element)
     if weights is not None:
-        found = slide_quantized(x, taps, weights)
-        if found is not None:
-            return found
         if x.element not in FLOATS or weights.element != x.element:
             raise NotLowered(f"sums of products of {x.element} have no kernel yet")
         if not all(map(equal, weights.shape, x.shape[x.rank - weights.rank :])):
             raise NotLowered("whether the weights fit the windows is known at run time only")
-        weights = half_of(weights) or weights
     return Slide(x.element, x.shape[: x.rank - taps], op, x, weights, taps)
 
 
-def slide_mixed(x: Expression, taps: int, weights: Expression, mixed: int) -> Expression | None:
+def slide_mixed(x: Expression, taps: int, weights: Expression) -> Expression:
     """Return the sums of windows of groups of channels, `[..., C, taps...]` times `[C, mixed, taps...]`.
 
-    Each result sums up the `mixed` channels of its group. None where integers of 8 bits represent both
-    operands, or where their sizes may differ.
+    Each result is the sum over the `mixed` channels of its group. Raises NotLowered where sizes may differ.
     """
-    if x.element not in FLOATS or weights.element != x.element:
-        return None
-    if quantized_of(x) is not None and quantized_of(weights) is not None:
-        return None
-    channels, _, *kernel = weights.shape
-    if not all(map(equal, (channels, *kernel), x.shape[x.rank - taps - 1 :])):
-        return None
-    weights = half_of(weights) or weights
+    channels, mixed, *kernel = weights.shape
+    if not isinstance(mixed, int) or not all(map(equal, (channels, *kernel), x.shape[x.rank - taps - 1 :])):
+        raise NotLowered("whether the weights fit the windows is known at run time only")
     return Slide(x.element, x.shape[: x.rank - taps], "sum", x, weights, taps, mixed=mixed)

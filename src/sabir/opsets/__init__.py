@@ -3,7 +3,8 @@
 `with_internal` returns a registry that also has the operators that Sabir itself writes into models.
 """
 
-from sabir.schema import Registry, Rooms
+from sabir.base import listing_public
+from sabir.schema import INTERNAL, Registry, Rooms
 
 _PACKAGES = {
     "": Rooms("sabir.opsets.onnx"),
@@ -12,19 +13,21 @@ _PACKAGES = {
     "ai.onnx.preview.training": Rooms("sabir.opsets.training"),
 }
 STANDARD = Registry(_PACKAGES)
-_INTERNAL = Registry({**_PACKAGES, "sabir.internal": Rooms("sabir.opsets.internal")})
+_INTERNAL = Registry({**_PACKAGES, INTERNAL: Rooms("sabir.opsets.internal")})
 
 
 def with_internal(registry: Registry) -> Registry:
     """Return a registry that also has the operators of the domain `sabir.internal`."""
     if registry is STANDARD:
         return _INTERNAL
-    return registry.with_operators(*_INTERNAL.of_domain("sabir.internal"))
+    return registry.with_operators(*_INTERNAL.of_domain(INTERNAL))
 
 
 def is_standard(registry: Registry) -> bool:
     """Return whether the operators of a registry are those of Sabir alone."""
     return registry is STANDARD or registry is _INTERNAL
 
+
+__dir__ = listing_public(__name__, ("families", "typing"))
 
 __all__ = ["STANDARD", "is_standard", "with_internal"]

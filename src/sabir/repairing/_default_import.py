@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 )
 @repair(
     "MODEL012",
-    "The default domain is imported in the version that applies: in a model, the newest that was released"
-    " with the IR version; in a function, the model's.",
+    "The default domain is imported in the version that applies: the newest that was released with the IR"
+    " version.",
 )
+@repair("FUNC013", "The default domain is imported in the version of the model, which applies.")
 def import_default_domain(task: Task) -> Iterator[Repair]:
     """Import the default domain in a model without imports, or one that calls its operators all the same."""
     survey = task.survey
@@ -35,11 +36,11 @@ def import_default_domain(task: Task) -> Iterator[Repair]:
         yield from _into_model(task, "MODEL002")
     elif any(c.function is None for c in implicit_imports(model)):
         yield from _into_model(task, "MODEL012")
-    for place, version in functions if "MODEL012" in task.selected else ():
+    for place, version in functions if "FUNC013" in task.selected else ():
         site = survey.functions[place]
         site.function.opsets[""] = version
         message = f"imported version {version} of the default domain, as the model does"
-        yield Repair("MODEL012", message, site.where)
+        yield Repair("FUNC013", message, site.where)
 
 
 def _into_model(task: Task, id_: str) -> Iterator[Repair]:

@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sabir.ir import (
-    Expr,
-    MapType,
-    NodeDevice,
-    OptionalType,
-    SequenceType,
-    SparseTensorType,
-    TensorType,
-    read_dim,
-    symbol,
-)
-from sabir.proto import NodeDeviceConfigurationProto
+from sabir.ir import Expr, layout_with_dims, symbol, with_dims
 from sabir.repairing._attributes import EditableAttribute, editable_attributes, graphs_in_defaults
 from sabir.repairing._declaring import repair
 from sabir.repairing._identifiers import Identifiers, plain_name, renamed
@@ -27,7 +15,7 @@ if TYPE_CHECKING:
 
     from sabir.base import Location
     from sabir.checking import Survey
-    from sabir.ir import Dim, Graph, Type, Value
+    from sabir.ir import Dim, Graph, NodeDevice, Type, Value
 
 
 @repair(
@@ -127,23 +115,7 @@ class _Renaming:
 
     def of_layout(self, device: NodeDevice, where: Location) -> NodeDevice:
         """Return the device layout of a node with the new names; the same object if no name in it changes."""
-        shardings = tuple(
-            s._replace(axes=tuple(
-                a._replace(pieces=tuple((self._of_dim(length, where), n) for length, n in a.pieces))
-                for a in s.axes
-            ))
-            for s in device.shardings
-        )  # fmt: skip
-        if shardings == device.shardings:
-            return device
-        wire = device.wire
-        if wire:
-            proto = NodeDeviceConfigurationProto.FromString(wire)
-            for piece in (p for s in proto.sharding_spec for a in s.sharded_dim for p in a.simple_sharding):
-                if piece.dim_param:
-                    piece.dim_param = str(self._of_dim(read_dim(piece.dim_param), where))
-            wire = proto.SerializeToString()
-        return device._replace(shardings=shardings, wire=wire)
+        return layout_with_dims(device, lambda length: self._of_dim(length, where))
 
     def _of_dim(self, dim: Dim, where: Location) -> Dim:
         if not isinstance(dim, Expr) or is_plain(dim):
@@ -160,22 +132,6 @@ class _Renaming:
 def is_plain(dim: Dim) -> bool:
     """Return whether a dimension is open, a number, or named by a C identifier."""
     return not isinstance(dim, Expr) or plain_name(str(dim)) == str(dim)
-
-
-def with_dims(type_: Type, change: Callable[[Dim], Dim]) -> Type:
-    """Return a type with `change` applied to each dimension; the same object if none changes."""
-    match type_:
-        case TensorType() | SparseTensorType() if type_.shape:
-            shape = tuple(map(change, type_.shape))
-            return type_ if shape == type_.shape else replace(type_, shape=shape)
-        case SequenceType() | OptionalType() if type_.item is not None:
-            item = with_dims(type_.item, change)
-            return type_ if item is type_.item else replace(type_, item=item)
-        case MapType() if type_.value is not None:
-            value = with_dims(type_.value, change)
-            return type_ if value is type_.value else replace(type_, value=value)
-        case _:
-            return type_
 
 
 def _names_in(type_: Type) -> set[str]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sabir.base import Location, quote
-from sabir.ir import Annotation, Model, WireTensor
-from sabir.proto import FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
+from sabir.ir import Annotation, Model, WireTensor, places
+from sabir.proto import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 from sabir.repairing._declaring import repair
 from sabir.repairing._repair import Repair, Task
 from sabir.repairing._residues import ResidueEditor, drop_pairs
+from sabir.repairing._tensors import replace_tensor, with_message
 from sabir.repairing._value_info import repair_value_info
 from sabir.schema import function_label
 from sabir.serial import dumps
@@ -45,9 +46,8 @@ def drop_duplicates(task: Task) -> Iterator[Repair]:
     model.residue = editor.residue
     for site in survey.graphs:
         yield from _in_graph(site, selected)
-    for tensor in survey.tensors:
-        if isinstance(tensor.tensor, WireTensor) and "META002" in selected:
-            yield from drop_pairs(tensor.tensor.proto.metadata_props, set(), "META002", tensor.where)
+    if "META002" in selected:
+        yield from _in_tensors(model)
     for function in survey.functions:
         yield from _in_function(function, selected)
     if "FUNC001" in selected:
@@ -88,6 +88,20 @@ def _in_value(value: Value, where: Location, selected: frozenset[str]) -> Iterat
     editor = ResidueEditor(value.residue, ValueInfoProto, at, selected)
     yield from editor.drop_metadata(value.metadata, "META002")
     value.residue = editor.residue
+
+
+def _in_tensors(model: Model) -> Iterator[Repair]:
+    """Drop second entries of tensors: other tensors replace them, as models may share a tensor."""
+    repeating = [p for p in places(model, WireTensor) if _repeats(p.object.proto.metadata_props)]
+    for place in repeating:
+        proto = TensorProto.FromString(place.object.proto.SerializeToString())
+        yield from drop_pairs(proto.metadata_props, set(), "META002", place.inside)
+        replace_tensor(place, with_message(place.object, proto))
+
+
+def _repeats(pairs: Iterable[Any]) -> bool:
+    keys = [pair.key for pair in pairs]
+    return len(set(keys)) < len(keys)
 
 
 def _in_function(site: FunctionSite, selected: frozenset[str]) -> Iterator[Repair]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.base import Limits, SchemaError, run_with_limits
 from sabir.checking import Survey, chosen
+from sabir.ir import check_is_model
 from sabir.opsets import STANDARD
 from sabir.repairing._attribute_types import repair_attributes
 from sabir.repairing._declaring import declared_repairs
@@ -17,6 +18,7 @@ from sabir.repairing._object_names import rename_functions, rename_graphs, renam
 from sabir.repairing._order import sort_nodes
 from sabir.repairing._output_types import declare_subgraph_outputs
 from sabir.repairing._repair import Repair, Task
+from sabir.repairing._subgraph_inputs import separate_subgraph_inputs
 from sabir.repairing._unused_imports import drop_unused_imports
 from sabir.repairing._value_names import rename_values
 
@@ -33,6 +35,19 @@ UNSAFE_REPAIRS = declared_repairs(safe=False)
 """The repairs that change what others rely on, by rule: `fix` does those whose rules `unsafe` names."""
 
 
+class Repaired(NamedTuple):
+    """A repaired model, and the repairs.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (t)  t = Neg (x) }''')
+    >>> [repair.rule for repair in fix_and_report(model).repairs]
+    ['GRAPH006']
+    """
+
+    model: Model
+    repairs: list[Repair]
+
+
 def fix(
     model: Model,
     *,
@@ -41,8 +56,11 @@ def fix(
     unsafe: Iterable[str] = (),
     registry: Registry = STANDARD,
     limits: Limits | None = None,
-) -> list[Repair]:
-    """Repair violations of rules in place, and return the repairs; no computed value changes.
+) -> Model:
+    """Return a copy of a model in which violations of rules are repaired; no computed value changes.
+
+    The model itself is not changed, and the copy shares its tensors. `fix_and_report` returns the repairs
+    too, and `fix_in_place` changes the model.
 
     `select` and `ignore` choose the rules whose violations are repaired, as in `findings`; here the rules of
     groups apply by default. Afterwards `findings` reports the violations that remain.
@@ -56,7 +74,53 @@ def fix(
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N] x) => (float[N] y) { y = Relu (t)  t = Neg (x) }''')
-    >>> [repair.rule for repair in fix(model)], model.graph[0].op
+    >>> [node.op for node in sabir.fix(model).graph], [node.op for node in model.graph]
+    (['Neg', 'Relu'], ['Relu', 'Neg'])
+    """
+    return fix_and_report(
+        model, select=select, ignore=ignore, unsafe=unsafe, registry=registry, limits=limits
+    ).model
+
+
+def fix_and_report(
+    model: Model,
+    *,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    unsafe: Iterable[str] = (),
+    registry: Registry = STANDARD,
+    limits: Limits | None = None,
+) -> Repaired:
+    """Repair a copy of a model as `fix` does, and report the repairs.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (t)  t = Neg (x) }''')
+    >>> for repair in fix_and_report(model).repairs:
+    ...     print(repair)
+    graph: GRAPH006: sorted the nodes; 2 of 2 have another position
+    """
+    check_is_model(model)
+    copy = model.clone()
+    repairs = fix_in_place(
+        copy, select=select, ignore=ignore, unsafe=unsafe, registry=registry, limits=limits
+    )
+    return Repaired(copy, repairs)
+
+
+def fix_in_place(
+    model: Model,
+    *,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    unsafe: Iterable[str] = (),
+    registry: Registry = STANDARD,
+    limits: Limits | None = None,
+) -> list[Repair]:
+    """Repair the model itself, and return the repairs; otherwise as `fix`.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (t)  t = Neg (x) }''')
+    >>> [repair.rule for repair in fix_in_place(model)], model.graph[0].op
     (['GRAPH006'], 'Neg')
     """
     named = frozenset(unsafe)
@@ -79,7 +143,7 @@ def _repaired(
     for repair in (
         # the import is repeated, as a new IR version may imply one
         import_default_domain, clear_negative_sizes, set_ir_version, import_default_domain,
-        repair_attributes, declare_subgraph_outputs,
+        separate_subgraph_inputs, repair_attributes, declare_subgraph_outputs,
         rename_dimensions, rename_values, rename_nodes, rename_functions, rename_graphs,
     ):  # fmt: skip
         repairs += repair(task)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.base import Location
+from sabir.base import Location, counted
 from sabir.checking import RULES
-from sabir.ir import NEWEST_IR
+from sabir.ir import NEWEST_IR, OLDEST_IR_OF_IMPORTS
 from sabir.repairing._declaring import repair
 from sabir.repairing._default_import import keep_implicit_import
 from sabir.repairing._repair import Repair, Task
+from sabir.rewrite import change_ir_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 _RAISED = "`ir_version` is raised; a reader that knows only earlier versions then refuses the model."
 # the rules that report what is newer than the IR version
 _NEWER_THAN_IR = ("MODEL007", "MODEL008", "MODEL011", "TYPE007", "GRAPH012")
-_FIRST_IR_OF_IMPORTS = 3  # with an earlier one, the model would use the first operator set
 
 
 @repair("MODEL001", "`ir_version` is set to the lowest version that has everything the model uses.")
@@ -37,14 +37,16 @@ def set_ir_version(task: Task) -> Iterator[Repair]:
     violated = [r.id for r in rules if _is_violated(task.survey, r)] if declared else []
     if declared and not violated:
         return
-    version = _lowest_version(task.survey, rules, declared or _FIRST_IR_OF_IMPORTS)
+    version = _lowest_version(task.survey, rules, declared or OLDEST_IR_OF_IMPORTS)
     if version is None:
         return
     message = (
         f"raised ir_version from {declared} to {version}" if declared else f"set ir_version to {version}"
     )
     message += keep_implicit_import(model, version)
-    model.ir_version = version
+    separated = change_ir_version(model, version, task.survey.registry)
+    if separated:
+        message += f", and listed {counted(len(separated), 'constant')} of subgraphs no longer as inputs"
     yield from (Repair(rule, message, Location()) for rule in violated or ["MODEL001"])
 
 

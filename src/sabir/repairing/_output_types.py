@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from sabir.base import quote
 from sabir.inference import Inference
+from sabir.ir import with_dims
 from sabir.repairing._declaring import repair
-from sabir.repairing._dims import is_plain, with_dims
+from sabir.repairing._dims import is_plain
 from sabir.repairing._repair import Repair, Task
 
 if TYPE_CHECKING:

@@ -128,16 +128,13 @@ class _Sweep:
 
     def _collect(self) -> list[tuple[Graph, Scope]]:
         """Collect what annotations and attributes refer to; return the root graphs with their scopes."""
-        roots = [(graph, self._scope_of(graph)) for graph in self._model.graphs()]
+        bodies = {function.graph: self._scope.of_body(function) for function in self._model.functions}
+        roots = [(graph, bodies.get(graph, self._scope)) for graph in self._model.graphs()]
         for root, scope in roots:
             for graph in root.scopes():
                 self._kept.update(_annotated(graph))
                 self._named.update(name for node in graph for name in self._names_in(node, scope))
         return roots
-
-    def _scope_of(self, root: Graph) -> Scope:
-        function = next((f for f in self._model.functions if f.graph is root), None)
-        return self._scope if function is None else self._scope.of_body(function)
 
     def _names_in(self, node: Node, scope: Scope) -> Iterator[str]:
         """Yield the names of values that the attributes of a node contain."""

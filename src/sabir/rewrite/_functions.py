@@ -19,8 +19,11 @@ from sabir.ir import (
     canonical_domain,
     clone_graph,
     clone_node,
+    drop_imports,
     find_opset,
+    unused_imports,
 )
+from sabir.rewrite._body_dims import BodyDimensions, paired, replace_dims, replace_dims_inside
 from sabir.rewrite._point import InsertionPoint
 from sabir.rewrite._replacing import release, replace_outputs
 from sabir.schema import Registry, Scope, check_call, check_expansion, implicit_imports
@@ -28,7 +31,7 @@ from sabir.schema import Registry, Scope, check_call, check_expansion, implicit_
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from sabir.ir import Attribute, Type
+    from sabir.ir import Attribute, Dim, Type
 
     Arguments = Callable[[Mapping[str, Attribute]], Mapping[str, Attribute]]
 
@@ -47,9 +50,11 @@ class Convert(Protocol):
 
 
 class InlineFunctions(NamedTuple):
-    """The pass that replaces every call of a function, and drops the functions of the model.
+    """The pass that replaces every call of a function, and drops functions and imports that nothing calls.
 
     `only` restricts it to some functions; a function of the model that calls one of them is replaced too.
+    A dimension variable of a body is another one in each call, or the dimension of the operand that decides
+    it; `dimensions` chooses them, by default with names that no graph of the model has.
     `convert` converts a body that is written for other operator sets than the model, where an operator
     changed between them; without it such a body raises UnsupportedError. `origins` is filled with the node of
     the function that each new node is a copy of.
@@ -66,6 +71,7 @@ class InlineFunctions(NamedTuple):
     only: Collection[Function] | None = None
     convert: Convert | None = None
     origins: dict[Node, Node] | None = None
+    dimensions: BodyDimensions | None = None
     name: str = "inline functions"
 
     def run(self, model: Model) -> bool:
@@ -74,9 +80,15 @@ class InlineFunctions(NamedTuple):
         if self.only is None:
             if not model.functions and not _calls_documents(model, scope):
                 return False
-            return _Inlining(model, model.functions, self).run()
-        chosen = _with_callers(model, self.only, scope)
-        return bool(chosen) and _Inlining(model, chosen, self).run()
+            chosen = model.functions
+        else:
+            chosen = _with_callers(model, self.only, scope)
+            if not chosen:
+                return False
+        unused = unused_imports(model)
+        changed = _Inlining(model, chosen, self).run()
+        drop_imports(model, [domain for domain in unused_imports(model) if domain not in unused])
+        return changed
 
 
 def _calls_documents(model: Model, scope: Scope) -> bool:
@@ -104,6 +116,7 @@ class _Inlining:
         self._model, self._functions, self._job = model, functions, job
         self._scope = Scope.of(model, job.registry, newer_opsets=True)
         self._chosen_functions = frozenset(functions)
+        self._dimensions = job.dimensions or BodyDimensions(_others(model, functions))
         self._differing: set[Function] = set()  # whose bodies mean something else in the model
         self._names = FreshNames(
             v.name for g in model.graphs() for inner in g.scopes() for v in inner.defined()
@@ -118,15 +131,15 @@ class _Inlining:
 
     def run(self, *, rehearse: bool = True) -> bool:
         """Replace the calls, and drop the functions."""
-        model, bodies = self._model, {f.graph for f in self._model.functions}
-        graphs = [g for g in model.graphs() if g not in bodies]
+        model = self._model
+        graphs = _others(model, model.functions)
         check_expansion(graphs, self._scope)
         imports = self._imports(graphs)
         if self._differing and rehearse:  # a body that cannot be converted must leave the model as it is
             copy = model.clone()
             copies = dict(zip(model.functions, copy.functions, strict=True))
             chosen = [copies.get(f, f) for f in self._functions]
-            _Inlining(copy, chosen, self._job._replace(origins=None)).run(rehearse=False)
+            _Inlining(copy, chosen, self._job._replace(origins=None, dimensions=None)).run(rehearse=False)
         if self._differing:
             _ = self._inference
         model.opsets.update(imports)
@@ -205,12 +218,16 @@ class _Inlining:
                     (new, self._scope) for new in self._converted(node, function, inner, self._job.convert)
                 ]
             else:
-                new_nodes = self._splice(node, function.graph, inner.arguments)
+                operands = [None if v is None else v.type for v in node.inputs]
+                sizes = self._dimensions.of_call(function.graph, operands)
+                new_nodes = self._splice(node, function.graph, inner.arguments, sizes)
                 pending += [(new, inner) for new in new_nodes]
 
-    def _splice(self, node: Node, body: Graph, arguments: Arguments | None = None) -> list[Node]:
+    def _splice(
+        self, node: Node, body: Graph, arguments: Arguments, sizes: Mapping[str, Dim] | None = None
+    ) -> list[Node]:
         """Put copies of a body's nodes in the place of a call; return the new nodes, nested ones too."""
-        new = splice(node, body, self._names, arguments)
+        new = splice(node, body, self._names, arguments, sizes)
         origins = self._job.origins
         if origins is not None:
             for copy, original in zip(new, body.sorted_nodes(), strict=True):
@@ -221,12 +238,12 @@ class _Inlining:
         """Put a body in the place of a call that is converted, for this call, to the model's imports."""
         types = self._inference.types_of(node)
         body = Model(
-            _specialized(function, inner, node, types),
+            _specialized(function, inner, node, types, self._dimensions),
             dict(inner.opsets),
             ir_version=self._model.ir_version,
             functions=[f for f in self._model.functions if f is not function],
         )
-        InlineFunctions(self._job.registry, convert=convert).run(body)
+        InlineFunctions(self._job.registry, convert=convert, dimensions=self._dimensions).run(body)
         known = {d: v for d, v in bound_opsets(self._model.opsets).items() if inner.registry.has_domain(d)}
         try:
             convert(body, {d: known[d] for d in inner.opsets if d in known})
@@ -241,18 +258,25 @@ class _Inlining:
 
 def _operator(scope: Scope, node: Node, opset: int | None) -> object:
     """Return what identifies the operator that a node calls in an opset: its version, or its entry's."""
-    declaration = scope.registry.declaration(node.domain, node.op, opset)
-    if declaration is not None:
-        return declaration.entry.since
-    return scope.registry.find_version(node.domain, node.op, opset)
+    found = scope.registry.in_force(node.domain, node.op, opset)
+    return None if found is None else (type(found), found.since)
 
 
-def splice(node: Node, body: Graph, names: FreshNames, arguments: Arguments | None = None) -> list[Node]:
+def _others(model: Model, functions: Collection[Function]) -> list[Graph]:
+    """Return the root graphs of a model that are not the bodies of these functions."""
+    bodies = {function.graph for function in functions}
+    return [graph for graph in model.graphs() if graph not in bodies]
+
+
+def splice(
+    node: Node, body: Graph, names: FreshNames, arguments: Arguments | None = None,
+    sizes: Mapping[str, Dim] | None = None,
+) -> list[Node]:  # fmt: skip
     """Put copies of a graph's nodes in the place of a call of it, and return them.
 
     The inputs of the graph become the operands of the node, its outputs those of the node, whose values stay
     as `replace_outputs` says. `names` names the other new values, `arguments` changes the attributes of each
-    node, as a call of a function does.
+    node, as a call of a function does, and `sizes` replace dimension variables of the body.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
@@ -267,7 +291,10 @@ def splice(node: Node, body: Graph, names: FreshNames, arguments: Arguments | No
     for value, data in body.initializers.items():
         if value not in copies:
             copies[value] = point.graph.add_initializer(names.fresh(value.name), data)
-    new = [point.insert(clone_node(original, copies, arguments)) for original in body.sorted_nodes()]
+    originals = body.sorted_nodes()
+    new = [point.insert(clone_node(original, copies, arguments)) for original in originals]
+    for copy, original in zip(new, originals, strict=True) if sizes else ():
+        replace_dims_inside(copy, original, sizes or {})
     nested = [n for copy in new for n in (copy, *(m for g in copy.graphs for m in g.all_nodes()))]
     for value in (v for n in nested for v in n.outputs if v is not None):
         value.name = names.fresh(value.name)
@@ -275,23 +302,9 @@ def splice(node: Node, body: Graph, names: FreshNames, arguments: Arguments | No
     return new
 
 
-def paired(copy: Node, original: Node) -> Iterable[tuple[Node, Node]]:
-    """Yield a copy and those inside it, each with the node that it is a copy of.
-
-    >>> node = sabir.ir.Node('Relu')
-    >>> copy = sabir.ir.clone_node(node)
-    >>> list(paired(copy, node)) == [(copy, node)]
-    True
-    """
-    pending = [(copy, original)]
-    while pending:
-        one, other = pending.pop()
-        yield one, other
-        for inner, known in zip(one.graphs, other.graphs, strict=False):
-            pending += zip(inner, known, strict=False)
-
-
-def _specialized(function: Function, inner: Scope, node: Node, types: Sequence[Type | None]) -> Graph:
+def _specialized(
+    function: Function, inner: Scope, node: Node, types: Sequence[Type | None], dimensions: BodyDimensions
+) -> Graph:
     """Return a copy of a function's body for one call: with its attributes, and the types of its operands.
 
     References to graphs stay: these are written for the operator sets of the caller, and not converted.
@@ -303,6 +316,7 @@ def _specialized(function: Function, inner: Scope, node: Node, types: Sequence[T
         return {**inner.arguments({n: a for n, a in attributes.items() if n not in kept}), **kept}
 
     graph = clone_graph(function.graph, None, resolved)
+    replace_dims(graph, dimensions.of_call(function.graph, types))
     for place, value in enumerate(list(graph.inputs)):
         if place < len(node.inputs) and node.inputs[place] is not None:
             value.type = types[place] or value.type

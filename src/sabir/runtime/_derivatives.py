@@ -8,14 +8,14 @@ import numpy as np
 
 from sabir.base import FeedError, Limits, check_elements, check_time, quote, run_with_limits
 from sabir.evaluation import Runner, read_request
-from sabir.ir import FreshNames
+from sabir.ir import FreshNames, name_of, names_of
 from sabir.opsets import STANDARD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
-    from sabir.ir import Array, Model
+    from sabir.ir import Array, Model, ValueOrName
     from sabir.schema import Registry
 
     Feeds: TypeAlias = Mapping[str, Any] | Sequence[Any]
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 def vjp(
     model: Model,
     feeds: Feeds,
-    of: str,
-    wrt: str | Sequence[str],
+    of: ValueOrName,
+    wrt: ValueOrName | Iterable[ValueOrName],
     cotangent: Any = None,
     *,
     registry: Registry = STANDARD,
@@ -47,7 +47,7 @@ def vjp(
         seed = np.ones(rows.value.shape) if cotangent is None else np.asarray(cotangent)
         if seed.shape != rows.value.shape:
             raise FeedError(
-                f"the cotangent has the shape {list(seed.shape)}, {quote(of)} {list(rows.value.shape)}"
+                f"the cotangent has the shape {list(seed.shape)}, {quote(rows.of)} {list(rows.value.shape)}"
             )
         return rows.at(seed)
 
@@ -57,8 +57,8 @@ def vjp(
 def jacobian(
     model: Model,
     feeds: Feeds,
-    of: str,
-    wrt: str | Sequence[str],
+    of: ValueOrName,
+    wrt: ValueOrName | Iterable[ValueOrName],
     *,
     registry: Registry = STANDARD,
     limits: Limits | None = None,
@@ -80,8 +80,8 @@ def jacobian(
 def hessian(
     model: Model,
     feeds: Feeds,
-    of: str,
-    wrt: str | Sequence[str],
+    of: ValueOrName,
+    wrt: ValueOrName | Iterable[ValueOrName],
     *,
     registry: Registry = STANDARD,
     limits: Limits | None = None,
@@ -99,8 +99,8 @@ def hessian(
     """
 
     def run() -> dict[tuple[str, str], Array]:
-        names = _names(wrt)
-        first = _differentiated(model, of, names, None, registry)
+        names = names_of(model, "wrt", wrt)
+        first = _differentiated(model, name_of(model, "of", of), names, None, registry)
         gradients = [o.name for o in list(first.graph.outputs)[-len(names) :] if o is not None]
         return {
             (name, other): rows
@@ -115,17 +115,22 @@ class _Rows:
     """The rows of the Jacobians of a value of a model, each from a run with a seed."""
 
     def __init__(
-        self, model: Model, feeds: Feeds, of: str, wrt: str | Sequence[str], registry: Registry
+        self,
+        model: Model,
+        feeds: Feeds,
+        of: ValueOrName,
+        wrt: ValueOrName | Iterable[ValueOrName],
+        registry: Registry,
     ) -> None:
-        self._wrt = _names(wrt)
+        self._wrt, self.of = names_of(model, "wrt", wrt), name_of(model, "of", of)
         values = (v for g in model.graphs() for inner in g.scopes() for v in inner.defined())
         self._seed = FreshNames(v.name for v in values).fresh("seed")
-        found = _differentiated(model, of, self._wrt, self._seed, registry)
+        found = _differentiated(model, self.of, self._wrt, self._seed, registry)
         outputs = list(found.graph.outputs)[len(model.graph.outputs) :]
         self._outputs = [o.name for o in outputs if o is not None]
         runner = Runner(model, registry)
         self._feeds = read_request(feeds, None, runner.inputs).feeds
-        self.value: Array = runner.run(self._feeds, [of])[of]
+        self.value: Array = runner.run(self._feeds, [self.of])[self.of]
         self._runner = Runner(found, registry)
 
     def at(self, seed: Array) -> dict[str, Array]:
@@ -154,10 +159,6 @@ def _units(shape: tuple[int, ...], count: int) -> Iterator[Array]:
         unit = np.zeros(count)
         unit[index] = 1
         yield unit.reshape(shape)
-
-
-def _names(wrt: str | Sequence[str]) -> tuple[str, ...]:
-    return (wrt,) if isinstance(wrt, str) else tuple(wrt)
 
 
 def _differentiated(model: Model, of: str, wrt: Sequence[str], seed: str | None, registry: Registry) -> Model:

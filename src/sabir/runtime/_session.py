@@ -39,14 +39,15 @@ class Session:
 
     `engine` is `"compiled"`, native code made for the model, or `"reference"`, the interpreter on numpy;
     `"auto"` is the compiled engine where code can be compiled, else the other. `threads` is how many threads
-    one run may use; None leaves the number to the libraries that Sabir uses. With `strict` a value
-    that contradicts its declared type or shape is an EvaluationError; else it is a SabirWarning, once for
-    each place. With `newer_opsets` an operator set newer than any known one counts as the newest; else it is
-    an UnsupportedError. `registry` has the operators, by default those of the standard. `limits` bounds what
-    one run may use. With the precision "fast" the compiled engine may use algorithms that round a few times
-    more, by some 1e-6 of the largest result, where they are faster: that is Winograd's F(4x4) for
-    convolutions of large images. Without `keep_memory` each run gives back the memory that it leaves for the
-    next one, as `release` does. `updates` names inputs by the outputs that are new values of them, for
+    one run may use; None leaves the number to the libraries that Sabir uses. With `strict` a value that
+    contradicts its declared type or shape is an EvaluationError; else it is a SabirWarning, once for each
+    place, as are deviations from the standard that other runtimes accept, which docs/running.md lists. With
+    `newer_opsets` an operator set newer than any known one counts as the newest; else it is an
+    UnsupportedError. `registry` has the operators, by default those of the standard. `limits` bounds what one
+    run may use. With the precision "fast" the compiled engine may use algorithms that round a few times more,
+    by some 1e-6 of the largest result, where they are faster: that is Winograd's F(4x4) for convolutions of
+    large images. Without `keep_memory` each run gives back the memory that it leaves for the next one, as
+    `release` does. `updates` names inputs by the outputs that are new values of them, for
     `run_reusing`. `providers` is refused: it is an argument of onnxruntime.
 
     Several threads may run a session at a time. Dropping it frees the constants at once.

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from sabir.base import importing_later
 
 if TYPE_CHECKING:
+    from sabir.scheduling._deviations import as_meant
     from sabir.scheduling._in_graph import calls_in_graph
     from sabir.scheduling._plan import Plan, make_plan
     from sabir.scheduling._program import (
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 # imported on first use, so that a program loads what it uses
 _LATER = {
+    "as_meant": "_deviations",
     "calls_in_graph": "_in_graph", "Plan": "_plan", "make_plan": "_plan", "ABSENT": "_program",
     "FunctionCall": "_program", "InvalidCall": "_program", "OperatorCall": "_program",
     "Program": "_program", "ScheduledCall": "_program", "ScheduledFunction": "_program",
@@ -45,6 +47,7 @@ __all__ = [
     "ScheduledSubgraph",
     "SubgraphTypes",
     "ValueInfo",
+    "as_meant",
     "calls_in_graph",
     "make_plan",
     "schedule",

@@ -10,7 +10,8 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabir.base import SchemaError, UnsupportedError, check_depth, quote
-from sabir.ir import Function, Value
+from sabir.ir import OLDEST_IR_OF_IMPORTS, Function, Value
+from sabir.scheduling._labels import label_of
 from sabir.scheduling._plan import make_plan
 from sabir.scheduling._program import (
     ABSENT,
@@ -26,7 +27,7 @@ from sabir.scheduling._values import ValueInfo
 from sabir.schema import Callees, Scope, check_call, check_expansion, implicit_imports
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from sabir.ir import Attribute, Constant, Graph, Model, Node
     from sabir.scheduling._program import ScheduledCall, Slots
@@ -73,8 +74,14 @@ def schedule(model: Model, registry: Registry, *, newer_opsets: bool = False) ->
         raise UnsupportedError(
             "its graphs and functions are nested too deep for Python's stack; inline it first"
         ) from error
-    notes = (*map(_implicit_import, implicit_imports(model)), *shared.notes)
+    notes = (*_notes_of_imports(model), *shared.notes)
     return Schedule(program, notes, tuple(shared.experimental))
+
+
+def _notes_of_imports(model: Model) -> Iterator[str]:
+    """Yield a note for each implicit import; none before IR 3, which has no imports that could be added."""
+    if not 0 < model.ir_version < OLDEST_IR_OF_IMPORTS:
+        yield from map(_implicit_import, implicit_imports(model))
 
 
 def _implicit_import(found: ImplicitImport) -> str:
@@ -215,7 +222,7 @@ class _Scheduler:
                 return self._function_call(callee, node, operands)
             return self._operator_call(callee, node, operands)
         except (SchemaError, UnsupportedError) as error:
-            return InvalidCall(error, self._results_of(node), _label(node))
+            return InvalidCall(error, self._results_of(node), label_of(node))
 
     def _operator_call(self, version: Version, node: Node, operands: Slots) -> OperatorCall:
         signature = version.formal
@@ -226,12 +233,12 @@ class _Scheduler:
         results, named = self._results_of(node), tuple([v is not None for v in node.outputs])
         if problem or not any(a.graphs for a in attributes.values()):  # also those that a caller hands in
             values: dict[str, Any] = {name: a.value for name, a in attributes.items() if not a.graphs}
-            return OperatorCall(version, values, operands, results, named, _label(node), problem)
+            return OperatorCall(version, values, operands, results, named, label_of(node), problem)
         values, subgraphs = self._with_subgraphs(attributes)
         captures = tuple(slot for s in subgraphs for slot in s.captured)
         cost = 1 + sum(s.plan.cost for s in subgraphs)
         return OperatorCall(
-            version, values, operands, results, named, _label(node), captures=captures, cost=cost
+            version, values, operands, results, named, label_of(node), captures=captures, cost=cost
         )
 
     def _with_subgraphs(
@@ -277,7 +284,7 @@ class _Scheduler:
         self._absent.update(v for i, v in enumerate(node.outputs) if v is not None and i in found.absent)
         scheduled, results = found.scheduled, self._results_of(node)
         captures = tuple(map(self._read, found.outside))
-        return FunctionCall(scheduled, operands, results, _label(node), 1 + scheduled.plan.cost, captures)
+        return FunctionCall(scheduled, operands, results, label_of(node), 1 + scheduled.plan.cost, captures)
 
     def _note_status(self, node: Node) -> None:
         declaration = self._scope.declaration(node)
@@ -311,10 +318,4 @@ class _Scheduler:
 
 def _definition(value: Value) -> str:
     """Return what defines a value of a graph, for a message."""
-    return f"by the node {_label(value.node)}" if value.node is not None else "as an input or initializer"
-
-
-def _label(node: Node) -> str:
-    name = f" {quote(node.name)}" if node.name else ""
-    output = next((v.name for v in node.outputs if v is not None and v.name), "")
-    return f"{node.op}{name}{f' with output {quote(output)}' if output and not name else ''}"
+    return f"by the node {label_of(value.node)}" if value.node is not None else "as an input or initializer"

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sabir.base import importing_later
+from sabir.base import importing_later, listing_public
 
 if TYPE_CHECKING:
     from sabir.schema._adapters import Unconvertible, check_ports, is_default, is_derived, kept_attributes
@@ -11,12 +11,21 @@ if TYPE_CHECKING:
     from sabir.schema._builder_calls import BuilderCalls
     from sabir.schema._documents import Declaration
     from sabir.schema._examples import Example
-    from sabir.schema._expansion import check_expansion
+    from sabir.schema._expansion import check_expansion, expansion
     from sabir.schema._implicit import ImplicitImport, implicit_imports
     from sabir.schema._operator import Operator
-    from sabir.schema._ports import Attribute, Constraint, Input, Output, Port, Status, port_at
+    from sabir.schema._ports import (
+        Attribute,
+        Constraint,
+        Input,
+        Output,
+        Port,
+        Status,
+        port_at,
+        supplied_inputs,
+    )
     from sabir.schema._python import docstring, shown_default
-    from sabir.schema._registry import Registry, Rooms
+    from sabir.schema._registry import INTERNAL, Registry, Rooms
     from sabir.schema._results import check_results, is_settled
     from sabir.schema._scope import Callees, Scope, check_call, function_label, newer_opset
     from sabir.schema._types import (
@@ -62,10 +71,12 @@ _LATER = {
     "Condition": "_binding",
     "Signature": "_binding", "as_results": "_binding", "BuilderCalls": "_builder_calls",
     "Declaration": "_documents", "Example": "_examples", "check_expansion": "_expansion",
+    "expansion": "_expansion",
     "ImplicitImport": "_implicit", "implicit_imports": "_implicit", "Operator": "_operator",
     "Attribute": "_ports", "Constraint": "_ports", "Input": "_ports", "Output": "_ports", "Port": "_ports",
-    "Status": "_ports", "port_at": "_ports", "docstring": "_python", "shown_default": "_python",
-    "Registry": "_registry", "Rooms": "_registry", "check_results": "_results", "is_settled": "_results",
+    "Status": "_ports", "port_at": "_ports", "supplied_inputs": "_ports",
+    "docstring": "_python", "shown_default": "_python", "INTERNAL": "_registry", "Registry": "_registry",
+    "Rooms": "_registry", "check_results": "_results", "is_settled": "_results",
     "Callees": "_scope", "Scope": "_scope", "check_call": "_scope", "function_label": "_scope",
     "newer_opset": "_scope", "BFLOAT16": "_types", "BOOL": "_types", "CLASSIC": "_types",
     "COMPLEX": "_types", "FLOAT4": "_types", "FLOAT6": "_types", "FLOAT8": "_types", "FLOAT8E8M0": "_types",
@@ -78,6 +89,7 @@ _LATER = {
 }  # fmt: skip
 
 __getattr__ = importing_later(__name__, _LATER)
+__dir__ = listing_public(__name__)
 
 __all__ = [
     "ADAPTERS",
@@ -94,6 +106,7 @@ __all__ = [
     "INT2",
     "INT4",
     "INTEGERS",
+    "INTERNAL",
     "NUMBERS",
     "SIGNED",
     "SMALL_TYPES",
@@ -137,6 +150,7 @@ __all__ = [
     "check_results",
     "docstring",
     "element_types",
+    "expansion",
     "function_label",
     "implicit_imports",
     "is_default",
@@ -150,5 +164,6 @@ __all__ = [
     "port_at",
     "sequences",
     "shown_default",
+    "supplied_inputs",
     "tensors",
 ]

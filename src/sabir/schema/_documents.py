@@ -28,6 +28,11 @@ class Declaration(NamedTuple):
     operator_set: OperatorSet
     overloads: tuple[str, ...]
 
+    @property
+    def since(self) -> int:
+        """The version of the operator set that introduced the operator."""
+        return self.entry.since
+
     def __str__(self) -> str:
         domain = canonical_domain(self.operator_set.domain)
         return f"{domain or 'ai.onnx'}.{self.entry.name}:{self.entry.since}"

@@ -20,8 +20,16 @@ def check_expansion(graphs: Iterable[Graph], scope: Scope) -> None:
     Functions that call functions can turn few nodes into very many; the nodes of the file are not limited.
     Raises SchemaError for a function that calls itself.
     """
+    check_nodes(*expansion(graphs, scope))
+
+
+def expansion(graphs: Iterable[Graph], scope: Scope) -> tuple[int, int]:
+    """Return how many nodes graphs have with their functions inlined, and how many the file has for them.
+
+    Both are 0 where no function can be called. Raises SchemaError for a function that calls itself.
+    """
     if not scope.functions and not scope.registry.operator_sets:
-        return
+        return 0, 0
     own = 0
     calls: Counter[Function] = Counter()
     for graph in graphs:
@@ -30,7 +38,7 @@ def check_expansion(graphs: Iterable[Graph], scope: Scope) -> None:
         calls += called
     sizes, in_functions = _sizes(calls, scope)
     needed = own + sum((sizes[function] - 1) * times for function, times in calls.items())
-    check_nodes(needed, own + in_functions)
+    return needed, own + in_functions
 
 
 def check_recursion(functions: Iterable[Function], scope: Scope) -> None:

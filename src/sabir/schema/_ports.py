@@ -42,9 +42,10 @@ class Port:
     according to the standard, None where it does not say. `tolerated` are types that files have there
     although the standard does not admit them: they run, and the room's check warns. Through an `items` port
     a tensor becomes an item of the sequence that the operator computes, or a sequence contributes its items.
-    Of the operand of a `presence` port the operator tests only whether it has a value. The operand of a
-    `decides` port decides which subgraph runs; each operand of a `to_subgraph` port corresponds to one input
-    of the subgraph.
+    A `lists_axes` port takes axes of the first operand; runtimes accept a scalar for one axis, and an axis
+    that is listed twice. Of the operand of a `presence` port the operator tests only whether it has a value.
+    The operand of a `decides` port decides which subgraph runs; each operand of a `to_subgraph` port
+    corresponds to one input of the subgraph.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Port:
     presence: bool = False
     decides: bool = False
     to_subgraph: bool = False
+    lists_axes: bool = False
 
     @property
     def allowed(self) -> frozenset[str]:
@@ -97,7 +99,7 @@ class Attribute:
     `values` declares the admitted values, where not all of the type have a meaning. A `legacy` attribute was
     a hint for an optimisation and never had a meaning; behaviours do not take it. One that `names_values` has
     names of values of the graph around the node, which must follow when a value is renamed. A list whose
-    items are all `implied` means the same as none.
+    items are all `implied` means the same as none. One that `lists_axes` is as such a port.
 
     >>> Attribute('axis', 'int', 'The axis.', default=-1).default
     -1
@@ -112,6 +114,7 @@ class Attribute:
     values: Values | None = None
     names_values: bool = False
     implied: int | None = None
+    lists_axes: bool = False
 
     def __post_init__(self) -> None:
         """Round a default as a file does: attributes are 32-bit floats, and both must compute the same."""
@@ -130,6 +133,22 @@ def port_at(ports: Sequence[AnyPort], place: int) -> AnyPort:
     'inputs'
     """
     return ports[min(place, len(ports) - 1)]
+
+
+def supplied_inputs(ports: Sequence[Port], operands: int) -> int:
+    """Return how many inputs of its subgraph a call with this number of operands supplies: the first ones.
+
+    An optional operand that the call leaves out has an input of the subgraph all the same.
+
+    >>> from sabir.opsets import STANDARD
+    >>> loop = STANDARD.find_version('', 'Loop', 13)
+    >>> supplied_inputs(loop.inputs, 1), supplied_inputs(loop.inputs, 3)
+    (2, 3)
+    """
+    if not ports:
+        return 0
+    places = range(max(operands, sum(not port.variadic for port in ports)))
+    return sum(port_at(ports, place).to_subgraph for place in places)
 
 
 def check_names(owner: str, kind: str, parameters: Iterable[Port | Attribute]) -> None:

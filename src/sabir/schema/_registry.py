@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from sabir.schema._operator import Operator
     from sabir.schema._version import Version
 
+INTERNAL = "sabir.internal"
+"""The domain of the operators that Sabir itself writes into models, and no file contains."""
+
 
 class Rooms:
     """The operators of one domain, one module each in a package, imported when first named.
@@ -119,6 +122,11 @@ class Registry:
         found = self._documents.declaration(domain, name, opset)
         return None if found is None or self.find_version(domain, name, opset) is not None else found
 
+    def in_force(self, domain: str, name: str, opset: int | None) -> Version | Declaration | None:
+        """Return the version of an operator in force in `opset`, or what a document declares; or None."""
+        found = self.find_version(domain, name, opset)
+        return self.declaration(domain, name, opset) if found is None else found
+
     def declared_names(self, domain: str, opset: int) -> list[str]:
         """Return the names of the operators that a document declares in an opset."""
         return [d.entry.name for d in self._documents.declarations(domain, opset)]
@@ -140,6 +148,11 @@ class Registry:
         """The domains of which this registry has operators."""
         added = (domain for domain, _ in self._more)
         return tuple(dict.fromkeys([*self._rooms, *added, *self._documents.domains]))
+
+    @property
+    def listed_domains(self) -> str:
+        """The domains that messages name: those that a model from outside may import."""
+        return ", ".join(domain or "ai.onnx" for domain in self.domains if domain != INTERNAL)
 
     def newest_opset(self, domain: str) -> int | None:
         """Return the newest known version of a domain, or None for one whose versions have no bound.
@@ -225,8 +238,8 @@ class Registry:
         """Return a version of a domain, by default the newest; raises as `operator_set` does."""
         shown = quote(domain or "ai.onnx")
         if domain not in self.domains:
-            known = ", ".join(d or "ai.onnx" for d in self.domains)
-            raise SchemaError(f"no operators of domain {shown} are known; known are those of {known}")
+            known = f"known are those of {self.listed_domains}"
+            raise SchemaError(f"no operators of domain {shown} are known; {known}")
         newest = self.newest_opset(domain)
         if version is None and newest is None:
             raise SchemaError(f"the versions of {shown} have no bound; state a version")

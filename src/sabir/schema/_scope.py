@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sabir.base import SchemaError, UnsupportedError, counted, legible, quote, suggest
 from sabir.ir import (
+    NEWEST_IR,
     Attribute,
     Function,
     FunctionKey,
@@ -16,6 +17,7 @@ from sabir.ir import (
     bound_opsets,
     canonical_domain,
     check_is_model,
+    unknown_ir,
 )
 from sabir.schema._version import Version
 
@@ -60,10 +62,14 @@ class Scope:
     def of(cls, model: Model, registry: Registry, *, newer_opsets: bool = False) -> Scope:
         """Return the scope of a model's main graph; before IR 3 all models used the first operator set.
 
-        Raises UnsupportedError for a model that imports a version newer than any that the registry knows,
-        unless `newer_opsets` is set, TypeError for anything but a model.
+        Raises UnsupportedError for a model that imports a version newer than any that the registry knows, or
+        has an unknown IR version, unless `newer_opsets` is set, TypeError for anything but a model.
         """
         check_is_model(model)
+        if not newer_opsets and not 0 <= model.ir_version <= NEWEST_IR:  # 0: the model states none
+            raise UnsupportedError(
+                f"{unknown_ir(model.ir_version)}; a session with `newer_opsets` takes it for that one"
+            )
         default = model.opset()
         opsets, functions = bound_opsets(model.opsets, default), model.functions_by_key()
         scope = cls(registry, opsets, functions, default=default, newer_opsets=newer_opsets)
@@ -88,7 +94,9 @@ class Scope:
         newer = self.newer()
         if newer and not self.newer_opsets:
             domain, versions = next(iter(newer.items()))
-            raise UnsupportedError(f"{newer_opset(domain, *versions)}; `newer_opsets` binds that one")
+            raise UnsupportedError(
+                f"{newer_opset(domain, *versions)}; a session with `newer_opsets` binds that one"
+            )
 
     def callee(self, node: Node) -> Version | Function:
         """Return what a node calls: a model-local function, or the operator version in force.
@@ -223,10 +231,10 @@ class Scope:
 
     def _hint(self, domain: str, name: str) -> str:
         if not self.registry.has_domain(domain):
-            known = ", ".join(d or "ai.onnx" for d in self.registry.domains)
             return (
                 f"; no operators of domain {domain!r} are known, and the model defines no such function."
-                f" Known are those of {known}; `registry=` (`--operators` of the program) adds your own"
+                f" Known are those of {self.registry.listed_domains};"
+                " `registry=` (`--operators` of the program) adds your own"
             )
         return suggest(name, self.registry.names(domain))
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sabir.base import importing_later
+from sabir.base import importing_later, listing_public
 from sabir.serial._external import Extent, Folder, extent_of
 from sabir.serial._formats import FORMATS, Format, format_by_name, format_named, format_of
 from sabir.serial._loading import load, load_opened, load_tensor, loads
@@ -34,6 +34,7 @@ _LATER = {
 }  # fmt: skip
 
 __getattr__ = importing_later(__name__, _LATER)
+__dir__ = listing_public(__name__)
 
 
 __all__ = [

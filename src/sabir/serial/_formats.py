@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from sabir.base import ACCIDENTS, ParseError, UnsupportedError, WireError, quote, suggest
 from sabir.files import LazyBytes
 from sabir.proto import ModelProto, OperatorSetProto, has_unknown
+from sabir.serial._foreign import FOREIGN
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,11 +23,6 @@ SUFFIXES: dict[str, Format] = {
     ".json": "json", ".onnxjson": "json",
     ".onnxtxt": "onnxtxt", ".onnxtext": "onnxtxt", ".txt": "onnxtxt",
 }  # fmt: skip
-# extensions of files that are mistaken for models: what these are
-_OTHER_EXTENSIONS = {
-    ".ort": "onnxruntime's own format, which only onnxruntime reads; use the ONNX model it was made from",
-    ".safetensors": "a format of tensors without a model; `sabir.serial.load_safetensors` reads them",
-}
 _HEAD = 4096
 _LARGEST_MESSAGE = 2**31 - 1
 _TOO_LARGE = "as a text a model has at most 2 GiB; save it as protobuf, or with external data"
@@ -72,9 +68,10 @@ def format_by_name(path: Path) -> Format | None:
 
 
 def _unknown_extension(suffix: str) -> str:
-    why = _OTHER_EXTENSIONS.get(suffix.lower())
+    why = FOREIGN.get(suffix.lower())
     if why is not None:
-        return f"{suffix} is {why}"
+        known = ", ".join(SUFFIXES)
+        return f"a file with the extension {quote(suffix)} is {why}. The extensions of models are {known}"
     return (
         f"the extension {quote(suffix)} names no format of a model{suggest(suffix, SUFFIXES) or '.'} "
         f"The known ones are {', '.join(SUFFIXES)}. To use another one, state the format with `format=`, or "

@@ -157,9 +157,21 @@ def _decoded_either(data: memoryview, folder: Folder, chosen: Format) -> Model |
         return MODEL.decode(data, folder, chosen)
     except (WireError, ParseError):
         # another writer may put other fields before the magic
-        if MAGIC.encode() not in bytes(data[:_SEARCHED]):
+        if MAGIC.encode() not in bytes(data[:_SEARCHED]) and not _has_another_magic(data, chosen):
             raise
         return _decoded(data, folder, chosen)
+
+
+def _has_another_magic(data: memoryview, chosen: Format) -> bool:
+    """Return whether bytes are an operator set but for its magic."""
+    if chosen == "onnxtxt":
+        return False
+    try:
+        proto, bulk = _message(data, chosen)
+    except (WireError, ParseError):
+        return False
+    bulk.release()
+    return proto.HasField("magic") and (proto.HasField("opset_version") or bool(proto.operator))
 
 
 _A_MODEL = "this is a model, and no operator set; `sabir.load` reads it"

@@ -18,6 +18,7 @@ def text(
     model: Model | Graph | Function | Node | str | os.PathLike[str],
     *,
     elide: int | None = None,
+    metadata: bool | None = None,
     limits: Limits | None = None,
 ) -> str:
     """Return the text of a model, a graph, a function or a node; `parse` and its kin read it back.
@@ -25,7 +26,9 @@ def text(
     `model` may also be the path of a model, or a protobuf message. Standard syntax is used wherever it
     suffices, and notes elsewhere, which are comments to other readers where they are on separate lines.
     Missing and clashing names are made unique in the text alone. With `elide`, a tensor or list of more
-    elements is written as their number, `{... 9,408 elements}`, and no reader accepts the text.
+    elements is written as their number, `{... 9,408 elements}`, a long text is cut, the metadata of graphs,
+    functions, nodes, values and tensors is left out, and no reader accepts the text. `metadata` decides alone
+    about metadata and long texts: True writes all, False leaves the metadata out.
 
     Raises LimitError for graphs that are nested too deep, WireError for a constant made in memory whose data
     does not fit its type, TypeError for another object, and for a path as `load` does; external data is
@@ -41,4 +44,4 @@ def text(
         subject = load(model, limits=limits)
     elif hasattr(model, "DESCRIPTOR"):
         subject = from_proto(model, limits=limits)
-    return text_of(subject, elide=elide, limits=limits)
+    return text_of(subject, elide=elide, metadata=metadata, limits=limits)

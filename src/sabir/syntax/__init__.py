@@ -7,8 +7,6 @@ else is in notes, `@{doc_string: "..."}`, which are comments to other readers wh
 lines. `docs/text.md` has the grammar.
 """
 
-from __future__ import annotations
-
 from sabir.syntax._read_model import parse, parse_function, parse_graph, parse_node
 from sabir.syntax._write_model import LISTED_ELEMENTS, listing, text, text_chunks, write_text
 

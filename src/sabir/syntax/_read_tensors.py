@@ -14,7 +14,7 @@ from sabir.syntax._external import EXTERNAL, external_tensor
 from sabir.syntax._numbers import BadNumberError, doubles, floats, integers
 from sabir.syntax._read_notes import at_base64, read_base64, read_note
 from sabir.syntax._read_types import read_type
-from sabir.syntax._words import ELISION, LETTERS
+from sabir.syntax._words import LETTERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,12 +62,8 @@ def read_constant(
 
 def refuse_elided(cursor: Cursor) -> None:
     """Raise ParseError at a bracket in which a listing shows a number of elements in their place."""
-    at = cursor.at
-    if cursor.tokens[at] in _BRACKETS and "".join(cursor.tokens[at + 1 : at + 4]) == ELISION:
-        raise cursor.error(
-            "the elements are elided here, as in a listing; write all of them with `sabir.text(model)` or "
-            "`sabir text --all`"
-        )
+    if cursor.tokens[cursor.at] in _BRACKETS and cursor.at_elision(cursor.at + 1):
+        raise cursor.elided()
 
 
 def read_pairs(cursor: Cursor) -> list[tuple[str, str]]:

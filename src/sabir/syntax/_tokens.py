@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from sabir.base import ParseError, quote, suggest
-from sabir.syntax._words import LETTERS
+from sabir.syntax._words import ELISION, LETTERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -89,9 +89,23 @@ class Cursor:
 
     def expected(self, what: str, hint: str = "") -> ParseError:
         """Return the error for a next token that is not `what`."""
+        if self.at_elision():
+            return self.elided()
         found = self.tokens[self.at]
         shown = quote(found) if found else "the end of the text"
         return self.error(f"expected {what}, found {shown}{f'; {hint}' if hint else ''}")
+
+    def at_elision(self, at: int | None = None) -> bool:
+        """Return whether a listing left something out at a token, by default the next one."""
+        start = self.at if at is None else at
+        return "".join(self.tokens[start : start + len(ELISION)]).startswith(ELISION)
+
+    def elided(self) -> ParseError:
+        """Return the error for what a listing left out."""
+        return self.error(
+            "a part of the model is elided here, as in a listing; write all of it with `sabir.text(model)` "
+            "or `sabir text --all`"
+        )
 
     def unknown(self, what: str, known: Iterable[str]) -> ParseError:
         """Return the error for a next word that is not one of `known`, with the most similar one or all."""

@@ -60,5 +60,10 @@ def elision(count: int, noun: str) -> str:
     return f"{ELISION} {count:,} {noun}"
 
 
+def cut_text(beginning: str, characters: int) -> str:
+    """Return what a listing writes for a long text; `parse` refuses it."""
+    return f"{quoted(beginning)} {elision(characters, 'characters')}"
+
+
 def _escape(match: re.Match[str]) -> str:
     return f"\\{match[0]}"

@@ -6,6 +6,7 @@ import math
 from itertools import chain, starmap
 from typing import TYPE_CHECKING, TypeVar
 
+from sabir.syntax._detail import WHOLE
 from sabir.syntax._words import IDENTIFIER, INDENT, is_float_word, quoted, spelled
 from sabir.syntax._write_attributes import AttributeWriter, attribute_name
 from sabir.syntax._write_notes import NoteFields, above, device_fields, note_text, residue_fields, value_note
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from sabir.ir import Annotation, Attribute, Constant, Function, Graph, Node, Type, Value
+    from sabir.syntax._detail import Detail
     from sabir.syntax._spelled_names import SpelledNames
 
 _Item = TypeVar("_Item")
@@ -23,16 +25,13 @@ _SHORT_TYPES = frozenset({"float", "int", "string", "floats", "ints"})  # each i
 
 
 class GraphWriter:
-    """Writes a graph and all inside it, with names from `names`.
+    """Writes a graph and all inside it, with names from `names`; `detail` says what is left out."""
 
-    A tensor or list of more than `elide` elements is written as their number.
-    """
+    __slots__ = ("_attributes", "_detail", "_names")
 
-    __slots__ = ("_attributes", "_elide", "_names")
-
-    def __init__(self, names: SpelledNames, elide: int | None = None) -> None:
-        self._names, self._elide = names, elide
-        self._attributes = AttributeWriter(self.graph, elide)
+    def __init__(self, names: SpelledNames, detail: Detail = WHOLE) -> None:
+        self._names, self._detail = names, detail
+        self._attributes = AttributeWriter(self.graph, detail)
 
     def graph(self, graph: Graph, indent: str = "", default: str = "") -> Iterator[str]:
         """Yield a graph and the note above it; `default` names one that has no name."""
@@ -52,7 +51,7 @@ class GraphWriter:
         """Yield a function, from its name on."""
         names, graph = self._names, function.graph
         parameters = list(starmap(self._parameter, function.attributes.items()))
-        inline = _types_fit_inline(graph)
+        inline = _types_fit_inline(graph, self._detail)
         inputs = ", ".join(self._declared(v) if inline else names.of(v) for v in graph.inputs)
         outputs = ", ".join(names.of(v) for v in graph.outputs)
         yield f"{spelled(function.name)} "
@@ -88,19 +87,20 @@ class GraphWriter:
         if residue is not None:
             written = common | {"name"}  # the standard syntax has an empty name before the node
             residue = residue._replace(empty=tuple(f for f in residue.empty if f not in written))
-        if not (node.doc or node.metadata or node.devices or residue):
+        metadata = self._detail.entries(node.metadata)
+        if not (node.doc or metadata or node.devices or residue):
             return ""
         return note_text(NoteFields(
-            doc_string=node.doc,
-            metadata_props=node.metadata,
+            doc_string=self._detail.text(node.doc),
+            metadata_props=metadata,
             device_configurations=[device_fields(d, self._names) for d in node.devices],
             residue=residue_fields(residue),
         ))  # fmt: skip
 
     def _graph_note(self, graph: Graph, *, renamed: bool) -> str:
         fields = NoteFields(
-            doc_string=graph.doc,
-            metadata_props=graph.metadata,
+            doc_string=self._detail.text(graph.doc),
+            metadata_props=self._detail.entries(graph.metadata),
             quantization_annotation=[self._annotation(a) for a in graph.annotations],
             residue=residue_fields(graph.residue),
             empty_in_nodes=sorted(common_empty(graph)),
@@ -144,15 +144,15 @@ class GraphWriter:
         """Return the note and the text of an input; the type of one with a value_info entry is there."""
         if value.value_info_index is not None:
             return "", self._names.of(value)
-        return value_note(value, unnamed=_is_unnamed(value)), self._declared(value)
+        return value_note(value, self._detail, unnamed=_is_unnamed(value)), self._declared(value)
 
     def _output(self, place: int, value: Value | None, graph: Graph) -> tuple[str, str]:
         separate = graph.output_infos.get(place)
         if separate is not None and separate[0] is value:
-            return value_note(separate[1]), self._named(value, separate[1].type)
+            return value_note(separate[1], self._detail), self._named(value, separate[1].type)
         if value is None or value.value_info_index is not None:
             return "", self._names.of(value)
-        return value_note(value), self._declared(value)
+        return value_note(value, self._detail), self._declared(value)
 
     def _declared(self, value: Value) -> str:
         return self._named(value, value.type)
@@ -162,7 +162,7 @@ class GraphWriter:
         return f"{shown} {name}" if shown else name
 
     def _initializer(self, value: Value, data: Constant, indent: str) -> Iterable[str]:
-        constant = constant_text(data, unnamed=_is_unnamed(value), elide=self._elide)
+        constant = constant_text(data, self._detail, unnamed=_is_unnamed(value))
         head = above(constant.note, f"{indent} ") + constant.initializer_head(self._names.of(value))
         chunks = constant.data.chunks
         return (head + chunks[0],) if isinstance(chunks, tuple) else chain((head,), chunks)
@@ -193,7 +193,7 @@ class GraphWriter:
 
     def _value_info(self, value: Value, name: str, indent: str) -> str:
         shown = type_text(value.type)
-        return above(value_note(value), f"{indent} ") + (f"{shown} {name}" if shown else name)
+        return above(value_note(value, self._detail), f"{indent} ") + (f"{shown} {name}" if shown else name)
 
     def _parameter(self, name: str, default: Attribute | None) -> tuple[str, Iterable[str]]:
         return ("", (attribute_name(name),)) if default is None else self._attributes.write(name, default, "")
@@ -244,10 +244,10 @@ def _is_unnamed(value: Value) -> bool:
     return not value.name and not value.uses
 
 
-def _types_fit_inline(graph: Graph) -> bool:
+def _types_fit_inline(graph: Graph, detail: Detail) -> bool:
     """Return whether the list of a function's inputs can show their types, and the order is kept."""
     described = [v for v in graph.inputs if v.value_info_index is not None]
-    if any(v.type is None or value_note(v) for v in described):
+    if any(v.type is None or value_note(v, detail) for v in described):
         return False
     others = [
         v.value_info_index

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from sabir.syntax._words import quoted
+from sabir.syntax._detail import WHOLE, CutText
+from sabir.syntax._words import cut_text, quoted
 from sabir.syntax._write_elements import base64_text
 
 if TYPE_CHECKING:
     from sabir.ir import Dim, NodeDevice, Residue, Sharding, Type, Value
+    from sabir.syntax._detail import Detail
     from sabir.syntax._spelled_names import SpelledNames
 
 
@@ -47,6 +49,8 @@ def _value_text(value: Any) -> str:
     match value:
         case str():
             return "\n".join(map(quoted, value.split("\n")))
+        case CutText():
+            return cut_text(value.beginning, value.characters)
         case bytes():
             return base64_text(value)
         case NoteFields():
@@ -85,12 +89,13 @@ def type_fields(type_: Type | None) -> NoteFields:
     return NoteFields(denotation=type_.note.denotation, type=type_.note.wire)
 
 
-def value_note(value: Value, *, unnamed: bool = False) -> str:
+def value_note(value: Value, detail: Detail = WHOLE, *, unnamed: bool = False) -> str:
     """Return the note of a value; `unnamed` says that its name is in the text alone."""
-    if not (value.doc or value.metadata or value.residue or unnamed or (value.type and value.type.note)):
+    metadata = detail.entries(value.metadata)
+    if not (value.doc or metadata or value.residue or unnamed or (value.type and value.type.note)):
         return ""
     fields = NoteFields(
-        doc_string=value.doc, metadata_props=value.metadata, **type_fields(value.type).entries
+        doc_string=detail.text(value.doc), metadata_props=metadata, **type_fields(value.type).entries
     )
     if unnamed:
         fields.entries["name"] = ""

@@ -13,7 +13,8 @@ from sabir.base import UnsupportedError, WireError
 from sabir.elements import BOOL, element_count, find_element, pack, to_field
 from sabir.ir import ExternalTensor, SparseTensor, WireTensor
 from sabir.proto import StringStringEntryProto, TensorProto, encode_bytes, unknown_bytes
-from sabir.syntax._words import IDENTIFIER, elision, quoted
+from sabir.syntax._detail import WHOLE, CutText
+from sabir.syntax._words import IDENTIFIER, cut_text, elision, quoted
 from sabir.syntax._write_elements import base64_chunks, elements_text
 from sabir.syntax._write_notes import NoteFields, beside, note_text
 from sabir.syntax._write_types import dims_text, element_text
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from sabir.elements import ElementType
     from sabir.ir import Constant, Tensor
+    from sabir.syntax._detail import Detail
 
 _DATA = frozenset({
     "float_data", "int32_data", "string_data", "int64_data", "raw_data", "double_data", "uint64_data",
@@ -63,27 +65,33 @@ class ConstantText(NamedTuple):
         yield from self.data.chunks
 
 
-def constant_text(constant: Constant, *, unnamed: bool = False, elide: int | None = None) -> ConstantText:
+def constant_text(constant: Constant, detail: Detail = WHOLE, *, unnamed: bool = False) -> ConstantText:
     """Return a constant as text; `unnamed` says that the value has no name that the text could show.
 
-    A tensor of more than `elide` elements is written with their number in the place of its data. Raises
+    A tensor of too many elements is written with their number in the place of its data. Raises
     WireError or UnsupportedError for a constant made in memory whose data cannot be decoded.
     """
     if isinstance(constant, SparseTensor):
         head = f"sparse_tensor({element_text(constant.element)}{dims_text(constant.shape)})"
-        parts = [constant_text(part, elide=elide) for part in (constant.values, constant.indices)]
+        parts = [constant_text(part, detail) for part in (constant.values, constant.indices)]
         return ConstantText(note_text(NoteFields(wire=constant.wire)), head, "", DataText(_parts_text(parts)))
     if isinstance(constant, WireTensor):
-        return _from_wire(constant, unnamed=unnamed, elide=elide)
+        return _from_wire(constant, detail, unnamed=unnamed)
     note = note_text(NoteFields(name="") if unnamed else NoteFields())
     head = element_text(constant.element) + dims_text(constant.shape)
-    return ConstantText(note, head, "", _elided(constant, elide) or _elements(constant))
+    return ConstantText(note, head, "", _elided(constant, detail.elements) or _elements(constant))
 
 
-def pairs_text(entries: dict[str, str] | list[tuple[str, str]]) -> str:
+def pairs_text(entries: dict[str, str] | list[tuple[str, str]], detail: Detail = WHOLE) -> str:
     """Return `["key": "value", ...]`."""
     pairs = entries.items() if isinstance(entries, dict) else entries
-    return f"[{', '.join(f'{quoted(k)}: {quoted(v)}' for k, v in pairs)}]"
+    return f"[{', '.join(f'{quoted(k)}: {quoted_or_cut(v, detail)}' for k, v in pairs)}]"
+
+
+def quoted_or_cut(text: str, detail: Detail) -> str:
+    """Return a text as a string literal, cut where it is too long."""
+    shown = detail.text(text)
+    return cut_text(*shown) if isinstance(shown, CutText) else quoted(shown)
 
 
 def _parts_text(parts: Iterable[ConstantText]) -> Iterator[str]:
@@ -112,7 +120,7 @@ def _bytes(data: bytes | memoryview) -> DataText:
     return DataText(base64_chunks(data), after_equals=True)
 
 
-def _from_wire(tensor: WireTensor, *, unnamed: bool, elide: int | None) -> ConstantText:
+def _from_wire(tensor: WireTensor, detail: Detail, *, unnamed: bool) -> ConstantText:
     proto, name = tensor.proto, tensor.proto.name
     fields = NoteFields(name="") if unnamed and not name else NoteFields()
     present = {field.name for field, _ in proto.ListFields()}
@@ -121,11 +129,11 @@ def _from_wire(tensor: WireTensor, *, unnamed: bool, elide: int | None) -> Const
     known = element is not None and type(name) is str and min(shape, default=0) >= 0
     data = None
     if element is not None and known:
-        data = _elided(tensor, elide) or _data(tensor, element, present & _DATA)
+        data = _elided(tensor, detail.elements) or _data(tensor, element, present & _DATA)
     if element is None or data is None:
-        return ConstantText(note_text(fields), "", "", _whole(tensor, elide))
+        return ConstantText(note_text(fields), "", "", _whole(tensor, detail.elements))
     if not present <= written or (not name and "name" in present) or unknown_bytes(proto):
-        _add_extras(fields.entries, proto, present - written)
+        _add_extras(fields.entries, proto, present - written, detail)
     if name and not IDENTIFIER.fullmatch(name):
         name = quoted(name)
     return ConstantText(note_text(fields), element_text(element) + dims_text(shape), name, data)
@@ -169,14 +177,16 @@ def _are_plain(entries: Any) -> bool:
     )
 
 
-def _add_extras(fields: dict[str, Any], proto: Any, names: set[str]) -> None:
+def _add_extras(fields: dict[str, Any], proto: Any, names: set[str], detail: Detail) -> None:
     """Add what the message of a tensor contains beside its type, name and data."""
     if "doc_string" in names and proto.doc_string and type(proto.doc_string) is str:
-        fields["doc_string"] = proto.doc_string
+        fields["doc_string"] = detail.text(proto.doc_string)
         names.remove("doc_string")
+    if not detail.metadata:
+        names.discard("metadata_props")
     pairs = {e.key: e.value for e in proto.metadata_props}
     if len(pairs) == len(proto.metadata_props) and _are_plain(proto.metadata_props):
-        fields["metadata_props"] = pairs
+        fields["metadata_props"] = detail.entries(pairs)
         names.discard("metadata_props")
     rest = TensorProto.FromString(unknown_bytes(proto))
     if not proto.name and proto.HasField("name"):

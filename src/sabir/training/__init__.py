@@ -13,6 +13,7 @@ from sabir.training._losses import (
     NegativeLogLikelihood,
 )
 from sabir.training._models import initialization_model, step_model
+from sabir.training._modes import trained_weights
 from sabir.training._optimizers import SGD, Adagrad, Adam, AdamW, Optimizer, StandardOptimizer
 from sabir.training._parameters import Group
 from sabir.training._preparing import prepare
@@ -51,4 +52,5 @@ __all__ = [
     "prepare",
     "step_model",
     "strip_training",
+    "trained_weights",
 ]

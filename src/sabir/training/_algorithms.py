@@ -174,8 +174,8 @@ def _split(
 ) -> list[TrainingInfo]:
     """Return two training informations: one sums gradients in the state, and one applies their mean.
 
-    A variable is updated by one of them. So the second cannot reset the sums: the first starts them anew when
-    the number of the step is another one than that for which they hold.
+    A variable is updated by one of them, as `onnx.proto` requires. So the second does not reset the sums: the
+    first starts them anew when the number of the step is another one than that for which they hold.
     """
     b, second = builders.first, builders.rewriter.builder(builders.main)
     shared = _State(b, builders)

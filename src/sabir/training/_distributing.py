@@ -62,8 +62,8 @@ def distribute(session: TrainingSession, workers: int = 2) -> Generator[Training
 class _Replica:
     """What a worker runs: a session of the same model, whose state is in each request."""
 
-    def __init__(self, model: bytes, engine: Any, threads: int | None) -> None:
-        self._session = TrainingSession(model, engine=engine, threads=threads)
+    def __init__(self, model: bytes, options: Mapping[str, Any]) -> None:
+        self._session = TrainingSession(model, **options)
 
     def process(self) -> int:
         """Return the number of the process."""
@@ -82,7 +82,10 @@ class _RayPool:
     def __init__(self, ray: Any, session: TrainingSession, workers: int) -> None:
         self._ray, self.workers = ray, workers
         self._model = ray.put(dumps(session.model))
-        self._arguments = session.engine, session.threads
+        self._options = {
+            "engine": session.engine, "threads": session.threads, "strict": session.strict,
+            "newer_opsets": session.newer_opsets,
+        }  # fmt: skip
         self._make = ray.remote(num_cpus=0)(_Replica)
         self._replicas = [self._replica() for _ in range(workers)]
 
@@ -98,7 +101,7 @@ class _RayPool:
             self._ray.kill(replica)
 
     def _replica(self) -> Any:
-        return self._make.remote(self._model, *self._arguments)
+        return self._make.remote(self._model, self._options)
 
     def _result(self, index: int, work: Work, pending: Any, shared: Any) -> Computed:
         for _ in range(_ATTEMPTS):

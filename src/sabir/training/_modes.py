@@ -13,7 +13,7 @@ from sabir.training._parameters import matches
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sabir.ir import Graph, Node
+    from sabir.ir import Graph, Model, Node
     from sabir.rewrite import DetachedBuilder, Rewriter
 
 STATISTICS = slice(3, 5)  # of the inputs of a BatchNormalization: its running mean and variance
@@ -91,6 +91,30 @@ def changes_in_training(node: Node) -> bool:
     return node.domain in {"", "ai.onnx"} and node.op in {"BatchNormalization", "Dropout"}
 
 
+def trained_weights(model: Model) -> list[str]:
+    """Return the names of the state variables that the main graph reads and steps train, in its order.
+
+    The running statistics of a BatchNormalization are not among them: no gradient changes them.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N,2] x) => (float[N,1] y) <float[2,1] w = {1.0, -1.0}> { y = MatMul (x, w) }''')
+    >>> trained_weights(prepare(model, 'mse'))
+    ['w']
+    """
+    bindings = [pair for training in model.training for pair in training.update_binding]
+    trained = {key for key, value in bindings if not _is_statistic(value)}
+    read = {v for graph in model.graph.scopes() for node in graph for v in node.inputs}
+    return [v.name for v in model.graph.initializers if v in trained and v in read]
+
+
+def _is_statistic(value: Value) -> bool:
+    """Return whether a value is a new running mean or variance, or a copy of one."""
+    node = value.node
+    while node is not None and node.op == "Identity" and node.inputs[0] is not None:
+        value, node = node.inputs[0], node.inputs[0].node
+    return node is not None and node.op == "BatchNormalization" and value is not node.outputs[0]
+
+
 def _drop(node: Node, b: DetachedBuilder) -> None:
     """Let a Dropout drop elements."""
     ratio = node.inputs[1] if len(node.inputs) > 1 else None
@@ -103,4 +127,4 @@ def _reads(node: Node) -> list[Value]:
     return [*(v for v in node.inputs if v is not None), *inner]
 
 
-__all__ = ["STATISTICS", "TrainingMode", "changes_in_training"]
+__all__ = ["STATISTICS", "TrainingMode", "changes_in_training", "trained_weights"]

@@ -9,11 +9,12 @@ import numpy as np
 
 from sabir.base import EvaluationError, FeedError, quote, run_with_limits, suggest
 from sabir.differentiation import expand_in_graph
+from sabir.evaluation import ModelPort
 from sabir.ir import TensorType
 from sabir.opsets import with_internal
 from sabir.runtime import Session
 from sabir.scheduling import calls_in_graph
-from sabir.training._combining import pruned
+from sabir.training._combining import pruned, state_of
 from sabir.training._random import draw_from_keys, keys_for
 from sabir.training._spares import Spares
 
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
 
     from sabir.base import Limits
     from sabir.compilation import Commit
-    from sabir.evaluation import ModelPort
-    from sabir.ir import Array, Value
+    from sabir.ir import Array, Model, Value
     from sabir.schema import Registry
     from sabir.training._combining import Part
 
@@ -36,6 +36,8 @@ class Options(NamedTuple):
 
     engine: Any
     threads: int | None
+    strict: bool
+    newer_opsets: bool
     registry: Registry
     limits: Limits | None
 
@@ -144,6 +146,8 @@ class RunnablePart:
                 pruned(part, outputs),
                 engine=options.engine,
                 threads=options.threads,
+                strict=options.strict,
+                newer_opsets=options.newer_opsets,
                 registry=options.registry,
                 limits=options.limits,
                 updates={new: name for name, new in part.updates.items()},
@@ -167,6 +171,17 @@ class RunnablePart:
             model = expand_in_graph(model, registry)
         fed = (*part.fed, keys) if count else part.fed
         return part._replace(model=model, fed=fed), keys, count
+
+
+def ports_of(part: RunnablePart, model: Model) -> tuple[ModelPort, ...]:
+    """Return the inputs of a part that are no state variables, and those of the main graph that are both."""
+    state = state_of(model)
+    both = {v.name for v in state.values() if v.is_input}
+    return tuple(
+        ModelPort(v.name, v.type, v.constant is not None or v.name in both)
+        for v in part.inputs
+        if v.name not in state or v.name in both
+    )
 
 
 def check_names(feeds: Mapping[Any, Any], inputs: Iterable[ModelPort]) -> None:
@@ -202,4 +217,4 @@ def _owns(array: Array) -> bool:
     return array.base is None and array.flags.writeable and array.flags.owndata
 
 
-__all__ = ["Options", "RunnablePart", "check_names", "check_outputs"]
+__all__ = ["Options", "RunnablePart", "check_names", "check_outputs", "ports_of"]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from sabir.base import NotFoundError, UnsupportedError, quote, run_with_limits
 from sabir.conversion import convert
 from sabir.inference import without_contents
-from sabir.inlining import inline
+from sabir.inlining import inline_in_place
 from sabir.ir import TensorType, TrainingInfo, least_ir
 from sabir.opsets import STANDARD
-from sabir.rewrite import Rewriter, remove_unread
+from sabir.rewrite import Rewriter, change_ir_version, remove_unread
 from sabir.training._algorithms import Builders, algorithms
 from sabir.training._inference_mode import to_inference
 from sabir.training._initializing import initial_values
@@ -125,8 +125,8 @@ def _prepare(model: Model, plan: Plan, registry: Registry) -> Model:
         raise UnsupportedError(f"{model!r} has training information; sabir.strip_training removes it")
     model = convert(model, _OLDEST_OPSET, registry=registry) if _is_old(model) else model.clone()
     if any(changes_in_training(n) for f in model.functions for n in f.graph.all_nodes()):
-        model = inline(model, registry=registry)
-    model.ir_version = max(model.ir_version, _OLDEST_IR)
+        inline_in_place(model, registry=registry)
+    change_ir_version(model, max(model.ir_version, _OLDEST_IR), registry)
     model.opsets[PREVIEW] = 1
     to_inference(model, registry)
     evaluation = _evaluation(model, plan, registry)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabir.base import EvaluationError, UnsupportedError
+from sabir.base import EvaluationError, SabirError, UnsupportedError
 from sabir.conversion import convert
 from sabir.elements import DOUBLE, FLOAT, element
 from sabir.inlining import inline
@@ -25,7 +25,7 @@ from sabir.opsets.families.random.randomness import (
     range_of,
 )
 from sabir.rewrite import Rewriter, enclosing
-from sabir.schema import Binding, Scope
+from sabir.schema import INTERNAL, Binding, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from sabir.schema import Registry, Version
 
 _ITERATION = 0x85EBCA6B  # what distinguishes the loops around a node
-_DOMAIN = "sabir.internal"
 _DROPPED = 0.5  # the ratio of a Dropout that states none
 _OLDEST_OPSET = 18  # that gradients are written for
 _MODE = 2  # the place of `training_mode` among the inputs of a Dropout
@@ -46,8 +45,8 @@ def draw_from_keys(model: Model, registry: Registry) -> tuple[Model, str, int]:
 
     Returns the model, a copy where there are any, the name of a new input, and the number of these nodes: the
     input is of uint32, and has two words for each. Raises UnsupportedError for an operator that cannot be
-    replaced and for one in a Scan, EvaluationError for a range without numbers, ConversionError where the
-    model is below the operator set 18 and has no equivalent there.
+    replaced and for one in a Scan, EvaluationError for a range without numbers and a type that is no float,
+    ConversionError where the model is below the operator set 18 and has no equivalent there.
     """
     scope = Scope.of(model, registry, newer_opsets=True)
     inside = any(_draws(n, scope.of_body(f)) for f in model.functions for n in f.graph.all_nodes())
@@ -56,7 +55,7 @@ def draw_from_keys(model: Model, registry: Registry) -> tuple[Model, str, int]:
     model = _recent(inline(model, registry=registry) if inside else model, registry)
     scope = Scope.of(model, registry, newer_opsets=True)
     nodes = [n for n in model.graph.all_nodes() if _draws(n, scope)]
-    model.opsets[_DOMAIN] = 1
+    model.opsets[INTERNAL] = 1
     rewriter = Rewriter(model, registry=registry)
     keys = model.graph.add_input(rewriter.names.fresh("random_keys"), tensor_type("uint32", [2 * len(nodes)]))
     graph_default = np.zeros(2 * len(nodes), np.uint32)  # a derivative warns of an input without one
@@ -68,7 +67,12 @@ def draw_from_keys(model: Model, registry: Registry) -> tuple[Model, str, int]:
         if write is None or version is None:
             raise UnsupportedError(f"{node!r} draws random numbers in a training step; give it a seed")
         binding = Binding(version.formal, write(_Keys(keys, index, _iterations(node))))
-        rewriter.apply(node, binding, since=version.since)
+        try:
+            rewriter.apply(node, binding, since=version.since)
+        except SabirError:
+            raise
+        except ValueError as error:  # of `randomness`, which evaluation turns into the same error
+            raise EvaluationError(f"{node.op} cannot draw in a training step: {error}") from error
     return model, keys.name, len(nodes)
 
 
@@ -140,7 +144,7 @@ class _Keys:
         for value in self._iterations:
             number = b.Cast(b.Reshape(value, np.array([1])), to=element("uint32").number)
             key = b.Add(b.Mul(key, np.uint32(_ITERATION)), number)
-        return b.op("RandomWords", key, shape, outputs=2, domain=_DOMAIN)
+        return b.op("RandomWords", key, shape, outputs=2, domain=INTERNAL)
 
 
 def _top(b: Builder, word: Value, bits: int, to: ElementType) -> Value:
@@ -185,10 +189,7 @@ def _uniform_like(keys: _Keys) -> Callable[..., Any]:
 def _between(keys: _Keys, b: Builder, shape: Operand, to: ElementType, low: float, high: float) -> Value:
     """Return numbers of the uniform distribution, as `randomness.uniform`."""
     kind = precision(to)
-    try:
-        first, last = range_of(to, low, high)
-    except ValueError as error:
-        raise EvaluationError(f"RandomUniform cannot draw in a training step: {error}") from error
+    first, last = range_of(to, low, high)
     drawn = keys.unit(b, shape, kind)
     start, end, least, most, one = (np.asarray(v, kind.dtype) for v in (low, high, first, last, 1))
     y = b.Add(b.Mul(b.Sub(one, drawn), start), b.Mul(drawn, end))

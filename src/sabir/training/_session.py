@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sabir.base import UnsupportedError
 from sabir.compilation import Commit
-from sabir.evaluation import ModelPort, make_engine, read_request
+from sabir.evaluation import make_engine, read_request
 from sabir.opsets import STANDARD
 from sabir.runtime import ENGINES
 from sabir.serial import save
@@ -16,11 +16,10 @@ from sabir.training._combining import (
     inference_part,
     initial_state,
     initialization_part,
-    state_of,
     step_part,
 )
 from sabir.training._fitting import BATCH, EPOCH, Epoch, Fitting, Progress, fit
-from sabir.training._parts import Options, RunnablePart, check_names, check_outputs
+from sabir.training._parts import Options, RunnablePart, check_names, check_outputs, ports_of
 from sabir.training._saving import SEED, STEP, number_in, strip_training, with_state
 from sabir.training._sharding import run_sharded
 from sabir.training._state import State, StepState, Store
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
     from sabir.base import Limits
+    from sabir.evaluation import ModelPort
     from sabir.ir import Array, Model
     from sabir.schema import Registry
     from sabir.training._data import Data
@@ -46,7 +46,8 @@ class TrainingSession:
     step runs the main graph and an algorithm as one graph and then assigns what the update bindings name, all
     of it or, if anything fails or an interrupt comes, nothing. `run` is inference and changes nothing.
 
-    `engine`, `threads`, `registry` and `limits` are those of `sabir.Session`; limits bound each run. Nodes of
+    `engine`, `threads`, `strict`, `newer_opsets`, `registry` and `limits` are those of `sabir.Session`; with
+    `strict` a step that contradicts a declared type assigns nothing, and limits bound each run. Nodes of
     algorithms and initializations that draw random numbers without a seed draw them from `seed`, the node and
     the number of the step, so that a resumed training repeats them. Without a `seed` it is the one in the
     model's metadata, where `save` notes it, or 0. One thread at a time may use a session.
@@ -67,6 +68,8 @@ class TrainingSession:
         *,
         engine: Literal["auto", "compiled", "reference"] = "auto",
         threads: int | None = None,
+        strict: bool = False,
+        newer_opsets: bool = False,
         seed: int | None = None,
         registry: Registry = STANDARD,
         limits: Limits | None = None,
@@ -87,8 +90,9 @@ class TrainingSession:
                 f"there is no engine {engine!r}; the engines are auto, {', '.join(ENGINES)}"
             )
         self.engine, self.threads = engine, threads
+        self.strict, self.newer_opsets = strict, newer_opsets
         self._pool: Pool | None = None
-        options = Options(engine, threads, registry, limits)
+        options = Options(engine, threads, strict, newer_opsets, registry, limits)
         self._initial = initial_state(self.model)
         step, epoch, batches = (number_in(self.model, name) or 0 for name in (STEP, EPOCH, BATCH))
         self._present = Store(dict(self._initial), step, epoch, step - batches)
@@ -342,7 +346,7 @@ class TrainingSession:
     def _ports_of(self, part: RunnablePart) -> tuple[ModelPort, ...]:
         found = self._ports.get(part)
         if found is None:
-            found = self._ports[part] = _ports(part.inputs, self.model)
+            found = self._ports[part] = ports_of(part, self.model)
         return found
 
     @property
@@ -384,17 +388,6 @@ def _start(model: Model, index: int, options: Options) -> RunnablePart | None:
 
 def _algorithm(model: Model, index: int, options: Options) -> RunnablePart:
     return RunnablePart(step_part(model, index), f"algorithm {index}", options, stream=(_STEPPING, index))
-
-
-def _ports(inputs: Iterable[Any], model: Model) -> tuple[ModelPort, ...]:
-    """Return the inputs that are no state variables, and those of the main graph that are both."""
-    state = state_of(model)
-    both = {v.name for v in state.values() if v.is_input}
-    return tuple(
-        ModelPort(v.name, v.type, v.constant is not None or v.name in both)
-        for v in inputs
-        if v.name not in state or v.name in both
-    )
 
 
 __all__ = ["TrainingSession"]

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 def require_valid(model: Model, registry: Registry, limits: Limits | None) -> None:
     """Raise SchemaError for a training model that breaks a rule about training, with the sentence.
 
-    These are the rules TRAIN001 to TRAIN007: what bindings name, once each; which graphs they need; no names
-    in two graphs that run as one; types and shapes of updates, as far as inference knows them.
+    These are the rules TRAIN001 to TRAIN008: what bindings name, once each; which graphs they need; no names
+    in two graphs that run as one; types and shapes of updates, as far as inference knows them; no two state
+    variables of one name.
     """
     if model.training and model.ir_version < TRAINING.since:
         raise SchemaError(

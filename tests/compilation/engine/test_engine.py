@@ -4,20 +4,20 @@ import os
 import threading
 import warnings
 
-import numpy as np
 import pytest
 
 from sabir.base import CancelledError, UnsupportedError
+from sabir.compilation import PASSES
 from sabir.compilation import settings as settings_module
+from sabir.compilation.backends.cpu.passes import PIPELINE
 from sabir.compilation.cache.modules import _sources, modules
 from sabir.compilation.engine.expressions import lowered
 from sabir.compilation.engine.planning import planned
-from sabir.compilation.engine.worth import NotYet, require_bounded, require_worth
+from sabir.compilation.engine.worth import PlanCost, require_bounded
 from sabir.compilation.faults import is_strict, report_fault
 from sabir.compilation.locks import ProcessLock, Stops
-from sabir.compilation.passes import PASSES
 from sabir.compilation.protocol import Request
-from sabir.compilation.settings import DEFAULT, Settings
+from sabir.compilation.settings import DEFAULT, MOST_CALLS, Settings
 from support.middle import Middle
 
 TEXT = "g (float[N] x) => (float[N] y) { e = Exp (x) y = Neg (e) }"
@@ -27,36 +27,19 @@ TEXT = "g (float[N] x) => (float[N] y) { e = Exp (x) y = Neg (e) }"
 
 
 class Many:
-    """A prepared model of many calls, whose tensors have so many elements."""
+    """A prepared model of many calls."""
 
-    def __init__(self, prepared, calls, elements):
+    def __init__(self, prepared, calls):
         self.plan = prepared.plan._replace(steps=prepared.plan.steps[:1] * calls)
-        self.types, self.constants, self.program = (
-            (),
-            {0: np.broadcast_to(np.float32(0), (elements,))},
-            prepared.program,
-        )
-
-
-@pytest.mark.parametrize(
-    ("calls", "elements", "worth"),
-    [(1, 0, True), (1 << 12, 0, True), (5000, 10, False), (5000, 5000 << 14, True), (1 << 16, 10, True)],
-)
-def test_many_small_calls_are_interpreted_at_first(calls, elements, worth):
-    many = Many(Middle(TEXT, N=3).prepared, calls, elements)
-    if worth:
-        require_worth(many, {})
-        return
-    with pytest.raises(NotYet, match=r"the plan takes about 1\.5 s to make") as found:
-        require_worth(many, {})
-    assert found.value.seconds == pytest.approx(1.5)
 
 
 def test_a_plan_has_at_most_so_many_calls():
     prepared = Middle(TEXT, N=3).prepared
-    require_bounded(Many(prepared, 1 << 15, 0))
-    with pytest.raises(UnsupportedError, match="the model has 32,769 calls, and a plan has at most 32,768"):
-        require_bounded(Many(prepared, (1 << 15) + 1, 0))
+    require_bounded(Many(prepared, MOST_CALLS))
+    with pytest.raises(
+        UnsupportedError, match=f"the model has {MOST_CALLS + 1:,} calls, and a plan has at most"
+    ):
+        require_bounded(Many(prepared, MOST_CALLS + 1))
 
 
 # ---------------------------------------------------------------- requests
@@ -66,12 +49,16 @@ def test_a_backend_gets_a_request():
     middle, asked = Middle(TEXT, N=3), []
 
     class Backend:
+        passes = PIPELINE
+
         def compile(self, request):
             asked.append(request)
             return "plan"
 
     updates = {"y": "x", "unknown": "x", "e": "x"}
-    assert planned(middle.prepared, {"N": 3}, Backend(), DEFAULT, lambda *_: None, updates) == "plan"
+    assert (
+        planned(middle.prepared, {"N": 3}, Backend(), DEFAULT, lambda *_: None, updates, PlanCost()) == "plan"
+    )
     (request,) = asked
     assert isinstance(request, Request)
     assert request.updates == {middle.names["y"]: middle.names["x"]}
@@ -83,8 +70,8 @@ def test_passes_that_are_left_out_are_not_run():
     text = "g (float[1,4,9,9] x, float[8,4,3,3] w) => (float[1,8,7,7] y) { c = Conv (x, w) y = Relu (c) }"
     prepared = Middle(text).prepared
     slot = prepared.plan.results[0]
-    usual = lowered(prepared, {}, DEFAULT).expressions[slot]
-    without = lowered(prepared, {}, Settings(without=frozenset(PASSES))).expressions[slot]
+    usual = lowered(prepared, {}, PIPELINE, DEFAULT).expressions[slot]
+    without = lowered(prepared, {}, PIPELINE, Settings(without=frozenset(PASSES))).expressions[slot]
     assert type(usual).__name__ == "Permute"  # channels are last
     assert type(without).__name__ == "Map"
 

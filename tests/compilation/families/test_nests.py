@@ -8,6 +8,7 @@ from sabir.compilation.backends.cpu.elementwise.axes import beside_one, merged, 
 from sabir.compilation.backends.cpu.elementwise.entries import nest_entry, scratch_of
 from sabir.compilation.backends.cpu.elementwise.nesting import Nesting, Place, nesting_of
 from sabir.compilation.backends.cpu.emit.nest import Apply, Constant, Fold, Load, Position, SizeArgument, Take
+from sabir.compilation.backends.cpu.heuristics import HEURISTICS
 from sabir.compilation.backends.cpu.reaches import reaches_of, values_of
 from sabir.compilation.fusion.views import Located
 from sabir.compilation.plan.bounds import Value
@@ -67,17 +68,17 @@ def test_an_axis_whose_index_is_read_stays():
 
 
 def test_vectors_lie_where_most_places_advance():
-    nest = nest_of(copying((40, 50), (1, 40), (50, 1)), 256)
+    nest = nest_of(copying((40, 50), (1, 40), (50, 1)), 256, HEURISTICS)
     assert nest.inner == 1  # a store counts twice
     assert nest.lanes == 8
-    assert nest_of(copying((40, 50), (1, 40), (1, 40)), 256).inner == 0
-    assert nest_of(copying((40, 50), (1, 40), (50, 1)), 512, inner=0).inner == 0
+    assert nest_of(copying((40, 50), (1, 40), (1, 40)), 256, HEURISTICS).inner == 0
+    assert nest_of(copying((40, 50), (1, 40), (50, 1)), 512, HEURISTICS, inner=0).inner == 0
 
 
 def test_lanes_follow_from_the_widest_element_that_varies():
     steps = [Load("float", 0), Apply("double", "cast", (0,))]
     nesting = Nesting((40,), (False,), [place(1), place(1, element="double")], steps, [(1, 1)])
-    assert nest_of(nesting, 256).lanes == 4
+    assert nest_of(nesting, 256, HEURISTICS).lanes == 4
     constant = [
         Load("float", 0),
         Constant("double", 2.0),
@@ -85,34 +86,34 @@ def test_lanes_follow_from_the_widest_element_that_varies():
         Apply("float", "add", (0, 2)),
     ]
     once = Nesting((40,), (False,), [place(1), place(1)], constant, [(1, 3)])
-    assert nest_of(once, 256).lanes == 8  # the double is computed before the loops
+    assert nest_of(once, 256, HEURISTICS).lanes == 8  # the double is computed before the loops
     small = Nesting(
         (40,), (False,), [place(1, element="int8"), place(1, element="int8")], [Load("int8", 0)], [(1, 0)]
     )
-    assert nest_of(small, 256).lanes == 8  # no more than of 32 bits
+    assert nest_of(small, 256, HEURISTICS).lanes == 8  # no more than of 32 bits
 
 
 def test_vectors_lie_beside_short_folds():
     steps = [Load("float", 0), Fold("float", "sum", 0)]
     short = copying((40, 16), (16, 1), (1, 0), (False, True), steps)
     long = copying((40, 17), (17, 1), (1, 0), (False, True), steps)
-    assert (nest_of(short, 256).inner, nest_of(long, 256).inner) == (0, 1)
+    assert (nest_of(short, 256, HEURISTICS).inner, nest_of(long, 256, HEURISTICS).inner) == (0, 1)
 
 
 def test_one_short_fold_is_computed_as_many_are():
     steps = [Load("float", 0), Fold("float", "sum", 0)]
     one = copying((4,), (1,), (0,), (True,), steps)
-    beside = beside_one(one)
+    beside = beside_one(one, HEURISTICS)
     assert (beside.sizes, beside.reduced) == ((1, 4), (False, True))
     assert [p.strides for p in beside.places] == [(1, 1), (1, 0)]
     long = copying((40,), (1,), (0,), (True,), steps)
-    assert beside_one(long) is long
+    assert beside_one(long, HEURISTICS) is long
 
 
 def test_elements_that_are_stored_several_times():
-    nest = nest_of(copying((30, 2), (1, 0), (2, 1)), 256)
+    nest = nest_of(copying((30, 2), (1, 0), (2, 1)), 256, HEURISTICS)
     assert (nest.inner, nest.repeats) == (0, (1, 2))
-    assert not nest_of(copying((30, 20), (1, 0), (20, 1)), 256).repeats  # too often
+    assert not nest_of(copying((30, 20), (1, 0), (20, 1)), 256, HEURISTICS).repeats  # too often
 
 
 # ---------------------------------------------------------------- groups
@@ -185,7 +186,7 @@ def test_folds_beside_vectors_need_no_scratch_memory():
     text = "g (float[40,N] x) => (float[1,N] y) <int64[1] axes = {0}> { y = ReduceSum (x, axes) }"
     _, found = nesting(text, "y", N=50)
     found = merged(found)
-    assert scratch_of(nest_of(found, 256), found) == 0
+    assert scratch_of(nest_of(found, 256, HEURISTICS), found) == 0
 
 
 def test_what_the_limits_count_of_a_plan():

@@ -1,37 +1,46 @@
 """Heuristics of products: tiles, number formats, which operands are read in place, panels, bands, stages."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
-from sabir.compilation.backends.cpu.products.direct import is_constant, is_direct
+from sabir.compilation.backends.cpu.heuristics import HEURISTICS
+from sabir.compilation.backends.cpu.products import formats
+from sabir.compilation.backends.cpu.products import tiles as _tiles
+from sabir.compilation.backends.cpu.products.direct import is_constant, why_packed
 from sabir.compilation.backends.cpu.products.formats import (
     dot_of,
     group_of,
-    in_blocks,
     narrow_of,
     registers_of,
 )
 from sabir.compilation.backends.cpu.products.panels import Panels, lanes_of, panels_of
-from sabir.compilation.backends.cpu.products.tiles import (
-    FEW,
-    VECTORS,
-    Tile,
-    blocks_of,
-    is_usual,
-    result_tile,
-    scratch_rows,
-    step_tiles,
-    tile_for,
-    tiles,
-    window_tiles,
-)
+from sabir.compilation.backends.cpu.products.tiles import VECTORS, Tile, is_usual
 from sabir.compilation.native import target_named
 from sabir.ir import symbol
 from sabir.loops import Contract, Stored
 from support.middle import Middle
 
 N = symbol("N")
+FEW = HEURISTICS.few_rows
+tile_for, tiles, window_tiles, result_tile, step_tiles, scratch_rows, blocks_of = (
+    partial(getattr(_tiles, name), heuristics=HEURISTICS)
+    for name in (
+        "tile_for",
+        "tiles",
+        "window_tiles",
+        "result_tile",
+        "step_tiles",
+        "scratch_rows",
+        "blocks_of",
+    )
+)
+in_blocks = partial(formats.in_blocks, heuristics=HEURISTICS)
+
+
+def is_direct(*args):
+    return why_packed(HEURISTICS, *args) is None
 
 
 @pytest.mark.parametrize("registers", [16, 32])

@@ -2,6 +2,7 @@
 
 import pytest
 
+from sabir.compilation.backends.cpu.heuristics import HEURISTICS
 from sabir.compilation.fusion.families import Families, Family
 from sabir.compilation.fusion.grouping import Grouping
 from sabir.compilation.fusion.groups import Group
@@ -177,5 +178,5 @@ def test_a_family_that_plans_no_single_groups():
 def test_grouping_asks_the_families_of_its_target():
     middle = Middle("g (float[N,8] x, float[8,4] w) => (float[N,4] y) { y = MatMul (x, w) }", N=3)
     claims = Claims(accepts=True)
-    Grouping(middle.lowered, claims.families)._visit([middle["y"]])
+    Grouping(middle.lowered, claims.families, HEURISTICS)._visit([middle["y"]])
     assert claims.asked == ["claim Contract"]

@@ -1,13 +1,17 @@
 """Maps that readers compute themselves: scalars, and narrow tensors as floats."""
 
+from functools import partial
+
 from sabir import loops
-from sabir.compilation.fusion.inlining import is_inline, read_by
+from sabir.compilation.backends.cpu.heuristics import HEURISTICS
+from sabir.compilation.fusion import inlining
 
 BYTES = loops.Stored("uint8", (4, 6), 1)
 HALF = loops.Stored("float16", (4, 6), 2)
 WIDE = loops.Stored("int32", (4, 6), 3)
 SCALE = loops.Stored("float", (6,), 4)
 ZERO = loops.Stored("uint8", (), 5)
+is_inline, read_by = (partial(f, heuristics=HEURISTICS) for f in (inlining.is_inline, inlining.read_by))
 SCALAR = loops.Stored("float", (), 6)
 
 

@@ -3,8 +3,9 @@
 import numpy as np
 
 from sabir import loops
+from sabir.compilation import PASSES
+from sabir.compilation.backends.cpu.passes import PIPELINE
 from sabir.compilation.engine.expressions import lowered
-from sabir.compilation.passes import PASSES
 from sabir.compilation.passes._channels_last import channels_last
 from sabir.compilation.passes._common_products import common_products
 from sabir.compilation.passes._repeats import MOST_REPEATS, repeats_as_views
@@ -104,7 +105,7 @@ def test_matrices_of_each_head_stay():
 
 def unrewritten(text):
     """The expressions of a model before all passes."""
-    return lowered(Middle(text).prepared, {}, Settings(without=frozenset(PASSES))).expressions
+    return lowered(Middle(text).prepared, {}, PIPELINE, Settings(without=frozenset(PASSES))).expressions
 
 
 def test_convolutions_are_computed_with_channels_last():

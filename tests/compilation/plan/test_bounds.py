@@ -8,7 +8,6 @@ from sabir.base import COMPILED
 from sabir.compilation.plan.bounds import Needs, Reach, Value, check_reaches, needs
 from sabir.compilation.plan.entries import Buffer, Entry, Mismatch
 from sabir.compilation.plan.jobs import (
-    MOST_ROWS,
     rows_of_a_job,
     rows_of_attention,
     rows_of_trees,
@@ -85,22 +84,22 @@ def test_shapes_that_no_tensor_has():
 @pytest.mark.parametrize("rows", [1, 7, 100, 5000])
 @pytest.mark.parametrize("batch", [1, 50])
 def test_jobs_of_products(rows, batch):
-    job = rows_of_a_job(rows, 48, batch, tile_rows=6, width=24, cores=4)
+    job = rows_of_a_job(rows, 48, batch, tile_rows=6, width=24, most=256, jobs=16)
     assert job % 6 == 0
-    assert job <= MOST_ROWS + 6
+    assert job <= 256 + 6
     jobs = up(rows, job) * 2 * batch
-    assert jobs >= min(4, up(rows, 6) * 2 * batch)  # each core has one, if there are so many tiles
+    assert jobs >= min(4, up(rows, 6) * 2 * batch)  # each of four cores has one, if there are so many tiles
 
 
 def test_jobs_without_rows():
-    assert rows_of_a_job(0, 0, 0, tile_rows=6, width=24, cores=4) == 6
-    assert rows_of_attention(0, 0, 0, tile_rows=4, most=24, cores=4) == 4
+    assert rows_of_a_job(0, 0, 0, tile_rows=6, width=24, most=256, jobs=16) == 6
+    assert rows_of_attention(0, 0, 0, tile_rows=4, most=24, scores=1 << 16, jobs=16) == 4
     assert tiles_of_a_job(0, most=48, cores=4) == 1
 
 
 def test_jobs_of_attention_keep_their_scores_in_the_cache():
-    few = rows_of_attention(1000, 100, 8, tile_rows=4, most=24, cores=4)
-    many = rows_of_attention(1000, 1 << 15, 8, tile_rows=4, most=24, cores=4)
+    few = rows_of_attention(1000, 100, 8, tile_rows=4, most=24, scores=1 << 16, jobs=16)
+    many = rows_of_attention(1000, 1 << 15, 8, tile_rows=4, most=24, scores=1 << 16, jobs=16)
     assert few == 24
     assert many == 4
 
@@ -113,8 +112,8 @@ def test_jobs_of_tiles_are_equal_parts():
 
 
 def test_rows_of_trees_are_whole_lanes():
-    assert rows_of_trees(10, 9, lanes=8, block=1 << 16) == 512
-    assert rows_of_trees(1000, 9, lanes=8, block=1 << 16) == 64
-    assert rows_of_trees(1 << 17, 9, lanes=8, block=1 << 16) == 8
+    assert rows_of_trees(10, 9, lanes=8, block=1 << 16, most=512) == 512
+    assert rows_of_trees(1000, 9, lanes=8, block=1 << 16, most=512) == 64
+    assert rows_of_trees(1 << 17, 9, lanes=8, block=1 << 16, most=512) == 8
     with pytest.raises(Mismatch, match="a node tests feature 10, and rows have 10"):
-        rows_of_trees(10, 10, lanes=8, block=1 << 16)
+        rows_of_trees(10, 10, lanes=8, block=1 << 16, most=512)

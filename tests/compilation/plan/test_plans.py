@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from sabir.compilation.backends.cpu.building import build
+from sabir.compilation.backends.cpu.heuristics import HEURISTICS
 from sabir.compilation.backends.cpu.in_place import updates_last
+from sabir.compilation.fusion.origins import Origins
 from sabir.compilation.inspect.explaining import explain, kind_of, spec_text
 from sabir.compilation.inspect.profiling import NodeTime, Profile, Timing, _traffic
 from sabir.compilation.native import target_named
@@ -15,9 +17,7 @@ from sabir.compilation.plan.bands import BANDS, CALLS
 from sabir.compilation.plan.entries import ARENA, FIRST, Entry
 from sabir.compilation.plan.executable import executable_of
 from sabir.compilation.plan.layout import Sizes, lay_out, parts_of
-from sabir.compilation.plan.origins import Origins
 from sabir.compilation.plan.signature import words_of
-from sabir.compilation.settings import DEFAULT
 from sabir.loops import Stored
 from support.golden import read
 from support.middle import HEADER, Middle
@@ -194,7 +194,7 @@ def test_the_kernels_of_a_plan_are_explained():
         "g (float[N,4] x) => (int64[K,2] y, float[N,4] z) { f = NonZero (x) y = Transpose (f) z = Relu (x) }",
         N=3,
     )
-    found = explain(middle.prepared, middle.plan())
+    found = explain(middle.prepared, middle.plan(), ())
     assert {k.nodes for k in found.kernels} == {("Transpose with output 'y'",), ("Relu with output 'z'",)}
     assert [c.node for c in found.evaluated] == ["NonZero with output 'f'"]
     assert found.without_work == ()
@@ -251,7 +251,7 @@ def test_a_profile_divides_the_time_of_kernels_by_node():
 def test_a_plan_is_the_same_each_time():
     text = HEADER + "g (float[N,8] x) => (float[N,8] y) { y = Softmax (x) }"
     plans = [
-        build(m.lowered, m.results, target_named("x86-64-v3"), DEFAULT)
+        build(m.request, target_named("x86-64-v3"), HEURISTICS)
         for m in (Middle(text, N=3), Middle(text, N=3))
     ]
     shown = [[(e.nodes, [str(c[2]) for c in e.choices], e.flops) for e in plan.entries] for plan in plans]

@@ -10,7 +10,7 @@ from sabir.checking._rule import Problem, Textproto, rule
 from sabir.checking._survey import lacks_name
 from sabir.ir import Function, canonical_domain, find_opset
 from sabir.proto import FunctionProto
-from sabir.schema import Version, function_label
+from sabir.schema import Version, function_label, implicit_imports
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -206,20 +206,22 @@ def default_or_none(site: FunctionSite) -> Iterator[Problem]:
     + '<domain: "d", opset_import: ["" : 13]>\nf (a) => (b) { b = Softmax<axis = 0>(a) }\n',
 )
 def same_operators(site: FunctionSite) -> Iterator[Problem]:
-    """The imports of a function and of the model select the same operator versions."""
+    """The imports of a function and of the model select the same versions of operators and documents."""
     reported: set[str] = set()
     for inner in site.body.with_subgraphs():
         for callee, (index, *_) in inner.calls.items():
-            if not isinstance(callee, Version) or str(callee) in reported:
-                continue
-            domain = callee.operator.domain
+            node = inner.nodes[index]
+            domain = canonical_domain(node.domain)
+            called = callee if isinstance(callee, Version) else inner.scope.declaration(node)
             opset = find_opset(site.model.opsets, domain)
-            outside = callee.operator.find(opset) if opset is not None else callee
-            if outside is not callee:
-                reported.add(str(callee))
+            if called is None or opset is None or str(called) in reported:
+                continue
+            outside = inner.scope.registry.in_force(domain, node.op, opset)
+            if outside is None or outside.since != called.since:
+                reported.add(str(called))
                 other = f"the model's opset {opset} has {outside or 'no such operator'}"
                 yield Problem(
-                    f"the function imports {callee}; {other}",
+                    f"the function imports {called}; {other}",
                     inner.at_node(index),
                     f"import the same version of {domain or 'ai.onnx'} in both",
                 )
@@ -395,3 +397,23 @@ def attributes_apart(site: FunctionSite) -> Iterator[Problem]:
             yield Problem(
                 f"{quote(name)} is also the name of an input or output", where, "rename one of the two"
             )
+
+
+@rule(
+    "FUNC013",
+    "A function imports the operator sets of its nodes: readers look for operators in the imports of the"
+    " function, and not in those of the model.",
+    source="practice",
+    over="model",
+    since=8,
+    bad=_MAIN + _F.replace('"" : 17', ""),
+    good=_GOOD,
+)
+def imports_what_it_calls(survey: Survey) -> Iterator[Problem]:
+    """A function that calls operators of the default domain imports it."""
+    for function, node, version in implicit_imports(survey.model):
+        if function is not None:
+            site = survey.functions[function]
+            what = f"{function_label(site.function)} calls {quote(node.op)}"
+            message = f"{what} and does not import the default domain"
+            yield Problem(message, site.where, f'add the opset_import "" : {version}, which the model has')

@@ -11,7 +11,7 @@ from sabir.checking._rule import Problem, Textproto, rule
 from sabir.checking._survey import lacks_name
 from sabir.inference import contradiction
 from sabir.ir import OptionalType, SequenceType, SparseTensorType, TensorType
-from sabir.schema import port_at
+from sabir.schema import supplied_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -268,9 +268,7 @@ def _supplied(site: GraphSite) -> int:
     """Return the number of inputs of a subgraph that its node supplies."""
     node = site.holder
     version = None if node is None else site.scope.version(node)
-    if node is None or version is None or not version.inputs:
-        return 0
-    return sum(port_at(version.inputs, place).to_subgraph for place in range(len(node.inputs)))
+    return 0 if node is None or version is None else supplied_inputs(version.inputs, len(node.inputs))
 
 
 @rule(

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from sabir.base import Location, quote
 from sabir.checking._examples import GOOD, RELU, X, Y, in_model
-from sabir.checking._imports import unused_imports
 from sabir.checking._rule import Problem, Textproto, rule
 from sabir.checking.rules.models import DOMAIN
-from sabir.ir import bound_opsets, canonical_domain, first_ir_of, newest_opset
+from sabir.ir import bound_opsets, canonical_domain, first_ir_of, newest_opset, unused_imports
 from sabir.proto import FunctionProto, ModelProto
 from sabir.schema import implicit_imports
 
@@ -129,7 +128,7 @@ def _unpublished(opsets: Mapping[str, int], registry: Registry, where: Location)
 )
 def opset_of_its_time(survey: Survey) -> Iterator[Problem]:
     """An operator set was released with the model's IR version or an earlier one (the table of releases)."""
-    model, unused = survey.model, unused_imports(survey)
+    model, unused = survey.model, unused_imports(survey.model)
     for domain, version in model.opsets.items():
         newest, needed = newest_opset(domain), first_ir_of(domain, version)
         if needed is not None and newest is not None and 0 < model.ir_version < needed and version <= newest:
@@ -194,20 +193,14 @@ def reversed_domains(survey: Survey) -> Iterator[Problem]:
     severity="warning",
     since=3,
     note="the sentence does not say which version: Sabir takes the newest that the model's IR version"
-    " carried, and in a function the model's; another reader may take another",
-    bad=(
-        f'<ir_version: 8, opset_import: ["ai.onnx.ml" : 2]>\n{_BODY}',
-        _FUNCTION.format(imports=""),
-    ),
-    good=(GOOD, _FUNCTION.format(imports='"" : 17')),
+    " carried; another reader may take another",
+    bad=f'<ir_version: 8, opset_import: ["ai.onnx.ml" : 2]>\n{_BODY}',
+    good=GOOD,
 )
 def imports_the_default_domain(survey: Survey) -> Iterator[Problem]:
-    """A model or function that calls operators of the default domain imports it."""
-    model = survey.model
-    for function, node, version in implicit_imports(model):
-        if function is None and not model.opsets:
-            continue  # MODEL002 reports it
-        where = Location() if function is None else survey.functions[function].where
-        what = "model" if function is None else "function"
-        message = f"the {what} calls {quote(node.op)} and does not import the default domain"
-        yield Problem(f"{message}; opset {version} applies", where, f'add the opset_import "" : {version}')
+    """A model that calls operators of the default domain imports it."""
+    for function, node, version in implicit_imports(survey.model):
+        if function is None and survey.model.opsets:  # MODEL002 reports a model without imports
+            message = f"the model calls {quote(node.op)} and does not import the default domain"
+            hint = f'add the opset_import "" : {version}'
+            yield Problem(f"{message}; opset {version} applies", Location(), hint)

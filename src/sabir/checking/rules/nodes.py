@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sabir.base import SchemaError, quote
 from sabir.checking._examples import GOOD, HEAD, X, Y, around, in_graph
 from sabir.checking._rule import Problem, rule
+from sabir.checking._unknown_calls import unknown_inside
 from sabir.ir import Function
 from sabir.proto import NodeProto
 from sabir.schema import Version, check_call, function_label, port_at
@@ -248,7 +249,8 @@ def references(site: AttributeSite) -> Iterator[Problem]:
 def known_domain(site: GraphSite) -> Iterator[Problem]:
     """A node calls an operator of a known domain, or a function.
 
-    The body of a function may be in the model or in the document of an operator set.
+    The body of a function may be in the model or in the document of an operator set. What the body of a
+    document calls is known too.
     """
     for index, node in _unknown_calls(site):
         if site.scope.knows(node):
@@ -259,6 +261,13 @@ def known_domain(site: GraphSite) -> Iterator[Problem]:
         else:
             message = f"{declaration} cannot be checked: its operator set document has no body for it"
         yield Problem(message, site.at_node(index))
+    registry = site.scope.registry
+    for callee, places in site.calls.items() if registry.operator_sets else ():
+        if isinstance(callee, Function) and registry.is_documented(callee):
+            error = unknown_inside(callee, site.scope, set())
+            shown = site.scope.declaration(site.nodes[places[0]]) or function_label(callee)
+            for index in places if error else ():
+                yield Problem(f"{shown} cannot be checked: in its body, {error}", site.at_node(index))
 
 
 @rule(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sabir.base import quote
 from sabir.checking._rule import Problem, SetTexts, rule
 from sabir.checking.rules.models import DOMAIN
-from sabir.ir import MAGIC, canonical_domain
+from sabir.ir import MAGIC, NEWEST_IR, canonical_domain, newest_opset
 from sabir.opsets import STANDARD
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def begins_with_the_magic(site: SetSite) -> Iterator[Problem]:
     source="ir.txt",
     over="operator set",
     bad=SetTexts(_set(_entry(), domain="")),
-    good=(GOOD, SetTexts(_set(_entry("Relu", 6), domain="", version=13))),
+    good=(GOOD, SetTexts(_set(_entry("Relu", 13), domain="", version=13))),
 )
 def states_its_domain(site: SetSite) -> Iterator[Problem]:
     """An operator set without a domain has the operators of the default domain only."""
@@ -229,14 +229,21 @@ def has_a_version(site: SetSite) -> Iterator[Problem]:
     "An operator set states the IR version that it is written for.",
     source="onnx.proto",
     over="operator set",
-    bad=SetTexts(_set(_entry()).replace("ir_version: 10 ", "")),
+    bad=(
+        SetTexts(_set(_entry()).replace("ir_version: 10 ", "")),
+        SetTexts(_set(_entry()).replace("ir_version: 10 ", f"ir_version: {NEWEST_IR + 1} ")),
+    ),
     good=GOOD,
 )
 def has_an_ir_version(site: SetSite) -> Iterator[Problem]:
-    """The IR version of an operator set is at least 1; its functions use what this version has."""
-    if site.operator_set.ir_version < 1:
-        message = f"the IR version of the operator set is {site.operator_set.ir_version}"
+    """The IR version of an operator set is a published one; its functions use what this version has."""
+    version = site.operator_set.ir_version
+    if version < 1:
+        message = f"the IR version of the operator set is {version}"
         yield Problem(message, site.where, "state the IR version of its functions")
+    elif version > NEWEST_IR:
+        message = f"ir_version {version} is not in the standard"
+        yield Problem(message, site.where, f"the versions are 1 to {NEWEST_IR}")
 
 
 @rule(
@@ -309,6 +316,42 @@ def introduced_when_it_says(survey: SetSurvey) -> Iterator[Problem]:
             if change.fault == "since":
                 hint = f"a change after version {older.operator_set.version} has a since_version above it"
                 yield Problem(change.problem, _at(newer, change.name), hint)
+
+
+@rule(
+    "OPSET014",
+    _FIRST_PUBLISHED,
+    source="ir.txt",
+    over="operator set",
+    bad=(
+        SetTexts(_set(_entry("Relu", 6), domain="", version=13)),
+        SetTexts(_set(_entry("Upsample", 9), domain="ai.onnx", version=13)),
+        SetTexts(_set(_entry("Scaler", 1, "EXPERIMENTAL"), domain="ai.onnx.ml", version=3)),
+    ),
+    good=SetTexts(_set(_entry("Relu", 13), _entry("Conv", 11), domain="", version=13)),
+)
+def agrees_with_the_standard(site: SetSite) -> Iterator[Problem]:
+    """An operator set of a domain of the standard lists operators as the standard has them in its version."""
+    own = site.operator_set
+    domain = canonical_domain(own.domain)
+    newest = newest_opset(domain)
+    if newest is None or not 1 <= own.version <= newest:
+        return
+    hint = "correct the entry, or state a domain of your own, such as 'org.example'"
+    for index, entry in enumerate(own.operators):
+        operator = STANDARD.find(domain, entry.name)
+        if operator is None or not 1 <= entry.since <= own.version:
+            continue  # other rules report these
+        version = operator.find(own.version)
+        if version is None or version.removed:
+            message = f"opset {own.version} of {domain or 'ai.onnx'} has no operator {quote(entry.name)}"
+        elif entry.since != version.since:
+            message = f"the since_version of {quote(entry.name)} is {entry.since}; the standard has {version}"
+        elif entry.status != version.status:
+            message = f"{quote(entry.name)} is {entry.status}; the standard has it as {version.status}"
+        else:
+            continue
+        yield Problem(message, site.at_operator(index), hint)
 
 
 def _at(site: SetSite, name: str) -> Location:

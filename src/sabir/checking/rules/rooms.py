@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from sabir.base import quote
 from sabir.checking._examples import HEAD
@@ -49,7 +49,8 @@ def names_values(site: GraphSite) -> Iterator[Problem]:
         for index, key in ((index, key) for index in places for key in keys):
             attribute = site.nodes[index].attributes.get(key)
             value: Any = () if attribute is None else attribute.value
-            for name in (value,) if isinstance(value, str) else value:
+            names = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else (value,)
+            for name in names:
                 if isinstance(name, str) and name not in known:
                     message = f"{key!r} names {quote(name)}, and no graph around the node has such a value"
                     yield Problem(message, site.at_node(index), "name a value of this graph")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sabir.base import quote
 from sabir.checking._examples import RELU, X, Y, in_model
 from sabir.checking._rule import Problem, Textproto, rule
+from sabir.ir import SparseTensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -83,17 +84,28 @@ def _outputs(*graphs: Graph | None) -> set[Value | None]:
     bad=(
         _training(f"{_INITIALIZATION} {_starts('ghost', 'w0')}"),
         _training(f"{_algorithm()} {_updates('x', 'w2')}"),
+        in_model(
+            f'graph {{ name: "g" {RELU} {X} {Y} {_W} sparse_initializer {{ values {{ name: "s" dims: 1'
+            " data_type: 1 float_data: 1 } indices { dims: 1 data_type: 7 int64_data: 0 } dims: 1 } }"
+            f" training_info {{ {_algorithm()} {_updates('s', 'w2')} }}"
+        ),
     ),
     good=_GOOD,
 )
 def keys_are_state(site: TrainingSite) -> Iterator[Problem]:
-    """A key is an initializer of the main graph, or of the algorithm of the same TrainingInfo."""
+    """A key is a dense initializer of the main graph, or of the algorithm of the same TrainingInfo."""
     algorithm = site.training.algorithm
     state = {**site.model.graph.initializers, **(algorithm.initializers if algorithm is not None else {})}
     for where, key, _, _ in _bindings(site):
         if key not in state:
             yield Problem(
                 f"{quote(key.name)} is not an initializer of the main graph or of the algorithm", where
+            )
+        elif isinstance(state[key], SparseTensor):
+            yield Problem(
+                f"{quote(key.name)} is a sparse initializer, which is not in the field `initializer`",
+                where,
+                "make it a dense initializer",
             )
 
 
@@ -129,24 +141,23 @@ def values_are_outputs(site: TrainingSite) -> Iterator[Problem]:
     "TRAIN003",
     "Key values specified in the repeated initialization_binding field MUST be unique.",
     source="ir-with-training.txt",
-    over="model",
+    over="training",
     since=7,
     bad=(
         _training(f"{_INITIALIZATION} {_starts('w', 'w0')} {_starts('w', 'w0')}"),
-        _training(f"{_algorithm()} {_updates('w', 'w2')}", f"{_algorithm()} {_updates('w', 'w2')}"),
+        _training(f"{_algorithm()} {_updates('w', 'w2')} {_updates('w', 'y')}"),
     ),
-    good=_GOOD,
+    good=(*_GOOD, _training(f"{_algorithm()} {_updates('w', 'w2')} {_updates('v', 'w2')}")),
 )
-def keys_once(survey: Survey) -> Iterator[Problem]:
-    """A key is bound once in an initialization, and once in the updates of all algorithms."""
-    updated: set[str] = set()
-    for site in survey.trainings:
-        first: set[str] = set()
-        for where, key, _, is_update in _bindings(site):
-            seen = updated if is_update else first
-            if key.name in seen:
-                yield Problem(f"{quote(key.name)} is bound twice", where, "keep one of the two")
-            seen.add(key.name)
+def keys_once(site: TrainingSite) -> Iterator[Problem]:
+    """A key is bound once in a field; the constraints on an initialization apply to a training step too."""
+    seen: set[tuple[str, bool]] = set()
+    for where, key, _, is_update in _bindings(site):
+        if (key.name, is_update) in seen:
+            field = "update_binding, to which the constraints on initialization_binding apply"
+            field = field if is_update else "initialization_binding"
+            yield Problem(f"{quote(key.name)} is bound twice in {field}", where, "keep one of the two")
+        seen.add((key.name, is_update))
 
 
 @rule(
@@ -242,3 +253,51 @@ def _names(values: Iterable[Value]) -> dict[str, None]:
 def values_fit_the_state(_: TrainingSite) -> Iterator[Problem]:
     """The inferred type and shape of a bound value fit the state variable."""
     yield from ()  # the engine adds what one inference over the whole model finds
+
+
+@rule(
+    "TRAIN008",
+    "The keys of all update bindings are unique, so that two state variables do not have the same name.",
+    source="onnx.proto",
+    over="model",
+    since=7,
+    bad=_training(f"{_algorithm()} {_updates('v', 'w2')}", f"{_algorithm('w3')} {_updates('v', 'w3')}"),
+    good=_GOOD,
+)
+def one_variable_of_a_name(survey: Survey) -> Iterator[Problem]:
+    """Two state variables, such as initializers of two algorithms, have two names."""
+    variables: dict[str, Value] = {}
+    for site in survey.trainings:
+        seen: set[Value] = set()
+        for where, key, _, _ in _bindings(site):
+            if key not in seen and variables.setdefault(key.name, key) is not key:
+                message = f"{quote(key.name)} is the name of two state variables, initializers of two graphs"
+                yield Problem(message, where, "rename one of the two")
+            seen.add(key)
+
+
+@rule(
+    "TRAIN009",
+    "The keys of all update bindings are unique, so that one variable is assigned at most once.",
+    source="onnx.proto",
+    over="model",
+    severity="warning",
+    note="the text of the specification requires this within one repeated field only, and lets a runtime"
+    " interleave algorithms, such as two that train the same weights by different losses",
+    since=7,
+    bad=_training(f"{_algorithm()} {_updates('w', 'w2')}", f"{_algorithm('w3')} {_updates('w', 'w3')}"),
+    good=_GOOD,
+)
+def updated_by_one_algorithm(survey: Survey) -> Iterator[Problem]:
+    """One algorithm alone updates a state variable."""
+    first: dict[Value, TrainingSite] = {}
+    for site in survey.trainings:
+        seen: set[Value] = set()
+        for where, key, _, is_update in _bindings(site):
+            if is_update and key not in seen and first.setdefault(key, site) is not site:
+                yield Problem(
+                    f"{quote(key.name)} is also updated by {first[key].where}; an iteration of all algorithms"
+                    " assigns it more than once",
+                    where,
+                )
+            seen.add(key)

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from sabir.checking._survey import Survey, TypeSite
 
-_KEYS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "string"})
-
 
 @rule(
     "TYPE001",
@@ -126,7 +124,7 @@ def dimensions_count(site: TypeSite) -> Iterator[Problem]:
 def map_keys(site: TypeSite) -> Iterator[Problem]:
     """The keys of a map are integers or strings, as the comment on TypeProto.Map.key_type says."""
     for kind in parts_of_type(site.type):
-        if isinstance(kind, MapType) and kind.key.number and kind.key.name not in _KEYS:
+        if isinstance(kind, MapType) and not kind.has_valid_keys:
             yield Problem(
                 f"a map cannot have keys of type {kind.key}", site.where, "use an integer type or string"
             )

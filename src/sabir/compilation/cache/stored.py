@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sabir.ir import Array, Constant
 
 KIND = "plans"
-_FORMAT = "5"  # another number for another form of stored plans
+_FORMAT = "6"  # another number for another form of stored plans
 _SMALL = 1 << 16  # bytes of a constant that a plan has, unless they are in the file as they are
 _MOST_KEPT = 1 << 24  # bytes of computed constants that are kept with a plan
 
@@ -157,7 +157,8 @@ def _without_texts(plan: Plan, keys: Mapping[Any, bytes]) -> Plan:
         return replace(bands, parts=[part._replace(entry=stored(part.entry)) for part in bands.parts])
 
     entries = [stored(e) if isinstance(e, Entry) else e for e in plan.entries]
-    return replace(plan, entries=entries, setup=[stored(e) for e in plan.setup])
+    setup = [stored(e) for e in plan.setup]
+    return replace(plan, entries=entries, setup=setup, decisions=plan.decisions.as_text())
 
 
 _ALLOWED = {
@@ -166,6 +167,7 @@ _ALLOWED = {
     "sabir.compilation.frontend.patterns": ("Guard",),
     "sabir.compilation.native._placing": ("Image",),
     "sabir.compilation.plan.bounds": ("Reach", "Value"),
+    "sabir.compilation.plan.decisions": ("Decisions",),
     "sabir.compilation.plan.entries": (
         "BandPart", "BandParts", "Buffer", "BufferNumber", "Computed", "Entry", "Offset", "Plan",
         "StoredKernel", "Turns",

@@ -6,6 +6,7 @@ code pays: a call of a small body costs the interpreter less than a native run.
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -14,6 +15,7 @@ import numpy as np
 from sabir.base import ACCIDENTS, CancelledError, LimitError, SabirError, budget, check_time
 from sabir.compilation.engine.expressions import lowered
 from sabir.compilation.engine.kept import KeptPlans
+from sabir.compilation.engine.worth import NotYet, PlanCost
 from sabir.compilation.faults import report_fault
 from sabir.compilation.frontend.body_types import prepare_body
 from sabir.compilation.frontend.patterns import pattern_of
@@ -26,6 +28,7 @@ from sabir.ir import TensorType
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from sabir.compilation.engine.worth import Reserve
     from sabir.compilation.frontend.patterns import Pattern
     from sabir.compilation.protocol import Backend, Bodies, Runnable
     from sabir.compilation.runtime.repeating import Repeated
@@ -50,8 +53,10 @@ class CompiledBody:
         "_interpreted",
         "_kept",
         "_lock",
+        "_needed",
         "_plan",
         "_program",
+        "_reserve",
         "_settings",
         "_slots",
         "calls",
@@ -60,9 +65,9 @@ class CompiledBody:
 
     def __init__(
         self, subgraph: ScheduledSubgraph, interpreted: BoundPlan, backend: Backend, settings: Settings,
-        constants: Mapping[int, Array],
+        constants: Mapping[int, Array], reserve: Reserve,
     ) -> None:  # fmt: skip
-        """Take a subgraph, and the constants of the program around it by slot."""
+        """Take a subgraph, the constants of the program around it by slot, and what plans may still cost."""
         self._program, self._plan = subgraph.program, subgraph.plan
         self._interpreted, self._backend, self._settings = interpreted, backend, settings
         self.cost, self.calls = interpreted.cost, interpreted.calls
@@ -71,6 +76,8 @@ class CompiledBody:
         self._slots = (*(v.slot for v in self._program.inputs), *self._varying(self._plan.captures))
         self._kept = KeptPlans()
         self._lock = ProcessLock()
+        self._reserve = reserve
+        self._needed = 0.0  # seconds that the reserve must have before a plan is made
 
     def _varying(self, captured: Iterable[_T]) -> list[_T]:
         """Return what belongs to the captured values that are no constants."""
@@ -84,18 +91,28 @@ class CompiledBody:
         outside = list(captured)
         arrays = [*inputs, *[None] * (len(self._program.inputs) - len(inputs)), *self._varying(outside)]
         if sum(x.size for x in (*inputs, *outside) if isinstance(x, np.ndarray)) < _ENOUGH:
-            return self._interpreted.run(inputs, outside, run, declared)
+            return self._interpret(inputs, outside, run, declared)
         kinds = [_kind(x) for x in arrays]
         pattern, sizes = pattern_of(kinds, arrays)
         program = self._compiled(pattern, sizes)
         if program is None:
-            return self._interpreted.run(inputs, outside, run, declared)
+            return self._interpret(inputs, outside, run, declared)
         before = run.budget.mark()
         try:
             return tuple(program.run(arrays, sizes, run))
         except Mismatch:
             run.budget.return_to(before)
+            return self._interpret(inputs, outside, run, declared)
+
+    def _interpret(
+        self, inputs: Sequence[Any], outside: Sequence[Any], run: Run, declared: None
+    ) -> tuple[Any, ...]:
+        if not self._needed:
             return self._interpreted.run(inputs, outside, run, declared)
+        started = time.perf_counter()
+        found = self._interpreted.run(inputs, outside, run, declared)
+        self._reserve.left += time.perf_counter() - started
+        return found
 
     def repeat(
         self, inputs: Sequence[Any], captured: Iterable[Any], run: Run, *, limit: int | None,
@@ -128,13 +145,16 @@ class CompiledBody:
         """Return the program for a pattern that fits the sizes, None where the interpreter is to run them."""
         with self._lock:
             found = self._kept.find(pattern, sizes)
-            if found is not None or not self._kept.admits(pattern):
+            if found is not None or self._reserve.left < self._needed or not self._kept.admits(pattern):
                 return found
             before = budget().mark()
             try:
                 made = self._made(pattern, sizes)
             except (CancelledError, LimitError):
                 raise
+            except NotYet as error:
+                self._needed = error.seconds
+                return None
             except (SabirError, AssertionError, Mismatch, *ACCIDENTS) as error:
                 self._kept.refuse(pattern, f"{type(error).__name__}: {error}")
                 report_fault(error, "planning a subgraph", result="the interpreter runs the subgraph")
@@ -154,10 +174,14 @@ class CompiledBody:
         prepared = prepare_body(self._program, self._plan, kinds, self._fixed)
         if prepared is None:
             return None
-        found = lowered(prepared, sizes, self._settings)
-        bodies = partial(bodies_on, self._backend, self._settings)
-        request = Request(found, sizes, self._settings, _timed, bodies)
-        return self._backend.compile(request)
+        cost = PlanCost(self._reserve.left)
+        cost.add_calls(len(prepared.plan.steps))
+        found = lowered(prepared, sizes, self._backend.passes, self._settings)
+        bodies = partial(bodies_on, self._backend, self._settings, self._reserve)
+        made = self._backend.compile(Request(found, sizes, self._settings, cost, _timed, bodies))
+        self._reserve.left -= cost.seconds
+        self._needed = 0.0
+        return made
 
 
 def _timed(_done: int, _all: int) -> None:
@@ -165,14 +189,16 @@ def _timed(_done: int, _all: int) -> None:
     check_time()
 
 
-def bodies_on(backend: Backend, settings: Settings, constants: Mapping[int, Array]) -> Bodies:
-    """Return what compiles the subgraphs of a program on a backend.
+def bodies_on(
+    backend: Backend, settings: Settings, reserve: Reserve, constants: Mapping[int, Array]
+) -> Bodies:
+    """Return what compiles the subgraphs of a program on a backend, within a reserve.
 
     The program has these constants by slot. A subgraph further inside captures slots of the one around it.
     """
 
     def body(subgraph: ScheduledSubgraph, interpreted: BoundPlan, is_direct: bool) -> CompiledBody:  # ruff: ignore[boolean-type-hint-positional-argument]  the binder passes it
-        return CompiledBody(subgraph, interpreted, backend, settings, constants if is_direct else {})
+        return CompiledBody(subgraph, interpreted, backend, settings, constants if is_direct else {}, reserve)
 
     return body
 

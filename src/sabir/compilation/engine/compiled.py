@@ -90,8 +90,8 @@ class Compiled:
         `backend` is by default that of this machine, with so many `threads`. Raises UnsupportedError for
         settings with a pass that does not exist.
         """
-        _check_passes(settings.without)
         self._backend = _cpu(threads) if backend is None else backend
+        _check_passes(settings.without, self._backend)
         self._settings = settings
         self._registry, self._limits = registry, limits
         self._evaluating = evaluating
@@ -232,7 +232,7 @@ class Compiled:
         sizes: Mapping[str, int],
     ) -> None:
         """Let later runs with feeds of the same shapes be fast."""
-        if not isinstance(program, CompiledProgram):
+        if not isinstance(program, CompiledProgram) or self._front.compares_items:
             return
         if self._limits is not None and self._limits.seconds is not None:
             return
@@ -299,8 +299,7 @@ class Compiled:
     def _shown(self, pattern: Pattern, sizes: Mapping[str, int], target: str) -> CompiledPlan:
         from sabir.compilation.inspect.inspecting import CompiledPlan  # ruff: ignore[import-outside-top-level]  for tools
 
-        lowered = self._plans.lowered(pattern, sizes)
-        found = self._cpu().foreign(lowered, sizes, self._settings, target_named(target))
+        found = self._cpu().foreign(self._plans.request(pattern, sizes), target_named(target))
         return CompiledPlan(found, sizes, self._settings, lambda: found)
 
     def _inspected(
@@ -390,15 +389,16 @@ def _cpu(threads: int | None) -> CpuBackend:
     return CpuBackend(processor, team(threads or processor.cores))
 
 
-def _check_passes(names: Collection[str]) -> None:
-    """Raise UnsupportedError for a name that is not the name of a pass."""
-    if not names:
-        return
-    from sabir.compilation.passes import PASSES  # ruff: ignore[import-outside-top-level]  for tools
-
+def _check_passes(names: Collection[str], backend: Backend) -> None:
+    """Raise UnsupportedError for a name that is not the name of a pass that can be left out."""
+    passes = {each.name: each for each in backend.passes} if names else {}
     for name in names:
-        if name not in PASSES:
-            raise UnsupportedError(f"there is no pass {quote(name)}; the passes are {', '.join(PASSES)}")
+        if name not in passes:
+            raise UnsupportedError(f"there is no pass {quote(name)}; the passes are {', '.join(passes)}")
+        if passes[name].required:
+            raise UnsupportedError(
+                f"the pass {quote(name)} is required: kernels cannot compute what it replaces"
+            )
 
 
 def _no_plan(shapes: str, reason: str | None) -> UnsupportedError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sabir.compilation.faults import is_strict
@@ -9,15 +10,18 @@ from sabir.compilation.frontend.lowering import lower
 from sabir.compilation.passes import run_pipeline
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from sabir.compilation.frontend.lowering import Lowered
     from sabir.compilation.frontend.prepare import Prepared
+    from sabir.compilation.passes import Pass
     from sabir.compilation.settings import Settings
 
 
-def lowered(prepared: Prepared, sizes: Mapping[str, int], settings: Settings) -> Lowered:
-    """Return the tensor expressions of a prepared model after all passes."""
+def lowered(
+    prepared: Prepared, sizes: Mapping[str, int], passes: Sequence[Pass], settings: Settings
+) -> Lowered:
+    """Return the tensor expressions of a prepared model after the passes that are not left out."""
     found = lower(prepared, sizes)
-    found.expressions = run_pipeline(found.expressions, settings.without, verify=is_strict())
+    found.rewrite(partial(run_pipeline, passes=passes, without=settings.without, verify=is_strict()))
     return found

@@ -30,7 +30,8 @@ class KeptPlans:
     """The plans of a model or a subgraph; several threads may look for one, and one at a time adds one.
 
     Once as many patterns have plans as are kept, the first request of a new pattern is left to the
-    interpreter: shapes that do not come again are not worth a plan, nor the removal of another.
+    interpreter: shapes that do not come again are not worth a plan, nor the removal of another. Patterns that
+    come in turn would remove each other: the user makes a plan for one when runs without it took as long.
     """
 
     __slots__ = ("_asked", "_clock", "_refused", "_shelves")
@@ -52,6 +53,10 @@ class KeptPlans:
             return None
         self._clock = shelf.used = self._clock + 1
         return next((program for program in shelf.programs if program.fits(sizes)), None)
+
+    def removes_one_for(self, pattern: Pattern) -> bool:
+        """Return whether a plan for the pattern would remove the plans of another one."""
+        return pattern not in self._shelves and len(self._shelves) >= MOST_PATTERNS
 
     def admits(self, pattern: Pattern, *, at_once: bool = False) -> bool:
         """Return whether to make a plan for the pattern now; `at_once` also at its first request."""

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from sabir.compilation.engine.bodies import bodies_on
 from sabir.compilation.engine.expressions import lowered
-from sabir.compilation.engine.worth import require_bounded
+from sabir.compilation.engine.worth import Reserve, require_bounded
 from sabir.compilation.frontend.prepare import prepare
 from sabir.compilation.protocol import Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from sabir.compilation.engine.worth import PlanCost
     from sabir.compilation.frontend.prepare import Prepared
     from sabir.compilation.protocol import Backend, Runnable
     from sabir.compilation.settings import Settings
@@ -21,19 +22,21 @@ if TYPE_CHECKING:
 
 def planned(
     prepared: Prepared, sizes: Mapping[str, int], backend: Backend, settings: Settings,
-    progress: Callable[[int, int], None], updates: Mapping[str, str],
+    progress: Callable[[int, int], None], updates: Mapping[str, str], cost: PlanCost,
 ) -> Runnable:  # fmt: skip
     """Return the compiled plan of a prepared model; `sizes` are those of the present feeds.
 
     `updates` has the inputs that results may be written over, by the names of these. Raises UnsupportedError
-    for a plan that the backend cannot run.
+    for a plan that the backend cannot run, NotYet for a plan of a higher `cost` than allowed.
     """
     require_bounded(prepared)
+    cost.add_calls(len(prepared.plan.steps))
     program = prepared.program
     inputs, outputs = ({v.name: v.slot for v in values} for values in (program.inputs, program.outputs))
     pairs = {outputs[new]: inputs[old] for new, old in updates.items() if new in outputs and old in inputs}
-    found, bodies = lowered(prepared, sizes, settings), partial(bodies_on, backend, settings)
-    return backend.compile(Request(found, sizes, settings, progress, bodies, pairs))
+    found = lowered(prepared, sizes, backend.passes, settings)
+    bodies = partial(bodies_on, backend, settings, Reserve())
+    return backend.compile(Request(found, sizes, settings, cost, progress, bodies, pairs))
 
 
 __all__ = ["lowered", "planned", "prepare"]

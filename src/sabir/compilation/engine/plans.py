@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from sabir.base import (
@@ -18,10 +19,11 @@ from sabir.base import (
 )
 from sabir.compilation.cache.stored import StoredPlans
 from sabir.compilation.engine.kept import KeptPlans
-from sabir.compilation.engine.worth import NotYet, require_worth
+from sabir.compilation.engine.worth import NotYet, PlanCost, allowed_for
 from sabir.compilation.faults import report_fault
 from sabir.compilation.locks import ProcessLock
 from sabir.compilation.plan.entries import Mismatch
+from sabir.compilation.protocol import Request
 from sabir.evaluation import warn
 from sabir.opsets import is_standard
 
@@ -30,12 +32,12 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from sabir.base import Limits
-    from sabir.compilation.frontend.lowering import Lowered
     from sabir.compilation.frontend.patterns import Pattern
     from sabir.compilation.frontend.prepare import Prepared
     from sabir.compilation.frontend.subject import Subject
-    from sabir.compilation.protocol import Backend, Runnable
+    from sabir.compilation.protocol import Backend, Bodies, Runnable
     from sabir.compilation.settings import Settings
+    from sabir.ir import Array
     from sabir.schema import Registry
 
 
@@ -53,8 +55,9 @@ class Plans:
         self._stored = StoredPlans(subject, backend, settings, updates)
         self._kept = KeptPlans()
         self._lock = ProcessLock()
-        self._waited = 0.0  # seconds of interpreted runs
-        self._worth = 0.0  # seconds of interpreted runs from which on a plan that may wait is made
+        self._waited = 0.0  # seconds of interpreted runs that no plan has used
+        self._worth = 0.0  # seconds of interpreted runs from which on the next plan is made
+        self._spent = 0.0  # seconds that the last new plan took, by its estimate
         self.latest: tuple[Pattern, dict[str, int]] | None = None
 
     def __iter__(self) -> Iterator[Runnable]:
@@ -82,9 +85,15 @@ class Plans:
             found = self._kept.find(pattern, sizes)  # another thread may have made it
             if found is not None or not self._kept.admits(pattern, at_once=at_once):
                 return found
-            is_due = at_once or self._waited >= self._worth
-            made = self._compiled(pattern, sizes, progress, may_wait=not at_once) if is_due else None
+            if not at_once and self._waited < self._worth:
+                return None
+            removes = self._kept.removes_one_for(pattern)
+            allowed = math.inf if at_once or self._worth else self._waited if removes else None
+            made = self._compiled(pattern, sizes, progress, allowed)
             if made is not None:
+                if removes or self._worth:
+                    self._waited = max(0.0, self._waited - max(self._worth, self._spent))
+                self._worth = self._worth if removes else 0.0
                 self.latest = pattern, dict(sizes)
                 self._kept.add(pattern, made)
             return made
@@ -106,19 +115,21 @@ class Plans:
             self._kept.add(pattern, made, instead_of=found)
         return made
 
-    def lowered(self, pattern: Pattern, sizes: Mapping[str, int]) -> Lowered:
-        """Return the tensor expressions of a new plan after all passes."""
+    def request(self, pattern: Pattern, sizes: Mapping[str, int]) -> Request:
+        """Return what a backend would compile for a pattern, without its subgraphs."""
         from sabir.compilation.engine.planning import lowered  # ruff: ignore[import-outside-top-level]  slow to load
 
-        return lowered(self._prepared(pattern, sizes), sizes, self._settings)
+        found = lowered(self._prepared(pattern, sizes), sizes, self._backend.passes, self._settings)
+        return Request(found, sizes, self._settings, PlanCost(), _timed, _no_bodies)
 
     def _compiled(
-        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None, *,
-        may_wait: bool,
+        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None,
+        allowed: float | None,
     ) -> Runnable | None:  # fmt: skip
+        """Return the plan, or None; it may cost `allowed` seconds, by default what a run is worth."""
         before = budget().mark()
         try:
-            return self._planned(pattern, sizes, progress, may_wait=may_wait and not self._worth)
+            return self._planned(pattern, sizes, progress, allowed)
         except CancelledError:
             raise
         except NotYet as error:
@@ -138,8 +149,8 @@ class Plans:
             budget().return_to(before)
 
     def _planned(
-        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None, *,
-        may_wait: bool,
+        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None,
+        allowed: float | None,
     ) -> Runnable:  # fmt: skip
         """Return the plan from the disk, or a new one: always that under limits, which count its costs."""
         usual = limits_in_force()._replace(seconds=None) == DEFAULT_LIMITS
@@ -149,14 +160,14 @@ class Plans:
         if found is not None and found.fits(sizes):
             self._subject.keep()
             return found
-        made = self._new_plan(pattern, sizes, progress, may_wait=may_wait)
+        made = self._new_plan(pattern, sizes, progress, allowed)
         if key is not None and self._stored.write(key, made):
             self._subject.keep()
         return made
 
     def _new_plan(
         self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None = None,
-        *, may_wait: bool = False,
+        allowed: float | None = math.inf,
     ) -> Runnable:  # fmt: skip
         self._backend.begin()
         with self._evaluating(), without_collector():  # constants are folded
@@ -164,15 +175,22 @@ class Plans:
             from sabir.compilation.engine.planning import planned
 
             prepared = self._prepared(pattern, sizes)
-            if may_wait:
-                require_worth(prepared, sizes)
-            return planned(prepared, sizes, self._backend, self._settings, progress or _timed, self._updates)
+            cost = PlanCost(allowed_for(prepared, sizes) if allowed is None else allowed)
+            made = planned(
+                prepared, sizes, self._backend, self._settings, progress or _timed, self._updates, cost
+            )
+        self._spent = cost.seconds
+        return made
 
     def _prepared(self, pattern: Pattern, sizes: Mapping[str, int]) -> Prepared:
         from sabir.compilation.engine.planning import prepare  # ruff: ignore[import-outside-top-level]  slow to load
 
         model, newer_opsets = self._subject.model, self._settings.newer_opsets
         return prepare(model, pattern, sizes, self._registry, newer_opsets=newer_opsets)
+
+
+def _no_bodies(_: Mapping[int, Array]) -> Bodies:
+    raise TypeError("a plan that is only read runs no subgraph")
 
 
 def _timed(_done: int, _all: int) -> None:

@@ -9,7 +9,7 @@ from sabir.compilation.cache.descriptions import Ports
 from sabir.compilation.frontend.subject import Subject
 from sabir.evaluation import Front, expanded, read_constant
 from sabir.ir import Tensor
-from sabir.scheduling import make_plan, schedule
+from sabir.scheduling import as_meant, make_plan, schedule
 
 if TYPE_CHECKING:
     from sabir.base import Limits
@@ -27,6 +27,7 @@ def bound_subject(
     `file` is what the model was loaded from, if nobody has changed it since.
     """
     whole = expanded(model, registry, limits)
+    whole, deviations = run_with_limits(limits, as_meant, whole, registry)
     snapshot = whole.clone()
     with without_collector():
         scheduled = run_with_limits(limits, schedule, whole, registry, newer_opsets=newer_opsets)
@@ -38,7 +39,8 @@ def bound_subject(
     defaults = {s: constants[s] for s in slots if s in constants}
     says_nothing = not scheduled.notes and not scheduled.experimental
     subject = Subject(
-        repr(model), Front.of(scheduled, defaults, numbers=numbers), [constants.get(s) for s in slots],
+        repr(model), Front.of(scheduled, defaults, numbers=numbers, deviations=deviations),
+        [constants.get(s) for s in slots],
         file if whole is model else None,
         Ports(tuple(program.inputs), tuple(program.outputs)) if says_nothing else None,
         has_turns=any(call.cost > 1 for call in program.calls), newer_opsets=newer_opsets,

@@ -39,7 +39,7 @@ from sabir.scheduling import ABSENT, OperatorCall, ScheduledSubgraph
 from sabir.schema import as_results
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from sabir.compilation.frontend.prepare import Prepared
     from sabir.ir import Array, Known, Type
@@ -73,11 +73,24 @@ class Lowered:
     expressions: dict[int, Expression] = field(default_factory=dict[int, Expression])
     evaluated: dict[int, Evaluated] = field(default_factory=dict[int, Evaluated])
     lowered: list[int] = field(default_factory=list[int])
-    guards: tuple[Guard, ...] = ()
+    assumptions: Assumptions = field(default_factory=lambda: Assumptions({}))
     aliases: dict[str, Size] = field(default_factory=dict[str, "Size"])
     tables: dict[int, Array] = field(default_factory=dict[int, "Array"])
     random: dict[int, int] = field(default_factory=dict[int, int])
     keys: Stored = field(default_factory=lambda: Stored("uint32", (0,), KEYS))
+
+    @property
+    def guards(self) -> tuple[Guard, ...]:
+        """What the expressions assume of the sizes of feeds."""
+        return (
+            *(Guard("equal", m, (n,)) for m, n in self.assumptions.equal),
+            *(Guard("max", m, (n,)) for m, n in self.assumptions.ordered),
+        )
+
+    def rewrite(self, passes: Callable[[Mapping[int, Expression]], dict[int, Expression]]) -> None:
+        """Replace the expressions by what some passes return, which may assume more of the sizes."""
+        with assuming(self.assumptions):
+            self.expressions = passes(self.expressions)
 
     def note_random(self) -> None:
         """Find the calls that may draw random numbers, and give each a key."""
@@ -107,14 +120,9 @@ def lower(prepared: Prepared, sizes: Mapping[str, int]) -> Lowered:
     Sizes that are equal, or in an order, for the feeds at hand, whose symbols have these `sizes`, are assumed
     to be so where a kernel needs it: `Lowered.guards` has the assumptions.
     """
-    found = Lowered(prepared)
-    assumptions = Assumptions(sizes)
-    with assuming(assumptions):
+    found = Lowered(prepared, assumptions=Assumptions(sizes))
+    with assuming(found.assumptions):
         _lower_calls(found)
-    found.guards = (
-        *(Guard("equal", m, (n,)) for m, n in assumptions.equal),
-        *(Guard("max", m, (n,)) for m, n in assumptions.ordered),
-    )
     return found
 
 
@@ -202,6 +210,8 @@ def _are_views(found: Lowered, call: Any) -> bool:
 def _expressions(found: Lowered, call: Any) -> tuple[Expression, ...]:
     if not isinstance(call, OperatorCall) or call.problem:
         raise NotLowered("it is a call of a function")
+    if any(slot != ABSENT and _type(found, slot) is None for slot in call.outputs):
+        raise NotLowered("inference finds no types for it: it may be invalid")
     if call.version.find("lower") is None:
         raise NotLowered(call.version.why_absent("lower") or f"{call.version} has no kernel yet")
     types = tuple(None if s == ABSENT else _type(found, s) for s in call.outputs)

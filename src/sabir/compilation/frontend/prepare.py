@@ -6,12 +6,13 @@ number. Sizes of the second kind are symbols, so one plan serves all of them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from sabir.base import ACCIDENTS, SabirError, budget, check_time
+from sabir.base import ACCIDENTS, SabirError, UnsupportedError, budget, check_time, shown_number
 from sabir.compilation.frontend.patterns import Guard, number_of
+from sabir.compilation.settings import MOST_CALLS
 from sabir.evaluation import CallBinder
 from sabir.inference import Inference
 from sabir.ir import (
@@ -23,11 +24,12 @@ from sabir.ir import (
     dim_max,
     dim_min,
     drop_constants,
+    judging,
     symbol,
 )
 from sabir.rewrite import InlineFunctions, run_passes
 from sabir.scheduling import OperatorCall, make_plan, schedule
-from sabir.schema import as_results
+from sabir.schema import Scope, as_results, expansion
 from sabir.simplification import Simplify
 
 if TYPE_CHECKING:
@@ -65,12 +67,13 @@ def prepare(
 
     `sizes` are those of the present feeds: they decide minima and maxima, which become guards.
     """
+    _require_bounded(model, registry)
     copy = model.clone()
     if copy.functions:
         run_passes(copy, [_inlining(registry)])
-    run_passes(copy, [*_replacements(copy, registry), Simplify(registry=registry)])
     graph = copy.graph
     _apply_pattern(graph, pattern)
+    run_passes(copy, [*_replacements(copy, registry, sizes), Simplify(registry=registry)])
     typing = _Typing(copy, registry, sizes)
     for value, kind in typing.run().items():
         if value.home is graph:
@@ -88,6 +91,14 @@ def prepare(
                     frozenset(typing.unknown))  # fmt: skip
 
 
+def _require_bounded(model: Model, registry: Registry) -> None:
+    """Raise UnsupportedError where functions turn few nodes into more calls than a plan may have."""
+    needed, own = expansion([model.graph], Scope.of(model, registry, newer_opsets=True))
+    if needed > max(MOST_CALLS, own):
+        most = f"a plan has at most {MOST_CALLS:,} calls"
+        raise UnsupportedError(f"inlined, the model has {shown_number(needed)} nodes, and {most}")
+
+
 def _inlining(registry: Registry) -> InlineFunctions:
     """Return the pass that replaces calls of functions by their bodies."""
     # ruff: ignore[import-outside-top-level]  slow to load, and few models have functions
@@ -99,8 +110,11 @@ def _inlining(registry: Registry) -> InlineFunctions:
     return InlineFunctions(registry, convert=convert)
 
 
-def _replacements(model: Model, registry: Registry) -> list[InlineOperators]:
-    """Return the passes that replace operators that are lowered by their bodies alone, or in parts."""
+def _replacements(model: Model, registry: Registry, sizes: Mapping[str, int]) -> list[InlineOperators]:
+    """Return the passes that replace operators that are lowered by their bodies alone, or in parts.
+
+    A call that inference refuses stays: its body may accept what the operator does not.
+    """
     bodies: set[str] = set()
     parts: set[str] = set()
     for node in (node for graph in model.graphs() for node in graph):
@@ -116,9 +130,11 @@ def _replacements(model: Model, registry: Registry) -> list[InlineOperators]:
     # ruff: ignore[import-outside-top-level]  slow to load, and few models have such operators
     from sabir.inlining import InlineOperators
 
+    types = _Typing(model, registry, sizes).run()
+    invalid = frozenset(n for n in model.graph if any(v is not None and v not in types for v in n.outputs))
     found = [
-        InlineOperators(registry, frozenset(parts), behaviour="parts"),
-        InlineOperators(registry, frozenset(bodies)),
+        InlineOperators(registry, frozenset(parts), behaviour="parts", kept=invalid),
+        InlineOperators(registry, frozenset(bodies), kept=invalid),
     ]
     return [each for each in found if each.named]
 
@@ -155,8 +171,18 @@ class _Typing:
 
     def run(self) -> dict[Value, Type]:
         """Return the types by value."""
-        with above_one(self._sizes):  # smaller ones are numbers in a pattern
+        with above_one(self._sizes), judging(self._is_so):  # smaller ones are numbers in a pattern
             return self._run()
+
+    def _is_so(self, op: Literal["equal", "max"], a: int | Expr, b: int | Expr) -> bool:
+        """Return whether sizes compare so for the present feeds, as a guard then: a call needs it."""
+        if number_of(a, self._sizes) is None or number_of(b, self._sizes) is None:
+            return True  # a call decides one of them, and its readers find out
+        guard = Guard(op, a, (b,))
+        if not guard.holds(self._sizes):
+            return False
+        self.guards.setdefault(guard)
+        return True
 
     def _run(self) -> dict[Value, Type]:
         inference = self._inference

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from sabir.compilation.backends.cpu.passes import PIPELINE
 from sabir.compilation.backends.cpu.texts import text_of
 from sabir.compilation.frontend.lowering import KEYS, lower
+from sabir.compilation.fusion.origins import Origins
 from sabir.compilation.inspect.explaining import kind_of, spec_text
 from sabir.compilation.native import disassemble, optimized
 from sabir.compilation.passes import run_pipeline
 from sabir.compilation.plan.entries import Entry, Mismatch, StoredKernel
 from sabir.compilation.plan.layout import parts_of
-from sabir.compilation.plan.origins import Origins
 from sabir.compilation.runtime.program import specs_of
 from sabir.loops import Contract, Expression, Extent, Number, Stored, walk
 from sabir.scheduling import ABSENT
@@ -35,6 +37,11 @@ class Listed(Protocol):
     kernels: int
     compiled: int
     plan: Plan
+
+    @property
+    def threads(self) -> int:
+        """How many threads run the plan."""
+        ...
 
     @property
     def target(self) -> Host | None:
@@ -163,7 +170,9 @@ def after_pass(program: Listed, sizes: Sizes, name: str, without: frozenset[str]
     Passes in `without` are left out.
     """
     lowered = lower(program.source, sizes.symbols)
-    texts, found = _Expressions(lowered), run_pipeline(lowered.expressions, without, until=name)
+    texts = _Expressions(lowered)
+    lowered.rewrite(partial(run_pipeline, passes=PIPELINE, without=without, until=name))
+    found = lowered.expressions
     read = (slot for step in lowered.evaluated.values() for slot in step.reads)
     needed = dict.fromkeys([*read, *lowered.prepared.plan.results])
     return texts.rewritten({slot: found[slot] for slot in needed if slot in found})

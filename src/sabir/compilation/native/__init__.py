@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sabir.compilation.native._early import EarlyKernels
     from sabir.compilation.native._entrance import Frame
     from sabir.compilation.native._entries import Entry
-    from sabir.compilation.native._objects import Library, Source, require_loading
+    from sabir.compilation.native._objects import Library, Source, is_compiled, require_loading
     from sabir.compilation.native._placing import Image
     from sabir.compilation.native._target import TARGETS, Host, host, target_named
     from sabir.compilation.native._team import Control, Team, execute, team
@@ -29,7 +29,7 @@ _LATER = {
     "Cache": "_cache", "cache": "_cache", "Entry": "_entries", "Frame": "_entrance", "Host": "_target",
     "Image": "_placing", "FINE": "_driver",
     "host": "_target", "target_named": "_target", "TARGETS": "_target",
-    "Library": "_objects", "Source": "_objects", "require_loading": "_objects",
+    "Library": "_objects", "Source": "_objects", "require_loading": "_objects", "is_compiled": "_objects",
     "load_ahead": "_ahead", "EarlyKernels": "_early",
     "disassemble": "_compile", "optimized": "_compile",
     "Control": "_team", "Team": "_team", "execute": "_team", "team": "_team",
@@ -40,6 +40,6 @@ __getattr__ = importing_later(__name__, _LATER)
 
 __all__ = [
     "FINE", "TARGETS", "Cache", "Control", "EarlyKernels", "Entry", "Frame", "Host", "Image", "Library",
-    "Source", "Team", "cache", "disassemble", "execute", "host", "load_ahead", "optimized",
+    "Source", "Team", "cache", "disassemble", "execute", "host", "is_compiled", "load_ahead", "optimized",
     "require_loading", "target_named", "team", "usable_cores",
 ]  # fmt: skip

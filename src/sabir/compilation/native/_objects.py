@@ -172,6 +172,11 @@ def symbol_of(key: bytes) -> str:
     return f"kernel_{key.hex()}"
 
 
+def is_compiled(source: Source) -> bool:
+    """Return whether a kernel is loaded or in the cache, for this machine."""
+    return is_made(key_of(source, host()))
+
+
 def _cached(key: bytes) -> bytes | None:
     found = cache().get(KIND, key, verify=True)
     return None if found is None else bytes(found)

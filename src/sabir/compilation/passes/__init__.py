@@ -1,6 +1,20 @@
-"""The passes over tensor expressions: `PIPELINE` lists them in order."""
+"""Passes over tensor expressions: a backend lists those that it wants, in order."""
 
-from sabir.compilation.passes._pipeline import PASSES, PIPELINE, Pass, run_pipeline
-from sabir.compilation.passes._repeats import MOST_REPEATS
+from sabir.compilation.passes._channels_last import channels_last
+from sabir.compilation.passes._common_products import common_products
+from sabir.compilation.passes._pipeline import Pass, run_pipeline
+from sabir.compilation.passes._quantized_products import quantized_of, quantized_products
+from sabir.compilation.passes._repeats import MOST_REPEATS, repeats_as_views
+from sabir.compilation.passes._shared_heads import shared_heads
 
-__all__ = ["MOST_REPEATS", "PASSES", "PIPELINE", "Pass", "run_pipeline"]
+__all__ = [
+    "MOST_REPEATS",
+    "Pass",
+    "channels_last",
+    "common_products",
+    "quantized_of",
+    "quantized_products",
+    "repeats_as_views",
+    "run_pipeline",
+    "shared_heads",
+]

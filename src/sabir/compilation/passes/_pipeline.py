@@ -1,8 +1,9 @@
-"""The passes over tensor expressions, between lowering and fusion, in the order in which they run.
+"""Passes over tensor expressions, between lowering and fusion.
 
 Each pass rewrites the expressions of a plan and keeps what they compute. Its module's docstring shows an
-example before and after. `sabir compile --show NAME` writes the expressions after a pass, and
-`sabir compile --without NAME` leaves a pass out, to find the one that is at fault.
+example before and after. A backend lists the passes that it wants, in order. `sabir compile --show NAME`
+writes the expressions after a pass, and `sabir compile --without NAME` leaves a pass out, to find the one at
+fault.
 """
 
 from __future__ import annotations
@@ -10,50 +11,41 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.base import check_time
-from sabir.compilation.passes._channels_last import channels_last
-from sabir.compilation.passes._common_products import common_products
-from sabir.compilation.passes._repeats import repeats_as_views
-from sabir.compilation.passes._shared_heads import shared_heads
 from sabir.loops import walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from sabir.loops import Expression
 
 
 class Pass(NamedTuple):
-    """A rewrite of the expressions of a plan, by slot, that keeps what they compute."""
+    """A rewrite of the expressions of a plan, by slot, that keeps what they compute.
+
+    One that is `required` replaces expressions for which the target has no kernel, and cannot be left out.
+    """
 
     name: str
     run: Callable[[Mapping[int, Expression]], dict[int, Expression]]
-
-
-PIPELINE = (
-    Pass("common-products", common_products),
-    Pass("shared-heads", shared_heads),
-    Pass("channels-last", channels_last),
-    Pass("repeats-as-views", repeats_as_views),
-)
-PASSES = tuple(each.name for each in PIPELINE)
-"""The names of the passes, in order."""
+    required: bool = False
 
 
 def run_pipeline(
     expressions: Mapping[int, Expression],
+    passes: Sequence[Pass],
     without: frozenset[str] = frozenset(),
     until: str | None = None,
     *,
     verify: bool = False,
 ) -> dict[int, Expression]:
-    """Return the expressions after all passes but those named in `without`, or up to the pass `until`.
+    """Return the expressions after all `passes` but those named in `without`, or up to the pass `until`.
 
     With `verify` the expressions are verified before the first pass and after each; then InvalidExpression
     is raised with the name of the pass at fault.
     """
     found = dict(expressions)
     _verified(found, "lowering", verify=verify)
-    for each in PIPELINE:
+    for each in passes:
         if each.name not in without:
             check_time()
             found = each.run(found)

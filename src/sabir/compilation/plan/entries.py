@@ -7,6 +7,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+from sabir.compilation.plan.decisions import Decisions
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -155,13 +157,17 @@ class BandParts:
 
 @dataclass(slots=True, eq=False)
 class Step:
-    """A call that is evaluated on arrays: what it reads, by slot, with the memory of each tensor."""
+    """A call that is evaluated on arrays: what it reads, by slot, with the memory of each tensor.
+
+    `decides` has the shapes, by slot, of results whose sizes kernels need, and nothing else, as of texts.
+    """
 
     call: Evaluated
     reads: dict[int, tuple[Buffer, Size, Sizes, Sizes]]
     writes: dict[int, Buffer]
     label: str
     reason: str
+    decides: dict[int, Sizes]
 
 
 @dataclass(slots=True, eq=False)
@@ -170,7 +176,8 @@ class Plan:
 
     `values` are all tensors that the entries compute, those too that are never in memory. The entries from
     the number `updating` on cannot fail, and may write results over inputs: `in_place` has the slots of these
-    inputs by those of the results.
+    inputs by those of the results. One thread runs a plan of fewer operations and bytes than `single_work`;
+    an entry is divided finely that has at least `fine_work` operations for each thread.
     """
 
     entries: list[Entry | Step]
@@ -180,6 +187,9 @@ class Plan:
     values: list[Value] = field(default_factory=list["Value"])
     updating: int = 0
     in_place: dict[int, int] = field(default_factory=dict[int, int])
+    decisions: Decisions = field(default_factory=Decisions)
+    single_work: int = field(kw_only=True)
+    fine_work: int = field(kw_only=True)
 
 
 def count_of(sizes: Sequence[Size]) -> Size:

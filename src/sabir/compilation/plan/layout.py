@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 ALIGNMENT = 64
 _MOST_PARTS = 1024  # of a plan: a layout of each is made for the sizes of all before it
-_FINE = 1 << 21  # operations of a thread that take so long that claims of several shares cost little
 
 
 class Part(NamedTuple):
@@ -126,7 +125,8 @@ def parts_of(plan: Plan, given: frozenset[str]) -> list[Part]:
         if open_:
             raise AssertionError(f"entry {number} needs {', '.join(sorted(open_))} before a run decides it")
         if isinstance(entry, Step):
-            new = {s for b in entry.writes.values() for s in _symbols(b.shape)} - known.keys()
+            shapes = [*(b.shape for b in entry.writes.values()), *entry.decides.values()]
+            new = {s for shape in shapes for s in _symbols(shape)} - known.keys()
             if new:
                 spans.append((first, number + 1))
                 first = number + 1
@@ -199,7 +199,7 @@ def lay_out(
     outputs = sum(sizes(b.size) for b in part.filled if b.kind == "output")
     scratch = max((sizes(e.scratch) for e in entries if isinstance(e, Entry)), default=0)
     rows = rows_of([
-        _call(number, entry, sizes, addresses, offsets, part.arenas, _FINE * threads)
+        _call(number, entry, sizes, addresses, offsets, part.arenas, plan.fine_work * threads)
         for number, entry in enumerate(entries, part.first)
         if isinstance(entry, Entry)
     ])

@@ -10,11 +10,11 @@ from sabir.opsets.families.random import random_kernels, randomness
 from sabir.opsets.families.shapes.ranks import as_list
 from sabir.opsets.families.shapes.sizes import allotted, sizes_in
 from sabir.opsets.typing import Array
-from sabir.schema import Constraint, Input, Operator, Output, tensors
+from sabir.schema import INTERNAL, Constraint, Input, Operator, Output, tensors
 
 random_words = Operator(
     "RandomWords",
-    domain="sabir.internal",
+    domain=INTERNAL,
     summary="Two random words for each element, a function of the key and of the number of the element.",
 )
 

@@ -8,7 +8,7 @@ import numpy as np
 from sabir import loops
 from sabir.base import InferenceError, UnsupportedError
 from sabir.elements import FLOAT
-from sabir.ir import Builder, TensorType, Value, known_equal, sub
+from sabir.ir import Builder, TensorType, Value, may_be_equal, sub
 from sabir.loops import Expression, NotLowered
 from sabir.opsets.families.lowering import kernels
 from sabir.opsets.families.numbers import halves
@@ -17,6 +17,7 @@ from sabir.opsets.families.numbers.scalars import element_of
 from sabir.opsets.families.recurrence.recurrences import sigmoid
 from sabir.opsets.families.shapes.ranks import check_rank, hold
 from sabir.opsets.families.shapes.shapes import same_dim
+from sabir.opsets.families.shapes.size_vectors import padded_along
 from sabir.opsets.families.shapes.sizes import spend_operations
 from sabir.opsets.families.windows.window_kernels import channels_first, channels_last
 from sabir.opsets.typing import Array, Gradient
@@ -88,7 +89,7 @@ def infer(
     check_rank("bias", bias, 1)
     batch, channels, length = x.shape or (None,) * RANK
     rows, one, k = weight.shape or (None,) * RANK
-    if known_equal(one, 1) is False or (isinstance(k, int) and k < 1):
+    if not may_be_equal(one, 1) or (isinstance(k, int) and k < 1):
         raise InferenceError(f"weights must have the shape (channels, 1, k), and are {weight}")
     channels = same_dim([channels, rows, *(bias.shape if bias and bias.shape else ())], "the channels")
     before = sub(k, 1)
@@ -159,7 +160,7 @@ def body(
 ) -> tuple[Value, Value]:
     if past is None:
         before = b.Sub(b.Shape(weight, start=2), _ints(b, 1))
-        whole = b.Pad(x, b.Concat(before, _ints(b, 0), axis=0), None, _ints(b, 2))
+        whole = padded_along(b, x, [2], before, (0,))
     else:
         whole = b.Concat(past, x, axis=2)
     y = b.Conv(whole, weight, bias, group=_channels(x, weight))
@@ -204,7 +205,7 @@ def gradient(
         d_weight = halves.rounded(g, g.Concat(*each, axis=2), weight)
         d_bias = None if bias is None else halves.rounded(g, g.ReduceSum(dy, [0, 2], keepdims=0), bias)
     if d_state is not None:
-        d_state = g.Pad(d_state, g.Concat(length, [0], axis=0), None, [2])
+        d_state = padded_along(g, d_state, [2], length, (0,))
         d_whole = d_state if d_whole is None else g.Add(d_whole, d_state)
     if d_whole is None:
         return (None,) * 4

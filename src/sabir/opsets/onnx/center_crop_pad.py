@@ -13,6 +13,7 @@ from sabir.opsets.families.lowering import kernels
 from sabir.opsets.families.shapes.axes import as_input
 from sabir.opsets.families.shapes.ranks import check_shape
 from sabir.opsets.families.shapes.shapes import axes_in
+from sabir.opsets.families.shapes.size_vectors import padded_along
 from sabir.opsets.families.shapes.sizes import allotted, sizes_in
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output, tensors
@@ -106,7 +107,9 @@ def body(b: Builder, x: Value, shape: Value, /, *, axes: Sequence[int] | None) -
     cut = b.Slice(x, start, b.Add(start, wanted), named)  # Slice stops at the end
     missing = b.Max(b.Sub(wanted, now), zero)
     before = b.Div(missing, two)
-    return b.Pad(cut, b.Concat(before, b.Sub(missing, before), axis=0), None, named)
+    if axes is None:
+        return b.Pad(cut, b.Concat(before, b.Sub(missing, before), axis=0))
+    return padded_along(b, cut, axes, before, b.Sub(missing, before))
 
 
 @v18.gradient

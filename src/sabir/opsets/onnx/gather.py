@@ -11,6 +11,7 @@ from sabir.opsets.families.indexing.indexing import AXIS, INDEX_TYPES, check_kno
 from sabir.opsets.families.indexing.move_gradients import as_tuples, zeros_of
 from sabir.opsets.families.shapes import contents
 from sabir.opsets.families.shapes.shapes import axis_in
+from sabir.opsets.families.shapes.size_vectors import padded_along
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
 
@@ -75,7 +76,7 @@ def gradient(g: Gradient, data: Value, indices: Value, /, *, axis: int) -> tuple
     around = _around(g, data, indices, axis)
     if around is not None:
         part = g.dy if g.rank(indices) else g.Unsqueeze(g.dy, [axis])
-        return g.Pad(part, around, None, [axis]), None
+        return padded_along(g, part, [axis], *around), None
     if axis == 0:
         return g.ScatterND(g.zeros(data), as_tuples(g, indices), g.dy, reduction="add"), None
     rank, places = g.rank(data), g.rank(indices)
@@ -88,7 +89,7 @@ def gradient(g: Gradient, data: Value, indices: Value, /, *, axis: int) -> tuple
     return g.Transpose(d, perm=[order.index(i) for i in range(rank)]), None
 
 
-def _around(g: Gradient, data: Value, indices: Value, axis: int) -> list[int] | None:
+def _around(g: Gradient, data: Value, indices: Value, axis: int) -> tuple[tuple[int], tuple[int]] | None:
     """Return how many slices are before and after the only one that is taken, where both are known."""
     shape, kind = g.shape(data), indices.type
     size = None if shape is None else shape[axis]
@@ -98,7 +99,7 @@ def _around(g: Gradient, data: Value, indices: Value, axis: int) -> list[int] | 
     if not isinstance(index, int):
         return None
     before = index + size if index < 0 else index
-    return [before, size - 1 - before] if 0 <= before < size else None
+    return ((before,), (size - 1 - before,)) if 0 <= before < size else None
 
 
 @gather.examples

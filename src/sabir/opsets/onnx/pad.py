@@ -16,6 +16,7 @@ from sabir.opsets.families.shapes import contents, padding_kernels
 from sabir.opsets.families.shapes.axes import as_input, as_ints, ints
 from sabir.opsets.families.shapes.padding import by_axis, check_sources, padded
 from sabir.opsets.families.shapes.ranks import as_list, check_one, check_rank
+from sabir.opsets.families.shapes.size_vectors import padded_along
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
@@ -321,13 +322,20 @@ def gradient(
     mode: str,
 ) -> tuple[Value, None, Value | None, None]:
     """Remove the padding; an element that a mode repeats gets the gradients of all copies."""
+
+    def padded_as(x: Value, pads: Value, number: Value | None = None, **attributes: str) -> Value:
+        if axes is None:
+            return g.Pad(x, pads, number, **attributes)
+        before, after = g.Split(pads, axis=0, num_outputs=2, outputs=2)
+        return padded_along(g, x, axes, before, after, number, **attributes)
+
     if mode != "constant":
-        places = g.Pad(numbers_of(g, data), pads, None, axes, mode=mode)
+        places = padded_as(numbers_of(g, data), pads, mode=mode)
         return moved_back(g, data, places), None, None if constant is None else g.zeros(constant), None
-    removed = g.Pad(g.dy, g.Neg(pads), None, axes)
+    removed = padded_as(g.dy, g.Neg(pads))
     if constant is None:
         return removed, None, None, None
-    padding = g.Pad(g.zeros(data), pads, Numbers.like(g, data)(1), axes)
+    padding = padded_as(g.zeros(data), pads, Numbers.like(g, data)(1))
     total = g.ReduceSum(g.Mul(g.dy, padding), keepdims=0)
     return removed, None, g.Expand(total, g.sizes(constant)), None
 

@@ -35,7 +35,7 @@ V = Constraint("V", CLASSIC, sequences(CLASSIC))
 v17 = sequence_map.first(
     17,
     inputs=[
-        Input("input_sequence", S, "A sequence of n tensors."),
+        Input("input_sequence", S, "A sequence of n tensors.", to_subgraph=True),
         Input(
             "additional_inputs",
             V,
@@ -43,6 +43,7 @@ v17 = sequence_map.first(
             variadic=True,
             minimum=0,
             heterogeneous=True,
+            to_subgraph=True,
         ),
     ],
     outputs=[Output("out_sequence", S, "n items each.", variadic=True, heterogeneous=True)],

@@ -8,15 +8,16 @@ import numpy as np
 from sabir import loops
 from sabir.base import InferenceError
 from sabir.elements import INT64
-from sabir.ir import Builder, Dim, Item, Known, TensorType, Value, ceil_div, known_equal
+from sabir.ir import Builder, Dim, Item, Known, TensorType, Value, ceil_div, may_be_equal
 from sabir.loops import Expression, Lowering, NotLowered, Size
 from sabir.opsets.families.indexing.indexing import INDEX_TYPES, TO_THE_END, sliced_dim, sliced_start, span
 from sabir.opsets.families.indexing.move_gradients import moved_back, numbers_of
 from sabir.opsets.families.lowering import kernels
 from sabir.opsets.families.shapes import contents
-from sabir.opsets.families.shapes.axes import as_input, as_ints, from_front, ints
+from sabir.opsets.families.shapes.axes import as_input, as_ints, from_front, ints, known_ints
 from sabir.opsets.families.shapes.ranks import check_rank
 from sabir.opsets.families.shapes.shapes import axes_in
+from sabir.opsets.families.shapes.size_vectors import padded_along
 from sabir.opsets.typing import Array, Gradient, Ints
 from sabir.schema import (
     BFLOAT16,
@@ -106,7 +107,7 @@ def _check_vectors(*inputs: TensorType | Array | None) -> None:
     for name, x in zip(("starts", "ends", "axes", "steps"), inputs, strict=True):
         check_rank(name, x, 1)
         if x is not None and x.shape:
-            if known_equal(length, x.shape[0]) is False:
+            if not may_be_equal(length, x.shape[0]):
                 raise InferenceError(f"`{name}` has {x.shape[0]} elements, and `starts` {length}")
             length = x.shape[0] if length is None else length
 
@@ -284,15 +285,15 @@ def gradient(
     start = g.Where(g.Less(start, 0), g.Add(start, size), start)
     before = g.Min(g.Max(start, 0), size)
     after = g.Sub(g.Sub(size, before), left)
-    return g.Pad(spread, g.Concat(before, after, axis=0), None, axes), *(None,) * 4
+    return padded_along(g, spread, axes, before, after), *(None,) * 4
 
 
 def _with_gaps(g: Gradient, data: Value, axes: Value | None, steps: Value | None) -> Value | None:
     """Return the gradient of the output with zeros after each element; None where the steps are not small."""
-    widths = [] if steps is None else _known(steps)
+    widths = [] if steps is None else known_ints(steps)
     if widths is None or not all(1 <= width <= _MOST_GAPS for width in widths):
         return None
-    numbers = range(len(widths)) if axes is None else _known(axes)
+    numbers = range(len(widths)) if axes is None else known_ints(axes)
     if all(width == 1 for width in widths):
         return g.dy
     if numbers is None or g.shape(data) is None:
@@ -300,15 +301,11 @@ def _with_gaps(g: Gradient, data: Value, axes: Value | None, steps: Value | None
     d = g.dy
     for axis, width in zip(axes_in(numbers, g.rank(data)), widths, strict=True):
         if width > 1:
-            apart = g.Pad(g.Unsqueeze(d, [axis + 1]), [0, width - 1], None, [axis + 1])
+            apart = padded_along(g, g.Unsqueeze(d, [axis + 1]), [axis + 1], (0,), (width - 1,))
             count = g.Mul(g.Shape(d, start=axis, end=axis + 1), width)
             shape = g.Concat(g.Shape(d, end=axis), count, g.Shape(d, start=axis + 1), axis=0)
             d = g.Reshape(apart, shape, allowzero=1)
     return d
-
-
-def _known(x: Value) -> list[int] | None:
-    return contents.ints(x.type.known) if isinstance(x.type, TensorType) else None
 
 
 @slicing.examples

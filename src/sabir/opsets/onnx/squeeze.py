@@ -6,7 +6,7 @@ import numpy as np
 
 from sabir import loops
 from sabir.base import InferenceError
-from sabir.ir import Builder, Shape, TensorType, Value, is_one, known_equal
+from sabir.ir import Builder, Shape, TensorType, Value, is_one, known_equal, may_be_equal
 from sabir.loops import Expression, Lowering
 from sabir.opsets.families.lowering import kernels
 from sabir.opsets.families.shapes import contents
@@ -35,7 +35,9 @@ v1 = squeeze.first(
     1,
     inputs=[Input("data", T, "A tensor of any shape.", differentiable=True)],
     outputs=[Output("squeezed", T, "The same elements in fewer dimensions.", differentiable=True)],
-    attributes=[Attribute("axes", "ints", "The dimensions to remove; all of size 1 when absent.")],
+    attributes=[
+        Attribute("axes", "ints", "The dimensions to remove; all of size 1 when absent.", lists_axes=True)
+    ],
 )
 v11 = v1.restate(11, "Negative `axes` count from the back.")
 v13 = v11.evolve(
@@ -43,7 +45,7 @@ v13 = v11.evolve(
     "`axes` moves from attribute to input.",
     inputs=[
         Input("data", T, "A tensor of any shape.", differentiable=True),
-        Input("axes", "tensor(int64)", _AXES, optional=True, differentiable=False),
+        Input("axes", "tensor(int64)", _AXES, optional=True, differentiable=False, lists_axes=True),
     ],
     drop=["axes"],
     widen={"T": BFLOAT16},
@@ -76,7 +78,7 @@ def infer(data: TensorType, axes: TensorType | None = None, /) -> TensorType:
 def _without(shape: Shape, axes: Sequence[int]) -> Shape:
     places = axes_in(axes, len(shape))
     for place in places:
-        if known_equal(shape[place], 1) is False:
+        if not may_be_equal(shape[place], 1):
             raise InferenceError(f"axis {place} of size {shape[place]} cannot be removed; its size must be 1")
     return tuple(d for i, d in enumerate(shape) if i not in places)
 

@@ -9,30 +9,41 @@ from sabir.compilation.native import Host, Team, load_ahead
 from sabir.compilation.runtime.program import CompiledProgram
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Sequence
 
+    from sabir.compilation.backends.cpu.heuristics import Heuristics
     from sabir.compilation.cache.stored import Stored
-    from sabir.compilation.frontend.lowering import Lowered
+    from sabir.compilation.passes import Pass
     from sabir.compilation.protocol import Request
     from sabir.compilation.runtime.foreign import ForeignProgram
-    from sabir.compilation.settings import Settings
 
 
 class CpuBackend:
-    """Kernels for the processor `host`, run by a `team` of threads."""
+    """Kernels for the processor `host`, run by a `team` of threads.
 
-    def __init__(self, host: Host, team: Team) -> None:
-        self.host, self.team = host, team
+    Plans are made by the thresholds `heuristics`, by default those of `HEURISTICS`.
+    """
+
+    def __init__(self, host: Host, team: Team, heuristics: Heuristics | None = None) -> None:
+        self.host, self.team, self.heuristics = host, team, heuristics
 
     @property
     def key(self) -> str:
-        """A text that is equal for processors that run the same machine code equally."""
-        return repr(self.host)
+        """A text that is equal for processors that run the same machine code equally, by the same plans."""
+        return repr(self.host) if self.heuristics is None else f"{self.host!r} {self.heuristics!r}"
 
     @property
     def threads(self) -> int:
         """The number of threads of a run."""
         return self.team.threads
+
+    @property
+    def passes(self) -> Sequence[Pass]:
+        """The passes over tensor expressions, in order."""
+        # ruff: ignore[import-outside-top-level]  a plan that is read from the disk needs none of it
+        from sabir.compilation.backends.cpu.passes import PIPELINE
+
+        return PIPELINE
 
     def begin(self) -> None:
         """Load LLVM in the background."""
@@ -48,14 +59,12 @@ class CpuBackend:
 
         return compiled(self, request)
 
-    def foreign(
-        self, lowered: Lowered, sizes: Mapping[str, int], settings: Settings, target: Host
-    ) -> ForeignProgram:
+    def foreign(self, request: Request, target: Host) -> ForeignProgram:
         """Return the plan for another processor, which can be read, and not run."""
         # ruff: ignore[import-outside-top-level]  as above
         from sabir.compilation.backends.cpu.planning import foreign
 
-        return foreign(lowered, sizes, settings, target)
+        return foreign(self, request, target)
 
     def restored(self, stored: Stored, progress: Callable[[int, int], None]) -> CompiledProgram | None:
         """Return a plan that was read from the disk, None where its machine code is gone."""

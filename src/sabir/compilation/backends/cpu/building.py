@@ -12,6 +12,7 @@ from sabir.compilation.backends.cpu.texts import source_of
 from sabir.compilation.frontend.lowering import KEYS
 from sabir.compilation.fusion.grouping import Grouping
 from sabir.compilation.fusion.groups import in_order, last_of
+from sabir.compilation.fusion.origins import Origins
 from sabir.compilation.plan.bounds import Reach
 from sabir.compilation.plan.entries import (
     FIRST,
@@ -25,34 +26,32 @@ from sabir.compilation.plan.entries import (
     Step,
     StoredKernel,
 )
-from sabir.compilation.plan.origins import Origins
+from sabir.ir import Expr, TensorType
 from sabir.loops import Expression, Size, Sizes, Stored, element_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sabir.compilation.frontend.lowering import Lowered
+    from sabir.compilation.backends.cpu.heuristics import Heuristics
     from sabir.compilation.fusion.groups import Group
     from sabir.compilation.fusion.views import Located
     from sabir.compilation.native import EarlyKernels, Host
     from sabir.compilation.plan.bounds import Value
-    from sabir.compilation.settings import Settings
+    from sabir.compilation.plan.entries import Spec
+    from sabir.compilation.protocol import Request
+    from sabir.scheduling import ScheduledCall
 
 
-def build(
-    lowered: Lowered,
-    outputs: Sequence[int],
-    host: Host,
-    settings: Settings,
-    early: EarlyKernels | None = None,
-) -> Plan:
-    """Return the plan that computes the values in the slots `outputs`.
+def build(request: Request, host: Host, heuristics: Heuristics, early: EarlyKernels | None = None) -> Plan:
+    """Return the plan that computes the results of a request.
 
-    Kernels are begun in `early`; raises UnsupportedError for one that cannot be made.
+    Kernels are begun in `early`. Raises UnsupportedError for one that cannot be made, NotYet where its
+    cost exceeds what is allowed.
     """
-    grouping = Grouping(lowered, families())
-    grouping.run(outputs)
-    builder = PlanBuilder(lowered, grouping, host, settings, early)
+    lowered = request.lowered
+    grouping = Grouping(lowered, families(), heuristics)
+    grouping.run(lowered.prepared.plan.results)
+    builder = PlanBuilder(request, grouping, host, heuristics, early)
     plan = builder.run()
     plan.values = [*values_of(lowered), *builder.works]
     return plan
@@ -62,43 +61,48 @@ class PlanBuilder:
     """The plan in the making: its entries so far, and the buffers of what they read and write."""
 
     def __init__(
-        self,
-        lowered: Lowered,
-        grouping: Grouping,
-        host: Host,
-        settings: Settings,
+        self, request: Request, grouping: Grouping, host: Host, heuristics: Heuristics,
         early: EarlyKernels | None = None,
-    ) -> None:
-        self.lowered, self.grouping, self.host, self.settings = lowered, grouping, host, settings
+    ) -> None:  # fmt: skip
+        self.lowered, self.settings = request.lowered, request.settings
+        self.grouping, self.host = grouping, host
+        self.heuristics, self.decisions = heuristics, grouping.decisions
         self._early, self._begun = early, 0  # how many entries have their kernels begun
+        self._cost, self._counted = request.cost, 0  # how many entries have their kernels counted
+        self._specs: set[Spec] = set()  # of the kernels that are counted
         self.buffers: dict[Expression | tuple[Expression, str], Buffer] = {}
         self.by_slot: dict[int, Buffer] = {}
         self._aliased: dict[int, frozenset[Buffer]] = {}  # memory in evaluated values
         self.entries: list[Entry | Step] = []
         self.setup: list[Entry] = []  # the packing of constants
         self.works: list[Value] = []  # what limits count beside the tensors
-        self.origins = Origins(lowered)
+        self.origins = Origins(self.lowered)
         self.families = grouping.families
-        self._inputs = set(lowered.prepared.inputs)
+        self._inputs = set(self.lowered.prepared.inputs)
         self._outputs = {x: slot for slot, x in grouping.outputs.items()}
 
     def run(self) -> Plan:
         """Return the plan of all groups, in their order."""
         groups = last_of(in_order(self.grouping.groups), self._gives_no_tensor)
-        for group in self.families.scheduled(self, groups):
+        for number, group in enumerate(self.families.scheduled(self, groups), 1):
             check_time()
             if group.kind == "evaluate":
                 self._evaluate(group)
             else:
                 self.families.plan(self, group)
+            self._count_kernels(number / len(groups))
             self._begin_kernels()
         self._keep_aliased(self.lowered.prepared.plan.results)
         outputs = {slot: self.buffer(x) for slot, x in self.grouping.outputs.items()}
+        self.decisions.settle(self.origins.labels)
         return Plan(
             self.entries,
             [b for b in dict.fromkeys([*self.buffers.values(), *self.by_slot.values()]) if b.kind != "own"],
             outputs,
             self.setup,
+            decisions=self.decisions,
+            single_work=self.heuristics.single_work,
+            fine_work=self.heuristics.fine_work,
         )
 
     # ------------------------------------------------------------ memory
@@ -164,6 +168,15 @@ class PlanBuilder:
 
     # ------------------------------------------------------------ kernels
 
+    def _count_kernels(self, part: float) -> None:
+        """Add the kernels of new entries to the cost, when so large a part of the groups has entries."""
+        for entry in self.entries[self._counted :]:
+            for spec in entry.specs() if isinstance(entry, Entry) else ():
+                if not isinstance(spec, StoredKernel) and spec not in self._specs:
+                    self._specs.add(spec)
+                    self._cost.add_kernel(source_of(spec), part)
+        self._counted = len(self.entries)
+
     def _begin_kernels(self) -> None:
         """Begin kernels of the entries so far, as long as threads wait for some."""
         while self._early is not None and self._begun < len(self.entries) and self._early.has_room():
@@ -176,11 +189,22 @@ class PlanBuilder:
     # ------------------------------------------------------------ evaluated calls
 
     def _gives_no_tensor(self, group: Group) -> bool:
-        """Return whether a group is a call that is evaluated, and no kernel can read its results: texts."""
+        """Return whether a group is a call that is evaluated, and kernels need none of its results."""
         if group.step is None:
             return False
         call = self.lowered.prepared.program.calls[group.step.place]
-        return not any(slot in self.lowered.expressions for slot in call.outputs)
+        return not any(slot in self.lowered.expressions for slot in call.outputs) and not self._decided(call)
+
+    def _decided(self, call: ScheduledCall) -> dict[int, Sizes]:
+        """Return the shapes, by slot, of results that are no tensors of kernels, and that decide sizes."""
+        prepared, found = self.lowered.prepared, dict[int, Sizes]()
+        for slot in call.outputs:
+            kind = None if slot in self.lowered.expressions else prepared.types[slot]
+            shape = kind.shape if isinstance(kind, TensorType) else None
+            sizes = tuple(d for d in shape or () if d is not None)
+            if any(isinstance(d, Expr) and d.symbols & prepared.unknown for d in sizes):
+                found[slot] = sizes
+        return found
 
     def _evaluate(self, group: Group) -> None:
         step = group.step
@@ -207,7 +231,7 @@ class PlanBuilder:
         memory = frozenset(buffer for buffer, *_ in reads.values())
         memory = memory.union(*(self._aliased.get(slot, ()) for slot in step.reads))
         self._aliased |= dict.fromkeys(set(call.outputs) - writes.keys(), memory)
-        self.entries.append(Step(step, reads, writes, call.label, step.reason))
+        self.entries.append(Step(step, reads, writes, call.label, step.reason, self._decided(call)))
 
     def _keep_aliased(self, slots: Iterable[int]) -> None:
         """Keep the memory alive up to the next entry that values in some slots may contain.

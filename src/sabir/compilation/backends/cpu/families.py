@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import importlib
+import importlib.util
 import pkgutil
 from typing import TYPE_CHECKING
 
@@ -22,5 +22,6 @@ def families() -> Families:
 
 def _found() -> Iterator[Family]:
     for module in pkgutil.iter_modules(cpu.__path__):
-        if module.ispkg and module.name != "emit":
-            yield from importlib.import_module(f"{cpu.__name__}.{module.name}.family").FAMILIES
+        name = f"{cpu.__name__}.{module.name}.family"
+        if module.ispkg and importlib.util.find_spec(name) is not None:
+            yield from importlib.import_module(name).FAMILIES

@@ -9,6 +9,7 @@ import numpy as np
 from sabir.elements import BOOL, DOUBLE, FLOAT
 from sabir.ir import TensorType
 from sabir.opsets.families.numbers.scalars import Numbers, element_of
+from sabir.opsets.families.shapes.size_vectors import padded_along
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,8 +71,8 @@ class AttentionInputs(NamedTuple):
             mask = b.Cast(mask, to=kind.number)
         if not padded:
             return mask, kind
-        pads = b.Concat(ints(b, 0), b.Sub(self.keys, size(b, mask, _LAST)), axis=0)
-        return b.Pad(mask, pads, Numbers(b, kind)(False if kind is BOOL else -np.inf), ints(b, -1)), kind
+        missing, never = b.Sub(self.keys, size(b, mask, _LAST)), False if kind is BOOL else -np.inf
+        return padded_along(b, mask, [_LAST], (0,), missing, Numbers(b, kind)(never)), kind
 
     def _distance(self) -> Value:
         """Return the position of each key minus that of each query."""
@@ -180,8 +181,11 @@ def is_packed(values: Sequence[Value], heads: int | None) -> bool:
 
 
 def grouped(b: Builder, x: Value, k: Value) -> Value:
-    """Return (batch, heads, queries, ...) with the queries that share a head of `k` as rows of one matrix."""
-    rows = b.Div(b.Mul(size(b, x, 1), size(b, x, 2)), size(b, k, 1))
+    """Return (batch, heads, queries, ...) with the queries that share a head of `k` as rows of one matrix.
+
+    Where the heads are no multiple of those of `k`, there are too few rows for the elements: an error.
+    """
+    rows = b.Mul(b.Div(size(b, x, 1), size(b, k, 1)), size(b, x, 2))
     return reshaped(b, x, b.Shape(k, start=0, end=2), rows, size(b, x, 3))
 
 

@@ -14,7 +14,7 @@ from sabir.opsets.families.lowering import kernels
 from sabir.opsets.families.numbers import casting_kernels
 from sabir.opsets.families.quantization.quantization import precision_of
 from sabir.opsets.families.windows.convolution import kernel_of
-from sabir.opsets.families.windows.window_kernels import channels_first, filtered, filters_of, windows_of
+from sabir.opsets.families.windows.window_kernels import channels_first, windows_of
 from sabir.opsets.families.windows.windows import Window
 
 if TYPE_CHECKING:
@@ -246,7 +246,7 @@ def convolved(
     """Return the convolution less the zero points, in int32, as (N, C, ...)."""
     window = Window.of(kernel_of(w.shape, kernel_shape), **attributes)
     zero = None if x_zero is None else only(x_zero)
-    each = filters_of(w, group)
+    each = loops.filters_of(w, group)
     if group > 1 and w.shape[1] == each == 1:
         return _convolved_alone(x, w, window, zero, w_zero)
 
@@ -260,7 +260,7 @@ def convolved(
         return loops.convolve_integers(a, b, rows, depth, zero, own)
 
     found = windows_of(x, window, 0 if zero is None else zero)
-    return channels_first(filtered(found, w, group, each, product))
+    return channels_first(loops.as_products(found, w, group, product))
 
 
 def _convolved_alone(

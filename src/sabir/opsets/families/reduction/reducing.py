@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 ATTRIBUTES = (
     Attribute("keepdims", "int", "1: the reduced axes stay, with size 1; 0: they are removed.", default=1),
-    Attribute("axes", "ints", "The axes to reduce; all of them by default."),
+    Attribute("axes", "ints", "The axes to reduce; all of them by default.", lists_axes=True),
 )
 _NOOP = Attribute("noop_with_empty_axes", "int", "Without axes, 0: reduce all of them, 1: none.", default=0)
 _AXES = Input(
@@ -25,6 +25,7 @@ _AXES = Input(
     "The axes to reduce, each in [-rank, rank-1].",
     optional=True,
     differentiable=False,
+    lists_axes=True,
 )
 
 

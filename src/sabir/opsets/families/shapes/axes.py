@@ -22,9 +22,14 @@ def as_input(b: Builder, name: str, values: Iterable[int]) -> Value:
     return b.initializer(name, np.array([*values], np.int64))
 
 
+def known_ints(value: Value) -> list[int] | None:
+    """Return the integers of an input, None where they are computed at run time."""
+    return contents.ints(value.type.known) if isinstance(value.type, TensorType) else None
+
+
 def as_ints(name: str, value: Value) -> tuple[int, ...]:
     """Return the integers of an input; raises Unconvertible where they are computed at run time."""
-    known = contents.ints(value.type.known) if isinstance(value.type, TensorType) else None
+    known = known_ints(value)
     if known is None:
         raise Unconvertible(f"`{name}` is computed at run time, and the older version needs it in the model")
     return tuple(known)

@@ -10,6 +10,7 @@ import numpy as np
 from sabir.opsets.families.building.calls import has_attribute
 from sabir.opsets.families.indexing.move_gradients import moved_back, numbers_of
 from sabir.opsets.families.numbers.scalars import element_of
+from sabir.opsets.families.shapes.size_vectors import padded_along
 
 if TYPE_CHECKING:
     from sabir.ir import Value
@@ -38,8 +39,7 @@ class Axis:
 
     def fitted(self, x: Value, size: Value) -> Value:
         """Return a tensor with the end of the axis removed, or with zeros there."""
-        missing = self.g.Sub(size, self.size(x))
-        return self.g.Pad(x, self.g.Concat([0], missing, axis=0), None, self.value)
+        return padded_along(self.g, x, self.value, (0,), self.g.Sub(size, self.size(x)))
 
     def factor(self, x: Value, size: Value) -> Value:
         """Return a size as a number of the element type of a tensor."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabir.opsets.families.indexing.move_gradients import moved_back
 from sabir.opsets.families.products.axis_products import along, identity_of
-from sabir.opsets.families.shapes.size_vectors import as_value, combined, padded, sizes_of
+from sabir.opsets.families.shapes.size_vectors import as_value, combined, padded, padded_along, sizes_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -129,7 +129,7 @@ def of_first_maximum(g: Gradient, x: Value) -> Value:
     shape = g.shape(flat)
     if shape is None or not isinstance(shape[1], int) or not shape[1]:  # ArgMax needs an element
         missing = g.Sub(1, g.Min(size, 1))
-        flat = g.Pad(flat, g.Concat([0], missing, axis=0), None, [1])
+        flat = padded_along(g, flat, [1], (0,), missing)
     places = g.ArgMax(flat, axis=1, keepdims=1)
     d = g.ScatterElements(g.zeros(flat), places, g.Flatten(g.dy, axis=2), axis=1)
     return g.Reshape(g.Slice(d, [0], size, [1]), g.sizes(x), allowzero=1)

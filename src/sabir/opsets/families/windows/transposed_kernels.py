@@ -15,7 +15,7 @@ from sabir import loops
 from sabir.ir import add, ceil_div, dim_max, sub
 from sabir.loops import Expression, NotLowered
 from sabir.opsets.families.lowering.kernels import unless_finite
-from sabir.opsets.families.windows.window_kernels import channels_first, channels_last, filtered, known
+from sabir.opsets.families.windows.window_kernels import channels_first, channels_last, known
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -158,7 +158,7 @@ def _phase(
         taps = loops.cut(
             w, (0, 0, *(p.last for p in chosen)), (*w.shape[:2], *kernel), (1, 1, *(-p.step for p in chosen))
         )
-        y = filtered(found, taps, group, loops.divided(w.shape[0], group) or 0)
+        y = loops.filtered(found, taps, group)
     for addend in addends:
         y = loops.apply("add", y, addend)
     return y

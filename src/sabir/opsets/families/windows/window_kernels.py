@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 from sabir import loops
 from sabir.ir import add, dim_max, floor_div, mul, product, sub
@@ -15,18 +14,13 @@ from sabir.opsets.families.windows.edge_windows import by_parts, trimmed
 from sabir.opsets.families.windows.windows import Window
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from sabir.ir import Dim
     from sabir.loops import Size, Sizes
 
-    Product: TypeAlias = Callable[[Expression, Expression, int, int], Expression]
-
 _MOST_TAPS = 4096  # of a window that a kernel combines
-_LANES = 16  # of the widest vectors, which filters side by side fill
-_MIXED = (2, 4, 8)  # channels of a group of which a vector has several, and as many filters
 _MOST_FILTERS = 8  # of a channel alone, which is repeated for each: more are a product
-_LEAST_CHANNELS = 8  # of an image: with fewer, sums of results cost what they save
 
 
 def convolved(
@@ -45,12 +39,12 @@ def convolved(
         y = by_parts(x, w, window, _ungrouped) if group == 1 and x.element in loops.FLOATS else None
     leaves_out = y is not None or w is not filters
     if y is None:
-        each = filters_of(w, group)
+        each = loops.filters_of(w, group)
         alone = group > 1 and w.shape[1] == 1 and _are_few(w.shape[2:])
         if alone and isinstance(each, int) and 1 < each <= _MOST_FILTERS:
             x, group, each = _repeated(x, each), group * each, 1
         found = windows_of(x, window, 0, multiplied=True)
-        y = channels_first(filtered(found, w, group, each))
+        y = channels_first(loops.filtered(found, w, group))
     checked = unless_finite(filters) if leaves_out else None
     if checked is not None:
         y = loops.apply("add", y, checked)
@@ -60,7 +54,7 @@ def convolved(
 
 
 def _ungrouped(x: Expression, w: Expression, window: Window) -> Expression:
-    return channels_first(filtered(windows_of(x, window, 0, multiplied=True), w, 1, w.shape[0]))
+    return channels_first(loops.filtered(windows_of(x, window, 0, multiplied=True), w, 1))
 
 
 def _repeated(x: Expression, times: int) -> Expression:
@@ -71,103 +65,10 @@ def _repeated(x: Expression, times: int) -> Expression:
     return loops.reshape(every, (batch, channels * times, *lengths))
 
 
-def filters_of(w: Expression, group: int) -> Size:
-    """Return how many filters (M, C/group, ...) a group has."""
-    each = loops.divided(w.shape[0], group)
-    if each is None:
-        raise NotLowered(
-            f"whether {w.shape[0]} filters can be divided into {group} groups is known at run time only"
-        )
-    return each
-
-
-def filtered(
-    found: Expression, w: Expression, group: int, each: Size, product: Product = loops.convolve
-) -> Expression:
-    """Return the windows (N, windows..., C, taps...) times filters (M, C/group, taps...): (N, windows..., M).
-
-    `each` is M/group. `product` multiplies `[..., rows..., depth...]` by `[..., depth..., N]`.
-    """
-    taps = w.rank - 2
-    if group > 1 and w.shape[1] == 1 and each == 1 and _are_few(w.shape[2:]):
-        return loops.slide("sum", found, taps, loops.squeeze(w, [1]))
-    if group > 1 and product is loops.convolve and w.shape[1] == each and _are_few(w.shape[2:]):
-        mixed = next((loops.slide_mixed(found, taps, w, n) for n in _MIXED if n == each), None)
-        if mixed is not None:
-            return mixed
-    if group > 1:
-        return _in_groups(found, w, group, each, product)
-    *rows, channel = range(found.rank - taps)
-    if _wants_rows(found, w, product):
-        return _by_rows(found, w, each)
-    if isinstance(found, loops.Windows) and found.is_large:  # in the order in which images lie in memory
-        b = loops.permute(w, [*range(1, w.rank), 0])
-        return product(found, b, len(rows), 1 + taps)
-    a = loops.permute(found, [*rows, *range(channel + 1, found.rank), channel])
-    return _products(a, loops.permute(w, [*range(2, w.rank), 1, 0]), taps, len(rows), product)
-
-
-def _wants_rows(found: Expression, w: Expression, product: Product) -> TypeGuard[loops.Windows]:
-    """Whether so few filters read windows beside each other that a vector has room for several taps of each.
-
-    Then the taps along the last axis may be filters of their own, whose results are added afterwards.
-    """
-    if not isinstance(found, loops.Windows) or found.is_large or product is not loops.convolve:
-        return False
-    filters, channels, taps = w.shape[0], w.shape[1], w.shape[-1]
-    if not isinstance(filters, int) or not isinstance(channels, int) or not isinstance(taps, int):
-        return False
-    if found.strides[-1] != 1 or channels < _LEAST_CHANNELS or found.element not in loops.FLOATS:
-        return False
-    return 2 * math.ceil(filters * taps / _LANES) <= taps * math.ceil(filters / _LANES) and taps > 1
-
-
-def _by_rows(found: loops.Windows, w: Expression, filters: Size) -> Expression:
-    """Return the sums over taps along the last axis of the products by the taps along the others."""
-    x, axis, taps = found.operand, found.axes[-1], w.shape[-1]
-    outer = found.shape[x.rank : -1]
-    rows: Expression = x
-    if outer:
-        counts = [found.shape[n] for n in found.axes[:-1]]
-        rows = loops.windows(x, found.axes[:-1], outer, counts, found.strides[:-1], found.dilations[:-1])
-    split = loops.permute(w, [w.rank - 1, *range(w.rank - 1)])
-    every = filtered(rows, loops.reshape(split, (filters * taps, *split.shape[2:])), 1, filters * taps)
-    shape = (*found.shape[: x.rank - 1], filters)
-    parts: list[Expression] = []
-    for tap in range(taps if isinstance(taps, int) else 0):
-        starts: list[Size] = [0] * len(shape)
-        starts[axis], starts[-1] = tap * found.dilations[-1], tap * filters
-        parts.append(loops.cut(every, starts, shape, (1,) * len(shape)))
-    return functools.reduce(functools.partial(loops.apply, "add"), parts)
-
-
 def _are_few(kernel: Sequence[Size]) -> bool:
     """Whether windows have so few elements that a kernel combines them one by one."""
     sizes = [k for k in kernel if isinstance(k, int)]
     return len(sizes) == len(kernel) and math.prod(sizes) <= _MOST_TAPS
-
-
-def _in_groups(found: Expression, w: Expression, group: int, each: Size, product: Product) -> Expression:
-    """Return the products of each group, side by side."""
-    taps = w.rank - 2
-    *rows, channel = range(found.rank - taps)
-    split = (*found.shape[:channel], group, w.shape[1], *found.shape[channel + 1 :])
-    a = loops.reshape(found, split)
-    a = loops.permute(a, [channel, *rows, *range(channel + 2, a.rank), channel + 1])
-    filters = loops.reshape(w, (group, each, *w.shape[1:]))
-    b = loops.permute(filters, [0, *range(3, filters.rank), 2, 1])
-    y = _products(a, b, taps, len(rows), product)
-    y = loops.permute(y, [*range(1, channel + 1), 0, channel + 1])
-    return loops.reshape(y, (*y.shape[:channel], w.shape[0]))
-
-
-def _products(a: Expression, b: Expression, taps: int, rows: int, product: Product) -> Expression:
-    """Return the sums over the taps and the channels, the last axes of `a`; taps of size 1 go."""
-    first = a.rank - 1 - taps
-    ones = [n for n in range(taps) if a.shape[first + n] == 1]
-    a = loops.squeeze(a, [first + n for n in ones])
-    b = loops.squeeze(b, [b.rank - 2 - taps + n for n in ones])
-    return product(a, b, rows, 1 + taps - len(ones))
 
 
 def channels_last(x: Expression) -> Expression:

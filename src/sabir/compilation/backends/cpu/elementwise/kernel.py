@@ -144,7 +144,7 @@ def row_pass(
     stored = [n for n in roots if not isinstance(nest.steps[n], Fold)]
     copies = 1 if passes.costly else 4
     accumulators = {n: Accumulator(body, n, nest.lanes, copies) for n in folds}
-    blocks = Blocks(body, accumulators.values())
+    blocks = Blocks(body, accumulators.values(), nest.lanes * copies)
     roots_of_loops = [passes.operand(n) for n in folds] + stored
 
     def each(point: Point, copy: int) -> None:
@@ -156,7 +156,7 @@ def row_pass(
 
     _over_reduced(body, row, _Terms(each, copies, blocks), roots_of_loops)
     for n in folds:
-        row.values[n] = accumulators[n].combined()
+        row.values[n] = accumulators[n].combined(blocks)
 
 
 class _Terms(NamedTuple):
@@ -195,7 +195,7 @@ def _vectors(body: Body, row: Point, terms: _Terms) -> None:
     with e.loop(e.index(0), start, step) as place:
         for copy in range(copies):
             each(at_lanes(row, inner, e.add(place, lanes * copy), lanes, None), copy)
-        blocks.end_if_full(place, step)
+        blocks.end_if_full(place)
     if copies > 1:
         with e.loop(start, whole, lanes) as place:
             each(at_lanes(row, inner, place, lanes, None), 0)
@@ -265,7 +265,7 @@ def _column_pass(body: Body, passes: Passes, number: int, column: Point) -> None
     nest = body.nest
     folds = [n for n in passes.roots[number] if isinstance(nest.steps[n], Fold)]
     accumulators = {n: Accumulator(body, n, nest.lanes, 1, columns=True) for n in folds}
-    blocks = Blocks(body, accumulators.values())
+    blocks = Blocks(body, accumulators.values(), 1)
     axes = [axis for axis in range(nest.axes) if nest.reduced[axis]]
 
     def inside(point: Point, remaining: Sequence[int]) -> None:
@@ -274,7 +274,7 @@ def _column_pass(body: Body, passes: Passes, number: int, column: Point) -> None
                 indices = at(point.indices, remaining[0], place)
                 inside(Point(indices, point.lanes, point.mask, outer=column), remaining[1:])
                 if len(remaining) == 1:
-                    blocks.end_if_full(place, 1)
+                    blocks.end_if_full(place)
             return
         here = Point(point.indices, point.lanes, point.mask, outer=column)
         for n in folds:
@@ -283,4 +283,4 @@ def _column_pass(body: Body, passes: Passes, number: int, column: Point) -> None
 
     inside(column, axes)
     for n in folds:
-        column.values[n] = accumulators[n].combined()
+        column.values[n] = accumulators[n].combined(blocks)

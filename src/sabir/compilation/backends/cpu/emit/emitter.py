@@ -332,9 +332,14 @@ class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that k
 
     def variable(self, initial: Register) -> Variable:
         """Return a new variable with a value."""
-        slot = Variable(f"%v{self.fresh()}", initial.kind)
-        self._entry.append(f"  {slot.address} = alloca {slot.kind}, align 64")
+        slot = self.unset(initial.kind)
         self.assign(slot, initial)
+        return slot
+
+    def unset(self, kind: Kind) -> Variable:
+        """Return a new variable without a value."""
+        slot = Variable(f"%v{self.fresh()}", kind)
+        self._entry.append(f"  {slot.address} = alloca {slot.kind}, align 64")
         return slot
 
     def stack(self, size: int) -> Register:

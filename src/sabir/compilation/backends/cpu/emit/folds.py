@@ -30,11 +30,10 @@ _POSITIONS = {"argmax": "gt", "argmin": "lt"}
 
 
 class _Blocks(NamedTuple):
-    """The sum of the blocks before the present one, its rounding errors, and whether there are any."""
+    """The sum of the blocks before the present one, if there are any, and its rounding errors."""
 
     total: Variable
     errors: Variable
-    present: Variable
 
 
 class Accumulator:
@@ -58,34 +57,32 @@ class Accumulator:
         )
         self._blocks: _Blocks | None = None
         if step.op == "sum" and self._kind.is_float:
-            absent = body.e.constant(BOOL, 0)
-            self._blocks = _Blocks(body.e.variable(start), body.e.variable(start), body.e.variable(absent))
+            self._blocks = _Blocks(body.e.unset(self._kind), body.e.unset(self._kind))
 
     @property
     def is_blocked(self) -> bool:
         """Whether blocks of the terms are summed alone."""
         return self._blocks is not None
 
-    def end_block(self) -> None:
+    def end_block(self, is_first: Register) -> None:
         """Emit the addition of the sum of a block to that of the blocks before it."""
         if self._blocks is None:
             return
-        e, (total, errors, present) = self._body.e, self._blocks
-        rounded, error = exact_sum_of(Lanes(e, e.get(total)), Lanes(e, self._joined()))
-        e.assign(total, rounded.register)
-        e.assign(errors, (Lanes(e, e.get(errors)) + error).register)
-        e.assign(present, e.constant(BOOL, 1))
-        start = e.constant(self._kind, 0)
+        e, start = self._body.e, self._body.e.constant(self._kind, 0)
+        before, lost = (Lanes(e, e.select(is_first, start, e.get(slot))) for slot in self._blocks)
+        rounded, error = exact_sum_of(before, Lanes(e, self._joined()))
+        for slot, x in zip(self._blocks, (rounded, lost + error), strict=True):
+            e.assign(slot, x.register)
         for slot in self._values:
             e.assign(slot, start)
 
-    def _with_blocks(self, last: Register) -> Register:
+    def _with_blocks(self, last: Register, blocks: Blocks) -> Register:
         """Return the sum of all blocks and of the last one, in each lane."""
         if self._blocks is None:
             return last
-        e, (total, errors, present) = self._body.e, self._blocks
+        e, (total, errors) = self._body.e, self._blocks
         result = e.variable(last)
-        with e.when(e.get(present), rarely=True):
+        with e.when(blocks.have_ended(), rarely=True):
             lost = Lanes(e, e.get(errors))
             lost = where(lost.is_nan, 0.0, lost)  # the sum of the blocks is infinite or NaN there
             e.assign(result, (Lanes(e, e.get(total)) + (lost + Lanes(e, last))).register)
@@ -145,13 +142,13 @@ class Accumulator:
             return e.binary("or", e.binary("and", replaced, keeps), is_nan)
         return e.binary("and", replaced, keeps)
 
-    def combined(self) -> Register:
+    def combined(self, blocks: Blocks) -> Register:
         """Emit the result: one number, or with `columns` a vector."""
         e = self._body.e
         if self._places is not None:
             places = e.get(self._places)
             return places if self._columns else self._best_place(e.get(self._values[0]), places)
-        x = self._with_blocks(self._joined())
+        x = self._with_blocks(self._joined(), blocks)
         if self._columns:
             return x
         function = function_of(FUNCTIONS_OF_FOLDS[self._fold.op], self._element)
@@ -182,41 +179,53 @@ class Accumulator:
 class Blocks:
     """The blocks of the sums of a pass, which end after `ADDITIONS` additions to each accumulator.
 
-    The place along the inner axis says how many there were; where a row has several axes, they are counted.
+    The place along the inner axis, which advances by `step`, says how many there were. Where a row has
+    several axes, they are counted.
     """
 
-    def __init__(self, body: Body, accumulators: Iterable[Accumulator]) -> None:
+    def __init__(self, body: Body, accumulators: Iterable[Accumulator], step: int) -> None:
         self._e = e = body.e
         self._sums = [a for a in accumulators if a.is_blocked]
-        has_axes = sum(body.nest.reduced) > 1
-        self._counter = e.variable(e.index(0)) if self._sums and has_axes else None
+        self._length = step * ADDITIONS
+        self._step = step
+        *others, self._size = [n for n, reduced in zip(body.sizes, body.nest.reduced, strict=True) if reduced]
+        is_counted = bool(self._sums and others)
+        self._counter = e.variable(e.index(0)) if is_counted else None
+        self._ended = e.variable(e.constant(BOOL, 0)) if is_counted else None
 
-    def end_if_full(self, place: Register, step: int) -> None:
-        """Emit the end of a block that is full after the additions at a place of the inner axis.
-
-        Those at the next place follow `step` elements later.
-        """
+    def end_if_full(self, place: Register) -> None:
+        """Emit the end of a block that is full after the additions at a place of the inner axis."""
         e = self._e
         if self._counter is not None:
             self.count(e.index(1))
         elif self._sums:
-            done = e.binary("and", e.add(place, step), e.index(step * ADDITIONS - 1))
-            self._end_if(e.compare("icmp eq", done, e.index(0)))
+            done = e.add(place, self._step)
+            left = e.binary("and", done, e.index(self._length - 1))
+            with e.when(e.compare("icmp eq", left, e.index(0)), rarely=True):
+                self._end(e.compare("icmp eq", done, e.index(self._length)))
 
     def count(self, additions: Register) -> None:
         """Emit the count of additions along one of several axes, and the end of a block that is full."""
         e = self._e
-        if self._counter is not None:
-            count = e.add(e.get(self._counter), additions)
-            e.assign(self._counter, count)
-            self._end_if(e.compare("icmp sge", count, e.index(ADDITIONS)))
+        if self._counter is None or self._ended is None:
+            return
+        count = e.add(e.get(self._counter), additions)
+        e.assign(self._counter, count)
+        with e.when(e.compare("icmp sge", count, e.index(ADDITIONS)), rarely=True):
+            self._end(e.binary("xor", e.get(self._ended), e.constant(BOOL, 1)))
+            e.assign(self._counter, e.index(0))
+            e.assign(self._ended, e.constant(BOOL, 1))
 
-    def _end_if(self, is_full: Register) -> None:
-        with self._e.when(is_full, rarely=True):
-            for each in self._sums:
-                each.end_block()
-            if self._counter is not None:
-                self._e.assign(self._counter, self._e.index(0))
+    def have_ended(self) -> Register:
+        """Emit whether any block has ended, at the end of a row."""
+        e = self._e
+        if self._ended is not None:
+            return e.get(self._ended)
+        return e.compare("icmp sge", self._size, e.index(self._length))
+
+    def _end(self, is_first: Register) -> None:
+        for each in self._sums:
+            each.end_block(is_first)
 
 
 def start_of(op: str, element: str) -> float:

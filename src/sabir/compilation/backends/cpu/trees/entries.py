@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from sabir.compilation.plan.signature import Packable
     from sabir.loops import Expression
 
-_BLOCK = 1 << 16  # features of the rows of a job: they stay in the cache
 _STEP = 8  # operations
 
 
@@ -45,14 +44,14 @@ def add_trees(builder: PlanBuilder, group: Group) -> None:
         raise TypeError("the group is one descent")
     operand, _ = builder.grouping.operands[x]
     located = builder.grouping.views.locate(operand)
-    element = x.nodes.element
+    element, heuristics = x.nodes.element, builder.heuristics
     spec = Descent(element, x.weights.element, x.op, x.first is not None, x.bits)
     rows, features = operand.shape
     entry = Entry([], nodes=builder.origins.labels([x]))
-    entry.scratch = (features * LANES + _BLOCK) * element_bytes(element)
+    entry.scratch = (features * LANES + heuristics.tree_features) * element_bytes(element)
     entry.flops = rows * (_STEP * x.trees * x.steps)
     builder.works.append(Value((rows,), 0, _STEP * x.trees * x.steps))
-    job = partial(rows_of_trees, lanes=LANES, block=_BLOCK)
+    job = partial(rows_of_trees, lanes=LANES, block=heuristics.tree_features, most=heuristics.tree_rows)
     values: dict[str, Packable] = {
         "rows": rows, "targets": x.shape[1], "trees": x.trees, "features": features,
         "job_rows": Computed(job, (features, x.widest)), "step_bytes": 4 * x.roots.shape[-1],

@@ -1,8 +1,13 @@
-"""Products of real numbers that integers of 8 bits represent, as products of these integers.
+"""Quantized products: floats that narrow numbers represent are multiplied as the narrow numbers.
 
-A tensor of `(n - zero) * scale` may have been moved, cut into windows or padded with 0 since. Where both
-operands are such tensors, the sums of products are exact integers, and one multiplication by the scales
-follows: the result differs from that of float arithmetic by the rounding of its sums.
+    contract((cast(n) - zero) * scale, (cast(m) - mzero) * mscale)   floats
+    cast(contract(n, m, zero) - ...) * (scale * mscale)              int32 sums of 8-bit products
+
+A tensor of `(n - zero) * scale` may be moved, cut into windows or padded with 0 before the product reads it.
+Where 8-bit integers represent both operands, the sums are exact integers, and one multiplication by the
+scales follows: the result differs from float arithmetic by the rounding of its sums. Where only the second
+operand is narrow (integers in blocks, halves, small floats), the product reads the narrow numbers, and its
+kernel widens them.
 """
 
 from __future__ import annotations
@@ -13,19 +18,101 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sabir.loops._expression import HALVES, SMALL_FLOATS, SMALL_INTEGERS, Expression
-from sabir.loops._expressions import Contract, Expand, Map, Pad, Permute, Reshape, Slice, Stored, Windows
-from sabir.loops._integers import BYTES, convolve_integers, slide_integers, uniform
-from sabir.loops._operations import NotLowered, apply, broadcast, cast, expand, permute, reshape, tensor
+from sabir.loops import (
+    BYTES,
+    FLOATS,
+    HALVES,
+    SMALL_FLOATS,
+    SMALL_INTEGERS,
+    Bound,
+    Contract,
+    Expand,
+    Expression,
+    Map,
+    NotLowered,
+    Pad,
+    Permute,
+    Recur,
+    Reshape,
+    Slice,
+    Slide,
+    Stored,
+    Windows,
+    apply,
+    broadcast,
+    cast,
+    convolve_integers,
+    expand,
+    permute,
+    reshape,
+    slide_integers,
+    tensor,
+    tentative,
+    uniform,
+)
+from sabir.loops.walk import postorder, rebuilt, rewrite
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from sabir.loops._expression import Size, Sizes
+    from sabir.loops import Size, Sizes
 
 _NUMBERS = BYTES | SMALL_INTEGERS | SMALL_FLOATS  # that represent others, by scales
 _TURN = 128  # what uint8 means less in a product
 _MOST_TERMS = ((1 << 31) - 1) // 255**2  # of a sum that int32 holds
+
+
+def quantized_products(expressions: Mapping[int, Expression]) -> dict[int, Expression]:
+    """Return the expressions of slots, in which products read the narrow numbers that represent floats."""
+    if not any(map(_is_product, postorder(expressions.values()))):
+        return dict(expressions)
+    return rewrite(expressions, _rule)
+
+
+def _is_product(x: Expression) -> bool:
+    match x:
+        case Contract():
+            return x.element in FLOATS and x.scale is None
+        case Slide():
+            return x.element in FLOATS and x.weights is not None
+        case _:
+            return isinstance(x, Recur)
+
+
+def _rule(x: Expression, new: Mapping[Expression, Expression]) -> Expression | None:
+    if not _is_product(x):
+        return None
+    y = rebuilt(x, new)
+    try:
+        with tentative():
+            return _narrow(y) or y
+    except NotLowered:  # a size is known in a run only: floats are multiplied
+        return y
+
+
+def _narrow(y: Expression) -> Expression | None:
+    match y:
+        case Contract():
+            found = multiply_quantized(y.a, y.b, y.rows, y.depth)
+            return found or multiply_narrow(y.a, y.b, y.rows, y.depth)
+        case Slide(weights=Expression() as weights):
+            found = slide_quantized(y.operand, y.taps, weights) if y.mixed == 1 else None
+            half = None if found is not None else half_of(weights)
+            return found if half is None else replace(y, weights=half)
+        case Recur():
+            return _with_halves(y)
+        case _:
+            return None
+
+
+def _with_halves(x: Recur) -> Recur | None:
+    """Return a recurrence that reads matrices as the halves that represent them."""
+    body = postorder((*x.body.after, *x.body.outputs))
+    matrices = {e.b.number for e in body if isinstance(e, Contract) and isinstance(e.b, Bound)}
+    first = len(x.body.states)
+    inputs = [half_of(o) or o if place - first in matrices else o for place, o in enumerate(x.inputs)]
+    same = all(a is b for a, b in zip(inputs, x.inputs, strict=True))
+    return None if same else replace(x, inputs=tuple(inputs))
 
 
 class Quantized(NamedTuple):

@@ -1,0 +1,101 @@
+"""Convolution algorithms: how windows times filters are computed on vectors.
+
+    Filtered(windows, w, group)
+    depthwise, few taps      slide(sum, windows, w)              one vector of channels a window
+    groups of 2, 4, 8        slide(sum, windows, w, mixed=2)     several groups in a vector
+    few filters, stride 1    sum of cuts of contract(rows, w')   taps along a row are filters of their own
+    larger than the image    contract(windows, w)                as in the gradient of filters
+    else                     contract(permute(windows), w')      im2col without a copy, and GEMM
+
+8-bit integers that represent both operands are multiplied by groups (see `quantized-products`).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import TYPE_CHECKING, TypeGuard
+
+from sabir import loops
+from sabir.compilation.passes import quantized_of
+from sabir.loops import Expression, Filtered
+from sabir.loops.walk import postorder, rebuilt, rewrite
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sabir.loops import Size
+
+_MOST_TAPS = 4096  # of a window that a kernel combines
+_LANES = 16  # of the widest vectors, which filters fill: the same on every processor, for the same results
+_MIXED = (2, 4, 8)  # channels of a group of which a vector has several, and as many filters
+_LEAST_CHANNELS = 8  # of an image: with fewer, sums of results cost what they save
+
+
+def convolution_algorithms(expressions: Mapping[int, Expression]) -> dict[int, Expression]:
+    """Return the expressions of slots, in which windows times filters are products, or combined windows."""
+    if not any(isinstance(x, Filtered) for x in postorder(expressions.values())):
+        return dict(expressions)
+    return rewrite(expressions, _rule)
+
+
+def _rule(x: Expression, new: Mapping[Expression, Expression]) -> Expression | None:
+    if not isinstance(x, Filtered):
+        return None
+    y = rebuilt(x, new)
+    return _chosen(y.windows, y.filters, y.group) if isinstance(y, Filtered) else None
+
+
+def _chosen(found: Expression, w: Expression, group: int) -> Expression:
+    taps, each = w.rank - 2, loops.filters_of(w, group)
+    if group > 1 and w.shape[1] == 1 and each == 1 and _are_few(w.shape[2:]):
+        return loops.slide("sum", found, taps, loops.squeeze(w, [1]))
+    is_mixed = group > 1 and w.shape[1] == each and each in _MIXED and _are_few(w.shape[2:])
+    if is_mixed and (quantized_of(found) is None or quantized_of(w) is None):
+        return loops.slide_mixed(found, taps, w)
+    if group == 1 and _wants_rows(found, w):
+        return _by_rows(found, w, each)
+    if group == 1 and isinstance(found, loops.Windows) and found.is_large:
+        b = loops.permute(w, [*range(1, w.rank), 0])  # in the order in which images are in memory
+        return loops.convolve(found, b, found.rank - taps - 1, 1 + taps)
+    return loops.as_products(found, w, group, loops.convolve)
+
+
+def _wants_rows(found: Expression, w: Expression) -> TypeGuard[loops.Windows]:
+    """Whether so few filters read windows beside each other that a vector has room for several taps of each.
+
+    Then the taps along the last axis may be filters of their own, whose results are added afterwards.
+    """
+    if not isinstance(found, loops.Windows) or found.is_large:
+        return False
+    filters, channels, taps = w.shape[0], w.shape[1], w.shape[-1]
+    if not isinstance(filters, int) or not isinstance(channels, int) or not isinstance(taps, int):
+        return False
+    if found.strides[-1] != 1 or channels < _LEAST_CHANNELS or found.element not in loops.FLOATS:
+        return False
+    return 2 * math.ceil(filters * taps / _LANES) <= taps * math.ceil(filters / _LANES) and taps > 1
+
+
+def _by_rows(found: loops.Windows, w: Expression, filters: Size) -> Expression:
+    """Return the sums over taps along the last axis of the products by the taps along the others."""
+    x, axis, taps = found.operand, found.axes[-1], w.shape[-1]
+    outer = found.shape[x.rank : -1]
+    rows: Expression = x
+    if outer:
+        counts = [found.shape[n] for n in found.axes[:-1]]
+        rows = loops.windows(x, found.axes[:-1], outer, counts, found.strides[:-1], found.dilations[:-1])
+    split = loops.permute(w, [w.rank - 1, *range(w.rank - 1)])
+    every = _chosen(rows, loops.reshape(split, (filters * taps, *split.shape[2:])), 1)
+    shape = (*found.shape[: x.rank - 1], filters)
+    parts: list[Expression] = []
+    for tap in range(taps if isinstance(taps, int) else 0):
+        starts: list[Size] = [0] * len(shape)
+        starts[axis], starts[-1] = tap * found.dilations[-1], tap * filters
+        parts.append(loops.cut(every, starts, shape, (1,) * len(shape)))
+    return functools.reduce(functools.partial(loops.apply, "add"), parts)
+
+
+def _are_few(kernel: Sequence[Size]) -> bool:
+    """Whether windows have so few elements that a kernel combines them one by one."""
+    sizes = [k for k in kernel if isinstance(k, int)]
+    return len(sizes) == len(kernel) and math.prod(sizes) <= _MOST_TAPS
