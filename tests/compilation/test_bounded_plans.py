@@ -9,10 +9,10 @@ import pytest
 import sabir
 from sabir import Limits
 from sabir.compilation import Compiled
-from sabir.compilation.backends.cpu.building import build
 from sabir.compilation.engine import bodies as _bodies
 from sabir.compilation.engine import planning as _planning
 from sabir.compilation.engine import plans as _plans
+from sabir.compilation.engine.expressions import lowered
 from sabir.compilation.engine.worth import Reserve
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
@@ -82,10 +82,10 @@ def test_a_model_of_large_tensors_is_planned_at_once():
 
 def test_a_deadline_holds_while_a_plan_is_made():
     model = chain(30_000)
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(sabir.LimitError, match="the time is up"):
         Compiled(model, limits=Limits(seconds=1)).compile({"y0": X, "w": X})
-    assert time.monotonic() - began < 8  # seconds, on a machine that is busy with other tests
+    assert time.process_time() - began < 8  # seconds
 
 
 def test_a_plan_of_too_many_calls_is_refused_with_the_reason():
@@ -147,7 +147,7 @@ def test_the_plans_of_all_subgraphs_share_a_reserve(monkeypatch):
     """Each of many bodies costs little, and all of them much."""
     reserve, planned = Reserve(0.0), []
     monkeypatch.setattr(_planning, "Reserve", lambda: reserve)
-    monkeypatch.setattr(_bodies, "build", lambda *parts: planned.append(parts) or build(*parts))
+    monkeypatch.setattr(_bodies, "lowered", lambda *parts: planned.append(parts) or lowered(*parts))
     model = sabir.parse(
         f"{HEAD} g (bool c, float[N] x) => (y) {{ y = If (c) <then_branch = t () => (float[N] p) {{ p = Sin (x) }},"
         " else_branch = e () => (float[N] q) { q = Cos (x) }> }"

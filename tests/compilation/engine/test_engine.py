@@ -1,4 +1,4 @@
-"""The engine around plans: whether one is worth its making, requests to backends, settings, faults, locks, modules."""
+"""The engine around plans: requests to backends, settings, faults, locks, modules."""
 
 import os
 import threading
@@ -13,33 +13,14 @@ from sabir.compilation.backends.cpu.passes import PIPELINE
 from sabir.compilation.cache.modules import _sources, modules
 from sabir.compilation.engine.expressions import lowered
 from sabir.compilation.engine.planning import planned
-from sabir.compilation.engine.worth import PlanCost, require_bounded
+from sabir.compilation.engine.worth import PlanCost
 from sabir.compilation.faults import is_strict, report_fault
 from sabir.compilation.locks import ProcessLock, Stops
 from sabir.compilation.protocol import Request
-from sabir.compilation.settings import DEFAULT, MOST_CALLS, Settings
+from sabir.compilation.settings import DEFAULT, Settings
 from support.middle import Middle
 
 TEXT = "g (float[N] x) => (float[N] y) { e = Exp (x) y = Neg (e) }"
-
-
-# ---------------------------------------------------------------- plans that are worth it
-
-
-class Many:
-    """A prepared model of many calls."""
-
-    def __init__(self, prepared, calls):
-        self.plan = prepared.plan._replace(steps=prepared.plan.steps[:1] * calls)
-
-
-def test_a_plan_has_at_most_so_many_calls():
-    prepared = Middle(TEXT, N=3).prepared
-    require_bounded(Many(prepared, MOST_CALLS))
-    with pytest.raises(
-        UnsupportedError, match=f"the model has {MOST_CALLS + 1:,} calls, and a plan has at most"
-    ):
-        require_bounded(Many(prepared, MOST_CALLS + 1))
 
 
 # ---------------------------------------------------------------- requests

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, TypeAlias
 
 from sabir.loops import Expression
 
@@ -13,11 +13,8 @@ if TYPE_CHECKING:
     from sabir.compilation.frontend.lowering import Evaluated
     from sabir.loops import Sizes, StepBody
 
-GroupKind = Literal[
-    "nest", "product", "attention", "windows", "trees", "single", "scatter", "recurrence", "matrix steps",
-    "regions", "evaluate", "gone",
-]  # fmt: skip
-"""The names of families of kernels, a call that is evaluated, and a group whose members went elsewhere."""
+GroupKind: TypeAlias = str
+"""The name of a family of kernels; `evaluate` for an evaluated call, `gone` for a group without members."""
 
 
 @dataclass(slots=True, eq=False)

@@ -258,6 +258,8 @@ def _plain(x: Expression) -> Expression:
 
 def _widths(x: Expression) -> list[Size]:
     """Return how many columns each part of a join has, also behind maps; else all columns."""
+    if not x.shape:
+        raise NotLowered("steps that stack single numbers have no kernel yet")
     match x:
         case Join() if x.axis == x.rank - 1:
             return [size for part in x.parts for size in _widths(part)]

@@ -45,8 +45,8 @@ class Winograd:
 
     A tile has `results` results along each axis, 2 or 4. `rows` tiles by a panel of `vectors` vectors are
     multiplied at a time; in a `whole` one the columns fill all panels, and a `long` one adds up its many
-    channels in parts, see `_totals`. Scratch memory has the transformed numbers of each channel of each tile,
-    one a place, then `rows` more tiles than a job by a panel.
+    channels in parts, see `products/totals`. Scratch memory has the transformed numbers of each channel of
+    each tile, one a place, then `rows` more tiles than a job by a panel.
     """
 
     nest: Nest
