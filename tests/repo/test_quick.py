@@ -28,7 +28,7 @@ def names(changed):
 
 def test_the_deepest_mirror_of_a_package():
     assert QUICK.mirror("src/sabir/compilation/passes/_repeats.py", TESTS) == "tests/compilation/passes"
-    assert QUICK.mirror("src/sabir/compilation/fusion/views.py", TESTS) == "tests/compilation"
+    assert QUICK.mirror("src/sabir/compilation/cache/stored.py", TESTS) == "tests/compilation"
     assert QUICK.mirror("src/sabir/opsets/onnx/det.py", TESTS) is None
     assert QUICK.mirror("tools/quick.py", TESTS) is None
 

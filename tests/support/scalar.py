@@ -455,10 +455,10 @@ class _Step(Computing):
         return self._by_state[x][None]
 
     def _bound(self, x: loops.Bound) -> np.ndarray:
-        array = self._operands[x.number]
+        array = np.asarray(self._operands[x.number])
         if array.ndim < 3:
             return array
-        return np.expand_dims(array[self._number if array.shape[0] != 1 else 0], 0)
+        return array[[self._number if array.shape[0] != 1 else 0]]
 
 
 # ---------------------------------------------------------------- scalars

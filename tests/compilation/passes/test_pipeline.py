@@ -1,10 +1,9 @@
 """The passes: golden listings before and after each, values that stay, verification, and passes left out.
 
-A file of `golden` has a model in the text syntax, the sizes of its dimensions, and listings of its tensor
-expressions after lowering and after passes. `SABIR_WRITE_GOLDEN=1` writes the listings anew: read the diff.
+A file of `golden` has the form of `support.golden`: a model, and listings of its tensor expressions after
+lowering and after passes.
 """
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -17,31 +16,17 @@ from sabir.compilation.backends.cpu.passes import PIPELINE
 from sabir.compilation.inspect.listing import after_pass
 from sabir.compilation.passes import Pass, run_pipeline
 from sabir.compilation.plan.layout import Sizes
+from support.golden import check, read
 
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.txt"))
 ALL = frozenset(PASSES)
 OPTIONAL = [each.name for each in PIPELINE if not each.required]
-STEP = "==> "
 
 
-def parts(path):
-    """The model, the sizes by dimension, and the listings by the name of the pass."""
-    head, *sections = path.read_text().split(STEP)
-    about, _, text = head.partition("\n\n")
-    sizes = dict(item.split("=") for item in about.split("sizes:")[1].split()) if "sizes:" in about else {}
-    listings = dict(section.split("\n", 1) for section in sections)
-    return text, {k: int(v) for k, v in sizes.items()}, {k: v.strip() for k, v in listings.items()}
-
-
-def compiled(text, sizes, settings):
-    model = sabir.parse(text)
-    shapes = {v.name: [int(sizes.get(str(d), 0)) or int(d) for d in v.type.shape] for v in model.graph.inputs}
-    rng = np.random.default_rng(5)
-    feeds = {
-        v.name: rng.standard_normal(shapes[v.name]).astype(v.type.element.dtype) for v in model.graph.inputs
-    }
-    made = Compiled(model, settings=settings)
-    return made, feeds
+def compiled(path, settings):
+    golden = read(path)
+    model = golden.model()
+    return Compiled(model, settings=settings), golden.feeds(model)
 
 
 def listing(plan, name):
@@ -52,14 +37,9 @@ def listing(plan, name):
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda p: p.stem)
 def test_golden_listings(path):
-    text, sizes, expected = parts(path)
-    made, feeds = compiled(text, sizes, Settings())
+    made, feeds = compiled(path, Settings())
     plan = made.compile(feeds)
-    found = {name: listing(plan, name) for name in expected}
-    if os.environ.get("SABIR_WRITE_GOLDEN"):
-        head = path.read_text().split(STEP)[0]
-        path.write_text(head + "\n".join(f"{STEP}{name}\n{lines}\n" for name, lines in found.items()))
-    assert found == expected
+    check(path, lambda name: listing(plan, name))
 
 
 def test_each_pass_has_a_golden_listing():
@@ -69,14 +49,13 @@ def test_each_pass_has_a_golden_listing():
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda p: p.stem)
 @pytest.mark.parametrize("left_out", [*OPTIONAL, "all"])
 def test_a_plan_without_a_pass_computes_the_same(path, left_out):
-    text, sizes, _ = parts(path)
     without = frozenset(OPTIONAL if left_out == "all" else [left_out])
-    made, feeds = compiled(text, sizes, Settings(without=without))
-    usual, _ = compiled(text, sizes, Settings())
+    made, feeds = compiled(path, Settings(without=without))
+    usual, _ = compiled(path, Settings())
     for name, found in made.run(feeds).items():
         np.testing.assert_allclose(found, usual.run(feeds)[name], rtol=2e-5, atol=2e-6)
         np.testing.assert_allclose(
-            found, sabir.evaluate(sabir.parse(text), feeds)[name], rtol=1e-4, atol=1e-5
+            found, sabir.evaluate(read(path).model(), feeds)[name], rtol=1e-4, atol=1e-5
         )
 
 

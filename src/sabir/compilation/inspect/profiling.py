@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sabir.base import UnsupportedError
-from sabir.compilation.backends.cpu.emit.nest import STILL, Layout, Nest
+from sabir.compilation.backends.cpu.emit.nest import STILL, Nest, access_name
 from sabir.compilation.backends.cpu.emit.nest import Take as TakeStep
 from sabir.compilation.backends.cpu.products.spec import Product
 from sabir.compilation.backends.cpu.products.winograd_kernel import Winograd
@@ -202,8 +202,12 @@ def _traffic(entry: Entry, sizes: Sizes) -> int:
     """
     _, _, spec, arguments = entry.choices[-1]
     parts: dict[Buffer, int] = {}
-    nest = spec.nest if isinstance(spec, (Product, Sliding, Winograd)) else spec
-    if isinstance(nest, Nest):
+    nest: Nest | None = None
+    if isinstance(spec, Nest):
+        nest = spec
+    elif isinstance(spec, (Product, Sliding, Winograd)):
+        nest, arguments = spec.nest, spec.signature.read(arguments, "nest")
+    if nest is not None:
         for buffer, count in _accesses(nest, arguments, sizes):
             parts[buffer] = parts.get(buffer, 0) + count
     return sum(min(parts.get(b, sizes(b.size)), sizes(b.size)) for b in dict.fromkeys(entry.buffers))
@@ -211,10 +215,11 @@ def _traffic(entry: Entry, sizes: Sizes) -> int:
 
 def _accesses(nest: Nest, arguments: Sequence[Argument], sizes: Sizes) -> Iterator[tuple[Buffer, int]]:
     """Yield the buffer of each access, and the bytes that the loops read or write there."""
-    lengths = [sizes(n) for n in arguments[: nest.axes]]  # pyright: ignore[reportArgumentType]  the first are sizes
+    signature = nest.signature
+    lengths = [sizes(n) for n in signature.read(arguments, "sizes")]  # pyright: ignore[reportArgumentType]  sizes
     taken = {step.access for step in nest.steps if isinstance(step, TakeStep)}
-    for number, (access, place) in enumerate(zip(nest.accesses, Layout(nest).accesses, strict=True)):
-        named = arguments[place]
+    for number, access in enumerate(nest.accesses):
+        named, _ = signature.read(arguments, access_name(number), "tensor")
         if isinstance(named, BufferNumber):
             moving = zip(lengths, access.strides, strict=True)
             counted = lengths if number in taken else [n for n, stride in moving if stride != STILL]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from sabir.compilation.backends.cpu.emit.limits import memory_test_text, multiply_test_text
+from sabir.compilation.backends.cpu.emit.limits import ROUNDS, memory_test_text, multiply_test_text
 from sabir.compilation.disk import cache
 from sabir.compilation.native import Control, Library, execute, usable_cores
 
@@ -94,9 +94,9 @@ def _measured(team: Team) -> Roofline:
     return Roofline(flops, bandwidth)
 
 
-def _rate(team: Team, address: int, argument: int, buffers: list[Array], work: Callable[[], int]) -> float:
+def _rate(team: Team, address: int, rounds: int, buffers: list[Array], work: Callable[[], int]) -> float:
     """Return the most work a second of one kernel in the runs of a period; buffer 0 is for results."""
-    block: Array = np.array([argument], np.int64)
+    block: Array = np.array(ROUNDS.pack({"rounds": rounds}), np.int64)
     row: Array = np.array([[address, block.ctypes.data, 0]], np.int64)
     table: Array = np.array([b.ctypes.data for b in buffers], np.int64)
     rates: list[float] = []

@@ -86,6 +86,11 @@ Kernel: TypeAlias = Hashable
 Spec: TypeAlias = Kernel | StoredKernel
 
 
+def start_of(buffer: Buffer) -> list[Argument]:
+    """Return the arguments that place a tensor at the first byte of a buffer."""
+    return [BufferNumber(buffer), Offset(buffer, 0)]
+
+
 @dataclass(slots=True, eq=False)
 class Turns:
     """How often the entries that share it, which follow each other, run in turn."""
@@ -98,10 +103,11 @@ class Entry:
     """A kernel and its arguments. `choices` are kernels for sizes up to a limit; the last is for all others.
 
     `scratch` is how many bytes each thread needs. `nodes` label the nodes that it computes, `reaches` is what
-    it touches of tensors in memory. The first arguments are the sizes of so many `axes`; where all `writes`
-    are empty tensors, no loop needs to turn. With `turns` the block of the kernel has the number of the turn,
-    and the address of the arguments. One thread does all of one that is `alone`, and the part of a thread in
-    one that is `whole` is not divided further. With `bands` it runs other kernels.
+    it touches of tensors in memory. `loops` are the first word of its block with sizes of loops, and the word
+    after the last one: where all `writes` are empty tensors, these sizes are 0, and nothing is computed. With
+    `turns` the kernel gets the number of the turn, and the address of its block. One thread does all of one
+    that is `alone`, and the part of a thread in one that is `whole` is not divided further. With `bands` it
+    runs other kernels.
     """
 
     choices: list[tuple[Size | None, int, Spec, list[Argument]]]
@@ -111,7 +117,7 @@ class Entry:
     buffers: list[Buffer] = field(default_factory=list[Buffer])
     reaches: list[Reach] = field(default_factory=list["Reach"])
     writes: list[Buffer] = field(default_factory=list[Buffer])
-    axes: int = 0
+    loops: tuple[int, int] = (0, 0)
     turns: Turns | None = None
     alone: bool = False
     whole: bool = False
@@ -133,7 +139,7 @@ class BandPart(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class BandParts:
-    """The kernels that run for one band of rows after another: `count` bands of an item.
+    """The kernels that run for one band of rows after another: `count` bands of each of the `items`.
 
     `own` are the tensors between them, with the bytes of a band. `moves` has how many bytes tensors move from
     item to item and from band to band. The `variants` of bands are the sizes of symbols in the arguments of
@@ -141,6 +147,7 @@ class BandParts:
     band before, and both for the last one.
     """
 
+    items: Size
     count: int
     parts: list[BandPart]
     own: dict[Buffer, int]

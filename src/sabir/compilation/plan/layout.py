@@ -7,12 +7,14 @@ out when its sizes are known.
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from sabir.base import UnsupportedError
+from sabir.compilation.plan.bands import BANDS, CALLS
 from sabir.compilation.plan.bounds import Needs, check_reaches, needs
 from sabir.compilation.plan.entries import (
     ARENA,
@@ -29,12 +31,15 @@ from sabir.compilation.plan.entries import (
     Step,
 )
 from sabir.compilation.plan.rows import Call, rows_of
+from sabir.compilation.plan.signature import words_of
 from sabir.ir import Expr
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from sabir.compilation.plan.bounds import Value
+    from sabir.compilation.plan.entries import Argument
+    from sabir.compilation.plan.signature import Packable
     from sabir.ir import Array
     from sabir.loops import Size
 
@@ -166,6 +171,7 @@ def _needed(entry: Entry | Step) -> set[str]:
             found += [buffer.size, offset, *strides, *shape]
     else:
         found += [entry.scratch, *(b.size for b in entry.buffers)]
+        found += [] if entry.bands is None else [entry.bands.items]
         for limit, _, _, arguments in entry.choices:
             found.append(limit)
             for a in arguments:
@@ -208,12 +214,14 @@ def _call(
 ) -> Call:  # fmt: skip
     """Return the call of an entry; with `much` operations it is worth several shares for each thread."""
     _, _, spec, arguments = _choice(entry, sizes)
-    block = [_argument(a, sizes, offsets, arenas) for a in arguments]
-    if entry.bands is not None:
-        block += _of_bands(entry, entry.bands, sizes, addresses, offsets, arenas)
+    if entry.bands is None:
+        block = [_argument(a, sizes, offsets, arenas) for a in arguments]
+    else:
+        block = _of_bands(entry, entry.bands, sizes, addresses, offsets, arenas)
     turns = 1 if entry.turns is None else sizes(entry.turns.count)
     if entry.writes and not any(sizes(b.size) for b in entry.writes):
-        block[: entry.axes] = [0] * entry.axes  # 2 ** 40 rows of no elements take no time
+        first, end = entry.loops
+        block[first:end] = [0] * (end - first)  # 2 ** 40 rows of no elements take no time
         turns = min(turns, 1)
     fine = entry.turns is None and not (entry.alone or entry.whole) and sizes(entry.flops) >= much
     return Call(number, addresses[spec], block, entry.turns, turns, fine)
@@ -255,32 +263,44 @@ def _of_bands(
     entry: Entry, bands: BandParts, sizes: Sizes, addresses: Mapping[object, int],
     offsets: Mapping[Buffer, int], arenas: Mapping[Buffer, int],
 ) -> list[int]:  # fmt: skip
-    """Return the arguments of a loop over bands that follow the number of items.
+    """Return the block of a loop over bands.
 
     The kernels have a table of buffers for themselves: the memory between them is where an arena else is.
     """
     numbers = {b: number for number, b in enumerate(entry.buffers, FIRST)} | dict.fromkeys(bands.own, ARENA)
-    own, end = dict(offsets), 0
-    for buffer, size in bands.own.items():
-        own[buffer], end = end, end + size
-    head = [bands.count, sizes(entry.scratch), end]
-    moves = [(arenas.get(b, b.number), *bands.moves.get(b, (0, 0))) for b in entry.buffers]
-    tensors = [len(moves), *(n for move in moves for n in move)]
+    ends = [0, *itertools.accumulate(bands.own.values())]
+    own = {**offsets, **dict(zip(bands.own, ends, strict=False))}
+    tensors = [_moving(buffer, bands, arenas) for buffer in entry.buffers]
+    start = BANDS.words + len(tensors) * words_of(BANDS.find("tensors")[1])
     body: list[int] = []
-    start = 1 + len(head) + len(bands.variants) + len(tensors)
-    lists: list[int] = []
+    lists: list[Argument] = []
     for variant in bands.variants:
         found = Sizes({**sizes.symbols, **variant})
         parts = [part for part, rows in bands.parts if found(rows) > 0]
         check_reaches(parts, found)
-        calls: list[int] = []
+        calls: list[Mapping[str, Packable]] = []
         for part in parts:
             _, _, spec, arguments = _choice(part, found)
-            calls += [addresses[spec], start + len(body)]
+            calls.append({"kernel": addresses[spec], "block": start + len(body)})
             body += [_argument(a, found, own, numbers) for a in arguments]
         lists.append(start + len(body))
-        body += [len(parts), *calls]
-    return [*head, *lists, *tensors, *body]
+        body += _numbers(CALLS.pack({"count": len(calls), "calls": calls}), sizes)
+    head = BANDS.pack({
+        "items": bands.items, "bands": bands.count, "scratch_bytes": entry.scratch, "own_bytes": ends[-1],
+        "lists": lists, "tensor_count": len(tensors), "tensors": tensors,
+    })  # fmt: skip
+    return [*_numbers(head, sizes), *body]
+
+
+def _moving(buffer: Buffer, bands: BandParts, arenas: Mapping[Buffer, int]) -> dict[str, Packable]:
+    """Return the buffer of a tensor of bands, and by how many bytes it moves."""
+    item, band = bands.moves.get(buffer, (0, 0))
+    return {"buffer": arenas.get(buffer, buffer.number), "item": item, "band": band}
+
+
+def _numbers(block: Sequence[Argument], sizes: Sizes) -> list[int]:
+    """Return the words of a block without buffers."""
+    return [_argument(a, sizes, {}, {}) for a in block]
 
 
 def _arena(part: Part, sizes: Sizes) -> tuple[dict[Buffer, int], int]:

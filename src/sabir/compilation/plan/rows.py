@@ -2,18 +2,20 @@
 
 In a fine row threads claim several shares each, so that a fast core does more than a slow one.
 
-Entries that run in turn have a row for each turn. Such a row points to two numbers: that of the turn, and
-the address of the block, which all turns share.
+Entries that run in turn have a row for each turn. Such a row points to the arguments `TURN`: all turns share
+a block.
 """
 
 from __future__ import annotations
 
+import math
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from sabir.compilation.plan.entries import Mismatch
+from sabir.compilation.plan.signature import KernelSignature
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +27,8 @@ FINE = 8
 """The third number of a row in which each thread has several shares."""
 _MOST_ROWS = 1 << 21  # of entries that run in turn: 32 bytes each
 _WORD = 8
+TURN = KernelSignature(turn="number", block="address")
+"""The arguments of a kernel that runs in turns: the number of the turn, and the address of its block."""
 
 
 class Call(NamedTuple):
@@ -58,7 +62,7 @@ def rows_of(calls: Sequence[Call]) -> Rows:
     turned = sum(len(g) * calls[g[0]].times for g in groups if calls[g[0]].turns is not None)
     if turned > _MOST_ROWS:
         raise Mismatch(f"{turned} steps are too many for one plan")
-    memory: Array = np.empty(int(starts[-1]) + 2 * turned, np.int64)
+    memory: Array = np.empty(int(starts[-1]) + TURN.words * turned, np.int64)
     memory[: starts[-1]] = [n for call in calls for n in call.block]
     found: list[Array] = [np.empty((0, 4), np.int64)]
     free = int(starts[-1])
@@ -66,11 +70,12 @@ def rows_of(calls: Sequence[Call]) -> Rows:
         first = calls[places[0]]
         blocks = memory.ctypes.data + _WORD * starts[places]
         if first.turns is not None:
-            pairs = memory[free : free + 2 * len(places) * first.times].reshape(first.times, len(places), 2)
-            pairs[..., 0] = np.arange(first.times)[:, None]
-            pairs[..., 1] = blocks
-            blocks = memory.ctypes.data + _WORD * np.arange(free, free + pairs.size, 2)
-            free += pairs.size
+            shape = first.times, len(places), TURN.words
+            turns = memory[free : free + math.prod(shape)].reshape(shape)
+            turns[..., TURN.find("turn")[0]] = np.arange(first.times)[:, None]
+            turns[..., TURN.find("block")[0]] = blocks
+            blocks = memory.ctypes.data + _WORD * np.arange(free, free + turns.size, TURN.words)
+            free += turns.size
         rows: Array = np.empty((first.times, len(places), 4), np.int64)
         rows[..., 0] = [calls[place].kernel for place in places]
         rows[..., 1] = blocks.reshape(first.times, len(places))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.compilation.backends.cpu.elementwise.transposes import can_transpose
-from sabir.compilation.backends.cpu.emit.nest import ANY, Apply, Layout, Load, Nest
+from sabir.compilation.backends.cpu.emit.nest import Apply, Load, Nest, access_name
 from sabir.compilation.plan.decisions import PLAN, Reason
 from sabir.compilation.plan.entries import BufferNumber, Entry, Offset
 
@@ -149,9 +149,10 @@ def _read_before(nest: Nest, written: int) -> set[int]:
 def _places(nest: Nest, arguments: list[Argument]) -> list[tuple[object, ...]]:
     """Return the buffer of each access, and where its elements lie in it."""
     found: list[tuple[object, ...]] = []
-    for access, start in zip(nest.accesses, Layout(nest).accesses, strict=True):
-        end = start + 2 + access.strides.count(ANY)
-        named, offset, *strides = arguments[start:end]
+    signature = nest.signature
+    for number, access in enumerate(nest.accesses):
+        named, offset = signature.read(arguments, access_name(number), "tensor")
+        strides = signature.read(arguments, access_name(number), "strides")
         buffer = named.buffer if isinstance(named, BufferNumber) else None
         first = offset.bytes if isinstance(offset, Offset) else offset
         found.append((buffer, access, first, *strides))

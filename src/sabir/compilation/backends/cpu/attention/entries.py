@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation.backends.cpu.attention.kernel import Attention
 from sabir.compilation.backends.cpu.elementwise.axes import nest_of
-from sabir.compilation.backends.cpu.elementwise.entries import nest_arguments, scratch_of
+from sabir.compilation.backends.cpu.elementwise.entries import nest_values, scratch_of
 from sabir.compilation.backends.cpu.elementwise.nesting import NestBuilder, Nesting, Place, nesting_of
 from sabir.compilation.backends.cpu.emit.nest import Accumulated, Apply, Constant, Load, Position
 from sabir.compilation.backends.cpu.jobs import rows_of_attention, up
@@ -17,7 +17,7 @@ from sabir.compilation.backends.cpu.products.panels import lanes_of, panels_of
 from sabir.compilation.backends.cpu.products.tiles import VECTORS, result_tile, tile_for
 from sabir.compilation.fusion.views import Located
 from sabir.compilation.plan.decisions import Reason
-from sabir.compilation.plan.entries import Argument, Computed, Entry, count_of
+from sabir.compilation.plan.entries import Computed, Entry, count_of
 from sabir.loops import element_bytes
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.emit.nest import Step
     from sabir.compilation.fusion.groups import Group
     from sabir.compilation.plan.bounds import Reach
+    from sabir.compilation.plan.signature import Packable
     from sabir.loops import Contract, Expression, Size
 
 _LINE = 64  # bytes, at a multiple of which vectors are read
@@ -69,13 +70,16 @@ def add_attention(builder: PlanBuilder, group: Group) -> None:
     kept = (scratch_of(attention.scores, rows) + (_LINE - 1)) // _LINE * _LINE
     entry.scratch = kept + _scratch(attention, first, second.shape[-1])
     row = rows.places.pop()  # the row of scores, which the kernel places itself
-    arguments = nest_arguments(builder, attention.scores, rows, entry, entry.scratch, own=row)
-    arguments += nest_arguments(builder, attention.output, results, entry, entry.scratch)
-    arguments += _operand_arguments(builder, places.queries, entry)
-    arguments += [*keys, *_operand_arguments(builder, places.values, entry)]
     counts = results.sizes[-2], first.b.shape[-1], count_of(results.sizes[:-2])
-    arguments += [first.b.shape[-2], Computed(_job(builder, attention), counts), kept]
-    entry.choices.append((None, 0, attention, arguments))
+    values = {
+        "scores": nest_values(builder, attention.scores, rows, entry, entry.scratch, own=row),
+        "output": nest_values(builder, attention.output, results, entry, entry.scratch),
+        "queries": _operand_values(builder, places.queries, entry), "keys": keys,
+        "values": _operand_values(builder, places.values, entry),
+        "depth": first.b.shape[-2], "job_rows": Computed(_job(builder, attention), counts),
+        "row_offset": kept,
+    }  # fmt: skip
+    entry.choices.append((None, 0, attention, attention.signature.pack(values)))
     entry.reaches += _attention_reaches(builder, places, results.sizes, first, order)
     entry.flops = 2 * count_of(first.shape) * (first.b.shape[-2] + second.shape[-1])
     builder.entries.append(entry)
@@ -92,14 +96,16 @@ def _job(builder: PlanBuilder, attention: Attention) -> Callable[[int, int, int]
 
 def _keys(
     builder: PlanBuilder, first: Contract, places: _AttentionPlaces, order: Keys, entry: Entry
-) -> list[Argument]:
-    """Return the arguments of the keys: packed ones, or where they lie."""
+) -> dict[str, Packable]:
+    """Return the arguments of the keys: packed ones, or those that are read in place."""
     place = places.keys
     if order == "panels":
         packed = packed_operand(builder, first, place, [first.shape[axis] for axis in places.head])
-        return [*packed.arguments(builder, entry), packed.panel, *packed.strides]
+        return {
+            "tensor": packed.start(builder, entry), "line": packed.panel, "batch": packed.strides
+        }  # fmt: skip
     down, across = place.located.strides[-2:]
-    return _operand_arguments(builder, place, entry, across if order == "rows" else down)
+    return _operand_values(builder, place, entry, across if order == "rows" else down)
 
 
 def _attention_reaches(
@@ -186,14 +192,15 @@ def _attention_places(builder: PlanBuilder, first: Contract, second: Contract) -
     return _AttentionPlaces(head, queries, keys, found._replace(strides=strides))
 
 
-def _operand_arguments(
+def _operand_values(
     builder: PlanBuilder, place: Place, entry: Entry, line: Size | None = None
-) -> list[Argument]:
-    """Return where an operand lies, its bytes from `line` to line, and its strides along the batch axes."""
+) -> dict[str, Packable]:
+    """Return where an operand begins, its bytes from `line` to line, and its strides along the batch axes."""
     size = element_bytes(place.element)
     *batch, row, _ = place.strides
     pointer = builder.pointer(place.located, place.element, entry)
-    return [*pointer, (row if line is None else line) * size, *(stride * size for stride in batch)]
+    line_bytes = (row if line is None else line) * size
+    return {"tensor": pointer, "line": line_bytes, "batch": [stride * size for stride in batch]}
 
 
 def _rows_of_scores(builder: PlanBuilder, scores: Group, result: Expression, head: Sequence[int]) -> Nesting:

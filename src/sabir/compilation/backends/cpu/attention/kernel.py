@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from sabir.compilation.backends.cpu.elementwise.kernel import Scratch, row_pass
+from sabir.compilation.backends.cpu.emit.arguments import Arguments
 from sabir.compilation.backends.cpu.emit.body import Body, Point, kind_of
 from sabir.compilation.backends.cpu.emit.emitter import Emitter, Kind, Register
 from sabir.compilation.backends.cpu.emit.jobs import lanes_before
 from sabir.compilation.backends.cpu.emit.nest import Accumulated, Nest
 from sabir.compilation.backends.cpu.emit.row_passes import passes_of
 from sabir.compilation.backends.cpu.products.panel_copies import PanelSource, copy_panel
+from sabir.compilation.plan.signature import KernelSignature, declared
 from sabir.loops import element_bytes
 
 if TYPE_CHECKING:
@@ -57,6 +59,19 @@ class Attention:
     whole: bool = False
 
     @property
+    def signature(self) -> KernelSignature:
+        """The arguments: those of both nests, of three operands, and of jobs.
+
+        `line` of an operand are the bytes from row to row; of packed keys, of a panel; of columns, from one
+        element of a key to the next. The scores begin at `row_offset` in the scratch memory of a thread.
+        """
+        operand = declared(tensor="tensor", line="bytes", batch=("stride", self.batch))
+        return declared(
+            scores=self.scores.signature, output=self.output.signature, queries=operand, keys=operand,
+            values=operand, depth="size", job_rows="size", row_offset="bytes",
+        )  # fmt: skip
+
+    @property
     def batch(self) -> int:
         """The number of batch axes."""
         return self.output.axes - 2
@@ -65,24 +80,6 @@ class Attention:
         tile = f"tile {self.rows}x{self.vectors} and {self.result_rows}x{self.columns} lanes {self.lanes}"
         tile += f" of {self.most} rows, keys in {self.keys}{' whole' if self.whole else ''}"
         return f"attention {self.element} {tile}\nscores {self.scores}\noutput {self.output}"
-
-
-class AttentionLayout:
-    """Where the arguments of an attention kernel lie, after those of its nests.
-
-    Of each operand: buffer and offset, then the bytes from row to row (of packed keys: of a panel; of
-    columns: from one element of a key to the next), then its strides along the batch axes; at the end the
-    depth of the first product, the rows of a job, and the offset of the scores in the scratch of a thread.
-    """
-
-    def __init__(self, attention: Attention, start: int) -> None:
-        self.queries = start
-        self.keys = self.queries + 3 + attention.batch
-        self.values = self.keys + 3 + attention.batch
-        self.depth = self.values + 3 + attention.batch
-        self.job_rows = self.depth + 1
-        self.row_offset = self.depth + 2
-        self.count = self.depth + 3
 
 
 def attention_text(attention: Attention) -> str:
@@ -96,22 +93,21 @@ class _Emission:
     def __init__(self, attention: Attention) -> None:
         self.spec, self.e = attention, Emitter(opaque_loops=True)
         e = self.e
-        self.scores = Body(e, attention.scores)
-        self.output = Body(e, attention.output, first=self.scores.layout.count)
-        self.layout = AttentionLayout(attention, self.output.layout.end)
+        self.arguments = Arguments(e, attention.signature)
+        self.scores = Body(attention.scores, self.arguments.group("scores"))
+        self.output = Body(attention.output, self.arguments.group("output"))
         self.passes = passes_of(attention.scores, keep=True)
         *self.batch_sizes, self.row_count, self.columns = self.output.sizes
         self.keys = self.scores.sizes[-1]
         self.vector = kind_of(attention.element, attention.lanes)
         self.size = element_bytes(attention.element)
         self.width = attention.vectors * attention.lanes
-        self.depth = e.argument(self.layout.depth)
-        self.job_rows = e.argument(self.layout.job_rows)
+        self.depth, self.job_rows = self.arguments.number("depth"), self.arguments.number("job_rows")
         self.panels = self._up(self.keys, self.width)
         self.pitch = e.mul(self.panels, self.width * self.size)
         wide = attention.columns * attention.lanes
         self.line = e.mul(self._up(self.columns, wide), wide * self.size)  # bytes of a row of sums
-        self.area = e.offset(self.scores.own_scratch(), e.argument(self.layout.row_offset))
+        self.area = e.offset(self.scores.own_scratch(), self.arguments.number("row_offset"))
         self.sums = e.offset(self.area, e.mul(self.pitch, attention.most))
         self.panel = e.offset(self.sums, e.mul(self.line, attention.most + attention.result_rows))
 
@@ -144,21 +140,21 @@ class _Emission:
             batch = e.binary("udiv", batch, size)
         return [batch, *found[::-1]] if self.batch_sizes else []
 
-    def _operand(self, place: int, indices: Sequence[Register]) -> tuple[Register, Register]:
+    def _operand(self, name: str, indices: Sequence[Register]) -> tuple[Register, Register]:
         """Return the address of an operand for a place of the batch, and its bytes from row to row."""
-        e = self.e
-        base = self.output.pointer(place)
+        e, operand = self.e, self.arguments.group(name)
+        base = operand.pointer("tensor")
         for axis, index in enumerate(indices):
-            base = e.offset(base, e.mul(index, e.argument(place + 3 + axis)))
-        return base, e.argument(place + 2)
+            base = e.offset(base, e.mul(index, operand.number("batch", axis)))
+        return base, operand.number("line")
 
     # ------------------------------------------------------------ scores
 
     def _score(self, indices: Sequence[Register], first: Register, count: Register) -> None:
         """Emit the product of some rows with all keys, into the scratch memory of the thread."""
         e, spec = self.e, self.spec
-        queries, row_bytes = self._operand(self.layout.queries, indices)
-        keys, bytes_ = self._operand(self.layout.keys, indices)
+        queries, row_bytes = self._operand("queries", indices)
+        keys, bytes_ = self._operand("keys", indices)
         with e.loop(e.index(0), self.panels) as panel:
             base = self._panel(keys, bytes_, panel)
             to = e.offset(self.area, e.mul(panel, self.width * self.size))
@@ -229,7 +225,7 @@ class _Emission:
     def _results(self, indices: Sequence[Register], count: Register) -> None:
         """Emit the product of the rows of scores with the values: sums of blocks of keys."""
         e, spec = self.e, self.spec
-        values, row_bytes = self._operand(self.layout.values, indices)
+        values, row_bytes = self._operand("values", indices)
         self._clear(count)
         with e.loop(e.index(0), self.keys, _BLOCK) as start:
             end = e.least(e.add(start, _BLOCK), self.keys)

@@ -204,12 +204,12 @@ def _entry(
     """Return the entry that runs the kernels of a chain."""
     rows, items, whole = chain.rows, chain.image.shape[0], _whole(chain.rows)
     members = [x for group in chain.groups for x in (*group.members, *group.inlined)]
-    entry = Entry([(None, 0, Bands(), [items])], nodes=builder.origins.labels(members))
+    entry = Entry([(None, 0, Bands(), [])], nodes=builder.origins.labels(members))
     builder.decisions.add(entry.nodes, "bands", Reason("{} bands of {} rows", (rows.number, rows.rows)))
     builder.decisions.add(entry.nodes, "threads", "one share for each thread", "smaller shares", _LONG_SHARES)
     by_buffer = {builder.buffers[x]: move for x, move in moves.items() if x in builder.buffers}
     entry.whole = True  # the first band of a share computes rows that the one before has, too
-    entry.bands = BandParts(rows.number, parts, own, by_buffer, _variants(rows))
+    entry.bands = BandParts(items, rows.number, parts, own, by_buffer, _variants(rows))
     entry.scratch = sum(own.values()) + max(n for n in (p.entry.scratch for p in parts) if isinstance(n, int))
     for part, _ in parts:
         entry.buffers += [b for b in part.buffers if b not in own and b not in entry.buffers]

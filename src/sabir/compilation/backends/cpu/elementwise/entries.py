@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING
 from sabir.compilation.backends.cpu.elementwise.axes import beside_one, fold_of, is_short, merged, nest_of
 from sabir.compilation.backends.cpu.elementwise.nesting import Nesting, Place, nesting_of
 from sabir.compilation.backends.cpu.elementwise.transposes import can_transpose
-from sabir.compilation.backends.cpu.emit.nest import ANY, Nest
+from sabir.compilation.backends.cpu.emit.nest import ANY, Nest, Take, access_name, take_name
 from sabir.compilation.backends.cpu.emit.row_passes import passes_of
 from sabir.compilation.backends.cpu.reaches import reaches_of
 from sabir.compilation.plan.decisions import Reason
-from sabir.compilation.plan.entries import Argument, Entry, count_of
+from sabir.compilation.plan.entries import Entry, count_of
+from sabir.compilation.plan.signature import scratch_memory
 from sabir.loops import Size, element_bytes
 
 if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.building import PlanBuilder
     from sabir.compilation.fusion.groups import Group
+    from sabir.compilation.plan.signature import Packable
 
 _SYMBOLIC = Reason("their length is symbolic")
 _WORD = 64  # bytes to which parts of scratch memory are rounded
@@ -36,9 +38,9 @@ def nest_entry(builder: PlanBuilder, group: Group, nesting: Nesting) -> Entry:
     entry = Entry([], nodes=builder.origins.labels([*group.members, *group.inlined]))
     _decide(builder, nest, nesting, entry)
     scratch = scratch_of(nest, nesting)
-    arguments = nest_arguments(builder, nest, nesting, entry, scratch)
-    entry.choices.append((None, 0, nest, arguments))
-    note_writes(builder, entry, nesting)
+    values = nest_values(builder, nest, nesting, entry, scratch)
+    entry.choices.append((None, 0, nest, nest.signature.pack(values)))
+    note_writes(builder, entry, nesting, nest.signature.span("sizes"))
     entry.scratch = scratch
     entry.flops = _operations(nest) * count_of(nesting.sizes)
     return entry
@@ -70,32 +72,31 @@ def _decide(builder: PlanBuilder, nest: Nest, nesting: Nesting, entry: Entry) ->
         )
 
 
-def nest_arguments(
+def nest_values(
     builder: PlanBuilder, nest: Nest, nesting: Nesting, entry: Entry, scratch: Size, own: Place | None = None
-) -> list[Argument]:
-    """Return the arguments of a nest; with `own`, the kernel places the last access."""
+) -> dict[str, Packable]:
+    """Return the arguments of a nest by name; with `own`, the kernel places the last access."""
     entry.reaches += [] if entry.choices else reaches_of(nesting, builder.buffer)
-    found: list[Argument] = [*nesting.sizes]
+    found: dict[str, Packable] = {"sizes": nesting.sizes, "extents": nesting.arguments}
     places = nesting.places if own is None else [*nesting.places, own]
-    for place, access in zip(places, nest.accesses, strict=True):
-        if place is own:
-            found += [0, 0]
-            continue
-        found += builder.pointer(place.located, place.element, entry)
+    for number, (place, access) in enumerate(zip(places, nest.accesses, strict=True)):
+        tensor = None if place is own else builder.pointer(place.located, place.element, entry)
         size = element_bytes(place.element)
-        found += [
+        strides = [
             stride * size for stride, kind in zip(place.strides, access.strides, strict=True) if kind == ANY
         ]
-    for pair in nesting.takes:
-        found += pair
-    found += nesting.arguments
-    return [*found, 2, 0, scratch]
+        found[access_name(number)] = {"tensor": tensor, "strides": strides}
+    takes = [number for number, step in enumerate(nest.steps) if isinstance(step, Take)]
+    for number, (size, stride) in zip(takes, nesting.takes, strict=True):
+        found[take_name(number)] = {"size": size, "stride": stride}
+    found["scratch"] = scratch_memory(scratch)
+    return found
 
 
-def note_writes(builder: PlanBuilder, entry: Entry, nesting: Nesting) -> None:
-    """Note what an entry writes, whose first arguments are the sizes of one nest."""
+def note_writes(builder: PlanBuilder, entry: Entry, nesting: Nesting, loops: tuple[int, int]) -> None:
+    """Note what an entry writes, and the words of its block with the sizes of its nest."""
     if not nesting.takes:  # an index out of range counts for an empty result too
-        entry.axes = len(nesting.sizes)
+        entry.loops = loops
         entry.writes = [builder.buffer(nesting.places[n].located.base) for n, _ in nesting.stores]
 
 

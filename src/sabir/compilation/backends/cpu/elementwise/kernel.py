@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation.backends.cpu.elementwise.repeats import repeating
 from sabir.compilation.backends.cpu.elementwise.transposes import axis_of_reads, transposing
+from sabir.compilation.backends.cpu.emit.arguments import Arguments
 from sabir.compilation.backends.cpu.emit.body import Body, Point, from_memory, memory_kind
 from sabir.compilation.backends.cpu.emit.emitter import INDEX, Emitter, Register
 from sabir.compilation.backends.cpu.emit.folds import Accumulator, Blocks
@@ -33,7 +34,7 @@ def nest_text(nest: Nest) -> str:
     across = axis_of_reads(nest)
     by_rows = any(isinstance(step, Fold) for step in nest.steps) and nest.reduced[nest.inner]
     e = Emitter(opaque_loops=across is not None or by_rows)  # else the text is short
-    body = Body(e, nest)
+    body = Body(nest, Arguments(e, nest.signature))
     if nest.repeats:
         repeating(body)
     elif across is not None:

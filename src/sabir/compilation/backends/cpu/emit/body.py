@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sabir.compilation.backends.cpu.emit.arguments import buffer_at
 from sabir.compilation.backends.cpu.emit.casts import SCALARS, cast, same_bits
-from sabir.compilation.backends.cpu.emit.emitter import INDEX, POINTER, Kind, Register
+from sabir.compilation.backends.cpu.emit.emitter import Kind, Register
 from sabir.compilation.backends.cpu.emit.functions import FUNCTIONS
 from sabir.compilation.backends.cpu.emit.nest import (
     ANY,
@@ -18,13 +19,15 @@ from sabir.compilation.backends.cpu.emit.nest import (
     Apply,
     Constant,
     Fold,
-    Layout,
     Load,
     Position,
     SizeArgument,
     Take,
+    access_name,
+    take_name,
 )
 from sabir.compilation.backends.cpu.emit.small_floats import EXPONENTS, SMALL_FLOATS
+from sabir.compilation.plan.entries import ERRORS
 from sabir.elements import BFLOAT16
 from sabir.elements import element as kind_named
 from sabir.loops import element_bytes
@@ -32,11 +35,11 @@ from sabir.loops import element_bytes
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from sabir.compilation.backends.cpu.emit.arguments import Arguments
     from sabir.compilation.backends.cpu.emit.emitter import Emitter
-    from sabir.compilation.backends.cpu.emit.nest import Nest, Step
+    from sabir.compilation.backends.cpu.emit.nest import Access, Nest, Step
 
 _MOST_NEAR = (1 << 31) - 1  # elements that an index of 32 bits counts
-ERRORS = 0  # the buffer with the counter of errors: indices outside of an axis, NaN by an algorithm
 
 
 def kind_of(element: str, lanes: int = 1) -> Kind:
@@ -100,34 +103,32 @@ class Point:
 class Body:
     """Emits the steps of a nest; `column` says that folds keep a lane for each index of the inner axis."""
 
-    def __init__(self, e: Emitter, nest: Nest, *, first: int = 0) -> None:
-        """Take a nest whose arguments begin at the place `first` of the block."""
-        self.e, self.nest, self.layout = e, nest, Layout(nest, first)
+    def __init__(self, nest: Nest, arguments: Arguments) -> None:
+        """Take a nest and its arguments."""
+        self.e, self.nest, self._arguments = arguments.e, nest, arguments
+        e, accesses = self.e, [arguments.group(access_name(n)) for n in range(len(nest.accesses))]
         self.column = not nest.reduced[nest.inner] if nest.axes else False
-        self.sizes = [e.argument(first + axis) for axis in range(nest.axes)]
-        self._bases = [self.pointer(place) for place in self.layout.accesses]
+        self.sizes = arguments.numbers("sizes")
+        self._bases = [access.pointer("tensor") for access in accesses]
         self._strides = {
-            (number, axis): e.argument(self.layout.stride(nest, number, axis))
+            (number, axis): stride
             for number, access in enumerate(nest.accesses)
-            for axis, stride in enumerate(access.strides)
-            if stride == ANY
+            for axis, stride in zip(_any_axes(access), accesses[number].numbers("strides"), strict=True)
         }
         self._extents = {  # before all loops, whose bodies they would slow down
-            step: cast(e, e.argument(self.layout.sizes + step.place), "int64", step.element)
+            step: cast(e, arguments.number("extents", step.place), "int64", step.element)
             for step in nest.steps
             if isinstance(step, SizeArgument)
         }
         self.spans = _spans(nest, column=self.column)
 
-    def pointer(self, place: int) -> Register:
-        """Emit the address that the arguments at `place` give: a buffer and an offset in it."""
-        return pointer_at(self.e, place)
+    def start(self, access: int) -> Register:
+        """Emit the address of the first element of an access."""
+        return self._arguments.group(access_name(access)).pointer("tensor")
 
     def own_scratch(self) -> Register:
         """Emit the address of the scratch memory of this thread."""
-        place = self.layout.scratch
-        mine = self.e.mul(Register("%thread", INDEX), self.e.argument(place + 2))
-        return self.e.offset(self.pointer(place), mine)
+        return self._arguments.own_scratch()
 
     def rebase(self, access: int, base: Register) -> None:
         """Let an access begin at another address."""
@@ -287,7 +288,7 @@ class Body:
         A negative index into an axis that 32 bits do not count is left to the interpreter.
         """
         e, index = self.e, self.value(step.place, point)
-        size = e.argument(self.layout.takes[number])
+        size = self._arguments.group(take_name(number)).number("size")
         countable = e.least(size, e.index(_MOST_NEAR))
         wraps = e.select(e.compare("icmp eq", size, countable), countable, e.index(0))
         count, end = (e.splat(e.convert("trunc", x, "i32"), index.kind.lanes) for x in (wraps, countable))
@@ -303,10 +304,10 @@ class Body:
 
     def displaced(self, number: int, step: Take, point: Point) -> tuple[Register, Register]:
         """Emit by how many bytes an index moves an access, 0 if it is outside, and whether it is inside."""
-        e, place = self.e, self.layout.takes[number]
+        e, take = self.e, self._arguments.group(take_name(number))
         index = self.value(step.place, point)
         index = cast(e, index, self.nest.steps[step.place].element, "int64")
-        size, stride = (e.splat(e.argument(place + i), index.kind.lanes) for i in (0, 1))
+        size, stride = (e.splat(take.number(name), index.kind.lanes) for name in ("size", "stride"))
         negative = e.compare("icmp slt", index, e.constant(index.kind, 0))
         index = e.select(negative, e.binary("add", index, size), index)
         inside = e.compare("icmp ult", index, size)
@@ -354,17 +355,15 @@ class Body:
         self.fail_where(e.any(outside))
 
     def fail_where(self, condition: Register) -> None:
-        """Emit an error of the run where a scalar condition holds."""
+        """Emit an error of the run, as of an index outside of an axis, where a scalar condition holds."""
         e = self.e
         with e.when(condition):
-            base = e.value(POINTER, "load ptr, ptr %buffers, align 8")
-            e.effect(f"store i64 1, {base}, align 8")
+            e.store(e.index(1), buffer_at(e, e.index(ERRORS)))
 
 
-def pointer_at(e: Emitter, place: int) -> Register:
-    """Emit the address that the arguments at `place` give: a buffer and an offset in it."""
-    slot = e.offset(Register("%buffers", POINTER), e.argument(place), "i64")
-    return e.offset(e.value(POINTER, f"load ptr, {slot}, align 8"), e.argument(place + 1))
+def _any_axes(access: Access) -> list[int]:
+    """Return the axes along which the stride of an access is an argument."""
+    return [axis for axis, stride in enumerate(access.strides) if stride == ANY]
 
 
 def _spans(nest: Nest, *, column: bool) -> list[bool]:

@@ -263,9 +263,10 @@ class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that k
 
     # ------------------------------------------------------------ memory
 
-    def argument(self, place: int, scalar: str = "i64") -> Register:
-        """Emit the load of a number from the block of arguments."""
-        address = self.offset(self.block, self.index(place), "i64")
+    def argument(self, place: Register | int, scalar: str = "i64") -> Register:
+        """Emit the load of a word of the block of arguments."""
+        place = self.index(place) if isinstance(place, int) else place
+        address = self.offset(self.block, place, "i64")
         return self.value(Kind(scalar), f"load {scalar}, {address}, align 8")
 
     def table(self, scalar: str, numbers: Sequence[int]) -> Register:

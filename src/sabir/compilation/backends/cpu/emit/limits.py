@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from sabir.compilation.backends.cpu.emit.emitter import INDEX, POINTER, Emitter, Kind, Register
+from sabir.compilation.backends.cpu.emit.arguments import Arguments, buffer_at
+from sabir.compilation.backends.cpu.emit.emitter import INDEX, Emitter, Kind, Register
+from sabir.compilation.plan.signature import KernelSignature
 
 _SUMS = 12  # independent sums: more than a multiplication takes cycles, and they fit into 16 registers
 _UNROLLED = 4  # multiplications of each sum a round
+ROUNDS = KernelSignature(rounds="size")
+"""The arguments of both kernels."""
 
 
 def multiply_test_text(lanes: int) -> tuple[str, int]:
     """Return the LLVM module of a loop of multiplications and additions, and the operations of a round.
 
-    The argument is the number of rounds, which each thread does; buffer 0 takes a vector of each thread.
+    Each thread does all rounds; buffer 0 takes a vector of each thread.
     """
     e = Emitter()
-    rounds, kind = e.argument(0), Kind("float", lanes)
+    rounds, kind = Arguments(e, ROUNDS).number("rounds"), Kind("float", lanes)
     factor = e.splat(e.convert("sitofp", rounds, "float"), lanes)
     sums = [e.variable(e.constant(kind, number)) for number in range(_SUMS)]
     with e.loop(e.index(0), rounds):
@@ -26,15 +30,14 @@ def multiply_test_text(lanes: int) -> tuple[str, int]:
 
 
 def memory_test_text(lanes: int) -> tuple[str, int]:
-    """Return the LLVM module of a loop that reads memory once, and the bytes of a step.
+    """Return the LLVM module of a loop that reads memory once, and the bytes of a round.
 
-    The argument is the number of steps, which the threads share; buffer 0 takes a vector of each thread,
-    buffer 1 is read.
+    The threads share the rounds; buffer 0 takes a vector of each thread, buffer 1 is read.
     """
     e = Emitter()
     kind = Kind("i32", lanes)
-    low, high = e.share(e.argument(0))
-    base = _buffer(e, 1)
+    low, high = e.share(Arguments(e, ROUNDS).number("rounds"))
+    base = buffer_at(e, e.index(1))
     size = kind.lanes * 4
     sums = [e.variable(e.constant(kind, 0)) for _ in range(_UNROLLED)]
     with e.loop(low, high) as step:
@@ -46,15 +49,10 @@ def memory_test_text(lanes: int) -> tuple[str, int]:
     return e.text(), _UNROLLED * size
 
 
-def _buffer(e: Emitter, number: int) -> Register:
-    slot = e.offset(Register("%buffers", POINTER), e.index(number), "i64")
-    return e.value(POINTER, f"load ptr, {slot}, align 8")
-
-
 def _store(e: Emitter, parts: list[Register], op: str) -> None:
     """Combine vectors and store the result, so that none of the work can be left out."""
     total = parts[0]
     for part in parts[1:]:
         total = e.binary(op, total, part)
     place = e.mul(Register("%share", INDEX), total.kind.lanes * 4)
-    e.store(total, e.offset(_buffer(e, 0), place))
+    e.store(total, e.offset(buffer_at(e, e.index(0)), place))

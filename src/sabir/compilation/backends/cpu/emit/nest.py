@@ -5,14 +5,43 @@ So equal nests share one kernel, whatever the sizes, strides and addresses are: 
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
+
+from sabir.compilation.plan.signature import SCRATCH_MEMORY, KernelSignature
 
 Stride: TypeAlias = Literal[0, 1, 2]  # 0: does not move; 1: the next element; 2: an argument, in bytes
 STILL: Literal[0] = 0
 NEXT: Literal[1] = 1
 ANY: Literal[2] = 2
 SHORT = 4
+_TAKE = KernelSignature(size="size", stride="bytes")  # of the axis that an index chooses from
+
+
+def access_name(number: int) -> str:
+    """Return the name of an access: of its arguments, and in listings."""
+    return f"a{number}"
+
+
+def take_name(number: int) -> str:
+    """Return the name of the arguments of a step that takes elements at indices."""
+    return f"take{number}"
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def _signature(axes: int, strides: tuple[int, ...], takes: tuple[int, ...], sizes: int) -> KernelSignature:
+    """Return the arguments of a nest whose accesses have so many strides that are arguments."""
+    return KernelSignature(
+        sizes=("size", axes),
+        **{
+            access_name(number): KernelSignature(tensor="tensor", strides=("stride", count))
+            for number, count in enumerate(strides)
+        },
+        **{take_name(number): _TAKE for number in takes},
+        extents=("size", sizes),
+        scratch=SCRATCH_MEMORY,
+    )
 
 
 class Access(NamedTuple):
@@ -151,6 +180,13 @@ class Nest:
     short: tuple[int, ...] = ()  # axes with at most SHORT elements, where the loops differ for these
     repeats: tuple[int, ...] = ()  # an axis along which each value is stored so many times side by side
 
+    @property
+    def signature(self) -> KernelSignature:
+        """The arguments: sizes of axes, tensors and strides of accesses, extents of takes, sizes, scratch."""
+        strides = tuple(access.strides.count(ANY) for access in self.accesses)
+        takes = tuple(number for number, step in enumerate(self.steps) if isinstance(step, Take))
+        return _signature(self.axes, strides, takes, self.sizes)
+
     def __str__(self) -> str:
         marks = "".join("r" if r else "k" for r in self.reduced)
         short = f" short {self.short}" if self.short else ""
@@ -160,34 +196,3 @@ class Nest:
         lines += [f"  %{i} = {s}" for i, s in enumerate(self.steps)]
         lines += [f"  store %{value} to a{access}" for access, value in self.stores]
         return "\n".join(lines)
-
-
-class Layout:
-    """Where the arguments of a nest lie in its block, in 64-bit places.
-
-    The sizes of the axes come first, then for each access its buffer, its offset in bytes and the strides
-    that are arguments, then the size and the stride of each take, the sizes that steps read, and the scratch
-    memory: its buffer, offset and bytes a thread.
-    """
-
-    def __init__(self, nest: Nest, first: int = 0) -> None:
-        place = self.first = first
-        place += nest.axes
-        self.accesses: list[int] = []
-        for access in nest.accesses:
-            self.accesses.append(place)
-            place += 2 + access.strides.count(ANY)
-        self.takes: dict[int, int] = {}
-        for number, step in enumerate(nest.steps):
-            if isinstance(step, Take):
-                self.takes[number] = place
-                place += 2
-        self.sizes = place
-        place += nest.sizes
-        self.scratch = place
-        self.end = place + 3
-        self.count = self.end - first
-
-    def stride(self, nest: Nest, access: int, axis: int) -> int:
-        """Return the place of a stride that is an argument."""
-        return self.accesses[access] + 2 + nest.accesses[access].strides[:axis].count(ANY)

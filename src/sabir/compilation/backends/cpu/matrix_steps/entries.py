@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.compilation.backends.cpu.matrix_steps.kernel import MatrixRecurrence
+from sabir.compilation.backends.cpu.matrix_steps.kernel import SIZES, MatrixRecurrence
 from sabir.compilation.backends.cpu.products.panels import lanes_of
 from sabir.compilation.plan.bounds import Value
-from sabir.compilation.plan.entries import BufferNumber, Entry, Offset, count_of
+from sabir.compilation.plan.entries import Entry, count_of, start_of
+from sabir.compilation.plan.signature import scratch_memory
 from sabir.loops import MatrixSteps, element_bytes
 
 if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.building import PlanBuilder
     from sabir.compilation.fusion.grouping import Grouping
     from sabir.compilation.fusion.groups import Group
-    from sabir.compilation.plan.entries import Argument
+    from sabir.compilation.plan.signature import Packable
 
 _STEP = 8  # bytes that each element of a matrix counts for in a step, as in evaluation
-_SCRATCH = 2  # the number of its buffer
 
 
 def group_matrix_steps(grouping: Grouping, x: MatrixSteps) -> None:
@@ -53,17 +53,16 @@ def add_matrix_steps(builder: PlanBuilder, group: Group) -> None:
     entry.scratch = keys * (spec.vectors * spec.lanes * size)
     entry.flops = count_of(updated) * (2 + 2 * queries + spec.decays + 2 * spec.corrects)
     builder.works += [Value((steps,), 0, _STEP), Value(updated, 0, size)]
-    arguments: list[Argument] = [*x.queries.shape, x.shape[-1]]
+    values: dict[str, Packable] = dict(zip(SIZES, (*x.queries.shape, x.shape[-1]), strict=True))
     target = builder.buffer(x)
     builder.use(target, entry)
-    arguments += [BufferNumber(target), Offset(target, 0)]
-    for number, operand in enumerate(operands):
+    values |= {"result": start_of(target), "scratch": scratch_memory(entry.scratch)}
+    for (name, count), operand in zip(spec.operands.items(), operands, strict=True):
         located = builder.grouping.views.locate(operand)
-        arguments += builder.pointer(located, operand.element, entry)
-        ends = len(located.strides) - (number in {2, 3})  # columns lie side by side
-        arguments += [stride * size for stride in located.strides[:ends]]
+        strides = [stride * size for stride in located.strides[:count]]
+        values[name] = {"tensor": builder.pointer(located, operand.element, entry), "strides": strides}
         extents = list(zip(operand.shape, located.strides, strict=True))
         entry.reaches.append(builder.reach(located, operand.element, extents))
-    entry.choices.append((None, 0, spec, [*arguments, _SCRATCH, 0, entry.scratch]))
-    entry.writes, entry.axes = [target], 1
+    entry.choices.append((None, 0, spec, spec.signature.pack(values)))
+    entry.writes, entry.loops = [target], spec.signature.span("batch")
     builder.entries.append(entry)

@@ -9,9 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.compilation.backends.cpu.emit.body import kind_of, pointer_at
-from sabir.compilation.backends.cpu.emit.emitter import INDEX, Emitter, Register
+from sabir.compilation.backends.cpu.emit.arguments import Arguments
+from sabir.compilation.backends.cpu.emit.body import kind_of
+from sabir.compilation.backends.cpu.emit.emitter import Emitter, Register
 from sabir.compilation.backends.cpu.emit.jobs import digits, lanes_before, product_of
+from sabir.compilation.plan.signature import SCRATCH_MEMORY, KernelSignature, declared, of_kind
 from sabir.loops import element_bytes
 
 if TYPE_CHECKING:
@@ -19,7 +21,11 @@ if TYPE_CHECKING:
 
     from sabir.compilation.backends.cpu.emit.emitter import Variable
 
-_SIZES = 6
+SIZES = ("batch", "heads", "steps", "queries", "keys", "columns")  # queries are those of a step
+
+
+def _operand(strides: int) -> KernelSignature:
+    return declared(tensor="tensor", strides=("stride", strides))
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +34,6 @@ class MatrixRecurrence:
 
     `decays` says that each row is multiplied first, `corrects` that a value is the difference to what its key
     reads of the matrix, times a rate.
-
-    The arguments are the sizes of batch, heads, steps, queries of a step, keys and columns. Then come buffer
-    and offset of the result (batch, heads, steps * queries + keys, columns); and of each operand with its
-    strides in bytes: queries (batch, heads, steps, queries, keys), keys (batch, heads, steps, keys), values
-    (batch, heads, steps), of which columns lie side by side, and the first matrices (batch, heads, keys),
-    whose columns do; what decays as keys do, and rates (batch, heads, steps); and the scratch memory with its
-    bytes for each thread.
     """
 
     element: str
@@ -42,6 +41,24 @@ class MatrixRecurrence:
     vectors: int
     decays: bool
     corrects: bool
+
+    @property
+    def signature(self) -> KernelSignature:
+        """The arguments; the result has the axes (batch, heads, steps * queries + keys, columns).
+
+        Queries have strides along the axes (batch, heads, steps, queries, keys), keys and decays along
+        (batch, heads, steps, keys), values and rates along (batch, heads, steps), the first matrices along
+        (batch, heads, keys): columns of values and matrices are side by side.
+        """
+        operands = {name: _operand(strides) for name, strides in self.operands.items()}
+        return declared(**of_kind("size", SIZES), result="tensor", **operands, scratch=SCRATCH_MEMORY)
+
+    @property
+    def operands(self) -> dict[str, int]:
+        """The operands among the arguments, and how many strides each has."""
+        found = {"queries_read": 5, "keys_read": 4, "values": 3, "first": 3}
+        found |= {"decay": 4} if self.decays else {}
+        return found | ({"rate": 3} if self.corrects else {})
 
     def __str__(self) -> str:
         options = f"{' decays' if self.decays else ''}{' corrects' if self.corrects else ''}"
@@ -61,27 +78,22 @@ class _Operand(NamedTuple):
 class _Emission:
     def __init__(self, spec: MatrixRecurrence) -> None:
         self.spec, self.e = spec, Emitter()
-        self.place = 0
-        sizes = [self._argument() for _ in range(_SIZES)]
+        self.arguments = Arguments(self.e, spec.signature)
+        sizes = [self.arguments.number(name) for name in SIZES]
         self.batch, self.heads, self.steps, self.queries, self.keys, self.columns = sizes
-        self.target = self._operand(0).start
-        self.q, self.k, self.v, self.first = map(self._operand, (5, 4, 3, 3))
-        self.decay = self._operand(4) if spec.decays else None
-        self.rate = self._operand(3) if spec.corrects else None
-        mine = self._operand(1)
-        self.state = self.e.offset(mine.start, self.e.mul(Register("%thread", INDEX), mine.strides[0]))
+        self.target = self.arguments.pointer("result")
+        self.q, self.k, self.v = map(self._operand, ("queries_read", "keys_read", "values"))
+        self.first = self._operand("first")
+        self.decay = self._operand("decay") if spec.decays else None
+        self.rate = self._operand("rate") if spec.corrects else None
+        self.state = self.arguments.own_scratch()
         self.bytes = element_bytes(spec.element)
         self.vector, self.number = kind_of(spec.element, spec.lanes), kind_of(spec.element)
         self.masks: list[Register] = []
 
-    def _argument(self) -> Register:
-        self.place += 1
-        return self.e.argument(self.place - 1)
-
-    def _operand(self, rank: int) -> _Operand:
-        start = pointer_at(self.e, self.place)
-        self.place += 2
-        return _Operand(start, [self._argument() for _ in range(rank)])
+    def _operand(self, name: str) -> _Operand:
+        operand = self.arguments.group(name)
+        return _Operand(operand.pointer("tensor"), operand.numbers("strides"))
 
     def text(self) -> str:
         """Return the module: every job takes all steps for some columns of a matrix."""

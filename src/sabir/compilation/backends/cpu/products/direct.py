@@ -65,7 +65,7 @@ class DirectOperand(NamedTuple):
     turned: bool
     strides: Sequence[Size]
 
-    def arguments(self, builder: PlanBuilder, entry: Entry) -> list[Argument]:
+    def start(self, builder: PlanBuilder, entry: Entry) -> list[Argument]:
         """Return where it begins."""
         return builder.pointer(self.place.located, self.place.element, entry)
 

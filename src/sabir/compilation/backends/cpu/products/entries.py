@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sabir.compilation.backends.cpu.elementwise.axes import merged, nest_of
-from sabir.compilation.backends.cpu.elementwise.entries import nest_arguments, note_writes
+from sabir.compilation.backends.cpu.elementwise.entries import nest_values, note_writes
 from sabir.compilation.backends.cpu.elementwise.nesting import Nesting, Place, nesting_of
 from sabir.compilation.backends.cpu.jobs import rows_of_a_job
 from sabir.compilation.backends.cpu.products.direct import (
@@ -25,11 +25,11 @@ from sabir.compilation.backends.cpu.products.formats import (
     of_integers,
     packed_scales,
     registers_of,
-    scale_arguments,
+    scale_values,
     scaled_product,
     unpacked_once,
     widened_once,
-    zero_arguments,
+    zero_values,
 )
 from sabir.compilation.backends.cpu.products.panels import PackedOperand, Panels, lanes_of, packed_panels
 from sabir.compilation.backends.cpu.products.spec import PART_STEPS, Product
@@ -44,12 +44,7 @@ from sabir.compilation.backends.cpu.products.tiles import (
 )
 from sabir.compilation.backends.cpu.products.winograd import NO_CONVOLUTION, add_winograd, why_direct
 from sabir.compilation.plan.decisions import Reason
-from sabir.compilation.plan.entries import (
-    Argument,
-    Computed,
-    Entry,
-    count_of,
-)
+from sabir.compilation.plan.entries import Computed, Entry, count_of
 from sabir.loops import SMALL_FLOATS, Contract, Expression, Size, element_bytes
 
 if TYPE_CHECKING:
@@ -60,6 +55,7 @@ if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.heuristics import Heuristics
     from sabir.compilation.fusion.groups import Group
     from sabir.compilation.fusion.views import Located
+    from sabir.compilation.plan.signature import Packable
     from sabir.loops import Sizes
 
 _OWN_FILTERS = Reason(
@@ -142,16 +138,18 @@ def product_entry(
             long=contract.is_float and not _is_short(depth),
         )
         product, blocks = _formed(builder, product, contract, depth, entry)
-        arguments = nest_arguments(builder, nest, nesting, entry, entry.scratch)
-        arguments += builder.pointer(a.located, a.element, entry)
-        arguments += second.arguments(builder, entry)
-        arguments += _product_arguments(builder, product, blocks, a, nesting.sizes, second)
-        arguments += zero_arguments(builder, contract, entry)
-        arguments += scale_arguments(builder, contract, entry, tile.vectors)
-        entry.choices.append((rows, limit or 0, product, arguments))
+        values = {
+            "nest": nest_values(builder, nest, nesting, entry, entry.scratch),
+            "a": builder.pointer(a.located, a.element, entry),
+            "b": second.start(builder, entry),
+            **_product_values(builder, product, blocks, a, nesting.sizes, second),
+            **zero_values(builder, contract, entry),
+            **scale_values(builder, contract, entry, tile.vectors),
+        }
+        note_writes(builder, entry, nesting, product.signature.span("nest", "sizes"))
+        entry.choices.append((rows, limit or 0, product, product.signature.pack(values)))
         if limit is None:
             _decide_operand(builder, contract, b, product, entry)
-    note_writes(builder, entry, nesting)
     return entry
 
 
@@ -342,11 +340,11 @@ def _tiled(nest: Nest, contract: Contract, tile: Tile) -> Product:
     return Product(nest, contract.element, tile.rows, tile.vectors, panels, whole=whole)
 
 
-def _product_arguments(
+def _product_values(
     builder: PlanBuilder, product: Product, depth: Sequence[tuple[Size, Size]], a: Place,
     sizes: Sequence[Size], second: PackedOperand | DirectOperand,
-) -> list[Argument]:  # fmt: skip
-    """Return the arguments after the pointers to both operands."""
+) -> dict[str, Packable]:  # fmt: skip
+    """Return the sizes and strides of both operands, and the rows of a job."""
     size = element_bytes(a.element)
     batch, rows, columns = sizes[: product.batch], sizes[product.batch : -1], sizes[-1]
     heuristics = builder.heuristics
@@ -358,10 +356,11 @@ def _product_arguments(
     strides = [stride * size for stride in a.strides[:-1]]
     counts, steps = zip(*depth, strict=True)
     read = steps if product.apart else steps[:-1]
-    return [
-        *strides[product.batch :], second.panel, *counts, *(step * size for step in read), job_rows,
-        *strides[: product.batch], *second.strides,
-    ]  # fmt: skip
+    return {
+        "row_strides": strides[product.batch :], "panel_bytes": second.panel, "depths": counts,
+        "depth_strides": [step * size for step in read], "job_rows": job_rows,
+        "a_batch": strides[: product.batch], "b_batch": second.strides,
+    }  # fmt: skip
 
 
 def with_operands(nesting: Nesting, contract: Contract, a: Located, b: Located) -> Nesting:

@@ -10,7 +10,7 @@ from sabir.compilation.backends.cpu.passes import is_packed_zero
 from sabir.compilation.backends.cpu.products.panels import Panels, lanes_of, packed_panels
 from sabir.compilation.backends.cpu.products.tiles import scratch_rows
 from sabir.compilation.plan.decisions import Reason
-from sabir.compilation.plan.entries import BufferNumber, Offset, count_of
+from sabir.compilation.plan.entries import count_of, start_of
 from sabir.loops import BYTES, HALVES, SMALL_INTEGERS, element_bytes
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.products.spec import Product
     from sabir.compilation.fusion.views import Located
     from sabir.compilation.native import Target
-    from sabir.compilation.plan.entries import Argument, Buffer, Entry
+    from sabir.compilation.plan.entries import Buffer, Entry
+    from sabir.compilation.plan.signature import Packable
     from sabir.loops import Contract, Expression, Size
 
 
@@ -86,15 +87,15 @@ def group_of(target: Target, contract: Contract) -> Groups:
     return 1 if contract.is_float else GROUPS[dot_of(target)]
 
 
-def zero_arguments(builder: PlanBuilder, contract: Contract, entry: Entry) -> list[Argument]:
-    """Return where the zero point of a product of integers lies, if it has one."""
+def zero_values(builder: PlanBuilder, contract: Contract, entry: Entry) -> dict[str, Packable]:
+    """Return where the zero point of a product of integers begins, if it has one."""
     if contract.a_zero is None:
-        return []
+        return {}
     zero = builder.grouping.more[contract][contract.a_zero]
     located = builder.grouping.views.locate(zero)
     if not entry.choices:
         entry.reaches.append(builder.reach(located, zero.element, []))
-    return builder.pointer(located, zero.element, entry)
+    return {"zero": builder.pointer(located, zero.element, entry)}
 
 
 def apart(contract: Contract, a: Located) -> list[tuple[Size, Size]]:
@@ -190,25 +191,25 @@ def _decide_widening(
         builder.decisions.add(entry.nodes, "weights", each, once, rejected)
 
 
-def scale_arguments(builder: PlanBuilder, contract: Contract, entry: Entry, vectors: int) -> list[Argument]:
-    """Return where the scales of blocks lie, and what is subtracted: in panels, with the bytes of each."""
-    found: list[Argument] = []
-    for buffer, panel in packed_scales(builder, contract, vectors):
+def scale_values(builder: PlanBuilder, contract: Contract, entry: Entry, vectors: int) -> dict[str, Packable]:
+    """Return the panels of the scales of blocks, and of what is subtracted."""
+    found: dict[str, Packable] = {}
+    for name, (buffer, panel) in packed_scales(builder, contract, vectors).items():
         builder.use(buffer, entry)
-        found += [BufferNumber(buffer), Offset(buffer, 0), panel]
+        found[name] = {"tensor": start_of(buffer), "bytes": panel}
     return found
 
 
-def packed_scales(builder: PlanBuilder, contract: Contract, vectors: int) -> list[tuple[Buffer, Size]]:
-    """Return the panels of scales, and of what is subtracted, with the bytes of each.
+def packed_scales(builder: PlanBuilder, contract: Contract, vectors: int) -> dict[str, tuple[Buffer, Size]]:
+    """Return the panels of scales, and of what is subtracted, by name, with the bytes of each.
 
     The first call adds the entries that pack them, which must come before that of the product.
     """
-    found: list[tuple[Buffer, Size]] = []
-    for x in (contract.scale, _taken(contract)):
+    found: dict[str, tuple[Buffer, Size]] = {}
+    for name, x in (("scale", contract.scale), ("less", _taken(contract))):
         if x is not None:
             located = builder.grouping.views.locate(builder.grouping.more[contract][x])
             lines, _, columns = zip(x.shape, located.strides, strict=True)
             panels = Panels(x.element, [], [lines], columns, vectors * lanes_of(builder, contract.element))
-            found.append((packed_panels(builder, contract, located, panels), panels.panel))
+            found[name] = packed_panels(builder, contract, located, panels), panels.panel
     return found

@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+from sabir.compilation.backends.cpu.emit.arguments import Arguments
 from sabir.compilation.backends.cpu.emit.body import Body, kind_of
 from sabir.compilation.backends.cpu.emit.casts import cast
 from sabir.compilation.backends.cpu.emit.emitter import Emitter, Register, Variable
@@ -25,7 +26,7 @@ from sabir.compilation.backends.cpu.emit.jobs import product_of
 from sabir.compilation.backends.cpu.emit.terms import Floats, Integers
 from sabir.compilation.backends.cpu.products.panel_copies import PanelSource, copy_panel, copy_rows
 from sabir.compilation.backends.cpu.products.scales import Parameters
-from sabir.compilation.backends.cpu.products.spec import DIRECT_STEPS, ProductLayout
+from sabir.compilation.backends.cpu.products.spec import DIRECT_STEPS
 from sabir.compilation.backends.cpu.products.streaming import Matrix, Streams
 from sabir.compilation.backends.cpu.products.tile_rows import TileRows
 from sabir.compilation.backends.cpu.products.totals import Totals
@@ -45,14 +46,13 @@ def product_text(product: Product) -> str:
 class _Emission:
     def __init__(self, product: Product) -> None:
         self.product, self.e = product, Emitter(opaque_loops=True)
-        self.body = Body(self.e, product.nest)
-        self.layout = ProductLayout(product, self.body.layout.count)
-        e, layout = self.e, self.layout
-        self.a, self.b = self.body.pointer(layout.a), self.body.pointer(layout.b)
-        row_strides = [e.argument(layout.row_strides + n) for n in range(product.row_axes)]
-        self.panel_bytes, self.job_rows = e.argument(layout.panel_bytes), e.argument(layout.job_rows)
-        self.depths = [e.argument(layout.depths + n) for n in range(product.depth_axes)]
-        strides = [e.argument(n) for n in range(layout.depth_strides, layout.job_rows)]
+        e, arguments = self.e, Arguments(self.e, product.signature)
+        self.arguments, self.body = arguments, Body(product.nest, arguments.group("nest"))
+        self.a, self.b = arguments.pointer("a"), arguments.pointer("b")
+        row_strides = arguments.numbers("row_strides")
+        self.panel_bytes, self.job_rows = arguments.number("panel_bytes"), arguments.number("job_rows")
+        self.depths = arguments.numbers("depths")
+        strides = arguments.numbers("depth_strides")
         self.inner_stride = strides.pop() if product.apart else None
         self.depth_strides = strides
         if product.blocked:
@@ -78,7 +78,7 @@ class _Emission:
         self.rows = TileRows(e, product.rows, self.row_sizes, row_strides)
         self.vector = kind_of(product.element, lanes)
         self.less = self._less()
-        self.parameters = Parameters(self.body, product, self.layout) if product.scaled else None
+        self.parameters = Parameters(product, arguments) if product.scaled else None
         self.epilogue = Epilogue(self.body, product, self.columns)
         step = self.inner_stride or self.terms.factor_bytes
         matrix = Matrix(self.depths[-1], self.panel_bytes, step)
@@ -96,7 +96,7 @@ class _Emission:
         e, element, taken = self.e, self.product.zero, self.terms.taken
         if not element:
             return e.constant(self.vector, taken) if taken else None
-        address = self.body.pointer(self.layout.zero)
+        address = self.arguments.pointer("zero")
         zero = cast(e, e.load(address, kind_of(element)), element, "int32")
         return e.splat(e.binary("sub", e.constant(zero.kind, taken), zero), self.product.nest.lanes)
 
@@ -138,16 +138,16 @@ class _Emission:
             batch = e.binary("udiv", batch, size)
         return [batch, *found[::-1]] if self.batch_sizes else []
 
-    def _batch_base(self, base: Register, place: int, indices: Sequence[Register]) -> Register:
+    def _batch_base(self, base: Register, strides: str, indices: Sequence[Register]) -> Register:
         for axis, index in enumerate(indices):
-            base = self.e.offset(base, self.e.mul(index, self.e.argument(place + axis)))
+            base = self.e.offset(base, self.e.mul(index, self.arguments.number(strides, axis)))
         return base
 
     def _job(self, indices: list[Register], group: Register, first: Register, last: Register) -> None:
         """Emit the rows from `first` to `last` by one group of panels."""
         e, product = self.e, self.product
-        a = self._batch_base(self.a, self.layout.a_batch, indices)
-        b = self._batch_base(self.b, self.layout.b_batch, indices)
+        a = self._batch_base(self.a, "a_batch", indices)
+        b = self._batch_base(self.b, "b_batch", indices)
         if self.streams is not None:
             self._streamed(self.streams, Job(indices, first, last, e.index(0)), group, a, b)
             return

@@ -6,12 +6,14 @@ import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sabir.compilation.backends.cpu.emit.body import kind_of, pointer_at
+from sabir.compilation.backends.cpu.emit.arguments import Arguments
+from sabir.compilation.backends.cpu.emit.body import kind_of
 from sabir.compilation.backends.cpu.emit.casts import SMALL_INTEGERS, cast
 from sabir.compilation.backends.cpu.emit.emitter import Emitter, Kind, Register, Variable
 from sabir.compilation.backends.cpu.emit.jobs import digits, lanes_before, product_of
 from sabir.compilation.backends.cpu.products.panel_copies import PanelSource, gathered, strip
 from sabir.compilation.backends.cpu.products.winograd_transforms import TAPS, transform_of
+from sabir.compilation.plan.signature import KernelSignature, declared, of_kind
 from sabir.loops import element_bytes
 
 if TYPE_CHECKING:
@@ -55,6 +57,24 @@ class Packing:
         """Whether rows are read one after another, each once and whole: memory is fast that way."""
         return self.next_column and self.width > 0 and self.depth_axes == 1 and self.group == 1
 
+    @property
+    def signature(self) -> KernelSignature:
+        """The arguments: sizes and strides of the matrices, and where they and their panels begin.
+
+        `item` are the bytes of the panels of one matrix of the batch.
+        """
+        return declared(
+            batch=("size", self.batch), depths=("size", self.depth_axes), columns="size", source="tensor",
+            batch_strides=("stride", self.batch), depth_strides=("stride", self.depth_axes),
+            column_stride="stride", target="tensor", item="bytes",
+            **of_kind("size", [] if self.width else ["width"]),
+        )  # fmt: skip
+
+    @property
+    def loops(self) -> tuple[int, int]:
+        """The first of the words of a block with sizes of loops, and the word after them."""
+        return self.signature.span("batch")[0], self.signature.span("columns")[1]
+
     def __str__(self) -> str:
         order = "rows" if self.next_column else "tiles" if self.next_row else "columns"
         depth = f" depth {self.depth_axes}" if self.depth_axes > 1 else ""
@@ -66,12 +86,7 @@ class Packing:
 
 
 def packing_text(packing: Packing) -> str:
-    """Return the LLVM module of a packing kernel.
-
-    Arguments: the sizes of the batch axes, of `k`, `n`; source buffer and offset, its strides in bytes along
-    the batch axes, `k` and `n`; target buffer and offset, the bytes of a batch item of the target; the width,
-    where the packing has none.
-    """
+    """Return the LLVM module of a packing kernel."""
     if packing.winograd:
         return _FilterEmission(packing).text()
     if packing.group > 1:
@@ -84,18 +99,13 @@ def packing_text(packing: Packing) -> str:
 class _PackingEmission:
     def __init__(self, packing: Packing) -> None:
         self.packing, self.e = packing, Emitter(opaque_loops=True)
-        e, count, depth = self.e, packing.batch, packing.depth_axes
-        self.sizes = [e.argument(axis) for axis in range(count)]
-        self.depths = [e.argument(count + axis) for axis in range(depth)]
-        self.columns = e.argument(count + depth)
-        self.source = pointer_at(e, count + depth + 1)
-        place = count + depth + 3
-        self.strides = [e.argument(place + axis) for axis in range(count)]
-        self.down = [e.argument(place + count + axis) for axis in range(depth)]
-        self.across = e.argument(place + count + depth)
-        self.target = pointer_at(e, place + count + depth + 1)
-        self.item = e.argument(place + count + depth + 3)
-        self.width = e.index(packing.width) if packing.width else e.argument(place + count + depth + 4)
+        arguments = Arguments(self.e, packing.signature)
+        self.sizes, self.depths = arguments.numbers("batch"), arguments.numbers("depths")
+        self.columns, self.source = arguments.number("columns"), arguments.pointer("source")
+        self.strides, self.down = arguments.numbers("batch_strides"), arguments.numbers("depth_strides")
+        self.across, self.target = arguments.number("column_stride"), arguments.pointer("target")
+        self.item = arguments.number("item")
+        self.width = self.e.index(packing.width) if packing.width else arguments.number("width")
         self.element_bytes = element_bytes(packing.element)
 
     def text(self) -> str:

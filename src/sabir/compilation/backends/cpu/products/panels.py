@@ -8,7 +8,7 @@ from sabir.compilation.backends.cpu.products.direct import is_constant
 from sabir.compilation.backends.cpu.products.packing import Packing
 from sabir.compilation.backends.cpu.products.tiles import VECTORS
 from sabir.compilation.backends.cpu.products.winograd_kernel import places_of
-from sabir.compilation.plan.entries import Argument, Buffer, BufferKind, BufferNumber, Entry, Offset, count_of
+from sabir.compilation.plan.entries import Argument, Buffer, BufferKind, Entry, count_of, start_of
 from sabir.ir import Expr
 from sabir.loops import element_bytes
 
@@ -31,10 +31,10 @@ class PackedOperand(NamedTuple):
     panel: Size
     strides: list[Size]
 
-    def arguments(self, builder: PlanBuilder, entry: Entry) -> list[Argument]:
+    def start(self, builder: PlanBuilder, entry: Entry) -> list[Argument]:
         """Return where the panels of an entry begin."""
         builder.use(self.buffer, entry)
-        return [BufferNumber(self.buffer), Offset(self.buffer, 0)]
+        return start_of(self.buffer)
 
 
 def lanes_of(builder: PlanBuilder, element: str) -> int:
@@ -101,8 +101,8 @@ def packed_panels(builder: PlanBuilder, x: Expression, b: Located, panels: Panel
 
 def _packing(builder: PlanBuilder, x: Expression, b: Located, panels: Panels, target: Buffer) -> Entry:
     """Return the entry that packs an operand; constants share a kernel that reads the width."""
-    source = "" if panels.source == panels.element else panels.source
-    read = source or panels.element
+    converted = "" if panels.source == panels.element else panels.source
+    read = converted or panels.element
     size = element_bytes(read)
     any_width = target.kind == "packed" and panels.group == 1 and not panels.winograd
     batch, columns = panels.batch, panels.columns
@@ -111,20 +111,21 @@ def _packing(builder: PlanBuilder, x: Expression, b: Located, panels: Panels, ta
         panels.element, len(batch), 0 if any_width else panels.width, lanes_of(builder, panels.element),
         next_column=columns[1] == 1, depth_axes=len(depth), group=panels.group, run=panels.run,
         next_row=target.kind == "arena" and _has_rows(panels),  # constants are packed once: less code
-        winograd=panels.winograd, source=source,
+        winograd=panels.winograd, source=converted,
     )  # fmt: skip
     axes = [*batch, *depth, columns]
     entry = Entry([], nodes=builder.origins.labels([x]))
-    arguments: list[Argument] = [n for n, _ in axes]
-    entry.writes, entry.axes = [target], len(arguments)
-    arguments += builder.pointer(b, read, entry)
-    arguments += [stride * size for _, stride in axes]
+    source = builder.pointer(b, read, entry)
     entry.reaches.append(builder.reach(b, read, axes))
     builder.use(target, entry)
-    arguments += [BufferNumber(target), Offset(target, 0), panels.item]
-    if any_width:
-        arguments.append(panels.width)
-    entry.choices.append((None, 0, packing, arguments))
+    values = {
+        "batch": [n for n, _ in batch], "depths": [n for n, _ in depth], "columns": columns[0],
+        "source": source, "batch_strides": [stride * size for _, stride in batch],
+        "depth_strides": [stride * size for _, stride in depth], "column_stride": columns[1] * size,
+        "target": start_of(target), "item": panels.item, **({"width": panels.width} if any_width else {}),
+    }  # fmt: skip
+    entry.choices.append((None, 0, packing, packing.signature.pack(values)))
+    entry.writes, entry.loops = [target], packing.loops
     return entry
 
 

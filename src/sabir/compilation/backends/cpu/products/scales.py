@@ -11,19 +11,19 @@ from sabir.loops import element_bytes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sabir.compilation.backends.cpu.emit.body import Body
+    from sabir.compilation.backends.cpu.emit.arguments import Arguments
     from sabir.compilation.backends.cpu.emit.emitter import Register
-    from sabir.compilation.backends.cpu.products.spec import Product, ProductLayout
+    from sabir.compilation.backends.cpu.products.spec import Product
 
 
 class Parameters:
     """Panels of scales, and of what is subtracted before, with one line for each block."""
 
-    def __init__(self, body: Body, product: Product, layout: ProductLayout) -> None:
-        self.body, self.e, self.product = body, body.e, product
-        places = [(layout.scale, product.scaled), *([(layout.less, product.less)] if product.less else [])]
+    def __init__(self, product: Product, arguments: Arguments) -> None:
+        self.e, self.product = arguments.e, product
+        groups = [(arguments.group(name), element) for name, element in product.parameters.items()]
         self.sources = [
-            (body.pointer(place), self.e.argument(place + 2), element) for place, element in places
+            (panels.pointer("tensor"), panels.number("bytes"), element) for panels, element in groups
         ]
         self.bases: list[list[Register]] = []
         self.values: list[list[Register]] = []

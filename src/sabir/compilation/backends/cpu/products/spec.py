@@ -1,4 +1,4 @@
-"""What a kernel of a product is: its tile and options, and where its arguments lie."""
+"""What a kernel of a product is: its tile, its options and its arguments."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sabir.compilation.backends.cpu.emit.terms import GROUPS, Dot, Groups
+from sabir.compilation.plan.signature import KernelSignature, declared, of_kind
 from sabir.loops import element_bytes
 
 if TYPE_CHECKING:
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 PART_STEPS = 512  # of `k`, whose products of floats are one sum; a power of two
 DIRECT_STEPS = 128  # of `k`, in a block that a direct product copies
+PANELS = KernelSignature(tensor="tensor", bytes="bytes")
+"""The arguments of panels: where they begin, and the bytes of each."""
 _STREAMED_BYTES = 3 << 13  # of the sums of a strip, beside which rows pass through a near cache
 
 
@@ -61,6 +64,27 @@ class Product:
     less: str = ""
     unpacks: bool = False
     long: bool = False
+
+    @property
+    def signature(self) -> KernelSignature:
+        """The arguments.
+
+        `a` has strides along its axes of rows, along those of `k`, but the last one where it lies side by
+        side there, and along the batch axes, as `b` has. `panel_bytes` are those of a panel of `b`, or of a
+        row of it that is read directly. The panels of scales, and of what is subtracted, have their own.
+        """
+        steps = self.depth_axes if self.apart else self.depth_axes - 1
+        return declared(
+            nest=self.nest.signature, a="tensor", b="tensor", row_strides=("stride", self.row_axes),
+            panel_bytes="bytes", depths=("size", self.depth_axes), depth_strides=("stride", steps),
+            job_rows="size", a_batch=("stride", self.batch), b_batch=("stride", self.batch),
+            **of_kind("tensor", ["zero"] if self.zero else []), **dict.fromkeys(self.parameters, PANELS),
+        )  # fmt: skip
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """The element types of the panels of scales and of what is subtracted, by the names of arguments."""
+        return {name: element for name, element in (("scale", self.scaled), ("less", self.less)) if element}
 
     @property
     def batch(self) -> int:
@@ -119,28 +143,3 @@ class Product:
     def is_windowed(self) -> bool:
         """Whether there are several axes of rows, or of `k`."""
         return self.row_axes > 1 or self.depth_axes > 1
-
-
-class ProductLayout:
-    """Where the arguments of a product lie, after those of its nest.
-
-    `a` and `b`: buffer and offset, then the strides of the axes of rows of `a` in bytes, the bytes of a panel
-    of `b`, or of a row of it that is read directly, the sizes of the axes of `k`, the strides of `a` along
-    all of them, but the last where `a` lies side by side, the rows of a job, and the strides of the batch
-    axes of `a` and of `b`, in bytes; then buffer and offset of the zero point, if there is one, and of the
-    panels of scales, and of what is subtracted, with the bytes of each.
-    """
-
-    def __init__(self, product: Product, nest_count: int) -> None:
-        self.a, self.b = nest_count, nest_count + 2
-        self.row_strides = nest_count + 4
-        self.panel_bytes = self.row_strides + product.row_axes
-        self.depths = self.panel_bytes + 1
-        self.depth_strides = self.depths + product.depth_axes
-        self.job_rows = self.depth_strides + product.depth_axes - (not product.apart)
-        self.a_batch = self.job_rows + 1
-        self.b_batch = self.a_batch + product.batch
-        self.zero = self.b_batch + product.batch
-        self.scale = self.zero + (2 if product.zero else 0)
-        self.less = self.scale + (3 if product.scaled else 0)
-        self.count = self.less + (3 if product.less else 0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.compilation.backends.cpu.elementwise.entries import nest_arguments, note_writes
+from sabir.compilation.backends.cpu.elementwise.entries import nest_values, note_writes
 from sabir.compilation.backends.cpu.jobs import tiles_of_a_job, up
 from sabir.compilation.backends.cpu.products.direct import is_constant
 from sabir.compilation.backends.cpu.products.panels import Panels, lanes_of, packed_panels
@@ -18,7 +18,7 @@ from sabir.compilation.backends.cpu.products.spec import PART_STEPS
 from sabir.compilation.backends.cpu.products.tiles import window_tiles
 from sabir.compilation.backends.cpu.products.winograd_kernel import GAP, Winograd, places_of
 from sabir.compilation.plan.decisions import Reason
-from sabir.compilation.plan.entries import BufferNumber, Computed, Entry, Offset, count_of
+from sabir.compilation.plan.entries import Computed, Entry, count_of, start_of
 from sabir.loops import HALVES, Contract, element_bytes, is_finite
 
 if TYPE_CHECKING:
@@ -118,18 +118,19 @@ def add_winograd(
     channels = contract.a.shape[-1]
     entry.flops = 2 * places_of(tiling.results) * channels * filters * tiles
     entry.reaches.append(builder.reach(a.located, a.element, _extents(contract, nesting, a)))
-    arguments = nest_arguments(builder, nest, nesting, entry, entry.scratch)
-    arguments += builder.pointer(a.located, a.element, entry)
+    values = {
+        "nest": nest_values(builder, nest, nesting, entry, entry.scratch),
+        "a": builder.pointer(a.located, a.element, entry), "b": start_of(packed),
+        "row_strides": [stride * element_bytes(a.element) for stride in a.strides[:-1]],
+        "panel_bytes": panel, "channels": channels, "job_tiles": Computed(tiling.job, (tiles,)),
+    }  # fmt: skip
     builder.use(packed, entry)
-    arguments += [BufferNumber(packed), Offset(packed, 0)]
-    arguments += [stride * element_bytes(a.element) for stride in a.strides[:-1]]
-    arguments += [panel, channels, Computed(tiling.job, (tiles,))]
     spec = Winograd(
         nest, contract.element, *tiling.tile, whole=tiling.is_whole(filters), results=tiling.results,
         long=isinstance(channels, int) and channels > PART_STEPS,
     )  # fmt: skip
-    entry.choices.append((None, 0, spec, arguments))
-    note_writes(builder, entry, nesting)
+    entry.choices.append((None, 0, spec, spec.signature.pack(values)))
+    note_writes(builder, entry, nesting, spec.signature.span("nest", "sizes"))
     builder.entries.append(entry)
 
 

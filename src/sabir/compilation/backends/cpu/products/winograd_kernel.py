@@ -20,6 +20,7 @@ import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sabir.compilation.backends.cpu.emit.arguments import Arguments
 from sabir.compilation.backends.cpu.emit.body import Body, kind_of
 from sabir.compilation.backends.cpu.emit.emitter import Emitter, Register
 from sabir.compilation.backends.cpu.emit.epilogue import Results
@@ -27,6 +28,7 @@ from sabir.compilation.backends.cpu.emit.jobs import digits, lanes_before, produ
 from sabir.compilation.backends.cpu.emit.terms import Floats
 from sabir.compilation.backends.cpu.products.totals import Totals
 from sabir.compilation.backends.cpu.products.winograd_transforms import TAPS, transform_of
+from sabir.compilation.plan.signature import KernelSignature, declared
 from sabir.loops import element_bytes
 
 if TYPE_CHECKING:
@@ -43,10 +45,8 @@ class Winograd:
 
     A tile has `results` results along each axis, 2 or 4. `rows` tiles by a panel of `vectors` vectors are
     multiplied at a time; in a `whole` one the columns fill all panels, and a `long` one adds up its many
-    channels in parts, see `products/totals`. Arguments after those of the nest: `a` and `b`, buffer and
-    offset each; the strides of the axes of rows of `a` in bytes; the bytes of a panel, the channels, and the
-    tiles of a job. Scratch memory has the transformed numbers of each channel of each tile, one a place,
-    then `rows` more tiles than a job by a panel.
+    channels in parts, see `products/totals`. Scratch memory has the transformed numbers of each channel of
+    each tile, one a place, then `rows` more tiles than a job by a panel.
     """
 
     nest: Nest
@@ -56,6 +56,14 @@ class Winograd:
     whole: bool = False
     results: int = 2
     long: bool = False
+
+    @property
+    def signature(self) -> KernelSignature:
+        """The arguments: those of the nest, both operands, and how many tiles a job has."""
+        return declared(
+            nest=self.nest.signature, a="tensor", b="tensor", row_strides=("stride", self.row_axes),
+            panel_bytes="bytes", channels="size", job_tiles="size",
+        )  # fmt: skip
 
     @property
     def side(self) -> int:
@@ -92,13 +100,12 @@ class _Emission:
     def __init__(self, spec: Winograd) -> None:
         self.spec, self.e = spec, Emitter(opaque_loops=True)
         self.transform = transform_of(spec.results)
-        self.body = Body(self.e, spec.nest)
-        e, place = self.e, self.body.layout.count
-        self.a, self.b = self.body.pointer(place), self.body.pointer(place + 2)
-        place += 4
-        self.strides = [e.argument(place + n) for n in range(spec.row_axes)]
-        place += spec.row_axes
-        self.panel_bytes, self.channels, self.job_tiles = (e.argument(place + n) for n in range(3))
+        e, arguments = self.e, Arguments(self.e, spec.signature)
+        self.body = Body(spec.nest, arguments.group("nest"))
+        self.a, self.b = arguments.pointer("a"), arguments.pointer("b")
+        self.strides = arguments.numbers("row_strides")
+        self.panel_bytes, self.channels = arguments.number("panel_bytes"), arguments.number("channels")
+        self.job_tiles = arguments.number("job_tiles")
         *batch, self.height, self.width = self.body.sizes[:-1]
         self.columns = self.body.sizes[-1]
         self.counts = [*batch, *(self._up(size, spec.results) for size in (self.height, self.width))]

@@ -7,18 +7,26 @@ from itertools import starmap
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation.backends.cpu.elementwise.axes import merged, nest_of
-from sabir.compilation.backends.cpu.elementwise.entries import nest_arguments
+from sabir.compilation.backends.cpu.elementwise.entries import nest_values
 from sabir.compilation.backends.cpu.elementwise.nesting import NestBuilder, Nesting, Place
 from sabir.compilation.backends.cpu.emit.nest import Accumulated
 from sabir.compilation.backends.cpu.products.panels import Panels, lanes_of, packed_panels
 from sabir.compilation.backends.cpu.products.tiles import step_tiles
-from sabir.compilation.backends.cpu.recurrence.kernel import WALK, Recurrence, StateAccess, StepStage
+from sabir.compilation.backends.cpu.recurrence.kernel import (
+    Recurrence,
+    StateAccess,
+    StepStage,
+    panels_name,
+    stage_name,
+    state_name,
+)
 from sabir.compilation.backends.cpu.recurrence.stages import Stage, leaves_of, sources_of, stages_of
 from sabir.compilation.fusion.groups import Group
 from sabir.compilation.fusion.views import Located, row_major
 from sabir.compilation.plan.bounds import Value
 from sabir.compilation.plan.decisions import Reason
-from sabir.compilation.plan.entries import BufferNumber, Entry, Offset, Turns, count_of
+from sabir.compilation.plan.entries import Entry, Turns, count_of, start_of
+from sabir.compilation.plan.signature import words_of
 from sabir.loops import Bound, Contract, Expression, Recur, State
 
 if TYPE_CHECKING:
@@ -26,7 +34,8 @@ if TYPE_CHECKING:
 
     from sabir.compilation.backends.cpu.building import PlanBuilder
     from sabir.compilation.backends.cpu.products.tiles import Tile
-    from sabir.compilation.plan.entries import Argument, Buffer
+    from sabir.compilation.plan.entries import Buffer
+    from sabir.compilation.plan.signature import Packable
     from sabir.loops import Size, StepBody
 
 _STEP = 64  # bytes that a step counts for in the limits, even one that computes nothing
@@ -42,11 +51,11 @@ class _Packed(NamedTuple):
 
 
 class _Built(NamedTuple):
-    """A stage as a kernel: for numbers of rows up to a limit, and its arguments."""
+    """A stage as a kernel: for numbers of rows up to a limit, and its arguments by name."""
 
     choices: list[tuple[int | None, int, StepStage]]  # with the rows of a tile
     nesting: Nesting
-    arguments: list[Argument]
+    values: dict[str, Packable]
     entry: Entry
     flops: Size
     written: list[Buffer]
@@ -78,16 +87,12 @@ def _steps(made: Sequence[_Making]) -> list[Entry]:
         for built in making.built():
             entry = built.entry
             entry.turns, entry.flops = turns, built.flops
-            entry.writes, entry.axes = built.written, 3
-            entry.choices = [
-                (
-                    built.nesting.sizes[1],
-                    limit or 0,
-                    making.spec((stage,), rows, walks=False),
-                    built.arguments,
-                )
-                for limit, rows, stage in built.choices
-            ]
+            entry.writes = built.written
+            for limit, rows, stage in built.choices:
+                spec = making.spec((stage,), rows, walks=False)
+                block = spec.signature.pack({stage_name(0): built.values})
+                entry.loops = spec.signature.span(stage_name(0), "nest", "sizes")
+                entry.choices.append((built.nesting.sizes[1], limit or 0, spec, block))
             entries.append(entry)
     return entries
 
@@ -109,9 +114,9 @@ def _walks(made: Sequence[_Making]) -> list[Entry]:
 
 def _walk(specs: Sequence[Recurrence], parts: Sequence[tuple[_Making, list[_Built]]]) -> Entry:
     making, stages = parts[0]
-    arguments = [[a for built in part for a in built.arguments] for _, part in parts]
-    length = making.steps_of_a_row
-    entry = Entry([], turns=Turns((making.steps + (length - 1)) // length), axes=WALK)
+    signature, length = specs[0].signature, making.steps_of_a_row
+    turns = Turns((making.steps + (length - 1)) // length)
+    entry = Entry([], turns=turns, loops=signature.span("count"))
     entry.alone = len(parts) == 1 and making.space[-2] == 1
     for _, part in parts:
         for built in part:
@@ -120,8 +125,9 @@ def _walk(specs: Sequence[Recurrence], parts: Sequence[tuple[_Making, list[_Buil
             entry.writes += built.written
             entry.flops += built.flops
             entry.nodes = tuple(dict.fromkeys((*entry.nodes, *built.entry.nodes)))
-    words = len(arguments[0])
-    block: list[Argument] = [len(parts), words, length, *(a for part in arguments for a in part)]
+    of_parts = [{stage_name(n): built.values for n, built in enumerate(part)} for _, part in parts]
+    words = words_of(signature.find("parts")[1])
+    block = signature.pack({"count": len(parts), "words": words, "steps": length, "parts": of_parts})
     limits = [limit for limit, _, _ in stages[0].choices]
     entry.choices = [
         (making.space[-2], limit or 0, spec, block) for limit, spec in zip(limits, specs, strict=True)
@@ -256,15 +262,15 @@ class _Making:
             1,
         )
         entry = Entry([], nodes=builder.origins.labels(self.members))
-        arguments = nest_arguments(builder, nest, nesting, entry, 0)
-        arguments += self._arguments(stage, sources, entry)
+        values = {"nest": nest_values(builder, nest, nesting, entry, 0)}
+        values |= self._values(stage, sources, entry)
         choices = [
             (limit, tile.rows, replace(spec, vectors=tile.vectors, at_once=tile.panels))
             for limit, tile in self.tiles[stage]
         ]
         depths = sum((self.packed[x].depth for x in stage.products), start=0)
         return _Built(
-            choices, nesting, arguments, entry,
+            choices, nesting, values, entry,
             flops=count_of(nesting.sizes) * (len(nest.steps) + 2 * depths),
             written=[builder.buffer(nesting.places[n].located.base) for n, _ in nesting.stores],
         )  # fmt: skip
@@ -293,26 +299,25 @@ class _Making:
         first, *others = located.strides
         return Located(located.base, located.offset + (x.shape[0] - 1) * first, (-1 * first, *others))
 
-    def _arguments(self, stage: Stage, sources: Sequence[Expression], entry: Entry) -> list[Argument]:
-        """Return the arguments after those of the nest, and note what the kernel reads beside its places."""
+    def _values(self, stage: Stage, sources: Sequence[Expression], entry: Entry) -> dict[str, Packable]:
+        """Return the arguments beside those of the nest, and note what the kernel reads beside its places."""
         builder, views = self.builder, self.builder.grouping.views
         rows, columns = self.space[-2:]
-        found: list[Argument] = []
-        for state, initial in zip(self.body.states, self.operands, strict=False):
+        found: dict[str, Packable] = {"depths": [x.shape[-1] for x in sources]}
+        for number, (state, initial) in enumerate(zip(self.body.states, self.operands, strict=False)):
             second, located = builder.buffers[state, "second"], views.locate(initial)
             builder.use(second, entry)
             pointer = builder.pointer(located, self.element, entry)
-            found += [BufferNumber(second), Offset(second, 0), *pointer]
+            found[state_name(number)] = {"second": start_of(second), "initial": pointer}
             entry.reaches.append(builder.reach(located, self.element, [(rows, columns), (columns, 1)]))
         for x in sources:
             depth = x.shape[-1]
-            found.append(depth)
             reach = builder.reach(views.locate(x), self.element, [(rows, depth), (depth, 1)])
             entry.reaches.append(reach)
-        for x in stage.products:
+        for number, x in enumerate(stage.products):
             buffer, panel, _ = self.packed[x]
             builder.use(buffer, entry)
-            found += [BufferNumber(buffer), Offset(buffer, 0), panel]
+            found[panels_name(number)] = {"tensor": start_of(buffer), "bytes": panel}
         return found
 
 

@@ -14,10 +14,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from sabir.compilation.backends.cpu.emit.arguments import Arguments
 from sabir.compilation.backends.cpu.emit.body import Body, Point, kind_of
 from sabir.compilation.backends.cpu.emit.emitter import Emitter, Kind, Register
 from sabir.compilation.backends.cpu.emit.jobs import lanes_before
-from sabir.compilation.backends.cpu.emit.nest import NEXT, STILL, Accumulated, Layout
+from sabir.compilation.backends.cpu.emit.nest import NEXT, STILL, Accumulated
+from sabir.compilation.backends.cpu.products.spec import PANELS
+from sabir.compilation.plan.rows import TURN
+from sabir.compilation.plan.signature import KernelSignature, Repeated, declared
 from sabir.loops import element_bytes
 
 if TYPE_CHECKING:
@@ -27,8 +31,10 @@ if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.emit.nest import Nest
 
 _WORD = 8
+_ROWS_AXIS = 1  # of the nest of a stage, between steps and columns
 _BLOCK = 128  # columns of a loop within the others: so its sums have registers before the constants of maps
-WALK = 3  # arguments of a walk before those of its parts: how many parts, their words, the steps of a row
+_STATE = KernelSignature(second="tensor", initial="tensor")
+"""The arguments of a state beside its first buffer, which accesses of the nest have."""
 
 
 class StateAccess(NamedTuple):
@@ -59,6 +65,15 @@ class StepStage:
     vectors: int
     at_once: int = 1
 
+    def signature(self, states: int) -> KernelSignature:
+        """Return the arguments: those of the nest, of all states, columns of sources, panels of products."""
+        return declared(
+            nest=self.nest.signature,
+            **{state_name(number): _STATE for number in range(states)},
+            depths=("size", len(self.sources)),
+            **{panels_name(number): PANELS for number in range(len(self.products))},
+        )
+
     def __str__(self) -> str:
         lines = [f"stage {len(self.products)} products of {self.vectors} vectors, {self.at_once} at a time"]
         for n, sources in enumerate(self.products):
@@ -72,8 +87,8 @@ class StepStage:
 class Recurrence:
     """Stages of the steps of a recurrence with so many `states`; tiles have so many `rows`.
 
-    One that `walks` computes all stages of many steps. Its arguments are those of several parts, recurrences
-    with equal stages that do not depend on each other.
+    One that `walks` computes all stages of many steps, of several parts: recurrences with equal stages that
+    do not depend on each other.
     """
 
     stages: tuple[StepStage, ...]
@@ -82,34 +97,44 @@ class Recurrence:
     rows: int
     walks: bool
 
+    @property
+    def signature(self) -> KernelSignature:
+        """The arguments: those of the stages; of a walk, those of the stages of each part.
+
+        Before the parts of a walk come their `count`, the `words` of each, and the `steps` of a turn.
+        """
+        stages = declared(**{
+            stage_name(n): stage.signature(self.states) for n, stage in enumerate(self.stages)
+        })
+        if not self.walks:
+            return stages
+        return declared(count="size", words="size", steps="size", parts=Repeated(stages))
+
     def __str__(self) -> str:
         walk = " walk" if self.walks else ""
         return "\n".join([f"recurrence {self.element} rows {self.rows}{walk}", *map(str, self.stages)])
 
 
-class StageLayout:
-    """Where the arguments of a stage lie, after those of its nest: accesses have the first buffer.
+def stage_name(number: int) -> str:
+    """Return the name of the arguments of a stage."""
+    return f"stage{number}"
 
-    Of each state: the second buffer, the initial state, each a buffer and an offset; of each source its
-    columns; of each product the panels, a buffer and an offset, and the bytes of a panel.
-    """
 
-    def __init__(self, stage: StepStage, states: int, first: int) -> None:
-        self.states = Layout(stage.nest, first).end
-        self.depths = self.states + 4 * states
-        self.panels = self.depths + len(stage.sources)
-        self.end = self.panels + 3 * len(stage.products)
+def state_name(number: int) -> str:
+    """Return the name of the arguments of a state."""
+    return f"state{number}"
+
+
+def panels_name(product: int) -> str:
+    """Return the name of the arguments of the panels of a product."""
+    return f"panels{product}"
 
 
 def recurrence_text(recurrence: Recurrence) -> str:
-    """Return the LLVM module of a recurrence.
-
-    Its block has the number of the turn, which is a step or, of a walk, some steps, and the address of the
-    arguments.
-    """
+    """Return the LLVM module of a recurrence: a turn is a step or, of a walk, some steps."""
     e = Emitter()
-    turn = e.argument(0)
-    e.block = e.argument(1, "ptr")
+    turns = Arguments(e, TURN)
+    turn, e.block = turns.number("turn"), turns.address("block")
     if recurrence.walks:
         _walk(e, recurrence, turn)
     else:
@@ -120,7 +145,7 @@ def recurrence_text(recurrence: Recurrence) -> str:
 def _step(e: Emitter, spec: Recurrence, step: Register) -> None:
     """Share out the tiles of a stage of one step."""
     (only,) = spec.stages
-    stage = _Stage(e, spec, only, 0)
+    stage = _Stage(spec, only, Arguments(e, spec.signature).group(stage_name(0)))
     stage.begin(step)
     tiles = _parts(e, stage.row_count, spec.rows)
     low, high = e.share(e.mul(stage.groups, tiles))
@@ -135,8 +160,10 @@ def _step(e: Emitter, spec: Recurrence, step: Register) -> None:
 
 def _walk(e: Emitter, spec: Recurrence, turn: Register) -> None:
     """Share out the rows of all parts: a thread computes all steps of its rows, and all stages of these."""
-    parts, words, length = (e.argument(n) for n in range(WALK))
-    rows = e.argument(WALK + 1)
+    arguments = Arguments(e, spec.signature)
+    parts, words, length = (arguments.number(name) for name in ("count", "words", "steps"))
+    stages = arguments.group("parts")
+    rows = stages.group(stage_name(0)).group("nest").number("sizes", _ROWS_AXIS)
     first = e.mul(turn, length)
     block, zero = e.block, e.index(0)
     low, high = e.share(e.mul(parts, rows))
@@ -147,17 +174,15 @@ def _walk(e: Emitter, spec: Recurrence, turn: Register) -> None:
         start = e.select(e.compare("icmp slt", start, zero), zero, start)
         with e.when(e.compare("icmp slt", start, end)):
             e.block = e.offset(block, e.mul(e.mul(part, words), _WORD))
-            _walk_part(e, spec, (first, e.add(first, length)), (start, end))
+            _walk_part(spec, stages, (first, e.add(first, length)), (start, end))
 
 
 def _walk_part(
-    e: Emitter, spec: Recurrence, steps: tuple[Register, Register], rows: tuple[Register, Register]
+    spec: Recurrence, arguments: Arguments, steps: tuple[Register, Register], rows: tuple[Register, Register]
 ) -> None:
     """Emit the steps and rows of a part between their bounds; the last step is that of the recurrence."""
-    place, stages = WALK, list[_Stage]()
-    for stage in spec.stages:
-        stages.append(_Stage(e, spec, stage, place))
-        place = stages[-1].layout.end
+    e = arguments.e
+    stages = [_Stage(spec, stage, arguments.group(stage_name(n))) for n, stage in enumerate(spec.stages)]
     with e.loop(steps[0], e.least(steps[1], stages[0].steps)) as step:
         for stage in stages:
             stage.begin(step)
@@ -182,27 +207,26 @@ def _by_sources(products: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], li
 
 
 class _Stage:
-    """Emits the tiles of a stage whose arguments begin at the place `first` of the block."""
+    """Emits the tiles of a stage."""
 
-    def __init__(self, e: Emitter, recurrence: Recurrence, stage: StepStage, first: int) -> None:
-        self.e, self.spec, self.rows = e, stage, recurrence.rows
-        self.body = Body(e, stage.nest, first=first)
-        self.layout = StageLayout(stage, recurrence.states, first)
+    def __init__(self, recurrence: Recurrence, stage: StepStage, arguments: Arguments) -> None:
+        self.e, self.spec, self.rows = arguments.e, stage, recurrence.rows
+        e, self.arguments = self.e, arguments
+        self.body = Body(stage.nest, arguments.group("nest"))
         self.steps, self.row_count, self.columns = self.body.sizes
         self.size, self.lanes = element_bytes(recurrence.element), stage.nest.lanes
         self.vector = kind_of(recurrence.element, self.lanes)
         self.width = stage.vectors * self.lanes
         self.groups = _parts(e, self.columns, self.width)
-        self.depths = [e.argument(self.layout.depths + n) for n in range(len(stage.sources))]
-        places = range(self.layout.panels, self.layout.end, 3)
-        self.panels = [(self.body.pointer(place), e.argument(place + 2)) for place in places]
+        self.depths = arguments.numbers("depths")
+        panels = [arguments.group(panels_name(n)) for n in range(len(stage.products))]
+        self.panels = [(each.pointer("tensor"), each.number("bytes")) for each in panels]
         self._states = [self._addresses(access) for access in stage.state_accesses]
 
     def _addresses(self, access: StateAccess) -> tuple[Register, Register, Register]:
         """Return the first and the second buffer of a state, and the initial one."""
-        body, place = self.body, self.layout.states + 4 * access.state
-        first = body.pointer(body.layout.accesses[access.access])
-        return first, body.pointer(place), body.pointer(place + 2)
+        state = self.arguments.group(state_name(access.state))
+        return self.body.start(access.access), state.pointer("second"), state.pointer("initial")
 
     def begin(self, step: Register) -> None:
         """Begin a step: let the accesses of states begin where the states lie in it."""

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.compilation.backends.cpu.products.panels import lanes_of
-from sabir.compilation.backends.cpu.regions.kernel import Regions
+from sabir.compilation.backends.cpu.regions.kernel import SIZES, Regions
 from sabir.compilation.fusion.views import Copy, row_major
 from sabir.compilation.plan.bounds import Value
-from sabir.compilation.plan.entries import BufferNumber, Entry, Offset, count_of
+from sabir.compilation.plan.entries import Entry, count_of, start_of
 from sabir.loops import PoolRegions
 
 if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.building import PlanBuilder
     from sabir.compilation.fusion.grouping import Grouping
     from sabir.compilation.fusion.groups import Group
-    from sabir.compilation.plan.entries import Argument
+    from sabir.compilation.plan.signature import Packable
     from sabir.loops import Expression
 
 _PLACE = 8  # operations for the place of a bin
@@ -51,12 +51,14 @@ def add_regions(builder: PlanBuilder, group: Group) -> None:
     target = builder.buffer(x)
     builder.use(target, entry)
     _, *image = x.images.shape
-    arguments: list[Argument] = [x.shape[0], *x.bins, *image, BufferNumber(target), Offset(target, 0)]
+    spec = Regions(x.element, lanes_of(builder, x.element), x.op, x.places is not None)
+    values: dict[str, Packable] = dict(zip(SIZES, (x.shape[0], *x.bins, *image), strict=True))
+    tensors = [start_of(target)]
     for operand in builder.grouping.more[x].values():
         located = builder.grouping.views.locate(operand)
-        arguments += builder.pointer(located, operand.element, entry)
+        tensors.append(builder.pointer(located, operand.element, entry))
         extents = list(zip(operand.shape, located.strides, strict=True))
         entry.reaches.append(builder.reach(located, operand.element, extents))
-    spec = Regions(x.element, lanes_of(builder, x.element), x.op, x.places is not None)
-    entry.choices.append((None, 0, spec, arguments))
+    values |= zip(spec.tensors, tensors, strict=True)
+    entry.choices.append((None, 0, spec, spec.signature.pack(values)))
     builder.entries.append(entry)

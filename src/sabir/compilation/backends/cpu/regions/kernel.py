@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from itertools import starmap
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.compilation.backends.cpu.emit.body import ERRORS, function_of, kind_of, pointer_at
-from sabir.compilation.backends.cpu.emit.emitter import BOOL, INDEX, POINTER, Emitter, Kind, Register
+from sabir.compilation.backends.cpu.emit.arguments import Arguments, buffer_at
+from sabir.compilation.backends.cpu.emit.body import function_of, kind_of
+from sabir.compilation.backends.cpu.emit.emitter import BOOL, INDEX, Emitter, Kind, Register
 from sabir.compilation.backends.cpu.emit.jobs import lanes_before
+from sabir.compilation.plan.entries import ERRORS
+from sabir.compilation.plan.signature import KernelSignature, declared, of_kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,20 +25,27 @@ if TYPE_CHECKING:
 
 _VECTORS = 4  # of channels that are pooled together
 _INFINITY = float("inf")
+SIZES = ("regions", "rows", "columns", "height", "width", "channels")  # rows and columns are those of bins
 
 
 @dataclass(frozen=True, slots=True)
 class Regions:
-    """The `mean` or `max` of bins of `sampled` places or, without, of whole pixels: see `loops.PoolRegions`.
-
-    The arguments are the numbers of regions, rows and columns of bins, rows, columns and channels of images;
-    then a buffer and an offset each of the result, the images, the counts and the places.
-    """
+    """The `mean` or `max` of `sampled` places of bins or, without, of whole pixels: see `PoolRegions`."""
 
     element: str
     lanes: int
     op: str
     sampled: bool
+
+    @property
+    def signature(self) -> KernelSignature:
+        """The arguments: the number of regions, rows and columns of bins, sizes of images, and tensors."""
+        return declared(**of_kind("size", SIZES), **of_kind("tensor", self.tensors))
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        """The tensors among the arguments."""
+        return ("results", "images", "counts", "places") if self.sampled else ("results", "images", "counts")
 
     def __str__(self) -> str:
         return f"{self.op} of {'samples' if self.sampled else 'pixels'} of regions ({self.element})"
@@ -68,11 +78,12 @@ class _Emission:
         self.spec, self.e = regions, Emitter()
         e = self.e
         self.kind = kind_of(regions.element)
-        sizes = [e.argument(number) for number in range(6)]
+        arguments = Arguments(e, regions.signature)
+        sizes = map(arguments.number, SIZES)
         self.regions, self.rows, self.columns, self.height, self.width, self.channels = sizes
-        pointers = [pointer_at(e, place) for place in range(6, 14 if regions.sampled else 12, 2)]
-        self.results, self.images, self.counts, *others = pointers
-        self.places = others[0] if others else self.counts
+        self.results, self.images = arguments.pointer("results"), arguments.pointer("images")
+        self.counts = arguments.pointer("counts")
+        self.places = arguments.pointer("places") if regions.sampled else self.counts
         self.bins = e.add(self.rows, self.columns)
 
     def text(self) -> str:
@@ -85,8 +96,7 @@ class _Emission:
             item = e.load(counts, INDEX)
             known = e.compare("icmp sge", item, e.index(0))
             with e.when(self._not(known)):
-                errors = e.offset(Register("%buffers", POINTER), e.index(ERRORS), "i64")
-                e.store(e.index(1), e.value(POINTER, f"load ptr, {errors}, align 8"))
+                e.store(e.index(1), buffer_at(e, e.index(ERRORS)))
             with e.when(known):
                 self._row(job, region, counts, item)
         return e.text()

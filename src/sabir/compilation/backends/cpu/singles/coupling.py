@@ -9,10 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sabir.compilation.backends.cpu.emit.arguments import Arguments
 from sabir.compilation.backends.cpu.emit.body import Body, Point
 from sabir.compilation.backends.cpu.emit.emitter import INDEX, Emitter, Kind, Register
 from sabir.compilation.backends.cpu.emit.jobs import at, mask_of
 from sabir.compilation.backends.cpu.emit.lanes import Lanes, where
+from sabir.compilation.plan.signature import KernelSignature, declared
 
 if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.emit.nest import Nest
@@ -24,13 +26,18 @@ _WIDTH = 8  # bytes of a double
 class Coupling:
     """What a nest computes along its reduced axis as probabilities of pairs, made those of the classes.
 
-    The argument after those of the nest is how many classes there are. A row is far while its residual is
-    `tolerance` divided by their number, or more; there are `iterations` at most.
+    A row is far while its residual is `tolerance` divided by the number of classes, or more; there are
+    `iterations` at most.
     """
 
     nest: Nest
     iterations: int
     tolerance: float
+
+    @property
+    def signature(self) -> KernelSignature:
+        """The arguments: those of the nest, and how many classes there are."""
+        return declared(nest=self.nest.signature, classes="size")
 
     def __str__(self) -> str:
         return f"coupling {self.iterations} times to {self.tolerance}\n{self.nest}"
@@ -50,11 +57,12 @@ class _Emission:
     def __init__(self, coupling: Coupling) -> None:
         self.spec, self.e = coupling, Emitter()
         e, nest = self.e, coupling.nest
-        self.body = Body(e, nest)
+        arguments = Arguments(e, coupling.signature)
+        self.body = Body(nest, arguments.group("nest"))
         ((self.target, self.step),) = nest.stores
         self.along = nest.reduced.index(True)
         self.kind = Kind("double", nest.lanes if nest.axes > 1 else 1)
-        self.classes = e.argument(self.body.layout.end)
+        self.classes = arguments.number("classes")
         self.pairs = e.binary("udiv", self.body.sizes[self.along], e.index(2))
         self.number = Lanes(e, e.value(Kind("double"), f"sitofp {self.classes} to double"))
         self.products = self.body.own_scratch()

@@ -11,9 +11,11 @@ import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sabir.compilation.backends.cpu.emit.arguments import Arguments
 from sabir.compilation.backends.cpu.emit.body import Body, Point, function_of, kind_of
 from sabir.compilation.backends.cpu.emit.emitter import Emitter
 from sabir.compilation.backends.cpu.emit.jobs import along, at, decoded, product_of, strips
+from sabir.compilation.plan.signature import KernelSignature, declared
 from sabir.loops import element_bytes
 
 if TYPE_CHECKING:
@@ -37,14 +39,19 @@ class Cumulation:
     exclusive: bool
     reverse: bool
 
+    @property
+    def signature(self) -> KernelSignature:
+        """The arguments: those of the nest."""
+        return declared(nest=self.nest.signature)
+
     def __str__(self) -> str:
         marks = f"{' exclusive' if self.exclusive else ''}{' reverse' if self.reverse else ''}"
         return f"running {self.op}{marks}\n{self.nest}"
 
 
 def cumulation_text(cumulation: Cumulation) -> str:
-    """Return the LLVM module of a cumulation; its arguments are those of the nest."""
-    body = Body(Emitter(), cumulation.nest)
+    """Return the LLVM module of a cumulation."""
+    body = Body(cumulation.nest, Arguments(Emitter(), cumulation.signature).group("nest"))
     emission = _Emission(cumulation, body)
     if body.column:
         emission.columns()

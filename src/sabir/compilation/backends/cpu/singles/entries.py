@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation.backends.cpu.elementwise.axes import merged, nest_of
-from sabir.compilation.backends.cpu.elementwise.entries import nest_arguments, note_writes
+from sabir.compilation.backends.cpu.elementwise.entries import nest_values, note_writes
 from sabir.compilation.backends.cpu.elementwise.nesting import nesting_of
 from sabir.compilation.backends.cpu.singles.coupling import Coupling, coupled_vectors
 from sabir.compilation.backends.cpu.singles.cumulation import Cumulation
@@ -19,21 +19,22 @@ from sabir.ir import is_nonnegative, sub
 from sabir.loops import Best, Couple, Cumulate, Scatter, element_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sabir.compilation.backends.cpu.building import PlanBuilder
     from sabir.compilation.backends.cpu.elementwise.nesting import Nesting
     from sabir.compilation.backends.cpu.emit.nest import Nest
     from sabir.compilation.fusion.grouping import Grouping
     from sabir.compilation.fusion.groups import Group, GroupKind
-    from sabir.loops import Expression, Size, Sizes
+    from sabir.compilation.plan.signature import Packable
+    from sabir.loops import Expression, Size
 
 
 class Single(NamedTuple):
-    """A kernel, the arguments after those of its nest, and how many bytes each thread needs."""
+    """A kernel, its arguments beside those of its nest, and how many bytes each thread needs."""
 
     spec: Coupling | Cumulation | Scattering | Selection
-    more: tuple[Size, ...] = ()
+    more: Mapping[str, Packable] = {}
     scratch: Size = 0
 
 
@@ -43,20 +44,22 @@ def add_single(builder: PlanBuilder, group: Group) -> None:
     single = single_of(group.members[0], nesting, builder)
     labels = builder.origins.labels(group.members)
     entry = Entry([], single.scratch, labels, count_of(nesting.sizes))
-    arguments = nest_arguments(builder, single.spec.nest, nesting, entry, single.scratch)
-    entry.choices.append((None, 0, single.spec, [*arguments, *single.more]))
-    if isinstance(group.members[0], (Best, Couple)):
-        _selected(entry, nesting, single.more)
-    note_writes(builder, entry, nesting)
+    values = nest_values(builder, single.spec.nest, nesting, entry, single.scratch)
+    signature = single.spec.signature
+    entry.choices.append((None, 0, single.spec, signature.pack({"nest": values, **single.more})))
+    x = group.members[0]
+    if isinstance(x, (Best, Couple)):
+        _selected(entry, nesting, x.shape[x.axis])
+    note_writes(builder, entry, nesting, signature.span("nest", "sizes"))
     builder.entries.append(entry)
 
 
-def _selected(entry: Entry, nesting: Nesting, count: Sizes) -> None:
+def _selected(entry: Entry, nesting: Nesting, count: Size) -> None:
     """Note that a kernel stores another number of elements along its axis than it reads."""
     ((target, _),) = nesting.stores
     reach, along = entry.reaches[target], nesting.reduced.index(True)
     extents = [*reach.extents]
-    extents[along] = count[0], extents[along][1]
+    extents[along] = count, extents[along][1]
     entry.reaches[target] = reach._replace(extents=extents)
 
 
@@ -82,15 +85,16 @@ def _nest(builder: PlanBuilder, nesting: Nesting, inner: int | None = None) -> N
 def _scattering(x: Scatter, nesting: Nesting, builder: PlanBuilder) -> Single:
     pairs = [pair for i, pair in enumerate(zip(x.updates.shape, x.shape, strict=True)) if i != x.axis]
     open_pairs = [(count, size) for count, size in pairs if not is_nonnegative(sub(size, count))]
-    more = tuple(size for pair in open_pairs for size in pair)
-    return Single(Scattering(_nest(builder, nesting), len(open_pairs)), more)
+    spec = Scattering(_nest(builder, nesting), len(open_pairs))
+    checks = [{"updates": count, "size": size} for count, size in open_pairs]
+    return Single(spec, dict(zip(spec.check_names, checks, strict=True)))
 
 
 def _selection(x: Best, nesting: Nesting, builder: PlanBuilder) -> Single:
     element, count = x.operand.element, x.shape[x.axis]
     nest = _nest(builder, nesting, inner=nesting.reduced.index(True))
     nest = replace(nest, lanes=builder.target.vector_bits // 8 // max(4, element_bytes(element)))
-    return Single(Selection(nest, x.largest), (count,), count * record_bytes(element))
+    return Single(Selection(nest, x.largest), {"count": count}, count * record_bytes(element))
 
 
 def _coupling(x: Couple, nesting: Nesting, builder: PlanBuilder) -> Single:
@@ -99,7 +103,7 @@ def _coupling(x: Couple, nesting: Nesting, builder: PlanBuilder) -> Single:
         raise TypeError("the number of classes is known")
     inner = nesting.reduced.index(False) if False in nesting.reduced else 0  # each lane is a row
     spec = Coupling(_nest(builder, nesting, inner=inner), x.iterations, x.tolerance)
-    return Single(spec, (classes,), coupled_vectors(classes) * builder.target.vector_bits // 8)
+    return Single(spec, {"classes": classes}, coupled_vectors(classes) * builder.target.vector_bits // 8)
 
 
 def group_single(grouping: Grouping, x: Cumulate | Best | Couple) -> None:

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sabir.compilation.backends.cpu.elementwise.kernel import along
+from sabir.compilation.backends.cpu.emit.arguments import Arguments
 from sabir.compilation.backends.cpu.emit.body import Body, Point
 from sabir.compilation.backends.cpu.emit.emitter import BOOL, Emitter
 from sabir.compilation.backends.cpu.emit.jobs import at, jobs, strips
 from sabir.compilation.backends.cpu.emit.nest import Take
+from sabir.compilation.plan.signature import KernelSignature, declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,25 +24,36 @@ if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.emit.nest import Nest
 
 _COLUMNS = 1024  # side by side that one job updates at most
+_CHECK = KernelSignature(updates="size", size="size")
 
 
 @dataclass(frozen=True, slots=True)
 class Scattering:
     """A nest over updates: its store goes to the access that a Take moves by indices along the reduced axis.
 
-    The arguments after those of the nest are `checks` pairs, a number of updates and the size that must be as
-    large: else the run has an error, and nothing is written.
+    There are `checks` of a number of updates, which must fit into a size: else the run has an error, and
+    nothing is written.
     """
 
     nest: Nest
     checks: int
+
+    @property
+    def signature(self) -> KernelSignature:
+        """The arguments: those of the nest, and the number of updates and the size of each check."""
+        return declared(nest=self.nest.signature, **dict.fromkeys(self.check_names, _CHECK))
+
+    @property
+    def check_names(self) -> list[str]:
+        """The names of the checks among the arguments."""
+        return [f"check{number}" for number in range(self.checks)]
 
     def __str__(self) -> str:
         return f"scatter with {self.checks} checks\n{self.nest}"
 
 
 def scattering_text(scattering: Scattering) -> str:
-    """Return the LLVM module of a scattering; its arguments are those of the nest."""
+    """Return the LLVM module of a scattering."""
     return _Emission(scattering).text()
 
 
@@ -48,7 +61,8 @@ class _Emission:
     def __init__(self, scattering: Scattering) -> None:
         self.spec, self.e = scattering, Emitter()
         nest = self.nest = scattering.nest
-        self.body = Body(self.e, nest)
+        self.arguments = Arguments(self.e, scattering.signature)
+        self.body = Body(nest, self.arguments.group("nest"))
         ((self.target, self.new),) = nest.stores
         ((self.old, self.take),) = [
             (n, s) for n, s in enumerate(nest.steps) if isinstance(s, Take) and s.access == self.target
@@ -57,10 +71,10 @@ class _Emission:
         self.kept = [axis for axis in range(nest.axes) if not nest.reduced[axis]]
 
     def text(self) -> str:
-        e, place = self.e, self.body.layout.end
-        fits = e.constant(BOOL, 1)
-        for first in range(place, place + 2 * self.spec.checks, 2):
-            fits = e.binary("and", fits, e.compare("icmp sle", e.argument(first), e.argument(first + 1)))
+        e, fits = self.e, self.e.constant(BOOL, 1)
+        for check in map(self.arguments.group, self.spec.check_names):
+            updates, size = check.number("updates"), check.number("size")
+            fits = e.binary("and", fits, e.compare("icmp sle", updates, size))
         self.body.fail_where(e.binary("xor", fits, e.constant(BOOL, 1)))
         with e.when(fits):
             self._all()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sabir.compilation.backends.cpu.emit.arguments import Arguments
 from sabir.compilation.backends.cpu.emit.body import Body, Point
 from sabir.compilation.backends.cpu.emit.casts import cast
 from sabir.compilation.backends.cpu.emit.elementary import order
@@ -17,6 +18,7 @@ from sabir.compilation.backends.cpu.emit.emitter import INDEX, Emitter, Kind, Re
 from sabir.compilation.backends.cpu.emit.jobs import at, jobs, mask_of
 from sabir.compilation.backends.cpu.emit.lanes import Lanes
 from sabir.compilation.backends.cpu.singles.heaps import Heap
+from sabir.compilation.plan.signature import KernelSignature, declared
 from sabir.loops import element_bytes
 
 if TYPE_CHECKING:
@@ -29,12 +31,16 @@ _WORD = 4  # bytes of the keys of elements that are no longer
 class Selection:
     """The indices of the best values of a nest along the reduced axis, which is the inner one.
 
-    The argument after those of the nest is how many are selected. Equal values are in the order of their
-    index, and NaN is greater than any number.
+    Equal values are in the order of their index, and NaN is greater than any number.
     """
 
     nest: Nest
     largest: bool
+
+    @property
+    def signature(self) -> KernelSignature:
+        """The arguments: those of the nest, and how many indices are selected."""
+        return declared(nest=self.nest.signature, count="size")
 
     def __str__(self) -> str:
         return f"places of the {'largest' if self.largest else 'smallest'}\n{self.nest}"
@@ -54,11 +60,12 @@ class _Emission:
     def __init__(self, selection: Selection) -> None:
         self.spec, self.e = selection, Emitter()
         e = self.e
-        self.body = Body(e, selection.nest)
+        arguments = Arguments(e, selection.signature)
+        self.body = Body(selection.nest, arguments.group("nest"))
         ((self.target, self.step),) = selection.nest.stores
         self.element = selection.nest.steps[self.step].element
         self.along = selection.nest.inner
-        self.size, self.count = self.body.sizes[self.along], e.argument(self.body.layout.end)
+        self.size, self.count = self.body.sizes[self.along], arguments.number("count")
         width = record_bytes(self.element) * 8
         self.record, self.key = Kind(f"i{width}"), Kind(f"i{width // 2}")
         self.heap = Heap(e, self.body.own_scratch(), self.record, self.count)

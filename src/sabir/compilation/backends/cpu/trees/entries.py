@@ -9,7 +9,8 @@ from sabir.compilation.backends.cpu.jobs import rows_of_trees
 from sabir.compilation.backends.cpu.trees.kernel import LANES, Descent
 from sabir.compilation.fusion.views import Copy, row_major
 from sabir.compilation.plan.bounds import Value
-from sabir.compilation.plan.entries import BufferNumber, Computed, Entry, Offset
+from sabir.compilation.plan.entries import Computed, Entry, start_of
+from sabir.compilation.plan.signature import scratch_memory
 from sabir.loops import Descend, element_bytes
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from sabir.compilation.fusion.grouping import Grouping
     from sabir.compilation.fusion.groups import Group
     from sabir.compilation.plan.entries import Argument
+    from sabir.compilation.plan.signature import Packable
     from sabir.loops import Expression
 
 _STEP = 8  # operations
@@ -50,26 +52,28 @@ def add_trees(builder: PlanBuilder, group: Group) -> None:
     entry.flops = rows * (_STEP * x.trees * x.steps)
     builder.works.append(Value((rows,), 0, _STEP * x.trees * x.steps))
     job = partial(rows_of_trees, lanes=LANES, block=heuristics.tree_features, most=heuristics.tree_rows)
-    block = Computed(job, (features, x.widest))
-    arguments: list[Argument] = [rows, x.shape[1], x.trees, features, block, 4 * x.roots.shape[-1]]
-    arguments += builder.pointer(located, operand.element, entry)
-    for table in (x.nodes, x.roots, x.weights):
-        arguments += _whole(builder, table)
-    arguments += _whole(builder, x)
-    for table in (x.first, x.targets):
-        arguments += [0, 0] if table is None else _whole(builder, table)
-    entry.choices.append((None, 0, spec, [*arguments, 2, 0, entry.scratch]))
+    values: dict[str, Packable] = {
+        "rows": rows, "targets": x.shape[1], "trees": x.trees, "features": features,
+        "job_rows": Computed(job, (features, x.widest)), "step_bytes": 4 * x.roots.shape[-1],
+        "x": builder.pointer(located, operand.element, entry), "scratch": scratch_memory(entry.scratch),
+    }  # fmt: skip
+    tensors = {
+        "nodes": x.nodes, "roots": x.roots, "weights": x.weights, "scores": x, "first": x.first,
+        "voted": x.targets,
+    }  # fmt: skip
+    values |= {name: None if table is None else _whole(builder, table) for name, table in tensors.items()}
+    entry.choices.append((None, 0, spec, spec.signature.pack(values)))
     entry.reaches.append(builder.reach(located, operand.element, [(rows * features, 1)]))
-    entry.writes, entry.axes = [builder.buffer(x)], 1
+    entry.writes, entry.loops = [builder.buffer(x)], spec.signature.span("rows")
     entry.buffers.append(entry.writes[0])
     builder.entries.append(entry)
 
 
 def _whole(builder: PlanBuilder, x: Expression) -> list[Argument]:
-    """Return the arguments of a whole tensor.
+    """Return where a whole tensor begins.
 
     A run reads tables at few places: the entry does not count their bytes.
     """
     buffer = builder.buffer(x)
     buffer.use(len(builder.entries))
-    return [BufferNumber(buffer), Offset(buffer, 0)]
+    return start_of(buffer)

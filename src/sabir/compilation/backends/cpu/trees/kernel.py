@@ -11,8 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sabir.compilation.backends.cpu.emit.body import function_of, kind_of, pointer_at
+from sabir.compilation.backends.cpu.emit.arguments import Arguments
+from sabir.compilation.backends.cpu.emit.body import function_of, kind_of
 from sabir.compilation.backends.cpu.emit.emitter import BOOL, INDEX, Emitter, Kind, Register
+from sabir.compilation.plan.signature import SCRATCH_MEMORY, KernelSignature, declared, of_kind
 from sabir.loops import element_bytes
 
 if TYPE_CHECKING:
@@ -31,11 +33,6 @@ class Descent:
     """Trees whose nodes are pairs of integers of type `element`; `op` combines the weights of leaves.
 
     A feature has so many `bits`. A leaf has one weight or, with `votes`, any number of weights and targets.
-
-    The arguments are the numbers of rows, targets, trees and features, how many rows one job leads at most,
-    and the bytes between the places where trees begin and their sure steps; then a buffer and an offset each
-    of the features, the nodes, the trees, the weights, the results, and of the first places of votes and
-    their targets, and the scratch memory with its bytes for each thread, where a job lays its rows.
     """
 
     element: str
@@ -43,6 +40,17 @@ class Descent:
     op: str
     votes: bool
     bits: int
+
+    @property
+    def signature(self) -> KernelSignature:
+        """The arguments; without `votes` there are no `first` ones, nor targets of theirs.
+
+        A job leads `job_rows` rows at most, and lays them in scratch memory. So many bytes behind the roots
+        of trees lie the numbers of their sure steps.
+        """
+        sizes = of_kind("size", ("rows", "targets", "trees", "features", "job_rows"))
+        tensors = ("x", "nodes", "roots", "weights", "scores", "first", "voted")
+        return declared(**sizes, step_bytes="bytes", **of_kind("tensor", tensors), scratch=SCRATCH_MEMORY)
 
     def __str__(self) -> str:
         leaves = "votes" if self.votes else "weights"
@@ -61,12 +69,17 @@ class _Emission:
         self.spec, self.e = descent, Emitter()
         e = self.e
         self.kind = kind_of(descent.element)
-        self.rows, self.targets, self.trees, self.features, self.most, steps = map(e.argument, range(6))
-        pointers = [pointer_at(e, place) for place in range(6, 22, 2)]
-        self.x, self.nodes, self.roots, self.weights, self.scores, self.first, self.voted, scratch = pointers
+        arguments = Arguments(e, descent.signature)
+        self.rows, self.targets = arguments.number("rows"), arguments.number("targets")
+        self.trees, self.features = arguments.number("trees"), arguments.number("features")
+        self.most, steps = arguments.number("job_rows"), arguments.number("step_bytes")
+        self.x, self.nodes = arguments.pointer("x"), arguments.pointer("nodes")
+        self.roots, self.weights = arguments.pointer("roots"), arguments.pointer("weights")
+        self.scores = arguments.pointer("scores")
+        self.first, self.voted = arguments.pointer("first"), arguments.pointer("voted")
+        self.lain = arguments.own_scratch()
         self.steps = e.offset(self.roots, steps)
         self.links = e.offset(self.nodes, e.index(element_bytes(descent.element)))
-        self.lain = e.offset(scratch, e.mul(Register("%thread", INDEX), e.argument(22)))
         self.reached = e.stack(LANES * INDEX.bits // 8)
         self.mask = e.constant(self.kind, (1 << descent.bits) - 1)
 

@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from sabir.compilation.backends.cpu.elementwise.axes import merged, nest_of
-from sabir.compilation.backends.cpu.elementwise.entries import nest_arguments, note_writes
+from sabir.compilation.backends.cpu.elementwise.entries import nest_values, note_writes
 from sabir.compilation.backends.cpu.elementwise.nesting import Place, nesting_of
 from sabir.compilation.backends.cpu.emit.terms import GROUPS
 from sabir.compilation.backends.cpu.passes import packed_zero
@@ -15,7 +15,7 @@ from sabir.compilation.backends.cpu.products.formats import dot_of, pairs_of
 from sabir.compilation.backends.cpu.products.panels import Panels, lanes_of, packed_panels
 from sabir.compilation.backends.cpu.windows.kernel import Sliding
 from sabir.compilation.plan.decisions import Reason
-from sabir.compilation.plan.entries import BufferNumber, Entry, Offset, count_of
+from sabir.compilation.plan.entries import Entry, count_of, start_of
 from sabir.loops import FLOATS, Slide, element_bytes
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.heuristics import Heuristics
     from sabir.compilation.fusion.grouping import Grouping
     from sabir.compilation.fusion.groups import Group
-    from sabir.compilation.plan.entries import Argument
+    from sabir.compilation.plan.signature import Packable
     from sabir.loops import Expression, Size
 
 
@@ -70,9 +70,11 @@ def windows_entry(builder: PlanBuilder, group: Group, nesting: Nesting) -> Entry
     entry = Entry([], nodes=builder.origins.labels([*group.members, *group.inlined]))
     panels = None if slide.weights is None else _panels(builder, slide, nest.lanes)
     entry.reaches.append(builder.reach(located, element, list(zip(sizes, located.strides, strict=True))))
-    arguments = nest_arguments(builder, nest, nesting, entry, 0)
-    arguments += [stride * element_bytes(element) for stride in located.strides[windows:]]
-    arguments += [] if panels is None else _weight_arguments(builder, slide, panels, entry)
+    values = {
+        "nest": nest_values(builder, nest, nesting, entry, 0),
+        "tap_strides": [stride * element_bytes(element) for stride in located.strides[windows:]],
+        **({} if panels is None else _weight_values(builder, slide, panels, entry)),
+    }
     taps = tuple(n for n in sizes[windows:] if isinstance(n, int))
     sliding = Sliding(nest, slide.element, slide.op, taps, panels is not None, 1, slide.mixed)
     sliding = replace(sliding, whole=_is_whole(nesting.sizes[nest.inner], nest.lanes))
@@ -82,8 +84,8 @@ def windows_entry(builder: PlanBuilder, group: Group, nesting: Nesting) -> Entry
     if panels is not None and panels.group > 1:
         sliding = replace(sliding, dot=_dot(builder, slide), step=step)
     sliding = _at_a_time(builder, sliding, nesting, panels, entry)
-    entry.choices.append((None, 0, sliding, arguments))
-    note_writes(builder, entry, nesting)
+    entry.choices.append((None, 0, sliding, sliding.signature.pack(values)))
+    note_writes(builder, entry, nesting, sliding.signature.span("nest", "sizes"))
     entry.flops = count_of(nesting.sizes) * (prod(taps) * (1 if panels is None else 2 * slide.mixed))
     return entry
 
@@ -142,13 +144,15 @@ def _dot(builder: PlanBuilder, slide: Slide) -> Dot | None:
     return dot_of(builder.target) if packed_zero(slide) == 0 else pairs_of(builder.target)
 
 
-def _weight_arguments(builder: PlanBuilder, slide: Slide, panels: Panels, entry: Entry) -> list[Argument]:
-    """Return where the weights lie, and for integers the bytes of a panel and the zero points."""
+def _weight_values(builder: PlanBuilder, slide: Slide, panels: Panels, entry: Entry) -> dict[str, Packable]:
+    """Return where the weights begin, and for integers the bytes of a panel and the zero points."""
     located = builder.grouping.views.locate(_weights(builder, slide))
     weights = packed_panels(builder, slide, located, panels)
     builder.use(weights, entry)
-    found: list[Argument] = [BufferNumber(weights), Offset(weights, 0)]
-    return found if panels.group == 1 else [*found, panels.panel, slide.zero, packed_zero(slide)]
+    found: dict[str, Packable] = {"weights": start_of(weights)}
+    if panels.group > 1:
+        found |= {"panel_bytes": panels.panel, "zero": slide.zero, "less": packed_zero(slide)}
+    return found
 
 
 def _is_whole(length: Size, lanes: int) -> bool:

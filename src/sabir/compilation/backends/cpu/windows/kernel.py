@@ -11,12 +11,14 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sabir.compilation.backends.cpu.emit.arguments import Arguments
 from sabir.compilation.backends.cpu.emit.body import Body, Point, function_of, kind_of
 from sabir.compilation.backends.cpu.emit.emitter import Emitter, Register, Variable
 from sabir.compilation.backends.cpu.emit.folds import FUNCTIONS_OF_FOLDS, start_of
 from sabir.compilation.backends.cpu.emit.jobs import at, jobs, mask_of
 from sabir.compilation.backends.cpu.emit.nest import Accumulated, Nest
 from sabir.compilation.backends.cpu.windows.byte_windows import ByteWindows, Panel
+from sabir.compilation.plan.signature import KernelSignature, declared, of_kind
 from sabir.loops import element_bytes
 
 if TYPE_CHECKING:
@@ -51,6 +53,20 @@ class Sliding:
     step: int = 0
     whole: bool = False
 
+    @property
+    def signature(self) -> KernelSignature:
+        """The arguments: those of the nest, the strides along a window, and the weights.
+
+        Weights of integers lie in panels of so many bytes; their zero point is subtracted from the operand,
+        and `less` from the weights.
+        """
+        return declared(
+            nest=self.nest.signature, tap_strides=("stride", len(self.taps)),
+            **of_kind("tensor", ["weights"] if self.weighted else []),
+            **of_kind("bytes", ["panel_bytes"] if self.dot else []),
+            **of_kind("number", ["zero", "less"] if self.dot else []),
+        )  # fmt: skip
+
     def __str__(self) -> str:
         shape = "x".join(map(str, self.taps))
         weighted = " weighted" if self.weighted else ""
@@ -62,12 +78,7 @@ class Sliding:
 
 
 def sliding_text(sliding: Sliding) -> str:
-    """Return the LLVM module of a kernel over windows.
-
-    Arguments after those of the nest: the strides in bytes along the axes of a window, and of weighted ones
-    the buffer and the offset of the weights. After those of integers come the bytes of a panel, the zero
-    point of the operand, and what is subtracted from the weights.
-    """
+    """Return the LLVM module of a kernel over windows."""
     return _Emission(sliding).text()
 
 
@@ -75,10 +86,10 @@ class _Emission:
     def __init__(self, sliding: Sliding) -> None:
         self.sliding, self.e = sliding, Emitter(opaque_loops=True)
         nest = sliding.nest
-        self.body = Body(self.e, nest)
-        place = self.body.layout.end
-        self.strides = [self.e.argument(place + n) for n in range(len(sliding.taps))]
-        self.weights = self.body.pointer(place + len(sliding.taps)) if sliding.weighted else None
+        self.arguments = Arguments(self.e, sliding.signature)
+        self.body = Body(nest, self.arguments.group("nest"))
+        self.strides = self.arguments.numbers("tap_strides")
+        self.weights = self.arguments.pointer("weights") if sliding.weighted else None
         self.input = len(nest.accesses) - 1
         self.fixed = Point([])
         outer = [axis for axis in range(nest.axes) if axis != nest.inner]
@@ -219,11 +230,10 @@ class _Emission:
         e, sliding, weights = self.e, self.sliding, self.weights
         if weights is None or sliding.dot is None:
             raise TypeError("windows of integers have weights")
-        place = self.body.layout.end + len(sliding.taps) + 2
-        facts = [e.argument(place + n) for n in range(3)]
+        numbers = [self.arguments.number(name) for name in ("panel_bytes", "zero", "less")]
         windows = ByteWindows(e, sliding.dot, self.body.nest.lanes, sliding.taps, self.strides, sliding.step)
         bases = [self.body.address(self.input, point) for point in points]
-        return windows.sums(bases, Panel(weights, *facts), channel, points[0].mask)
+        return windows.sums(bases, Panel(weights, *numbers), channel, points[0].mask)
 
     def _with(self, total: Register, x: Register, w: Register | None) -> Register:
         if w is not None:
