@@ -1,4 +1,4 @@
-"""Elementwise functions: their evaluation over arrays, known contents, and examples."""
+"""Elementwise functions: their first versions, evaluation over arrays, known contents, and examples."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sabir.ir import Expr
 from sabir.opsets.families.numbers import arithmetic, broadcasting
 from sabir.opsets.families.numbers.arithmetic import widened
 from sabir.opsets.families.numbers.spare_memory import empty
-from sabir.schema import Example
+from sabir.schema import FLOATS, Attribute, Constraint, Example, Input, Output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -20,8 +20,29 @@ if TYPE_CHECKING:
 
     from sabir.ir import Dim, Item, TensorType
     from sabir.opsets.typing import Array, BehaviourFunction
+    from sabir.schema import Operator, Version
 
 _BLOCK = 1 << 15  # elements; the temporaries of a formula of this size fit the second-level cache
+
+# ---------------------------------------------------------------- declaration
+
+
+def declare_first(
+    operator: Operator,
+    result: str,
+    *attributes: Attribute,
+    names: tuple[str, str] = ("X", "Y"),
+    differentiable: bool = True,
+) -> Version:
+    """Declare version 1 of a function of floats, which has a legacy hint; `result` describes the output."""
+    of = Constraint("T", FLOATS)
+    return operator.first(
+        1,
+        inputs=[Input(names[0], of, "A tensor of any shape.", differentiable=differentiable)],
+        outputs=[Output(names[1], of, result, differentiable=differentiable)],
+        attributes=[Attribute("consumed_inputs", "ints", legacy=True), *attributes],
+    )
+
 
 # ---------------------------------------------------------------- evaluation
 
