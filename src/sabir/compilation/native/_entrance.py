@@ -235,15 +235,15 @@ class InputSpec(NamedTuple):
 class Frame:
     """The arguments of the entrance for one plan, used by one run at a time.
 
-    `buffers` is the table of the plan's memory; `outputs` has the numbers of the buffers of results. `keep`
-    is what must stay in memory as long as the frame.
+    `buffers` is the table of the plan's memory, which must stay as long as the frame; `outputs` has the
+    numbers of the buffers of results.
     """
 
     __slots__ = ("_keep", "address", "block", "team", "team_memory")
 
     def __init__(
         self, team: Team, rows: np.ndarray[Any, Any], buffers: np.ndarray[Any, Any], control: Control,
-        inputs: Sequence[InputSpec], outputs: Sequence[int], keep: object,
+        inputs: Sequence[InputSpec], outputs: Sequence[int],
     ) -> None:  # fmt: skip
         run, memory = team.entry()
         end = (ctypes.c_int64 * 2)(len(rows), 0)
@@ -261,4 +261,4 @@ class Frame:
         self.block = array("q", block)  # whose items are set faster than those of ctypes
         self.address = self.block.buffer_info()[0]
         self.team, self.team_memory = team, memory
-        self._keep = keep, rows, buffers, control, shapes, end, [i.dtype for i in inputs]
+        self._keep = rows, buffers, control, shapes, end, [i.dtype for i in inputs]

@@ -8,8 +8,6 @@ depends on shapes alone. Later runs with arrays of the same types and shapes onl
 
 from __future__ import annotations
 
-import ctypes
-import os
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, SupportsIndex
 
@@ -18,8 +16,9 @@ import numpy as np
 from sabir.base import CancelledError
 from sabir.compilation.native import Control, Frame, execute, team
 from sabir.compilation.native._entrance import COUNT, FIRST, INPUT, OUTPUT, InputSpec, entrance, finish, works
-from sabir.compilation.plan.entries import ERRORS, SCRATCH, Buffer, Entry
-from sabir.elements import element
+from sabir.compilation.plan.entries import Buffer, Entry
+from sabir.compilation.runtime.binding import UNUSED, Binding, inputs_of, keys_of
+from sabir.compilation.runtime.values import shape_and_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -81,15 +80,12 @@ class _Runs:
     ) -> None:  # fmt: skip
         """Take the fed inputs (name, slot, feed), what kernels make (name, slot), what cancels the runs."""
         self._program, self._layout, self._sizes, self._control = program, layout, sizes, control
-        by_slot = {b.slot: b for b in program.plan.buffers if b.kind == "input"}
-        self._inputs = [
-            InputSpec(by_slot[slot].number if slot in by_slot else ERRORS + 1, x.dtype, x.shape)
-            for _, slot, x in names
-        ]
+        numbers = {slot: buffer.number for slot, buffer in inputs_of(program.plan).items()}
+        self._inputs = [InputSpec(numbers.get(slot, UNUSED), x.dtype, x.shape) for _, slot, x in names]
         found = [(name, program.plan.outputs[slot]) for name, slot in outputs]
         places = range(FIRST + INPUT * len(names), sys.maxsize, OUTPUT)
         self.outputs = [
-            _Output(name, tuple(map(sizes, b.shape)), element(b.element).dtype, place)
+            _Output(name, *shape_and_dtype(b, sizes), place)
             for (name, b), place in zip(found, places, strict=False)
         ]
         self._slots = [b.number for _, b in found]
@@ -102,8 +98,7 @@ class _Runs:
         if self.in_place:
             finish()  # loaded now: a run does not fail at its end
         self.updating = int(np.searchsorted(layout.owners, program.plan.updating))
-        draws = any(b.kind == "keys" for b in program.plan.buffers)
-        self.frames: list[_Frame] = _DrawnFrames() if draws else []
+        self.frames: list[_Frame] = _DrawnFrames() if keys_of(program.plan) else []
 
     def frame(self) -> _Frame:
         """Return new memory for a run."""
@@ -117,11 +112,11 @@ class _Runs:
         """Run the rows from `done` on; return whether there was no error, and the run was not cancelled."""
         rows = self._layout.rows.ctypes.data
         execute(self._team, rows, done, last, frame.table_address, self._control, _nothing)
-        return not frame.errors.value and not self._control.cancelled
+        return not frame.binding.errors[0] and not self._control.cancelled
 
     def failed(self, frame: _Frame) -> None:
         """Let a frame be used again; raises CancelledError where that ended its run."""
-        frame.errors.value = 0
+        frame.binding.errors[0] = 0
         self.frames.append(frame)
         if self._control.cancelled:
             raise CancelledError("the run was cancelled")
@@ -182,37 +177,21 @@ def _entered(runs: _Runs, names: Sequence[str]) -> Run:
 
 
 class _Frame(Frame):
-    """The memory of one run: its arena, table of buffers and counter of errors, the keys of its numbers."""
+    """The memory of one run: its binding and its arena."""
 
-    __slots__ = ("arena", "errors", "keys", "slots", "table_address")
+    __slots__ = ("arena", "binding", "slots", "table_address")
 
     def __init__(
-        self, program: CompiledProgram, layout: PartLayout, sizes: Sizes, threads: Any, control: Control,
+        self, program: CompiledProgram, layout: PartLayout, sizes: Sizes, team: Team, control: Control,
         inputs: Sequence[InputSpec], outputs: Sequence[int],
     ) -> None:  # fmt: skip
-        table = program.table.copy()
-        self.errors = ctypes.c_int64(0)
-        table[ERRORS] = ctypes.addressof(self.errors)
-        take = program.arenas.take
-        arena, scratch = take(layout.arena_bytes), take(layout.scratch_bytes * threads.threads)
-        table[program.parts[0].arena] = arena.ctypes.data
-        table[SCRATCH] = scratch.ctypes.data
-        known = [(b, program.known(b, sizes)) for b in program.plan.buffers if b.kind == "known"]
-        for buffer, array in known:
-            table[buffer.number] = array.ctypes.data
-        drawn = [b for b in program.plan.buffers if b.kind == "keys"]
-        self.keys: Array = np.empty(sum(sizes(b.size) for b in drawn), np.uint8)
-        self.draw()
-        for buffer in drawn:
-            table[buffer.number] = self.keys.ctypes.data
-        super().__init__(threads, layout.rows, table, control, inputs, outputs, (arena, scratch, known))
-        self.table_address = table.ctypes.data
-        self.arena = arena
+        self.binding = binding = Binding(program)
+        self.arena = binding.bind_arena(program.parts[0], layout, team.threads)[0]
+        binding.bind_known(sizes)
+        binding.bind_keys(sizes)
+        super().__init__(team, layout.rows, binding.table, control, inputs, outputs)
+        self.table_address = binding.table.ctypes.data
         self.slots: list[Any] = []  # of what is evaluated at the end
-
-    def draw(self) -> None:
-        """Draw new keys of random numbers."""
-        self.keys[:] = np.frombuffer(os.urandom(self.keys.size), np.uint8)
 
 
 class _DrawnFrames(list[_Frame]):  # ruff: ignore[subclass-builtin]  nothing but `pop` is called
@@ -220,7 +199,7 @@ class _DrawnFrames(list[_Frame]):  # ruff: ignore[subclass-builtin]  nothing but
 
     def pop(self, index: SupportsIndex = -1, /) -> _Frame:
         frame = super().pop(index)
-        frame.draw()
+        frame.binding.draw()
         return frame
 
 
