@@ -119,7 +119,7 @@ class Numpy:
 
 def install() -> None:
     """Let the engine take all memory from here."""
-    for module in (_binding, _instance, _running, _weights):
+    for module in (_binding, _instance, _program, _running, _weights):
         for function in (allocated, aligned):
             if hasattr(module, function.__name__):
                 setattr(module, function.__name__, function)

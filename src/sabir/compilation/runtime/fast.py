@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, SupportsIndex
 
 import numpy as np
 
-from sabir.base import CancelledError
+from sabir.base import CancelledError, owns_memory
 from sabir.compilation.native import Control, Frame, execute, team
 from sabir.compilation.native._entrance import COUNT, FIRST, INPUT, OUTPUT, InputSpec, entrance, finish, works
 from sabir.compilation.plan.entries import Buffer, Entry
@@ -242,19 +242,15 @@ class _Memory:
 
     def __init__(self, feeds: Sequence[Any]) -> None:
         self._arrays: list[Array] = [feed for feed in feeds if isinstance(feed, np.ndarray)]
-        self._views = [array for array in self._arrays if not _owns(array)]
+        self._views = [array for array in self._arrays if not owns_memory(array)]
         self._numbers = set(map(id, self._arrays))
 
     def shares(self, buffer: Array) -> bool:
         """Return whether a buffer has memory of a feed, or may have."""
         if id(buffer) in self._numbers:
             return True
-        others = self._views if _owns(buffer) else self._arrays
+        others = self._views if owns_memory(buffer) else self._arrays
         return bool(others) and any(np.may_share_memory(buffer, array) for array in others)
-
-
-def _owns(array: Array) -> bool:
-    return array.base is None and array.flags.owndata
 
 
 def _fitting(buffer: Array, shape: tuple[int, ...], dtype: np.dtype[Any], feeds: _Memory) -> Array | None:

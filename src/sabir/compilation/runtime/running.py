@@ -10,7 +10,7 @@ import numpy as np
 
 from sabir.base import CancelledError, check_time
 from sabir.compilation.plan.entries import Mismatch
-from sabir.compilation.plan.layout import Sizes, aligned, allocated
+from sabir.compilation.plan.layout import Sizes, allocated
 from sabir.compilation.runtime.binding import Binding
 from sabir.compilation.runtime.values import View, shape_and_dtype, with_copies
 from sabir.elements import element
@@ -25,33 +25,6 @@ if TYPE_CHECKING:
     from sabir.compilation.runtime.program import CompiledProgram
     from sabir.evaluation import Run
     from sabir.ir import Array
-
-
-_MOST_FREE = 4  # blocks of memory that a program keeps for its next runs
-
-
-class Arenas:
-    """Memory that runs no longer need, for runs with the same needs: fresh memory is slow to touch first."""
-
-    def __init__(self) -> None:
-        self._free: dict[int, list[Array]] = {}
-
-    def take(self, size: int) -> Array:
-        """Return so many bytes that begin at a multiple of 64; raises Mismatch where there are none."""
-        try:
-            return self._free[size].pop()
-        except (KeyError, IndexError):
-            return aligned(size)
-
-    def give(self, memory: Array) -> None:
-        """Keep memory that nothing reads any more."""
-        if sum(map(len, self._free.values())) >= _MOST_FREE:
-            self._free = {}
-        self._free.setdefault(memory.size, []).append(memory)
-
-    def clear(self) -> None:
-        """Let go of all memory."""
-        self._free = {}
 
 
 class PlanRun:

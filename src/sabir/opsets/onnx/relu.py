@@ -8,8 +8,8 @@ from sabir import loops
 from sabir.ir import Builder, Value, dim_max
 from sabir.loops import Expression
 from sabir.opsets.families.numbers.pointwise import declare_first, known_by
+from sabir.opsets.families.numbers.results import computed
 from sabir.opsets.families.numbers.scalars import Numbers
-from sabir.opsets.families.numbers.spare_memory import computed
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, SIGNED, Example, Operator
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from sabir.ir import Builder, Value
 from sabir.opsets.families.numbers import arithmetic, variadic
-from sabir.opsets.families.numbers.spare_memory import computed
+from sabir.opsets.families.numbers.results import computed
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, Example, Operator
 

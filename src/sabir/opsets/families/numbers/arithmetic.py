@@ -12,7 +12,7 @@ import numpy as np
 
 from sabir.ir import Expr, add, dim_max, dim_min, exact_quotient, is_nonnegative, mul, sub, total, trunc_div
 from sabir.opsets.families.numbers import binary, broadcasting
-from sabir.opsets.families.numbers.spare_memory import computed
+from sabir.opsets.families.numbers.results import computed
 from sabir.opsets.families.shapes.sizes import passed_over
 from sabir.schema import BFLOAT16, FLOATS, NUMBERS, Attribute, Constraint, Example, tensors
 

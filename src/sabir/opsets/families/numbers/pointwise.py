@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import ml_dtypes
 import numpy as np
 
+from sabir.base import new_array
 from sabir.ir import Expr
 from sabir.opsets.families.numbers import arithmetic, broadcasting
 from sabir.opsets.families.numbers.arithmetic import widened
-from sabir.opsets.families.numbers.spare_memory import empty
 from sabir.schema import FLOATS, Attribute, Constraint, Example, Input, Output
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def pointwise(function: Callable[..., Array]) -> BehaviourFunction:
             y = function(widened(x), **attributes)
             return y if y.dtype == x.dtype else y.astype(x.dtype)
         row: Array = np.ascontiguousarray(x).reshape(-1)
-        out = empty(row.shape, x.dtype)
+        out = new_array(row.shape, x.dtype)
         for start in range(0, row.size, _BLOCK):
             block = slice(start, start + _BLOCK)
             out[block] = function(widened(row[block]), **attributes)
