@@ -15,7 +15,7 @@ import numpy as np
 
 from sabir.base import CancelledError, owns_memory
 from sabir.compilation.native import Control, Frame, execute, team
-from sabir.compilation.native._entrance import COUNT, FIRST, INPUT, OUTPUT, InputSpec, entrance, finish, works
+from sabir.compilation.native._entrance import FIRST, INPUT, LAST, OUTPUT, InputSpec, entrance, finish, works
 from sabir.compilation.plan.entries import Buffer, Entry
 from sabir.compilation.runtime.binding import UNUSED, Binding, inputs_of, keys_of
 from sabir.compilation.runtime.values import shape_and_dtype
@@ -146,7 +146,7 @@ def _entered(runs: _Runs, names: Sequence[str]) -> Run:
             frame = runs.frame()
         if frame.team_memory != frame.team.memory:  # a child process has a team of its own
             frame = runs.frame()
-        block, at = frame.block, FIRST
+        block, at = frame.numbers, FIRST
         for array in arrays:
             block[at] = id(array)
             at += INPUT
@@ -160,7 +160,7 @@ def _entered(runs: _Runs, names: Sequence[str]) -> Run:
             results[name] = made = _EMPTY(shape, dtype) if made is None else made
             block[place] = id(made)
         commits = commit is not None and bool(in_place)
-        block[COUNT] = last = updating if commits else rows
+        block[LAST] = last = updating if commits else rows
         if commits and commit is not None:
             commit.prepare(results)
         done = enter(frame.address)
