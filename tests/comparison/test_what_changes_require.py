@@ -8,7 +8,7 @@ import pytest
 
 import sabir
 from sabir.comparison import POLICY
-from sabir.comparison._elements import is_wider
+from sabir.comparison._types import is_wider
 from sabir.elements import ELEMENTS
 from sabir.ir import (
     ArrayTensor,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.opsets.families.numbers import spare_memory
-from sabir.opsets.families.numbers.spare_memory import LEAST, SpareMemory, computed, empty
+from sabir.base import LARGE_ARRAY, SpareMemory, _spare_memory, new_array
+from sabir.opsets.families.numbers.results import computed
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
 N = 200  # a float32 matrix of this size is large
@@ -109,57 +109,57 @@ def address(array):
 def test_memory_is_spare_once_no_array_and_no_view_refers_to_it():
     spare, dtype = SpareMemory(), np.dtype(np.float32)
     with spare.in_use():
-        first = empty((N, N), dtype)
+        first = new_array((N, N), dtype)
         place, view = address(first), first.T[1:]
         del first
-        other = empty((N, N), dtype)
+        other = new_array((N, N), dtype)
         assert address(other) != place
         del view
-        assert address(empty((N, N), dtype)) == place
-        assert address(empty((N * N,), dtype)) == place  # the shape does not matter
+        assert address(new_array((N, N), dtype)) == place
+        assert address(new_array((N * N,), dtype)) == place  # the shape does not matter
     with spare.in_use():
-        assert address(empty((N, N), dtype)) == place  # the next run has it
+        assert address(new_array((N, N), dtype)) == place  # the next run has it
     del other
 
 
 def test_memory_that_left_a_run_never_returns():
     spare, dtype = SpareMemory(), np.dtype(np.float32)
     with spare.in_use():
-        result = empty((N, N), dtype)
+        result = new_array((N, N), dtype)
     place = address(result)
     view = result[::2]
     del result
     with spare.in_use():
-        assert address(empty((N, N), dtype)) != place
+        assert address(new_array((N, N), dtype)) != place
     del view
     with spare.in_use():
-        kept = [empty((N, N), dtype) for _ in range(3)]
+        kept = [new_array((N, N), dtype) for _ in range(3)]
         assert len({*map(address, kept)}) == len(kept)
 
 
 def test_memory_that_a_run_does_not_use_is_freed():
     spare, dtype = SpareMemory(), np.dtype(np.float32)
     with spare.in_use():
-        empty((N, N), dtype)
+        new_array((N, N), dtype)
     with spare.in_use():
         pass
     assert not any(spare._of_last_run.values())
 
 
 def test_a_run_keeps_no_more_than_the_bound(monkeypatch):
-    monkeypatch.setattr(spare_memory, "_MOST", 4 * N * N)
+    monkeypatch.setattr(_spare_memory, "_MOST_OF_RUN", 4 * N * N)
     spare, dtype = SpareMemory(), np.dtype(np.float32)
     with spare.in_use():
-        arrays = [empty((N, N - 20), dtype) for _ in range(3)]
+        arrays = [new_array((N, N - 20), dtype) for _ in range(3)]
         assert [a.base is not None for a in arrays] == [True, False, False]
 
 
 def test_small_values_and_texts_are_left_to_the_allocator():
     with SpareMemory().in_use():
-        assert empty((LEAST - 1,), np.dtype(np.uint8)).base is None
-        assert empty((LEAST,), np.dtype(object)).base is None
-        assert empty((LEAST,), np.dtype(np.uint8)).base is not None
-    assert empty((LEAST,), np.dtype(np.uint8)).base is None  # outside a run
+        assert new_array((LARGE_ARRAY - 1,), np.dtype(np.uint8)).base is None
+        assert new_array((LARGE_ARRAY,), np.dtype(object)).base is None
+        assert new_array((LARGE_ARRAY,), np.dtype(np.uint8)).base is not None
+    assert new_array((LARGE_ARRAY,), np.dtype(np.uint8)).base is None  # outside a run
 
 
 def test_functions_compute_what_they_compute_elsewhere():

@@ -1,5 +1,7 @@
 """What the sweep found, each kind once; what is not here stands with its subject in the other files."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -81,7 +83,7 @@ def test_a_message_does_not_repeat_all_of(what):
 @pytest.mark.parametrize("key", ["y", "xs", "zs"])
 def test_an_attribute_that_names_values_may_be_a_tensor(key):
     """NODE018 iterated over it."""
-    names = {"y": "x", "xs": ["x"]} | {key: np.zeros(2, F)}
+    names: Any = {"y": "x", "xs": ["x"]} | {key: np.zeros(2, F)}
     b, domain = Builder(21, check=False), "ai.onnx.preview.training"
     x = b.input("x", "float", [2])
     b.output(b.op("Gradient", x, domain=domain, **names))

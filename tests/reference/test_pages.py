@@ -10,7 +10,7 @@ from sabir.base import SchemaError
 from sabir.cli import app
 from sabir.opsets import STANDARD
 from sabir.reference import page
-from sabir.reference._types import summarised
+from sabir.reference._page import summarised
 from sabir.schema import CLASSIC, FLOATS, sequences, tensors
 
 ROOT = Path(__file__).parents[2]

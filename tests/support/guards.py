@@ -17,6 +17,7 @@ from sabir.compilation.cache import weights as _weights
 from sabir.compilation.engine.compiled import Compiled
 from sabir.compilation.plan import layout as _instance
 from sabir.compilation.plan.entries import Entry
+from sabir.compilation.runtime import binding as _binding
 from sabir.compilation.runtime import fast as _fast
 from sabir.compilation.runtime import program as _program
 from sabir.compilation.runtime import running as _running
@@ -120,19 +121,19 @@ class Numpy:
 
 def install() -> None:
     """Let the engine take all memory from here."""
-    for module in (_instance, _running, _weights):
+    for module in (_binding, _instance, _program, _running, _weights):
         for function in (allocated, aligned):
             if hasattr(module, function.__name__):
                 setattr(module, function.__name__, function)
     _instance._arena = arena
     _fast._EMPTY = allocated
-    _program.np = _running.np = Numpy()
-    point = _running.PlanRun._point
+    _program.np = Numpy()
+    bind = _binding.Binding.bind
 
-    def guarded_point(self: Any, buffer: Any, array: np.ndarray) -> None:
-        point(self, buffer, array if buffer.kind == "input" else guarded(array))
+    def guarded_bind(self: Any, buffer: Any, array: np.ndarray) -> None:
+        bind(self, buffer, array if buffer.kind in {"input", "output"} else guarded(array))
 
-    _running.PlanRun._point = guarded_point
+    _binding.Binding.bind = guarded_bind
 
 
 def is_native(session: sabir.Session) -> bool:

@@ -458,7 +458,8 @@ class _Step(Computing):
         array = np.asarray(self._operands[x.number])
         if array.ndim < 3:
             return array
-        return array[[self._number if array.shape[0] != 1 else 0]]
+        place: Any = self._number if array.shape[0] != 1 else 0
+        return array[[place]]
 
 
 # ---------------------------------------------------------------- scalars

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import sabir
+from sabir.base import SpareArrays
 from sabir.training import SGD, Adagrad, Adam, AdamW, prepare
-from sabir.training._spares import Spares
 
 RNG = np.random.default_rng(2)
 FEEDS = {"x": RNG.standard_normal((16, 24)).astype(np.float32), "label": RNG.integers(0, 8, 16)}
@@ -77,7 +77,7 @@ def test_steps_write_over_the_state_and_over_nothing_that_is_referred_to():
 
 
 def test_spare_arrays_are_those_that_nothing_refers_to():
-    spares = Spares()
+    spares = SpareArrays()
     first, second = np.zeros(3), np.ones(3)
     spares.keep({"w": first, "v": second[1:], "n": 3}, {})
     assert spares.free() == {}

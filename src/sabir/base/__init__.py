@@ -1,4 +1,4 @@
-"""The foundation of every layer: errors, findings with locations, limits."""
+"""The foundation of every layer: errors, findings with locations, limits, memory that is used again."""
 
 from sabir.base._collector import without_collector
 from sabir.base._errors import (
@@ -55,11 +55,24 @@ from sabir.base._limits import (
     start_budget,
 )
 from sabir.base._machine import control_groups, read_text, usable_memory
+from sabir.base._spare_memory import (
+    ALIGNMENT,
+    LARGE_ARRAY,
+    SpareArrays,
+    SpareBlocks,
+    SpareMemory,
+    aligned_start,
+    is_only_reference,
+    new_array,
+    owns_memory,
+)
 
 __all__ = [
     "ACCIDENTS",
+    "ALIGNMENT",
     "COMPILED",
     "DEFAULT_LIMITS",
+    "LARGE_ARRAY",
     "NO_LIMITS",
     "AttributeValueError",
     "Budget",
@@ -83,10 +96,14 @@ __all__ = [
     "SabirWarning",
     "SchemaError",
     "Severity",
+    "SpareArrays",
+    "SpareBlocks",
+    "SpareMemory",
     "Step",
     "TextError",
     "UnsupportedError",
     "WireError",
+    "aligned_start",
     "budget",
     "check_constant",
     "check_depth",
@@ -100,10 +117,13 @@ __all__ = [
     "hinted",
     "hints",
     "importing_later",
+    "is_only_reference",
     "legible",
     "limits_in_force",
     "listed_names",
     "listing_public",
+    "new_array",
+    "owns_memory",
     "quote",
     "read_text",
     "run_with_limits",

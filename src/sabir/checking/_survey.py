@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from sabir.base import Location, SchemaError, Step, check_depth
 from sabir.checking._messages import Data, TensorMessage, tensor_message
-from sabir.checking._reads import Read, early_reads
 from sabir.ir import (
     ExternalTensor,
     Function,
@@ -23,7 +22,7 @@ from sabir.ir import (
 from sabir.schema import Callees, Registry, Scope, Version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from sabir.ir import Attribute, Constant, NodeDevice, TrainingInfo, Type
 
@@ -68,7 +67,7 @@ class GraphSite:
     @cached_property
     def early_reads(self) -> list[Read]:
         """The reads before a definition, in this graph and its subgraphs."""
-        return early_reads(self, self.visible)
+        return _early_reads(self, self.visible)
 
     def at_node(self, index: int) -> Location:
         """Return the location of node `index`."""
@@ -397,3 +396,38 @@ _WHOLE = frozenset({"tensor", "sparse_tensor", "graph", "type"})
 
 def _listed(value: Any) -> tuple[Any, ...]:
     return cast("tuple[Any, ...]", value) if isinstance(value, tuple) else (value,)
+
+
+class Read(NamedTuple):
+    """A value, and the location that reads it before its definition."""
+
+    value: Value
+    where: Location
+
+
+def _early_reads(root: GraphSite, visible: Iterable[Value] = ()) -> list[Read]:
+    """Return every read of a value that is not defined yet, or nowhere; `visible` are defined before."""
+    found: list[Read] = []
+    _follow(root, set(visible), found)
+    return found
+
+
+def _follow(site: GraphSite, defined: set[Value], found: list[Read]) -> None:
+    graph = site.graph
+    own: list[Value] = [*graph.inputs, *graph.initializers]
+    defined.update(own)
+    for index, node in enumerate(site.nodes):
+        for slot, value in enumerate(site.reads[index]):
+            if value not in defined and value is not None:
+                found.append(Read(value, site.at_node(index).at("input", index=slot, name=value.name)))
+        for inner in site.inner.get(node, ()) if site.inner else ():
+            _follow(inner, defined, found)
+        for value in node.outputs:
+            if value is not None:
+                own.append(value)
+                defined.add(value)
+    for slot, value in enumerate(graph.outputs):
+        if value is not None and value not in defined:
+            found.append(Read(value, site.where.at("output", index=slot, name=value.name)))
+    if site.outer is not None:
+        defined.difference_update(own)

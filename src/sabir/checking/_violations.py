@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from sabir.base import Finding, Location, TextError, legible, without_collector
-from sabir.checking._consequences import without_consequences
 from sabir.checking._messages import is_plain
 from sabir.checking._operator_sets import SetSurvey, set_sites, with_sets
 from sabir.checking._survey import AttributeSite, Survey
@@ -20,9 +19,11 @@ if TYPE_CHECKING:
     from sabir.checking._engine import Source
     from sabir.checking._operator_sets import SetSource
     from sabir.checking._rule import Rule
+    from sabir.ir import Graph, Node, Value
     from sabir.schema import Registry
 
 ARITY, UTF8 = "NODE002", "TEXT001"
+_UNTYPED = "GRAPH002"
 _OF_SETS = frozenset({"operator set", "operator sets"})
 
 
@@ -91,7 +92,7 @@ def _model_findings(
             and f.location not in miscalled
             and not (f.rule == ATTRIBUTE_VALUE and in_function(f.location) in reported)
         ]
-    return without_consequences(found, model.graph)
+    return _without_consequences(found, model.graph)
 
 
 def _violations(rules: Iterable[Rule], survey: Survey) -> Iterator[Finding]:
@@ -122,3 +123,46 @@ def _violating_attributes(rule: Rule, survey: Survey) -> Iterator[AttributeSite]
     for sites in survey.attributes:
         if any(True for _ in rule.check(sites[0])):
             yield from sites
+
+
+def _without_consequences(found: list[Finding], graph: Graph) -> list[Finding]:
+    """Return the findings, without untyped outputs of the main graph that depend on a node with an error.
+
+    Inference cannot type such an output until the node is repaired.
+    """
+    if not any(f.rule == _UNTYPED for f in found):
+        return found
+    nodes = tuple(graph)
+    wrong = {nodes[place] for f in found if f.severity == "error" for place in _node_of(f.location)}
+    if not wrong:
+        return found
+    return [f for f in found if f.rule != _UNTYPED or not _depends(_output_of(f.location, graph), wrong)]
+
+
+def _node_of(where: Location) -> Iterable[int]:
+    """Return the index of the node of the main graph that a location is in, if any."""
+    steps = where.steps
+    if len(steps) > 1 and steps[0].kind == "graph" and steps[1].kind == "node" and steps[1].place is not None:
+        return (steps[1].place,)
+    return ()
+
+
+def _output_of(where: Location, graph: Graph) -> Value | None:
+    step = where.steps[-1]
+    return graph.outputs[step.place] if step.kind == "output" and step.place is not None else None
+
+
+def _depends(value: Value | None, wrong: set[Node]) -> bool:
+    """Whether a value depends, directly or not, on a result of one of these nodes."""
+    pending: list[Value | None] = [value]
+    seen: set[Node] = set()
+    while pending:
+        value = pending.pop()
+        node = None if value is None else value.node
+        if node in wrong:
+            return True
+        if node is not None and node not in seen:
+            seen.add(node)
+            pending += node.inputs
+            pending += (v for inner in node.graphs for v in inner.captures())
+    return False

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import cached_property
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from sabir.base import counted, quote
+from sabir.base import Location, counted, quote
 from sabir.comparison._alignment import Alignment
 from sabir.comparison._changes import Change
-from sabir.comparison._places import Places
 from sabir.comparison._references import versioned
-from sabir.ir import SparseTensor, Tensor, TensorType, canonical_domain
+from sabir.ir import Graph, Node, SparseTensor, Tensor, TensorType, Value, canonical_domain, places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator
 
     from sabir.comparison._identity import Identities
-    from sabir.ir import Attribute, Constant, Graph, Node, Value
+    from sabir.ir import Attribute, Constant, Model, Place
 
     ValuePair: TypeAlias = tuple[Value | None, Value | None]
 
@@ -30,7 +30,7 @@ class GraphComparer:
     def __init__(self, old: Identities, new: Identities) -> None:
         self.old, self.new = old, new
         self.alignment = Alignment(old, new)
-        self.old_places, self.new_places = Places(old.model), Places(new.model)
+        self.old_places, self.new_places = _Places(old.model), _Places(new.model)
         self._weights: set[tuple[Value, Value]] = set()
         self._versions: dict[str, list[tuple[Node, Node]]] = defaultdict(list)
         self._documented: list[tuple[Node, Node]] = []
@@ -265,3 +265,19 @@ def _devices(node: Node) -> list[object]:
         (d.configuration, d.pipeline_stage, [(s.devices, s.groups, s.axes) for s in d.shardings])
         for d in node.devices
     ]
+
+
+class _Places:
+    """Finds the locations of the graphs, nodes and values of a model."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    @cached_property
+    def _places(self) -> dict[Graph | Node | Value, Place]:
+        return {place.object: place for place in places(self._model, Graph, Node, Value)}
+
+    def of(self, item: Graph | Node | Value) -> Location:
+        """Return the location of an object; that of the model for a value that nothing defines."""
+        place = self._places.get(item)
+        return Location() if place is None else place.inside if isinstance(item, Graph) else place.location

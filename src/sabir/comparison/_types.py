@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+import ml_dtypes
+import numpy as np
+
 from sabir.base import check_depth, quote
-from sabir.comparison._elements import is_wider
+from sabir.elements import COMPLEX64, COMPLEX128, DOUBLE, FLOAT
 from sabir.ir import MapType, OpaqueType, OptionalType, SequenceType, SparseTensorType, TensorType
 
 if TYPE_CHECKING:
@@ -117,3 +121,29 @@ def _denotations(type_: Type) -> dict[str, str]:
         return {}
     dims = {f"axis {index}": text for index, text in enumerate(note.dims) if text}
     return {"type": note.denotation, **dims} if note.denotation else dims
+
+
+@cache
+def is_wider(wide: ElementType, narrow: ElementType) -> bool:
+    """Return whether another element type of the same kind has every value of `narrow`."""
+    if wide is narrow or wide.kind != narrow.kind:
+        return False
+    if narrow.is_integer:
+        one, other = (ml_dtypes.iinfo(t.dtype) for t in (wide, narrow))
+        return bool(one.min <= other.min and other.max <= one.max)
+    if narrow.is_complex:
+        return (wide, narrow) == (COMPLEX128, COMPLEX64)
+    if not narrow.is_float or narrow in {DOUBLE, FLOAT}:
+        return wide is DOUBLE and narrow is FLOAT
+    return _has_values_of(wide, narrow)
+
+
+def _has_values_of(wide: ElementType, narrow: ElementType) -> bool:
+    """Return whether a float type has every value of one with at most 16 bits, NaN and infinities too."""
+    count = 1 << narrow.bits
+    codes = np.arange(count, dtype=np.uint8 if narrow.bits <= 8 else "<u2")  # ruff: ignore[magic-value-comparison]  a byte
+    with np.errstate(all="ignore"):
+        values = codes.view(narrow.dtype).astype(np.float64)
+        again = values.astype(wide.dtype).astype(np.float64)
+    equal = (values == again) & (np.signbit(values) == np.signbit(again))  # a type may lack -0.0
+    return bool((equal | np.isnan(values) & np.isnan(again)).all())

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.base import ConversionError, Limits, Location, Refusal, counted, run_with_limits
 from sabir.conversion._converter import Converter, Refused
-from sabir.conversion._documented import outdated_calls
 from sabir.conversion._initializers import list_initializers, must_list_initializers
+from sabir.conversion._roots import roots_of
 from sabir.conversion._targets import choose_ir_version, targets_of
-from sabir.ir import Function, Model, Node, places
+from sabir.ir import Function, Model, Node, canonical_domain, places
 from sabir.opsets import STANDARD
 from sabir.rewrite import InlineFunctions, paired
 from sabir.schema import Registry, Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
 _UNDEFINED = "the target version has no such operator, and no document has a body for it"
 
@@ -118,7 +118,7 @@ def convert_in_place(model: Model, opsets: Mapping[str, int], registry: Registry
     """
     before = model.clone()
     origins = dict(_pairs(model, before))
-    refused = [Refused(c.node, c.operator, _UNDEFINED) for c in outdated_calls(model, registry, opsets)]
+    refused = [Refused(c.node, c.operator, _UNDEFINED) for c in _outdated_calls(model, registry, opsets)]
     converter = Converter(model, registry, opsets)
     converter.run()
     refused += converter.refused
@@ -128,7 +128,7 @@ def convert_in_place(model: Model, opsets: Mapping[str, int], registry: Registry
 
 def _converted(model: Model, targets: Mapping[str, int], registry: Registry, *, cast: bool) -> Conversion:
     """Convert a copy; a function whose body cannot be converted for all calls is converted for each."""
-    outdated = list(outdated_calls(model, registry, targets))
+    outdated = list(_outdated_calls(model, registry, targets))
     undefined = [Refused(c.node, c.operator, _UNDEFINED) for c in outdated if c.function is None]
     documented = {c.function: None for c in outdated if c.function is not None}
     inlined: list[Function] = []
@@ -205,3 +205,31 @@ def _pairs(copy: Model, model: Model) -> Iterable[tuple[Node, Node]]:
 
 def _label(function: Function) -> str:
     return ".".join(filter(None, (function.domain, function.name)))
+
+
+class _OutdatedCall(NamedTuple):
+    """A call of a documented operator that the target version does not have, or has with another meaning.
+
+    `function` is its body, None where the document has none; `operator` the version, as text.
+    """
+
+    node: Node
+    operator: str
+    function: Function | None
+
+
+def _outdated_calls(model: Model, registry: Registry, opsets: Mapping[str, int]) -> Iterator[_OutdatedCall]:
+    """Yield the calls of documented operators that do not mean the same in these versions of their sets."""
+    if not registry.operator_sets:
+        return
+    scope = Scope.of(model, registry)
+    for root in roots_of(model):
+        inner = scope if root.function is None else scope.of_body(root.function)
+        for node in root.graph.all_nodes():
+            domain = canonical_domain(node.domain)
+            before = inner.declaration(node) if domain in opsets else None
+            if before is None:
+                continue
+            after = registry.declaration(domain, node.op, opsets[domain])
+            if after is None or after.entry.since != before.entry.since:
+                yield _OutdatedCall(node, str(before), inner.function_of(node))

@@ -9,6 +9,7 @@ import numpy as np
 from sabir.base import (
     FeedError,
     Limits,
+    SpareMemory,
     quote,
     run_with_limits,
     suggest,
@@ -18,7 +19,6 @@ from sabir.evaluation._binding import BoundProgram, CallBinder
 from sabir.evaluation._declared import declaration
 from sabir.evaluation._front import Front
 from sabir.opsets import STANDARD
-from sabir.opsets.families.numbers.spare_memory import SpareMemory
 from sabir.scheduling import as_meant, calls_in_graph, schedule
 
 if TYPE_CHECKING:

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
 
 from sabir.base import EvaluationError, SabirWarning, SchemaError, budget, quote
 from sabir.evaluation._costs import numbers_of
 from sabir.evaluation._declared import DeclaredValue, Dimensions, compare, declaration, has_sized_items
 from sabir.evaluation._feeds import FeedReader, ModelPort
-from sabir.evaluation._results import owned
 from sabir.evaluation._run import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Self
 
     from sabir.ir import Array
     from sabir.scheduling import Schedule, ValueInfo
+
+
+_OWNERS = (np.ndarray, list, dict)  # what has memory, or contains what has
 
 
 class Front:
@@ -100,7 +104,7 @@ class Front:
         declared = self._declared
         named = [(declared[n], r) for n, r in zip(names, results, strict=True) if n in declared]
         compare([d for d, _ in named], [r for _, r in named], run)
-        return dict(zip(names, owned(results, inputs), strict=True))
+        return dict(zip(names, _own_results(results, inputs), strict=True))
 
     def _mismatch(self, where: str, problem: str) -> None:
         if self._strict:
@@ -133,3 +137,52 @@ def _output_slots(outputs: Sequence[ValueInfo]) -> dict[str, int]:
         if value.slot and found.setdefault(value.name, value.slot) != value.slot:
             raise SchemaError(f"two outputs are named {quote(value.name)}; a run returns its results by name")
     return found
+
+
+def _own_results(results: Iterable[Any], feeds: Iterable[Any]) -> list[Any]:
+    """Return the results, copied where they may share memory; a view of a constant is read-only."""
+    roots = {_root(array) for feed in feeds for array in _arrays(feed)}
+    return [_owned(result, roots) for result in results]
+
+
+def _owned(value: Any, roots: set[int]) -> Any:
+    if isinstance(value, np.ndarray):
+        array = cast("Array", value)
+        root = _root(array)
+        if not array.flags.writeable or root in roots:
+            return array.copy()
+        roots.add(root)
+        return array
+    if isinstance(value, list):
+        return [_owned(item, roots) for item in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        entries = cast("dict[Any, Any]", value)
+        if not isinstance(next(iter(entries.values()), None), _OWNERS):  # all are of one type
+            return entries.copy()
+        return {key: _owned(item, roots) for key, item in entries.items()}
+    return value
+
+
+def _arrays(value: Any) -> Iterator[Array]:
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, list):
+        for item in cast("list[Any]", value):
+            yield from _arrays(item)
+    elif isinstance(value, dict):
+        yield from _arrays(list(cast("dict[Any, Any]", value).values()))
+
+
+def _root(array: Array) -> int:
+    """Return the id of the object that owns an array's memory."""
+    found: Any = array
+    while True:
+        if isinstance(found, np.ndarray):
+            below: Any = cast("Array", found).base
+        elif isinstance(found, memoryview):
+            below = found.obj
+        else:
+            below = None
+        if below is None:
+            return id(cast("object", found))
+        found = below

@@ -7,23 +7,24 @@ the skeleton, is small and still a valid message of the same type.
 from __future__ import annotations
 
 import os
+from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
 from google.protobuf.message import DecodeError
 
 from sabir.base import WireError
 from sabir.proto._formats import guess_format
-from sabir.proto._locate import locate
 from sabir.proto._messages import ModelProto
 from sabir.proto._placeholders import Placeholders, byte_view
 from sabir.proto._routes import routes_to_all, routes_to_bulk
 from sabir.proto._walk import WalkOptions, apply_edits, collect_edits, edited_size
-from sabir.proto._wire import WireFaultError
+from sabir.proto._wire import LENGTH, WIRE_TYPE, WireFaultError, read_tag, read_varint, skip_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sabir.proto._types import Buffer, Message, MessageClass
+    from sabir.proto._types import Buffer, Descriptor, FieldDescriptor, Message, MessageClass
 
 DEFAULT_THRESHOLD = 4096
 _FILES = {"ModelProto": "ONNX model", "OperatorSetProto": "operator set"}  # as messages name their messages
@@ -134,7 +135,7 @@ def _error(cls: MessageClass, view: memoryview, source: str, fault: WireFaultErr
     message = f"truncated or no {name}"
     if fault is None:
         return WireError(_prefixed(source, message))
-    path = locate(view, cls.DESCRIPTOR, fault.offset)
+    path = _locate(view, cls.DESCRIPTOR, fault.offset)
     where = f"{path} at byte {fault.offset}" if path else f"byte {fault.offset}"
     return WireError(_prefixed(source, f"{message}: {where}, of {len(view)}: {fault.reason}"))
 
@@ -152,3 +153,50 @@ def _refuse_oversize(size: int, source: str) -> None:
 
 def _prefixed(source: str, message: str) -> str:
     return f"{source}: {message}" if source else message
+
+
+def _locate(data: Buffer, descriptor: Descriptor, offset: int) -> str:
+    """Return the path of the field that begins at `offset`, as far as the bytes can be read."""
+    path: list[str] = []
+    start, stop = 0, len(data)
+    while descriptor is not None and start <= offset < stop:
+        step = None
+        with suppress(IndexError, WireFaultError):
+            step = _field_at(data, start, stop, offset)
+        if step is None:
+            break
+        number, index, begin, start, stop = step
+        field = descriptor.fields_by_number.get(number)
+        path.append(_step_name(field, number, index))
+        descriptor = None if field is None or begin == offset else field.message_type
+    return ".".join(path)
+
+
+def _step_name(field: FieldDescriptor, number: int, index: int) -> str:
+    if field is None:
+        return f"field {number}"
+    # a field that is not repeated may still be twice on the wire; its index would only mislead
+    return f"{field.name}[{index}]" if _is_repeated(field) else field.name
+
+
+def _is_repeated(field: FieldDescriptor) -> bool:
+    # `label` is deprecated in newer releases of protobuf, `is_repeated` is missing in older ones
+    known = getattr(field, "is_repeated", None)
+    return field.label == field.LABEL_REPEATED if known is None else bool(known)
+
+
+def _field_at(data: Buffer, pos: int, stop: int, offset: int) -> tuple[int, int, int, int, int] | None:
+    """Return number, index, start, body and end of the field that contains `offset`."""
+    seen: Counter[int] = Counter()
+    while pos < stop:
+        begin = pos
+        tag, value = read_tag(data, pos)
+        number = tag >> 3
+        if begin == offset:
+            return number, seen[number], begin, value, stop
+        pos = skip_value(data, value, tag)
+        if offset < pos:
+            body = read_varint(data, value)[1] if tag & WIRE_TYPE == LENGTH else value
+            return number, seen[number], begin, body, min(pos, stop)
+        seen[number] += 1
+    return None

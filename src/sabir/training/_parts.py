@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from sabir.base import EvaluationError, FeedError, quote, run_with_limits, suggest
+from sabir.base import (
+    EvaluationError,
+    FeedError,
+    SpareArrays,
+    is_only_reference,
+    owns_memory,
+    quote,
+    run_with_limits,
+    suggest,
+)
 from sabir.differentiation import expand_in_graph
 from sabir.evaluation import ModelPort
 from sabir.ir import TensorType
@@ -16,7 +24,6 @@ from sabir.runtime import Session
 from sabir.scheduling import calls_in_graph
 from sabir.training._combining import pruned, state_of
 from sabir.training._random import draw_from_keys, keys_for
-from sabir.training._spares import Spares
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -61,7 +68,7 @@ class RunnablePart:
         self._names = {v.name for v in part.model.graph.defined()}
         self._ready: tuple[Part, str, int] | None = None
         self._sessions: dict[tuple[str, ...], _Bound] = {}
-        self._spares = Spares()
+        self._spares = SpareArrays()
         self._assigned = frozenset(part.updates.values())
 
     @property
@@ -122,7 +129,7 @@ class RunnablePart:
     ) -> dict[str, Array]:
         """Return the values that nothing but `state` refers to, by the outputs that may be written there."""
         names = {o: n for o, n in session.in_place.items() if n not in feeds}
-        return {o: state[n] for o, n in names.items() if _references(state, n) == _ALONE and _owns(state[n])}
+        return {o: state[n] for o, n in names.items() if is_only_reference(state, n) and _is_own(state[n])}
 
     def _checked(self, name: str, value: Any, present: Array) -> Array:
         """Return a new value of a state variable; raises EvaluationError for another type or shape."""
@@ -206,15 +213,8 @@ def _size(value: Any) -> int:
     return cast("Array", value).nbytes if isinstance(value, np.ndarray) else 0
 
 
-def _references(state: Mapping[str, Array], name: str) -> int:
-    return sys.getrefcount(state[name])
-
-
-_ALONE = _references({"": np.empty(0)}, "")
-
-
-def _owns(array: Array) -> bool:
-    return array.base is None and array.flags.writeable and array.flags.owndata
+def _is_own(array: Array) -> bool:
+    return owns_memory(array) and array.flags.writeable
 
 
 __all__ = ["Options", "RunnablePart", "check_names", "check_outputs", "ports_of"]

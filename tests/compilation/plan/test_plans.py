@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -115,13 +116,15 @@ def test_the_block_of_bands_has_the_moves_of_tensors():
 
 def test_the_block_of_bands_calls_kernels_with_blocks_of_their_own():
     entry, block, addresses = banded()
+    first: Any
     for sizes, first in zip(entry.bands.variants, BANDS.read(block, "lists"), strict=True):
         found = Sizes({"N": 3, **sizes})
         parts = [part.entry.choices[-1] for part in entry.bands.parts if found(part.rows) > 0]
         (count,) = CALLS.read(block[first:], "count")
         assert count == len(parts)
         for number, (*_, spec, arguments) in enumerate(parts):
-            kernel, at = map(int, block[first + 1 + 2 * number :][:2])
+            start = first + 1 + 2 * number
+            kernel, at = block[start : start + 2]
             assert kernel == addresses[spec]
             path = ("nest",) if hasattr(spec, "nest") else ()
             wanted = spec.signature.read(arguments, *path, "sizes")

@@ -13,10 +13,10 @@ from sabir.compilation.plan.entries import Buffer
 from sabir.compilation.plan.executable import executable_of
 from sabir.compilation.plan.layout import Sizes
 from sabir.compilation.runtime.commits import Commit
-from sabir.compilation.runtime.contents import contains_arrays
 from sabir.compilation.runtime.foreign import ForeignProgram
 from sabir.compilation.runtime.repeating import _carries_on
 from sabir.compilation.runtime.tail import Tail
+from sabir.compilation.runtime.values import contains_arrays
 from sabir.ir import symbol
 from support.middle import CORES, Middle
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from sabir.base import SchemaError, quote
 from sabir.checking._examples import GOOD, HEAD, X, Y, around, in_graph
 from sabir.checking._rule import Problem, rule
-from sabir.checking._unknown_calls import unknown_inside
 from sabir.ir import Function
 from sabir.proto import NodeProto
 from sabir.schema import Version, check_call, function_label, port_at
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 
     from sabir.checking._survey import AttributeSite, GraphSite
     from sabir.ir import Node
+    from sabir.schema import Scope
 
 _SIGNATURE = (
     "The number of inputs and outputs in a node, their types, the set of attributes specified in a node and"
@@ -264,7 +264,7 @@ def known_domain(site: GraphSite) -> Iterator[Problem]:
     registry = site.scope.registry
     for callee, places in site.calls.items() if registry.operator_sets else ():
         if isinstance(callee, Function) and registry.is_documented(callee):
-            error = unknown_inside(callee, site.scope, set())
+            error = _unknown_inside(callee, site.scope, set())
             shown = site.scope.declaration(site.nodes[places[0]]) or function_label(callee)
             for index in places if error else ():
                 yield Problem(f"{shown} cannot be checked: in its body, {error}", site.at_node(index))
@@ -387,3 +387,20 @@ def attributes_unlike_values(site: GraphSite) -> Iterator[Problem]:
                 where = site.at_node(index).at("attribute", name=name)
                 message = f"{quote(name)} names both an attribute and a value of the node"
                 yield Problem(message, where, "rename the value")
+
+
+def _unknown_inside(function: Function, scope: Scope, seen: set[Function]) -> str:
+    """Return what is wrong with the first call of something unknown in a function's body, or ""."""
+    if function in seen:
+        return ""
+    seen.add(function)
+    inner = scope.of_body(function)
+    for node in function.graph.all_nodes():
+        try:
+            callee = inner.callee(node)
+        except SchemaError as error:
+            return str(error)
+        found = _unknown_inside(callee, inner, seen) if isinstance(callee, Function) else ""
+        if found:
+            return found
+    return ""

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sabir.base import ALIGNMENT
 from sabir.compilation.cache.identities import identity_of
 from sabir.compilation.disk import cache
 from sabir.compilation.locks import ProcessLock
 from sabir.compilation.plan.entries import Buffer, BufferNumber, Entry, Offset
-from sabir.compilation.plan.layout import ALIGNMENT, Sizes, aligned
+from sabir.compilation.plan.layout import Sizes, aligned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

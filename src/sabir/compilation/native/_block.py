@@ -54,13 +54,6 @@ CLOSED = 1
 _SLICE, _SPIN, _PATIENCE = 50, 250_000, 20_000
 
 
-def addressed(text: str) -> str:
-    """Return LLVM IR in which `$gate$` and the like are addresses in the block `%team`."""
-    for name, slot in SLOTS.items():
-        text = text.replace(f"${name}$", f"getelementptr i64, ptr %team, i64 {slot}")
-    return text
-
-
 def new_block(given: Services, threads: int) -> Block:
     """Return the memory of a team of so many threads, which use some services of the system."""
     size = SLOTS["claims"] + threads * LINE

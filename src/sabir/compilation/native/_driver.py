@@ -29,8 +29,9 @@ The driver has no undefined symbols: the block has the addresses of the system's
 
 from __future__ import annotations
 
-from sabir.compilation.native._block import CLOSED, LINE, addressed
+from sabir.compilation.native._block import CLOSED, LINE, SLOTS
 from sabir.compilation.native._gate import clock_text, opening_text, waiting_text
+from sabir.compilation.native._records import with_fields
 from sabir.compilation.plan.rows import FINE
 
 
@@ -43,7 +44,7 @@ def driver_text(machine: str, clock: str) -> str:
     returns when the team ends; `END` ends an idle team. They are one function, as they share most code.
     """
     shared = clock_text(clock), opening_text(), waiting_text(machine), _STOPS, _FINENESS, _TOGETHER
-    text = addressed("\n".join([*shared, _ALONE, _WORK, _END, _RUN]))
+    text = with_fields("\n".join([*shared, _ALONE, _WORK, _END, _RUN]), team=SLOTS)
     for name, number in _NUMBERS.items():
         text = text.replace(f"${name}", str(number))
     return text
@@ -66,8 +67,7 @@ ask:
   %cancelled = icmp ne i64 %asked, 0
   br i1 %cancelled, label %yes, label %look
 look:
-  %coarse_at = $coarse$
-  %coarse = load i32, ptr %coarse_at
+  %coarse = field i32 %team.coarse
   %time = call i64 @now(ptr %team, i32 %coarse)
   %late = icmp sge i64 %time, %deadline
   ret i1 %late
@@ -97,10 +97,10 @@ none:
 _TOGETHER = """
 define internal i32 @together(ptr %team, i64 %thread, i32 %gate) {
 entry:
-  %workers_at = $workers$
+  %workers_at = field at %team.workers
   %workers = load atomic i64, ptr %workers_at monotonic, align 8
   %threads = add i64 %workers, 1
-  %arrived = $arrived$
+  %arrived = field at %team.arrived
   br label %row
 row:
   %word = phi i32 [ %gate, %entry ], [ %met, %wait ], [ %new, %decide ]
@@ -124,7 +124,7 @@ find:
   %back = select i1 %wraps, i64 %threads, i64 0
   %owned = sub i64 %further, %back
   %line = mul i64 %owned, $LINE
-  %claims = $claims$
+  %claims = field at %team.claims
   %claim = getelementptr i64, ptr %claims, i64 %line
   br label %look
 look:
@@ -149,14 +149,10 @@ take:
   %taken = extractvalue { i64, i1 } %swapped, 1
   br i1 %taken, label %do, label %look
 do:
-  %opened_at = $opened$
-  %opened = load i32, ptr %opened_at
-  %first_at = $first$
-  %first = load i64, ptr %first_at
-  %plan_at = $plan$
-  %plan = load ptr, ptr %plan_at
-  %buffers_at = $buffers$
-  %buffers = load ptr, ptr %buffers_at
+  %opened = field i32 %team.opened
+  %first = field i64 %team.first
+  %plan = field ptr %team.plan
+  %buffers = field ptr %team.buffers
   %distance = sub i32 %number, %opened
   %rows = udiv i32 %distance, $STEP
   %rows64 = zext i32 %rows to i64
@@ -178,13 +174,10 @@ other:
 decide:
   store atomic i64 0, ptr %arrived monotonic, align 8
   %next = add i64 %place, 1
-  %last_at = $last$
-  %last = load i64, ptr %last_at
-  %control_at = $control$
-  %control = load ptr, ptr %control_at
-  %deadline_at = $deadline$
-  %deadline = load i64, ptr %deadline_at
-  %next_at = $next$
+  %last = field i64 %team.last
+  %control = field ptr %team.control
+  %deadline = field i64 %team.deadline
+  %next_at = field at %team.next
   store i64 %next, ptr %next_at
   %stop = call i1 @stops(ptr %team, ptr %control, i64 %deadline, i64 %next, i64 %last)
   %idle = zext i1 %stop to i32
@@ -247,13 +240,11 @@ ask:
 nothing:
   ret i64 %first
 begin:
-  %coarse_at = $coarse$
-  %coarse = load i32, ptr %coarse_at
+  %coarse = field i32 %team.coarse
   %time = call i64 @now(ptr %team, i32 %coarse)
-  %slice_at = $slice$
-  %slice = load i64, ptr %slice_at
+  %slice = field i64 %team.slice
   %deadline = add i64 %time, %slice
-  %workers_at = $workers$
+  %workers_at = field at %team.workers
   %workers = load atomic i64, ptr %workers_at monotonic, align 8
   %has_workers = icmp ne i64 %workers, 0
   br i1 %has_workers, label %claim, label %single
@@ -262,35 +253,34 @@ single:
     ptr %team, ptr %plan, i64 %first, i64 %last, ptr %buffers, ptr %control, i64 %deadline)
   ret i64 %place
 claim:
-  %busy_at = $busy$
+  %busy_at = field at %team.busy
   %swapped = cmpxchg ptr %busy_at, i64 0, i64 1 acquire monotonic, align 8
   %free = extractvalue { i64, i1 } %swapped, 1
   br i1 %free, label %lead, label %single
 lead:
-  %plan_at = $plan$
+  %plan_at = field at %team.plan
   store ptr %plan, ptr %plan_at
-  %first_at = $first$
+  %first_at = field at %team.first
   store i64 %first, ptr %first_at
-  %last_at = $last$
+  %last_at = field at %team.last
   store i64 %last, ptr %last_at
-  %buffers_at = $buffers$
+  %buffers_at = field at %team.buffers
   store ptr %buffers, ptr %buffers_at
-  %control_at = $control$
+  %control_at = field at %team.control
   store ptr %control, ptr %control_at
-  %deadline_at = $deadline$
+  %deadline_at = field at %team.deadline
   store i64 %deadline, ptr %deadline_at
-  %gate = $gate$
+  %gate = field at %team.gate
   %closed = load atomic i32, ptr %gate monotonic, align 4
   %number = and i32 %closed, -$STEP
   %opened = add i32 %number, $STEP
-  %opened_at = $opened$
+  %opened_at = field at %team.opened
   store i32 %opened, ptr %opened_at
   %kind = call i32 @fineness(ptr %plan, i64 %first, i64 %last)
   %gate_of_row = or i32 %opened, %kind
   call void @open(ptr %team, i32 %gate_of_row)
   %idle = call i32 @together(ptr %team, i64 0, i32 %gate_of_row)
-  %next_at = $next$
-  %next = load i64, ptr %next_at
+  %next = field i64 %team.next
   store atomic i64 0, ptr %busy_at release, align 8
   ret i64 %next
 }
@@ -299,7 +289,7 @@ lead:
 _WORK = """
 define internal void @work(ptr %team) {
 entry:
-  %present = $present$
+  %present = field at %team.present
   %others = atomicrmw add ptr %present, i64 1 acq_rel, align 8
   %thread = add i64 %others, 1
   br label %look
@@ -319,7 +309,7 @@ done:
 
 _END = """
 define internal void @end(ptr %team) {
-  %gate = $gate$
+  %gate = field at %team.gate
   %closed = load atomic i32, ptr %gate monotonic, align 4
   %number = and i32 %closed, -$STEP
   %next = add i32 %number, $STEP

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from array import array
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sabir.compilation.native._objects import Library
+from sabir.compilation.native._records import Record, fields, native_function, with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,26 +24,25 @@ if TYPE_CHECKING:
     from sabir.compilation.native._target import Target
     from sabir.compilation.native._team import Control, Team
 
-_RUN, _TEAM, _ROWS, COUNT, BUFFERS, _CONTROL, INPUTS, _OUTPUTS, TYPE, HEADER, _END, FIRST = range(12)
-INPUT, OUTPUT = (
-    5,
-    2,
-)  # numbers of an input: object, slot, rank, dtype object, sizes; of an output: object, slot
+_FRAME = fields(
+    "run", "team", "rows", "last", "buffers", "control", "inputs", "outputs", "type", "header", "end",
+    "first",
+)  # fmt: skip
+_INPUT = fields("object", "slot", "rank", "dtype", "sizes")
+_OUTPUT = fields("object", "slot")
+LAST, FIRST = _FRAME["last"], _FRAME["first"]  # the number of rows; the first input
+INPUT, OUTPUT = len(_INPUT), len(_OUTPUT)
 
-ENTRANCE_TEXT = """
+ENTRANCE_TEXT = with_fields(
+    """
 define i64 @kernel(ptr %frame) {
 entry:
-  %count_at = getelementptr i64, ptr %frame, i64 6
-  %count = load i64, ptr %count_at
-  %outputs_at = getelementptr i64, ptr %frame, i64 7
-  %outputs = load i64, ptr %outputs_at
-  %type_at = getelementptr i64, ptr %frame, i64 8
-  %type = load ptr, ptr %type_at
-  %header_at = getelementptr i64, ptr %frame, i64 9
-  %header = load i64, ptr %header_at
-  %buffers_at = getelementptr i64, ptr %frame, i64 4
-  %buffers = load ptr, ptr %buffers_at
-  %inputs = getelementptr i64, ptr %frame, i64 11
+  %count = field i64 %frame.inputs
+  %outputs = field i64 %frame.outputs
+  %type = field ptr %frame.type
+  %header = field i64 %frame.header
+  %buffers = field ptr %frame.buffers
+  %inputs = field at %frame.first
   %before = sub i64 %header, 8
   br label %next
 next:
@@ -54,15 +52,11 @@ next:
 input:
   %start = mul i64 %i, 5
   %at = getelementptr i64, ptr %inputs, i64 %start
-  %object = load ptr, ptr %at
-  %slot_at = getelementptr i64, ptr %at, i64 1
-  %slot = load i64, ptr %slot_at
-  %rank_at = getelementptr i64, ptr %at, i64 2
-  %rank = load i64, ptr %rank_at
-  %dtype_at = getelementptr i64, ptr %at, i64 3
-  %dtype = load ptr, ptr %dtype_at
-  %sizes_at = getelementptr i64, ptr %at, i64 4
-  %sizes = load ptr, ptr %sizes_at
+  %object = field ptr %at.object
+  %slot = field i64 %at.slot
+  %rank = field i64 %at.rank
+  %dtype = field ptr %at.dtype
+  %sizes = field ptr %at.sizes
   %its_type_at = getelementptr i8, ptr %object, i64 %before
   %its_type = load ptr, ptr %its_type_at
   %is_array = icmp eq ptr %its_type, %type
@@ -115,9 +109,8 @@ result:
 fill:
   %place = mul i64 %o, 2
   %result_at = getelementptr i64, ptr %places, i64 %place
-  %made = load ptr, ptr %result_at
-  %made_slot_at = getelementptr i64, ptr %result_at, i64 1
-  %made_slot = load i64, ptr %made_slot_at
+  %made = field ptr %result_at.object
+  %made_slot = field i64 %result_at.slot
   %made_fields = getelementptr i8, ptr %made, i64 %header
   %made_data = load ptr, ptr %made_fields
   %made_at = getelementptr ptr, ptr %buffers, i64 %made_slot
@@ -125,15 +118,11 @@ fill:
   %o1 = add i64 %o, 1
   br label %result
 run:
-  %function = load ptr, ptr %frame
-  %team_at = getelementptr i64, ptr %frame, i64 1
-  %team = load ptr, ptr %team_at
-  %rows_at = getelementptr i64, ptr %frame, i64 2
-  %rows = load ptr, ptr %rows_at
-  %last_at = getelementptr i64, ptr %frame, i64 3
-  %last = load i64, ptr %last_at
-  %control_at = getelementptr i64, ptr %frame, i64 5
-  %control = load ptr, ptr %control_at
+  %function = field ptr %frame.run
+  %team = field ptr %frame.team
+  %rows = field ptr %frame.rows
+  %last = field i64 %frame.last
+  %control = field ptr %frame.control
   %none = icmp eq i64 %last, 0
   br i1 %none, label %empty, label %go
 go:
@@ -150,23 +139,23 @@ empty:
 differs:
   ret i64 -1
 }
-"""
+""",
+    frame=_FRAME,
+    at=_INPUT,
+    result_at=_OUTPUT,
+)
 
 # runs the rows that the entrance left; `end` has the number of all rows, and a word that is never set
-_LAST_TEXT = """
+_LAST_TEXT = with_fields(
+    """
 define void @kernel(ptr %frame, ptr %word) {
 entry:
-  %function = load ptr, ptr %frame
-  %team_at = getelementptr i64, ptr %frame, i64 1
-  %team = load ptr, ptr %team_at
-  %rows_at = getelementptr i64, ptr %frame, i64 2
-  %rows = load ptr, ptr %rows_at
-  %first_at = getelementptr i64, ptr %frame, i64 3
-  %first = load i64, ptr %first_at
-  %buffers_at = getelementptr i64, ptr %frame, i64 4
-  %buffers = load ptr, ptr %buffers_at
-  %end_at = getelementptr i64, ptr %frame, i64 10
-  %end = load ptr, ptr %end_at
+  %function = field ptr %frame.run
+  %team = field ptr %frame.team
+  %rows = field ptr %frame.rows
+  %first = field i64 %frame.last
+  %buffers = field ptr %frame.buffers
+  %end = field ptr %frame.end
   %last = load i64, ptr %end
   %never = getelementptr i64, ptr %end, i64 1
   br label %slice
@@ -179,25 +168,21 @@ done:
   store atomic i64 1, ptr %word release, align 8
   ret void
 }
-"""
+""",
+    frame=_FRAME,
+)
 
 
 @functools.cache
 def entrance(target: Target) -> Any:
     """Return the entrance as a function of the address of a frame."""
-    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(_code(ENTRANCE_TEXT, target).addresses[0])
+    return native_function(ENTRANCE_TEXT, target, ctypes.c_int64)
 
 
 @functools.cache
 def finish(target: Target) -> Any:
     """Return the function that runs the last rows of a frame, and then sets the word at an address."""
-    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(_code(_LAST_TEXT, target).addresses[0])
-
-
-@functools.cache
-def _code(text: str, target: Target) -> Library:
-    """Return the code of a text, which stays in memory for the life of the process."""
-    return Library.load([text], target)
+    return native_function(_LAST_TEXT, target, None, 2)
 
 
 @functools.cache
@@ -212,17 +197,12 @@ def works(target: Target) -> bool:
     zeros = np.zeros((3, 5), np.float32)
     buffers = (ctypes.c_int64 * 1)()
     sizes = (ctypes.c_int64 * 2)(3, 5)
-    frame = (ctypes.c_int64 * (FIRST + INPUT))()
-    frame[BUFFERS], frame[INPUTS], frame[TYPE], frame[HEADER] = (
-        ctypes.addressof(buffers),
-        1,
-        id(np.ndarray),
-        header(),
-    )
-    frame[FIRST : FIRST + INPUT] = [id(zeros), 0, 2, id(zeros.dtype), ctypes.addressof(sizes)]
-    accepted = entrance(target)(ctypes.addressof(frame)) == 0 and buffers[0] == zeros.ctypes.data
+    entries = {"buffers": ctypes.addressof(buffers), "inputs": 1, "type": id(np.ndarray), "header": header()}
+    given = [id(zeros), 0, 2, id(zeros.dtype), ctypes.addressof(sizes)]
+    frame = Record([*(entries.get(name, 0) for name in _FRAME if name != "first"), *given])
+    accepted = entrance(target)(frame.address) == 0 and buffers[0] == zeros.ctypes.data
     sizes[1] = 4
-    return accepted and entrance(target)(ctypes.addressof(frame)) == -1
+    return accepted and entrance(target)(frame.address) == -1
 
 
 class InputSpec(NamedTuple):
@@ -233,18 +213,18 @@ class InputSpec(NamedTuple):
     shape: tuple[int, ...]
 
 
-class Frame:
+class Frame(Record):
     """The arguments of the entrance for one plan, used by one run at a time.
 
-    `buffers` is the table of the plan's memory; `outputs` has the numbers of the buffers of results. `keep`
-    is what must stay in memory as long as the frame.
+    `buffers` is the table of the plan's memory, which must stay as long as the frame; `outputs` has the
+    numbers of the buffers of results.
     """
 
-    __slots__ = ("_keep", "address", "block", "team", "team_memory")
+    __slots__ = ("_keep", "team", "team_memory")
 
     def __init__(
         self, team: Team, rows: np.ndarray[Any, Any], buffers: np.ndarray[Any, Any], control: Control,
-        inputs: Sequence[InputSpec], outputs: Sequence[int], keep: object,
+        inputs: Sequence[InputSpec], outputs: Sequence[int],
     ) -> None:  # fmt: skip
         run, memory = team.entry()
         end = (ctypes.c_int64 * 2)(len(rows), 0)
@@ -259,7 +239,6 @@ class Frame:
             ]  # fmt: skip
         for buffer in outputs:
             block += [0, buffer]
-        self.block = array("q", block)  # whose items are set faster than those of ctypes
-        self.address = self.block.buffer_info()[0]
+        super().__init__(block)
         self.team, self.team_memory = team, memory
-        self._keep = keep, rows, buffers, control, shapes, end, [i.dtype for i in inputs]
+        self._keep = rows, buffers, control, shapes, end, [i.dtype for i in inputs]

@@ -10,7 +10,8 @@ slice with the coarse clock, where the system has one: that costs a few nanoseco
 
 from __future__ import annotations
 
-from sabir.compilation.native._block import addressed
+from sabir.compilation.native._block import SLOTS
+from sabir.compilation.native._records import with_fields
 
 _POLLS = 16  # looks at the gate between two looks at the clock
 _PAUSES = {
@@ -36,7 +37,7 @@ def opening_text() -> str:
 
     It gives the gate a new value, and wakes those that sleep.
     """
-    return addressed(_OPEN)
+    return with_fields(_OPEN, team=SLOTS)
 
 
 def clock_text(clock: str) -> str:
@@ -44,7 +45,7 @@ def clock_text(clock: str) -> str:
 
     `clock` is `timespec` if the function of the clock is `clock_gettime`, `ticks` if it writes one number.
     """
-    return addressed(_NOW.replace("$CLOCK", _CLOCKS[clock]))
+    return with_fields(_NOW.replace("$CLOCK", _CLOCKS[clock]), team=SLOTS)
 
 
 def waiting_text(machine: str) -> str:
@@ -53,13 +54,14 @@ def waiting_text(machine: str) -> str:
     It returns the value of the gate once that is not `seen`, without the bit of sleepers.
     """
     pause, declared = _PAUSES.get(machine, ("", ""))
-    return addressed(_WAIT.replace("$PAUSE", pause).replace("$POLLS", str(_POLLS))) + declared + "\n"
+    text = _WAIT.replace("$PAUSE", pause).replace("$POLLS", str(_POLLS))
+    return with_fields(text, team=SLOTS) + declared + "\n"
 
 
 _NOW = """
 define internal i64 @now(ptr %team, i32 %number) {
   %time = alloca [2 x i64], align 8
-  %clock_at = $clock$
+  %clock_at = field at %team.clock
   %clock = load ptr, ptr %clock_at$CLOCK
   ret i64 %now
 }
@@ -67,16 +69,14 @@ define internal i64 @now(ptr %team, i32 %number) {
 
 _OPEN = """
 define internal void @open(ptr %team, i32 %value) {
-  %gate = $gate$
+  %gate = field at %team.gate
   %old = atomicrmw xchg ptr %gate, i32 %value acq_rel, align 4
   %sleep = and i32 %old, 2
   %asleep = icmp ne i32 %sleep, 0
   br i1 %asleep, label %wake, label %done
 wake:
-  %syscall_at = $syscall$
-  %syscall = load ptr, ptr %syscall_at
-  %futex_at = $futex$
-  %futex = load i64, ptr %futex_at
+  %syscall = field ptr %team.syscall
+  %futex = field i64 %team.futex
   %woken = call i64 (i64, ...) %syscall(
       i64 %futex, ptr %gate, i64 129, i64 2147483647, ptr null, ptr null, i64 0)
   br label %done
@@ -88,7 +88,7 @@ done:
 _WAIT = """
 define internal i32 @wait(ptr %team, i32 %seen) {
 entry:
-  %gate = $gate$
+  %gate = field at %team.gate
   br label %burst
 burst:
   %begun = phi i64 [ 0, %entry ], [ %since, %look ], [ %since, %rested ]
@@ -105,29 +105,24 @@ again:
   %enough = icmp uge i64 %polled, $POLLS
   br i1 %enough, label %look, label %poll
 look:
-  %fine_at = $fine$
-  %fine = load i32, ptr %fine_at
+  %fine = field i32 %team.fine
   %time = call i64 @now(ptr %team, i32 %fine)
   %first = icmp eq i64 %begun, 0
   %since = select i1 %first, i64 %time, i64 %begun
   %waited = sub i64 %time, %since
-  %spin_at = $spin$
-  %spin = load i64, ptr %spin_at
+  %spin = field i64 %team.spin
   %spins = icmp slt i64 %waited, %spin
   br i1 %spins, label %burst, label %weary
 weary:
-  %patience_at = $patience$
-  %patience = load i64, ptr %patience_at
+  %patience = field i64 %team.patience
   %patient = icmp slt i64 %waited, %patience
   br i1 %patient, label %yield, label %rest
 yield:
-  %turn_at = $turn$
-  %turn = load ptr, ptr %turn_at
+  %turn = field ptr %team.turn
   %given = call i32 %turn()
   br label %rested
 rest:
-  %syscall_at = $syscall$
-  %syscall = load ptr, ptr %syscall_at
+  %syscall = field ptr %team.syscall
   %has_futex = icmp ne ptr %syscall, null
   br i1 %has_futex, label %sleep, label %nap
 sleep:
@@ -138,17 +133,16 @@ sleep:
   %still = icmp eq i32 %same, %seen
   br i1 %still, label %futex, label %rested
 futex:
-  %futex_at = $futex$
+  %futex_at = field at %team.futex
   %number = load i64, ptr %futex_at
   %expected = zext i32 %asleep to i64
   %woken = call i64 (i64, ...) %syscall(
       i64 %number, ptr %gate, i64 128, i64 %expected, ptr null, ptr null, i64 0)
   br label %rested
 nap:
-  %nap_at = $nap$
+  %nap_at = field at %team.nap
   %sleeper = load ptr, ptr %nap_at
-  %longest_at = $longest_nap$
-  %longest = load i64, ptr %longest_at
+  %longest = field i64 %team.longest_nap
   %about = lshr i64 %waited, 10
   %short = icmp ult i64 %about, %longest
   %units = select i1 %short, i64 %about, i64 %longest

@@ -9,44 +9,38 @@ where a run counted an error, or where its slice of time is over: then the next 
 from __future__ import annotations
 
 import ctypes
-import functools
-from array import array
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sabir.compilation.native._objects import Library
+from sabir.compilation.native._records import Record, fields, native_function, with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sabir.compilation.native._target import Target
     from sabir.compilation.native._team import Control, Team
 
-_TURN, _LEFT, _ROW, _STOPPED, _FIRST = 7, 8, 12, 13, 15
-_COPY = 6  # numbers of a copy: sources and targets by table, bytes, by how many the targets move
+_BLOCK = fields(
+    "run", "team", "rows", "last", "control", "table", "other_table", "turn", "left", "number", "again",
+    "other_again", "row", "stopped", "count", "first",
+)  # fmt: skip
+_COPY = fields("source", "other_source", "target", "other_target", "size", "moves")  # by table
 _FAILED = -1
 
-_TEXT = """
+_TEXT = with_fields(
+    """
 define i64 @kernel(ptr %block) {
 entry:
-  %run = load ptr, ptr %block
-  %team_at = getelementptr i64, ptr %block, i64 1
-  %team = load ptr, ptr %team_at
-  %rows_at = getelementptr i64, ptr %block, i64 2
-  %rows = load ptr, ptr %rows_at
-  %last_at = getelementptr i64, ptr %block, i64 3
-  %last = load i64, ptr %last_at
-  %control_at = getelementptr i64, ptr %block, i64 4
-  %control = load ptr, ptr %control_at
-  %turn_at = getelementptr i64, ptr %block, i64 7
-  %left_at = getelementptr i64, ptr %block, i64 8
-  %left = load i64, ptr %left_at
-  %number_at = getelementptr i64, ptr %block, i64 9
-  %number = load ptr, ptr %number_at
-  %row_at = getelementptr i64, ptr %block, i64 12
-  %stopped_at = getelementptr i64, ptr %block, i64 13
-  %count_at = getelementptr i64, ptr %block, i64 14
-  %count = load i64, ptr %count_at
-  %copies = getelementptr i64, ptr %block, i64 15
+  %run = field ptr %block.run
+  %team = field ptr %block.team
+  %rows = field ptr %block.rows
+  %last = field i64 %block.last
+  %control = field ptr %block.control
+  %turn_at = field at %block.turn
+  %left = field i64 %block.left
+  %number = field ptr %block.number
+  %row_at = field at %block.row
+  %stopped_at = field at %block.stopped
+  %count = field i64 %block.count
+  %copies = field at %block.first
   br label %step
 step:
   %n = phi i64 [ 0, %entry ], [ %n1, %counted ], [ %n1, %asked ]
@@ -82,13 +76,11 @@ copy:
   %at = getelementptr i64, ptr %copies, i64 %start
   %source_at = getelementptr i64, ptr %at, i64 %turn
   %source = load ptr, ptr %source_at
-  %target_at = getelementptr i64, ptr %at, i64 2
+  %target_at = field at %at.target
   %own_target_at = getelementptr i64, ptr %target_at, i64 %turn
   %target = load ptr, ptr %own_target_at
-  %bytes_at = getelementptr i64, ptr %at, i64 4
-  %bytes = load i64, ptr %bytes_at
-  %moves_at = getelementptr i64, ptr %at, i64 5
-  %moves = load i64, ptr %moves_at
+  %bytes = field i64 %at.size
+  %moves = field i64 %at.moves
   %words = and i64 %bytes, -8
   br label %word
 word:
@@ -147,18 +139,10 @@ stop:
 done:
   ret i64 %n
 }
-"""
-
-
-@functools.cache
-def _function(target: Target) -> Any:
-    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(_code(target).addresses[0])
-
-
-@functools.cache
-def _code(target: Target) -> Library:
-    """Return the code of repetitions, which stays in memory for the life of the process."""
-    return Library.load([_TEXT], target)
+""",
+    block=_BLOCK,
+    at=_COPY,
+)
 
 
 class Copy(NamedTuple):
@@ -194,29 +178,28 @@ class Repetition:
         ]  # fmt: skip
         for copy in copies:
             block += [*copy.sources, *copy.targets, copy.size, copy.moves]
-        self._block = array("q", block)
-        self._address = self._block.buffer_info()[0]
+        self._record = Record(block)
         self._keep = plan
         self.turn = 0  # the table of the next run
 
     def aim(self, copy: int, address: int) -> None:
         """Let a copy go to another address."""
-        place = _FIRST + copy * _COPY + 2
-        self._block[place] = self._block[place + 1] = address
+        place = _BLOCK["first"] + copy * len(_COPY) + _COPY["target"]
+        self._record.numbers[place] = self._record.numbers[place + 1] = address
 
     def run(self, count: int) -> int:
         """Make up to so many runs; return how many ended."""
-        self._block[_LEFT] = count
-        done: int = _function(self._keep.team.target)(self._address)
-        self.turn = self._block[_TURN]
+        self._record.numbers[_BLOCK["left"]] = count
+        done: int = native_function(_TEXT, self._keep.team.target, ctypes.c_int64)(self._record.address)
+        self.turn = self._record.numbers[_BLOCK["turn"]]
         return done
 
     @property
     def has_stopped(self) -> bool:
         """Whether a run said that no other one follows."""
-        return self._block[_STOPPED] != 0
+        return self._record.numbers[_BLOCK["stopped"]] != 0
 
     @property
     def has_failed(self) -> bool:
         """Whether a run counted an error."""
-        return self._block[_ROW] == _FAILED
+        return self._record.numbers[_BLOCK["row"]] == _FAILED

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sabir.base import UnsupportedError
+from sabir.base import ALIGNMENT, UnsupportedError, aligned_start
 from sabir.compilation.plan.bands import BANDS, CALLS
 from sabir.compilation.plan.bounds import Needs, check_reaches, needs
 from sabir.compilation.plan.entries import (
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from sabir.ir import Array
     from sabir.loops import Size
 
-ALIGNMENT = 64
 _MOST_PARTS = 1024  # of a plan: a layout of each is made for the sizes of all before it
 
 
@@ -329,7 +328,7 @@ def _arena(part: Part, sizes: Sizes) -> tuple[dict[Buffer, int], int]:
 def aligned(size: int) -> Array:
     """Return so many bytes of memory that begin at a multiple of 64; raises Mismatch where there are none."""
     memory = allocated((size + ALIGNMENT,), np.dtype(np.uint8))
-    start = -int(memory.ctypes.data) % ALIGNMENT
+    start = aligned_start(memory)
     return memory[start : start + size]
 
 
@@ -341,4 +340,4 @@ def allocated(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         raise Mismatch(f"there is no memory for {shape} of {dtype}") from error
 
 
-__all__ = ["ALIGNMENT", "ARENA", "Part", "PartLayout", "Sizes", "aligned", "allocated", "lay_out", "parts_of"]
+__all__ = ["ARENA", "Part", "PartLayout", "Sizes", "aligned", "allocated", "lay_out", "parts_of"]

@@ -8,18 +8,17 @@ depends on shapes alone. Later runs with arrays of the same types and shapes onl
 
 from __future__ import annotations
 
-import ctypes
-import os
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, SupportsIndex
 
 import numpy as np
 
-from sabir.base import CancelledError
+from sabir.base import CancelledError, owns_memory
 from sabir.compilation.native import Control, Frame, execute, team
-from sabir.compilation.native._entrance import COUNT, FIRST, INPUT, OUTPUT, InputSpec, entrance, finish, works
-from sabir.compilation.plan.entries import ERRORS, SCRATCH, Buffer, Entry
-from sabir.elements import element
+from sabir.compilation.native._entrance import FIRST, INPUT, LAST, OUTPUT, InputSpec, entrance, finish, works
+from sabir.compilation.plan.entries import Buffer, Entry
+from sabir.compilation.runtime.binding import UNUSED, Binding, inputs_of, keys_of
+from sabir.compilation.runtime.values import shape_and_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -81,15 +80,12 @@ class _Runs:
     ) -> None:  # fmt: skip
         """Take the fed inputs (name, slot, feed), what kernels make (name, slot), what cancels the runs."""
         self._program, self._layout, self._sizes, self._control = program, layout, sizes, control
-        by_slot = {b.slot: b for b in program.plan.buffers if b.kind == "input"}
-        self._inputs = [
-            InputSpec(by_slot[slot].number if slot in by_slot else ERRORS + 1, x.dtype, x.shape)
-            for _, slot, x in names
-        ]
+        numbers = {slot: buffer.number for slot, buffer in inputs_of(program.plan).items()}
+        self._inputs = [InputSpec(numbers.get(slot, UNUSED), x.dtype, x.shape) for _, slot, x in names]
         found = [(name, program.plan.outputs[slot]) for name, slot in outputs]
         places = range(FIRST + INPUT * len(names), sys.maxsize, OUTPUT)
         self.outputs = [
-            _Output(name, tuple(map(sizes, b.shape)), element(b.element).dtype, place)
+            _Output(name, *shape_and_dtype(b, sizes), place)
             for (name, b), place in zip(found, places, strict=False)
         ]
         self._slots = [b.number for _, b in found]
@@ -102,8 +98,7 @@ class _Runs:
         if self.in_place:
             finish(self.target)  # loaded now: a run does not fail at its end
         self.updating = int(np.searchsorted(layout.owners, program.plan.updating))
-        draws = any(b.kind == "keys" for b in program.plan.buffers)
-        self.frames: list[_Frame] = _DrawnFrames() if draws else []
+        self.frames: list[_Frame] = _DrawnFrames() if keys_of(program.plan) else []
 
     def frame(self) -> _Frame:
         """Return new memory for a run."""
@@ -117,11 +112,11 @@ class _Runs:
         """Run the rows from `done` on; return whether there was no error, and the run was not cancelled."""
         rows = self._layout.rows.ctypes.data
         execute(self._team, rows, done, last, frame.table_address, self._control, _nothing)
-        return not frame.errors.value and not self._control.cancelled
+        return not frame.binding.errors[0] and not self._control.cancelled
 
     def failed(self, frame: _Frame) -> None:
         """Let a frame be used again; raises CancelledError where that ended its run."""
-        frame.errors.value = 0
+        frame.binding.errors[0] = 0
         self.frames.append(frame)
         if self._control.cancelled:
             raise CancelledError("the run was cancelled")
@@ -151,7 +146,7 @@ def _entered(runs: _Runs, names: Sequence[str]) -> Run:
             frame = runs.frame()
         if frame.team_memory != frame.team.memory:  # a child process has a team of its own
             frame = runs.frame()
-        block, at = frame.block, FIRST
+        block, at = frame.numbers, FIRST
         for array in arrays:
             block[at] = id(array)
             at += INPUT
@@ -165,7 +160,7 @@ def _entered(runs: _Runs, names: Sequence[str]) -> Run:
             results[name] = made = _EMPTY(shape, dtype) if made is None else made
             block[place] = id(made)
         commits = commit is not None and bool(in_place)
-        block[COUNT] = last = updating if commits else rows
+        block[LAST] = last = updating if commits else rows
         if commits and commit is not None:
             commit.prepare(results)
         done = enter(frame.address)
@@ -182,37 +177,21 @@ def _entered(runs: _Runs, names: Sequence[str]) -> Run:
 
 
 class _Frame(Frame):
-    """The memory of one run: its arena, table of buffers and counter of errors, the keys of its numbers."""
+    """The memory of one run: its binding and its arena."""
 
-    __slots__ = ("arena", "errors", "keys", "slots", "table_address")
+    __slots__ = ("arena", "binding", "slots", "table_address")
 
     def __init__(
-        self, program: CompiledProgram, layout: PartLayout, sizes: Sizes, threads: Any, control: Control,
+        self, program: CompiledProgram, layout: PartLayout, sizes: Sizes, team: Team, control: Control,
         inputs: Sequence[InputSpec], outputs: Sequence[int],
     ) -> None:  # fmt: skip
-        table = program.table.copy()
-        self.errors = ctypes.c_int64(0)
-        table[ERRORS] = ctypes.addressof(self.errors)
-        take = program.arenas.take
-        arena, scratch = take(layout.arena_bytes), take(layout.scratch_bytes * threads.threads)
-        table[program.parts[0].arena] = arena.ctypes.data
-        table[SCRATCH] = scratch.ctypes.data
-        known = [(b, program.known(b, sizes)) for b in program.plan.buffers if b.kind == "known"]
-        for buffer, array in known:
-            table[buffer.number] = array.ctypes.data
-        drawn = [b for b in program.plan.buffers if b.kind == "keys"]
-        self.keys: Array = np.empty(sum(sizes(b.size) for b in drawn), np.uint8)
-        self.draw()
-        for buffer in drawn:
-            table[buffer.number] = self.keys.ctypes.data
-        super().__init__(threads, layout.rows, table, control, inputs, outputs, (arena, scratch, known))
-        self.table_address = table.ctypes.data
-        self.arena = arena
+        self.binding = binding = Binding(program)
+        self.arena = binding.bind_arena(program.parts[0], layout, team.threads)[0]
+        binding.bind_known(sizes)
+        binding.bind_keys(sizes)
+        super().__init__(team, layout.rows, binding.table, control, inputs, outputs)
+        self.table_address = binding.table.ctypes.data
         self.slots: list[Any] = []  # of what is evaluated at the end
-
-    def draw(self) -> None:
-        """Draw new keys of random numbers."""
-        self.keys[:] = np.frombuffer(os.urandom(self.keys.size), np.uint8)
 
 
 class _DrawnFrames(list[_Frame]):  # ruff: ignore[subclass-builtin]  nothing but `pop` is called
@@ -220,7 +199,7 @@ class _DrawnFrames(list[_Frame]):  # ruff: ignore[subclass-builtin]  nothing but
 
     def pop(self, index: SupportsIndex = -1, /) -> _Frame:
         frame = super().pop(index)
-        frame.draw()
+        frame.binding.draw()
         return frame
 
 
@@ -263,19 +242,15 @@ class _Memory:
 
     def __init__(self, feeds: Sequence[Any]) -> None:
         self._arrays: list[Array] = [feed for feed in feeds if isinstance(feed, np.ndarray)]
-        self._views = [array for array in self._arrays if not _owns(array)]
+        self._views = [array for array in self._arrays if not owns_memory(array)]
         self._numbers = set(map(id, self._arrays))
 
     def shares(self, buffer: Array) -> bool:
         """Return whether a buffer has memory of a feed, or may have."""
         if id(buffer) in self._numbers:
             return True
-        others = self._views if _owns(buffer) else self._arrays
+        others = self._views if owns_memory(buffer) else self._arrays
         return bool(others) and any(np.may_share_memory(buffer, array) for array in others)
-
-
-def _owns(array: Array) -> bool:
-    return array.base is None and array.flags.owndata
 
 
 def _fitting(buffer: Array, shape: tuple[int, ...], dtype: np.dtype[Any], feeds: _Memory) -> Array | None:

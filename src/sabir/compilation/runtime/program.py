@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabir.base import CancelledError
+from sabir.base import CancelledError, SpareBlocks
 from sabir.compilation.cache.weights import packed_weights
 from sabir.compilation.locks import ProcessLock
 from sabir.compilation.native import Control, Library, execute
 from sabir.compilation.plan.entries import SCRATCH, Buffer, Entry, Mismatch, Plan, Step, StoredKernel
-from sabir.compilation.plan.layout import ALIGNMENT, PartLayout, Sizes, lay_out, parts_of
+from sabir.compilation.plan.layout import PartLayout, Sizes, aligned, lay_out, parts_of
 from sabir.compilation.protocol import Portable
-from sabir.compilation.runtime.running import Arenas, PlanRun
+from sabir.compilation.runtime.running import PlanRun
 from sabir.elements import element
 from sabir.ir import Expr
 
@@ -71,7 +71,7 @@ class CompiledProgram:
         self.parts = parts_of(plan, executable.symbols)
         self._layouts: dict[tuple[int, tuple[tuple[str, int], ...]], PartLayout] = {}
         self._lock = ProcessLock()
-        self.arenas = Arenas()
+        self.arenas = SpareBlocks(aligned)
         self.calls = {} if prepared is None else self._bound_calls(prepared, bodies)
         self.constants = self._constants()
         self._packed = packed_weights(plan.setup, executable.constants, self.keys, self._pack)
@@ -266,4 +266,4 @@ def source_for(spec: Spec, sources: Callable[[Kernel], Source] | None) -> Source
     return sources(spec)
 
 
-__all__ = ["ALIGNMENT", "CompiledProgram", "Mismatch", "laid_out", "source_for", "specs_of"]
+__all__ = ["CompiledProgram", "Mismatch", "laid_out", "source_for", "specs_of"]

@@ -14,10 +14,11 @@ import numpy as np
 from sabir.base import CancelledError, check_time, spend_iteration
 from sabir.compilation.native import Control
 from sabir.compilation.native._repetition import Copy, Repeatedly, Repetition
-from sabir.compilation.plan.entries import ERRORS, SCRATCH, Mismatch
+from sabir.compilation.plan.entries import Mismatch
 from sabir.compilation.plan.layout import Sizes
+from sabir.compilation.runtime.binding import Binding, keys_of
 from sabir.compilation.runtime.fast import team_for, work_of
-from sabir.elements import element
+from sabir.compilation.runtime.values import shape_and_dtype
 from sabir.ir import Array
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def repeat(
     """
     if not program.is_native or len(program.parts) != 1:
         return None
-    if any(b.kind == "keys" for b in program.plan.buffers):
+    if keys_of(program.plan):
         return None  # each run draws other numbers
     sizes = Sizes(symbols)
     layout = program.layout(0, sizes)
@@ -69,10 +70,7 @@ def repeat(
 
 def _carries_on(outputs: Sequence[Buffer], states: Sequence[Array], sizes: Sizes) -> bool:
     """Return whether the results have the types of the states that they follow."""
-    return all(
-        element(b.element).dtype == x.dtype and tuple(map(sizes, b.shape)) == x.shape
-        for b, x in zip(outputs, states, strict=False)
-    )
+    return all(shape_and_dtype(b, sizes) == (x.shape, x.dtype) for b, x in zip(outputs, states, strict=False))
 
 
 class _Loop:
@@ -89,44 +87,31 @@ class _Loop:
             [np.array(x, order="C", copy=True) for x in arrays[1 : 1 + carried]],
             [np.empty(x.shape, x.dtype) for x in arrays[1 : 1 + carried]],
         ]
-        self._items = [
-            np.empty(tuple(map(sizes, b.shape)), element(b.element).dtype) for b in outputs[carried:]
-        ]
+        self._items = [np.empty(*shape_and_dtype(b, sizes)) for b in outputs[carried:]]
         work = work_of(program.plan, sizes) + layout.needs.work + sum(x.nbytes for x in self._items) + 1
         self._runs = max(1, min(_SLICE // work, _MOST_RUNS))
-        take = program.arenas.take
-        self._errors = np.zeros(1, np.int64)
-        self._arena = take(layout.arena_bytes)
-        self._scratch = take(layout.scratch_bytes * self._team.threads)
-        known = {b.number: program.known(b, sizes) for b in program.plan.buffers if b.kind == "known"}
+        binding = Binding(program)
+        self._memory = binding.bind_arena(program.parts[0], layout, self._team.threads)
+        binding.bind_known(sizes)
         captured = [np.require(x, None, ["C", "A"]) for x in arrays[1 + carried :]]
-        tables = [self._table(turn, outputs, captured, known) for turn in _TURNS]
+        self._bindings = [self._bound(binding, turn, outputs, captured) for turn in _TURNS]
+        tables = [bound.table for bound in self._bindings]
         again = tuple(self._states[1 - turn][0].ctypes.data if conditional else 0 for turn in _TURNS)
         copies, self._copied = self._copies(outputs, tables)
         plan = Repeatedly(self._team, layout.rows, (tables[0], tables[1]), self._control)
         self._repetition = Repetition(plan, self._number.ctypes.data, (again[0], again[1]), copies)
-        self._keep = known, captured
 
-    def _table(
-        self, turn: int, outputs: Sequence[Buffer], captured: Sequence[Array], known: Mapping[int, Array]
-    ) -> Array:
-        """Return the addresses of all memory for runs that read the states from place `turn`."""
-        program = self._program
-        table = program.table.copy()
-        table[ERRORS], table[SCRATCH] = self._errors.ctypes.data, self._scratch.ctypes.data
-        table[program.parts[0].arena] = self._arena.ctypes.data
+    def _bound(
+        self, common: Binding, turn: int, outputs: Sequence[Buffer], captured: Sequence[Array]
+    ) -> Binding:
+        """Return the binding of runs that read the states from place `turn`."""
+        bound = common.copy()
         fed: list[Array] = [self._number, *self._states[turn], *captured]
-        by_slot = dict(zip(program.executable.inputs, fed, strict=True))
-        for buffer in program.plan.buffers:
-            if buffer.kind == "input":
-                table[buffer.number] = by_slot[buffer.slot].ctypes.data
-        for number, array in known.items():
-            table[number] = array.ctypes.data
-        results = [*self._states[1 - turn], *self._items]
-        placed = [*zip(outputs, results, strict=True)]
+        bound.bind_inputs(dict(zip(self._program.executable.inputs, fed, strict=True)))
+        placed = [*zip(outputs, [*self._states[1 - turn], *self._items], strict=True)]
         for buffer, array in reversed(placed):  # the first of equal ones counts
-            table[buffer.number] = array.ctypes.data
-        return table
+            bound.bind(buffer, array)
+        return bound
 
     def _copies(self, outputs: Sequence[Buffer], tables: Sequence[Array]) -> tuple[list[Copy], int]:
         """Return the copies after each run: of states that are another's too, then to the stacks.
@@ -183,5 +168,5 @@ class _Loop:
 
     def release(self) -> None:
         """Give the memory of kernels back."""
-        self._program.arenas.give(self._arena)
-        self._program.arenas.give(self._scratch)
+        for memory in self._memory:
+            self._program.arenas.give(memory)

@@ -11,8 +11,8 @@ import numpy as np
 
 from sabir.base import ACCIDENTS, SabirError, run_with_limits
 from sabir.compilation.plan.entries import Buffer, Entry, Step
-from sabir.compilation.runtime.contents import contains_arrays
-from sabir.elements import element
+from sabir.compilation.runtime.binding import known_of
+from sabir.compilation.runtime.values import View, with_copies
 from sabir.schema import as_results
 
 if TYPE_CHECKING:
@@ -28,14 +28,12 @@ if TYPE_CHECKING:
 _EXACT = frozenset("biuO")  # kinds of numpy: what reads these alone to put texts together divides nothing
 
 
-class _View(NamedTuple):
+class _Read(NamedTuple):
     """A tensor that a call reads, in the arena or in a result of kernels."""
 
     slot: int
     buffer: Buffer
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]  # in bytes
-    offset: int
+    view: View
 
 
 class Tail:
@@ -57,28 +55,31 @@ class Tail:
         self._calls = [(call.function, call.inputs, call.outputs) for call in calls]
         self._limits = limits
         self._slots: list[Any] = [None] * program.executable.slots
-        known = [(b.slot, program.known(b, sizes)) for b in program.plan.buffers if b.kind == "known"]
-        for slot, array in (*program.constants.items(), *known):
+        known = {b.slot: array for b, array in known_of(program, sizes).items()}
+        for slot, array in (program.constants | known).items():
             self._slots[slot] = array
-        views = [_view(slot, *at, layout, sizes) for step in steps for slot, at in step.reads.items()]
-        self._views = [view for view in views if view.buffer.kind == "arena"]
-        self._parts = [view for view in views if view.buffer.kind == "output"]
-        wanted = read | {view.buffer.slot for view in self._parts}
+        reads = [
+            _Read(slot, at[0], View.of(at, layout.offsets, sizes))
+            for step in steps
+            for slot, at in step.reads.items()
+        ]
+        self._views = [r for r in reads if r.buffer.kind == "arena"]
+        self._parts = [r for r in reads if r.buffer.kind == "output"]
+        wanted = read | {r.buffer.slot for r in self._parts}
         self._fed = [(number, slot) for number, slot in enumerate(fed) if slot in wanted]
         self._native = [(name, slot) for name, slot in outputs if slot not in made and slot in wanted]
         self._made = [(name, slot) for name, slot in outputs if slot in made]
         self._names = [name for name, _ in outputs]
-        at_hand = {*fed, *made, *program.constants, *(slot for slot, _ in known)}
-        self.is_whole = read <= at_hand | {view.slot for view in views}
-        kinds = {element(view.buffer.element).dtype.kind for view in views}
+        self.is_whole = read <= {*fed, *made, *program.constants, *known, *(r.slot for r in reads)}
+        kinds = {r.view.dtype.kind for r in reads}
         kinds |= {self._slots[slot].dtype.kind for slot in read if isinstance(self._slots[slot], np.ndarray)}
         self._warns = bool(kinds - _EXACT) or not read.isdisjoint({*fed, *made}) or bool(self._native)
 
     def slots(self, arena: Array) -> list[Any]:
         """Return the values of a frame by slot: constants, and what lies in its arena."""
         slots = [*self._slots]
-        for view in self._views:
-            slots[view.slot] = _array(view, arena)
+        for slot, _, view in self._views:
+            slots[slot] = view.array(arena)
         return slots
 
     def finish(
@@ -106,14 +107,22 @@ class Tail:
         for name, slot in self._native:
             values[slot] = native[name]
             others.add(id(native[name]))
-        for view in self._parts:
-            values[view.slot] = _array(view, values[view.buffer.slot].reshape(-1).view(np.uint8))
+        for slot, buffer, view in self._parts:
+            values[slot] = view.array(values[buffer.slot].reshape(-1).view(np.uint8))
         if self._warns:
             with np.errstate(all="ignore"):
                 self._call(values)
         else:
             self._call(values)
-        return {name: _own(values[slot], others) for name, slot in self._made}
+
+        def is_foreign(array: Array) -> bool:
+            """Return whether an array is not the caller's own, or one that another result is too."""
+            if array.base is not None or not array.flags.writeable or id(array) in others:
+                return True
+            others.add(id(array))
+            return False
+
+        return {name: with_copies(values[slot], is_foreign) for name, slot in self._made}
 
     def _call(self, values: list[Any]) -> None:
         for function, inputs, outputs in self._calls:
@@ -140,38 +149,3 @@ def has_tail(program: CompiledProgram) -> bool:
         if entry.writes or entry.decides or call.nested or call.cost > 1 or places - {"arena", "output"}:
             return False
     return seen
-
-
-def _view(
-    slot: int, buffer: Buffer, offset: Any, strides: Any, shape: Any, layout: PartLayout, sizes: Sizes
-) -> _View:
-    width = element(buffer.element).dtype.itemsize
-    start = sizes(offset) * width + layout.offsets.get(buffer, 0)
-    steps = tuple(sizes(stride) * width for stride in strides)
-    return _View(slot, buffer, tuple(map(sizes, shape)), steps, start)
-
-
-def _array(view: _View, memory: Array) -> Array:
-    dtype = element(view.buffer.element).dtype
-    if 0 in view.shape:
-        return np.empty(view.shape, dtype)
-    found: Array = np.ndarray(view.shape, dtype, memory, view.offset, view.strides)
-    found.flags.writeable = False
-    return found
-
-
-def _own(value: Any, others: set[int]) -> Any:
-    """Return a result that is the caller's own; lists and maps are those that this run has made."""
-    if isinstance(value, np.ndarray):
-        array = cast("Array", value)
-        if array.base is not None or not array.flags.writeable or id(array) in others:
-            return array.copy()
-        others.add(id(array))
-        return array
-    if isinstance(value, (list, dict)) and not contains_arrays(value):
-        return cast("Any", value)
-    if isinstance(value, list):
-        return [_own(x, others) for x in cast("list[Any]", value)]
-    if isinstance(value, dict):
-        return {key: _own(x, others) for key, x in cast("dict[Any, Any]", value).items()}
-    return value

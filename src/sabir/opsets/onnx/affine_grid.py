@@ -13,6 +13,7 @@ from sabir.loops import Expression, NotLowered
 from sabir.opsets.families.lowering import kernels
 from sabir.opsets.families.numbers.arithmetic import widened
 from sabir.opsets.families.numbers.scalars import element_of
+from sabir.opsets.families.resampling.resampling import ALIGN_CORNERS
 from sabir.opsets.families.shapes.axes import as_input
 from sabir.opsets.families.shapes.ranks import as_list, check_shape
 from sabir.opsets.families.shapes.shapes import same_dim
@@ -21,7 +22,6 @@ from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     FLOATS,
-    Attribute,
     Constraint,
     Example,
     Input,
@@ -51,14 +51,7 @@ v20 = affine_grid.first(
         Input("size", T2, "The sizes of the image: [N, C, H, W] or [N, C, D, H, W].", differentiable=False),
     ],
     outputs=[Output("grid", T1, "The coordinates, [N, H, W, 2] or [N, D, H, W, 3].", differentiable=True)],
-    attributes=[
-        Attribute(
-            "align_corners",
-            "int",
-            "1: -1 and 1 are the centres of the first and the last pixel, 0: their outer edges.",
-            default=0,
-        )
-    ],
+    attributes=[ALIGN_CORNERS],
 )
 
 _DIMENSIONS = (2, 3)

@@ -5,28 +5,14 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.opsets.families.reduction import extremes, reduction_kernels
-from sabir.schema import BFLOAT16, NUMBERS, Constraint, Example, Operator
+from sabir.opsets.families.reduction import extremes
+from sabir.schema import Example, Operator
 
 arg_max = Operator(
     "ArgMax", summary="The index of the greatest element along `axis`; NaN counts as the greatest."
 )
 
-T = Constraint("T", NUMBERS)
-
-v1 = arg_max.first(1, inputs=extremes.inputs(T), outputs=extremes.outputs(), attributes=extremes.ATTRIBUTES)
-v11 = v1.restate(11, "A negative `axis` counts from the end.")
-v12 = v11.extend(
-    12,
-    "`select_last_index` chooses the last of several greatest elements.",
-    attributes=[extremes.last_index("greatest")],
-)
-v13 = v12.widen(13, T=BFLOAT16)
-
-v1.infer(extremes.infer)
-v1.evaluate(extremes.first(np.argmax))
-v12.evaluate(extremes.first_or_last(np.argmax))
-v1.lower(reduction_kernels.place_of_extreme("argmax"))
+extremes.declare(arg_max, "greatest", np.argmax, "argmax")
 
 
 @arg_max.examples

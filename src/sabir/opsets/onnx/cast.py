@@ -17,12 +17,8 @@ from sabir.opsets.typing import Array, BehaviourFunction, Gradient
 from sabir.schema import (
     BFLOAT16,
     BOOL,
-    FLOAT4,
     FLOAT6,
-    FLOAT8,
-    FLOAT8E8M0,
     INT2,
-    INT4,
     NUMBERS,
     STRING,
     Attribute,
@@ -60,19 +56,7 @@ v6 = v1.evolve(
 )
 v9 = v6.widen(9, T1=STRING, T2=STRING)
 v13 = v9.widen(13, T1=BFLOAT16, T2=BFLOAT16)
-v19 = v13.extend(
-    19,
-    "Admits the 8-bit floats, and `saturate` determines the result beyond their range.",
-    attributes=[casting.SATURATE],
-    widen={"T1": FLOAT8, "T2": FLOAT8},
-)
-v23 = v19.widen_stepwise({21: INT4, 23: FLOAT4}, "T1", "T2")
-v24 = v23.extend(
-    24,
-    "Admits float8e8m0, with `round_mode` for it.",
-    attributes=[casting.ROUND_MODE],
-    widen={"T1": FLOAT8E8M0, "T2": FLOAT8E8M0},
-)
+v24 = casting.admit_small_types(v13)
 v28 = v24.widen_stepwise({25: INT2, 28: FLOAT6}, "T1", "T2")
 
 

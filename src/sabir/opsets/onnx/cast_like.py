@@ -17,11 +17,7 @@ from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     BOOL,
-    FLOAT4,
-    FLOAT8,
-    FLOAT8E8M0,
     INT2,
-    INT4,
     NUMBERS,
     STRING,
     Constraint,
@@ -45,19 +41,7 @@ v15 = cast_like.first(
     ],
     outputs=[Output("output", T2, "The shape of `input`.", differentiable=True)],
 )
-v19 = v15.extend(
-    19,
-    "Admits the 8-bit floats, and `saturate` determines the result beyond their range.",
-    attributes=[casting.SATURATE],
-    widen={"T1": FLOAT8, "T2": FLOAT8},
-)
-v23 = v19.widen_stepwise({21: INT4, 23: FLOAT4}, "T1", "T2")
-v24 = v23.extend(
-    24,
-    "Admits float8e8m0, with `round_mode` for it.",
-    attributes=[casting.ROUND_MODE],
-    widen={"T1": FLOAT8E8M0, "T2": FLOAT8E8M0},
-)
+v24 = casting.admit_small_types(v15)
 v25 = v24.widen(25, T1=INT2, T2=INT2)
 
 

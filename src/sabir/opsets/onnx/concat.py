@@ -5,10 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir import loops
-from sabir.base import InferenceError
+from sabir.base import LARGE_ARRAY, InferenceError, new_array
 from sabir.ir import Builder, Dim, TensorType, Value, total
 from sabir.loops import Expression
-from sabir.opsets.families.numbers.spare_memory import LEAST, empty
 from sabir.opsets.families.shapes import contents
 from sabir.opsets.families.shapes.axes import from_front
 from sabir.opsets.families.shapes.shapes import axis_in, same_dim
@@ -85,11 +84,11 @@ def _with_gaps(inputs: tuple[TensorType, ...]) -> list[TensorType]:
 @v1.evaluate
 def evaluate(*inputs: Array, axis: int | None) -> Array:
     along, first = 1 if axis is None else axis, inputs[0]
-    if first.nbytes * len(inputs) < LEAST or any(x.dtype != first.dtype for x in inputs):
+    if first.nbytes * len(inputs) < LARGE_ARRAY or any(x.dtype != first.dtype for x in inputs):
         return np.concatenate(inputs, along)
     shape = list(first.shape)
     shape[along] = sum(x.shape[along] for x in inputs)
-    return np.concatenate(inputs, along, out=empty(shape, first.dtype))
+    return np.concatenate(inputs, along, out=new_array(shape, first.dtype))
 
 
 @v1.lower

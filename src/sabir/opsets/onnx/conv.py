@@ -9,8 +9,7 @@ from sabir.base import InferenceError
 from sabir.ir import TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families.numbers.arithmetic import widened
-from sabir.opsets.families.shapes.ranks import check_shape
-from sabir.opsets.families.windows.convolution import ATTRIBUTES, convolve, convolved_shape
+from sabir.opsets.families.windows.convolution import ATTRIBUTES, convolve, convolved_shape, with_bias
 from sabir.opsets.families.windows.convolution_gradients import Filters, gradient_of_convolution
 from sabir.opsets.families.windows.window_kernels import convolved
 from sabir.opsets.families.windows.windows import Window
@@ -54,11 +53,7 @@ def evaluate(
             f"kernel_shape {list(kernel_shape)} is not the spatial shape of W {list(w.shape)}"
         )
     axes = Window.of(w.shape[2:], **window).axes(x.shape[2:])
-    y = convolve(widened(x), widened(w), axes, group)
-    if b is not None:
-        check_shape("B", b, len(w))
-        y += widened(b).reshape(-1, *(1,) * (x.ndim - 2))
-    return y.astype(x.dtype, copy=False)
+    return with_bias(convolve(widened(x), widened(w), axes, group), b, len(w), x.dtype)
 
 
 @v1.lower
@@ -71,16 +66,9 @@ def lower(
 
 @v11.gradient
 def gradient(
-    g: Gradient,
-    x: Value,
-    w: Value,
-    b: Value | None = None,
-    /,
-    *,
-    pads: Ints,
-    auto_pad: str,
+    g: Gradient, x: Value, w: Value, b: Value | None = None, /, *, pads: Ints, auto_pad: str,
     **attributes: Any,
-) -> tuple[Value, Value, Value | None]:
+) -> tuple[Value, Value, Value | None]:  # fmt: skip
     filters = Filters.of(g, w, **attributes)
     rank = len(filters.strides)
     edges = tuple(pads or ())[:rank] if auto_pad == "NOTSET" else ()

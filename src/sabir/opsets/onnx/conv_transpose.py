@@ -19,6 +19,7 @@ from sabir.opsets.families.windows.convolution import (
     convolve_transposed,
     kernel_of,
     spatial_rank,
+    with_bias,
 )
 from sabir.opsets.families.windows.convolution_gradients import Filters, begins, of_bias, of_filters
 from sabir.opsets.families.windows.transposed import Transposed
@@ -128,10 +129,7 @@ def evaluate(
 ) -> Array:  # fmt: skip
     axes = _windows(kernel_of(w.shape, kernel_shape), **window).axes(x.shape[2:])
     y = convolve_transposed(widened(x), widened(w), axes, group)
-    if b is not None:
-        check_shape("B", b, w.shape[1] * group)
-        y += widened(b).reshape(-1, *(1,) * (x.ndim - 2))
-    return y.astype(x.dtype, copy=False)
+    return with_bias(y, b, w.shape[1] * group, x.dtype)
 
 
 @v1.lower

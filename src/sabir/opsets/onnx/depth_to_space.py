@@ -8,16 +8,16 @@ import numpy as np
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression, Lowering
 from sabir.opsets.families.windows.blocks import (
-    BLOCKSIZE,
     MODE,
     build_to_depth,
     build_to_space,
+    declare_first,
     infer_to_space,
     lower_to_space,
     to_space,
 )
 from sabir.opsets.typing import Array, Gradient
-from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
+from sabir.schema import BFLOAT16, Example, Operator
 
 depth_to_space = Operator(
     "DepthToSpace",
@@ -25,21 +25,7 @@ depth_to_space = Operator(
     " depth; the inverse of SpaceToDepth.",
 )
 
-T = Constraint("T", CLASSIC)
-
-v1 = depth_to_space.first(
-    1,
-    inputs=[Input("input", T, "Images of the shape [N, C, H, W].", differentiable=True)],
-    outputs=[
-        Output(
-            "output",
-            T,
-            "Images of the shape [N, C / blocksize**2, H * blocksize, W * blocksize].",
-            differentiable=True,
-        )
-    ],
-    attributes=[BLOCKSIZE],
-)
+v1 = declare_first(depth_to_space, "[N, C / blocksize**2, H * blocksize, W * blocksize]")
 v11 = v1.extend(11, "`mode` selects the order of the depth.", attributes=[MODE])
 v13 = v11.widen(13, T=BFLOAT16)
 v28 = v13.restate(28, "Defined as a function of other operators.")

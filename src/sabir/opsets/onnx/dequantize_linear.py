@@ -16,12 +16,12 @@ from sabir.opsets.families.quantization.quantization import (
     AXIS,
     BLOCK_SIZE,
     check_pair,
-    check_parameter,
+    check_parameters,
+    check_whole,
     dequantized,
     require_types,
     spread,
 )
-from sabir.opsets.families.shapes.ranks import check_one
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
@@ -104,11 +104,7 @@ def infer(
     x: TensorType, scale: TensorType, zero: TensorType | None = None, /, *, axis: int = 1,
     block_size: int = 0, output_dtype: int = 0, call: Call,
 ) -> TensorType:  # fmt: skip
-    if call.opset < v13.since:
-        _check_whole(scale, zero)
-    for parameter in (scale, zero):
-        check_parameter(x, parameter, axis, block_size)
-    check_pair(scale, zero)
+    check_parameters("x", x, (scale, zero), axis, block_size, call)
     return TensorType(_target(scale.element, output_dtype, call.opset), x.shape)
 
 
@@ -121,14 +117,8 @@ def _target(scale: ElementType, output_dtype: int, opset: int) -> ElementType:
 
 @v10.evaluate
 def evaluate_whole(x: Array, scale: Array, zero: Array | None = None, /) -> Array:
-    _check_whole(scale, zero)
+    check_whole("x", scale, zero)
     return dequantized(x, scale.reshape(()), None if zero is None else zero.reshape(()), FLOAT)
-
-
-def _check_whole(scale: TensorType | Array, zero: TensorType | Array | None) -> None:
-    """Raise InferenceError for more than one scale, which DequantizeLinear:10 does not have."""
-    check_one("x_scale", scale)
-    check_one("x_zero_point", zero)
 
 
 @v13.evaluate

@@ -6,33 +6,15 @@ import numpy as np
 
 from sabir.ir import Value
 from sabir.opsets.families.lowering import kernels
-from sabir.opsets.families.numbers import arithmetic, binary, broadcasting
+from sabir.opsets.families.numbers import arithmetic, broadcasting
 from sabir.opsets.typing import Gradient
-from sabir.schema import BFLOAT16, FLOATS, NUMBERS, Constraint, Example, Operator
+from sabir.schema import Example, Operator
 
 div = Operator(
     "Div", summary="The quotient of two tensors, elementwise: `A / B`; integers are truncated toward zero."
 )
 
-T = Constraint("T", FLOATS)
-
-v1 = div.first(
-    1,
-    inputs=binary.inputs(
-        T, "The dividend.", "The divisor; integers divided by 0 are 0.", differentiable=True
-    ),
-    outputs=binary.outputs(T, differentiable=True),
-    attributes=arithmetic.ATTRIBUTES,
-)
-v6 = v1.evolve(
-    6,
-    "Drops the legacy hint `consumed_inputs`; admits 32- and 64-bit integers.",
-    drop=["consumed_inputs"],
-    widen={"T": arithmetic.LARGE_INTEGERS},
-)
-v7 = v6.evolve(7, "Broadcasts both inputs, as numpy does.", drop=["axis", "broadcast"])
-v13 = v7.widen(13, T=BFLOAT16)
-v14 = v13.widen(14, T=NUMBERS)
+v7, v14 = arithmetic.declare(div, "The dividend.", "The divisor; integers divided by 0 are 0.")
 
 v7.infer(arithmetic.known_quotient)
 v7.evaluate(arithmetic.divide)

@@ -11,20 +11,14 @@ from sabir.opsets.families.numbers import pointwise
 from sabir.opsets.families.numbers.scalars import Numbers
 from sabir.opsets.families.shapes.rules import same_as_first
 from sabir.opsets.typing import Array, Gradient
-from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import BFLOAT16, Attribute, Example, Operator
 
 elu = Operator("Elu", summary="`x` where it is 0 or above, `alpha * (exp(x) - 1)` below.")
 
-T = Constraint("T", FLOATS)
-
-v1 = elu.first(
-    1,
-    inputs=[Input("X", T, "A tensor of any shape.", differentiable=True)],
-    outputs=[Output("Y", T, "The input's shape, nothing below `-alpha`.", differentiable=True)],
-    attributes=[
-        Attribute("consumed_inputs", "ints", legacy=True),
-        Attribute("alpha", "float", "The negative of the limit for `x` toward -infinity.", default=1.0),
-    ],
+v1 = pointwise.declare_first(
+    elu,
+    "The input's shape, nothing below `-alpha`.",
+    Attribute("alpha", "float", "The negative of the limit for `x` toward -infinity.", default=1.0),
 )
 v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])
 v22 = v6.widen(22, T=BFLOAT16)

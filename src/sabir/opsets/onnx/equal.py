@@ -7,21 +7,13 @@ import numpy as np
 from sabir.elements import BOOL as BOOLEAN
 from sabir.ir import Expr, Item, TensorType, known_equal
 from sabir.opsets.families.lowering import kernels
-from sabir.opsets.families.numbers import arithmetic, binary, broadcasting
+from sabir.opsets.families.numbers import arithmetic, binary, broadcasting, comparison
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, BOOL, NUMBERS, STRING, Constraint, Example, Operator, tensors
 
 equal = Operator("Equal", summary="Whether `A` equals `B`, elementwise; NaN equals nothing.")
 
-T = Constraint("T", BOOL, tensors("int32", "int64"))
-T1 = Constraint("T1", BOOL)
-
-v1 = equal.first(
-    1,
-    inputs=binary.inputs(T, differentiable=False),
-    outputs=binary.outputs(T1, differentiable=False),
-    attributes=binary.one_way(),
-)
+v1 = comparison.declare_first(equal, Constraint("T", BOOL, tensors("int32", "int64")))
 v7 = v1.evolve(7, "Broadcasts both inputs, as numpy does.", drop=["axis", "broadcast"])
 v11 = v7.widen(11, T=NUMBERS)
 v13 = v11.widen(13, T=BFLOAT16)
@@ -48,7 +40,6 @@ v7.lower(kernels.elementwise("eq"))
 
 
 broadcasting.one_way_before(v7, element=BOOLEAN, commutes=True)
-v1.absent("gradient", "the results are truth values")
 
 
 @equal.examples

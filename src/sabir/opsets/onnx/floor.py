@@ -6,20 +6,13 @@ import numpy as np
 
 from sabir.opsets.families.lowering import kernels
 from sabir.opsets.families.numbers.arithmetic import through_float32
-from sabir.opsets.families.numbers.pointwise import known_rounding, over_floats
+from sabir.opsets.families.numbers.pointwise import declare_first, known_rounding, over_floats
 from sabir.opsets.families.numbers.pointwise_gradients import zero
-from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import BFLOAT16, Example, Operator
 
 floor = Operator("Floor", summary="The greatest integer that is not above each element.")
 
-T = Constraint("T", FLOATS)
-
-v1 = floor.first(
-    1,
-    inputs=[Input("X", T, "A tensor of any shape.", differentiable=False)],
-    outputs=[Output("Y", T, "The input's shape, of integers.", differentiable=False)],
-    attributes=[Attribute("consumed_inputs", "ints", legacy=True)],
-)
+v1 = declare_first(floor, "The input's shape, of integers.", differentiable=False)
 v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])
 v13 = v6.widen(13, T=BFLOAT16)
 

@@ -6,27 +6,22 @@ import ml_dtypes
 import numpy as np
 
 from sabir import loops
-from sabir.ir import Builder, TensorType, Value
+from sabir.ir import Builder, Value
 from sabir.loops import Expression
 from sabir.opsets.families.numbers.sums import summed
 from sabir.opsets.families.reduction import reduction_kernels
 from sabir.opsets.families.shapes.sizes import passed_over
-from sabir.opsets.families.windows.pooling import pooled_to_one, powers, roots, whole_order
+from sabir.opsets.families.windows.pooling import declare_global, powers, roots, whole_order
 from sabir.opsets.families.windows.pooling_gradients import shares_of_norms, slopes_of_powers
 from sabir.opsets.typing import Array, Gradient
-from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, above
+from sabir.schema import BFLOAT16, Attribute, Example, Operator, above
 
 global_lp_pool = Operator(
     "GlobalLpPool", summary="The p-norm of each channel over all spatial axes: `sum(|X| ** p) ** (1 / p)`."
 )
 
-T = Constraint("T", FLOATS)
-
-v1 = global_lp_pool.first(
-    1,
-    inputs=[Input("X", T, "The input, (N, C, D1, ..., Dn).", differentiable=True)],
-    outputs=[Output("Y", T, "One norm for each channel, (N, C, 1, ..., 1).", differentiable=True)],
-    attributes=[Attribute("p", "float", "The order of the norm.", default=2.0, values=above(0))],
+v1 = declare_global(
+    global_lp_pool, "norm", Attribute("p", "float", "The order of the norm.", default=2.0, values=above(0))
 )
 v2 = v1.evolve(
     2,
@@ -34,11 +29,6 @@ v2 = v1.evolve(
     add=[Attribute("p", "int", "The order of the norm, above 0.", default=2, values=above(0))],
 )
 v22 = v2.widen(22, T=BFLOAT16)
-
-
-@v1.infer
-def infer(x: TensorType, /) -> TensorType:
-    return pooled_to_one(x)
 
 
 @v1.evaluate

@@ -6,32 +6,21 @@ import ml_dtypes
 import numpy as np
 
 from sabir import loops
-from sabir.ir import TensorType, Value
+from sabir.ir import Value
 from sabir.loops import Expression
 from sabir.opsets.families.numbers.arithmetic import widened
 from sabir.opsets.families.shapes.sizes import passed_over
-from sabir.opsets.families.windows.pooling import pooled_to_one
+from sabir.opsets.families.windows.pooling import declare_global
 from sabir.opsets.families.windows.pooling_gradients import of_first_maximum
 from sabir.opsets.typing import Array, Gradient
-from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
+from sabir.schema import BFLOAT16, Example, Operator
 
 global_max_pool = Operator(
     "GlobalMaxPool", summary="The greatest element of each channel over all spatial axes."
 )
 
-T = Constraint("T", FLOATS)
-
-v1 = global_max_pool.first(
-    1,
-    inputs=[Input("X", T, "The input, (N, C, D1, ..., Dn).", differentiable=True)],
-    outputs=[Output("Y", T, "One maximum for each channel, (N, C, 1, ..., 1).", differentiable=True)],
-)
+v1 = declare_global(global_max_pool, "maximum")
 v22 = v1.widen(22, T=BFLOAT16)
-
-
-@v1.infer
-def infer(x: TensorType, /) -> TensorType:
-    return pooled_to_one(x)
 
 
 @v1.evaluate

@@ -5,32 +5,12 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.elements import BOOL as BOOLEAN
-from sabir.opsets.families.lowering import kernels
-from sabir.opsets.families.numbers import binary, broadcasting, comparison
-from sabir.schema import BFLOAT16, BOOL, FLOATS, NUMBERS, Constraint, Example, Operator
+from sabir.opsets.families.numbers import binary, comparison
+from sabir.schema import Example, Operator
 
 greater = Operator("Greater", summary="Whether `A > B`, elementwise; false for NaN.")
 
-T = Constraint("T", FLOATS)
-T1 = Constraint("T1", BOOL)
-
-v1 = greater.first(
-    1,
-    inputs=binary.inputs(T, differentiable=False),
-    outputs=binary.outputs(T1, differentiable=False),
-    attributes=binary.one_way(),
-)
-v7 = v1.evolve(7, "Broadcasts both inputs, as numpy does.", drop=["axis", "broadcast"])
-v9 = v7.widen(9, T=NUMBERS)
-v13 = v9.widen(13, T=BFLOAT16)
-
-v7.infer(comparison.greater)
-v7.evaluate(binary.elementwise(np.greater))
-v7.lower(kernels.elementwise("gt"))
-broadcasting.one_way_before(v7, element=BOOLEAN)
-comparison.through_double(v9)
-v1.absent("gradient", "the results are truth values")
+comparison.declare(greater, np.greater, "gt", comparison.greater)
 
 
 @greater.examples

@@ -5,32 +5,12 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.ir import Builder, Value
-from sabir.opsets.families.lowering import kernels
-from sabir.opsets.families.numbers import binary, comparison
-from sabir.schema import BFLOAT16, BOOL, NUMBERS, Constraint, Example, Operator
+from sabir.opsets.families.numbers import comparison
+from sabir.schema import Example, Operator
 
 greater_or_equal = Operator("GreaterOrEqual", summary="Whether `A >= B`, elementwise; false for NaN.")
 
-T = Constraint("T", NUMBERS)
-T1 = Constraint("T1", BOOL)
-
-v12 = greater_or_equal.first(
-    12, inputs=binary.inputs(T, differentiable=False), outputs=binary.outputs(T1, differentiable=False)
-)
-v16 = v12.widen(16, T=BFLOAT16)
-
-v12.infer(comparison.not_less)
-v12.evaluate(binary.elementwise(np.greater_equal))
-v12.lower(kernels.elementwise("ge"))
-
-
-@v12.body
-def body(b: Builder, left: Value, right: Value, /) -> Value:
-    return b.Or(b.Greater(left, right), b.Equal(left, right))
-
-
-v12.absent("gradient", "the results are truth values")
+comparison.declare_or_equal(greater_or_equal, np.greater_equal, "ge", comparison.not_less, strict="Greater")
 
 
 @greater_or_equal.examples

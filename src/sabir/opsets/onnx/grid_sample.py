@@ -12,7 +12,7 @@ from sabir.base import InferenceError, check_elements
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families.resampling import sampling_gradients
-from sabir.opsets.families.resampling.resampling import kernel, saturated
+from sabir.opsets.families.resampling.resampling import ALIGN_CORNERS, kernel, saturated
 from sabir.opsets.families.resampling.sampling_kernels import FAR, NOISE, REACHES, SLOPE, grid_sampled
 from sabir.opsets.families.shapes.shapes import same_dim
 from sabir.opsets.families.shapes.sizes import allotted, spend_operations
@@ -64,12 +64,7 @@ v16 = grid_sample.first(
         )
     ],
     attributes=[
-        Attribute(
-            "align_corners",
-            "int",
-            "1: -1 and 1 are the centres of the first and the last pixel, 0: their outer edges.",
-            default=0,
-        ),
+        ALIGN_CORNERS,
         Attribute(
             "padding_mode",
             "string",

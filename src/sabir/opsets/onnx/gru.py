@@ -47,11 +47,7 @@ v1 = gru.first(
     ],
     outputs=[ports.Y, Output("Y_h", T, ports.Y_H.doc, differentiable=True)],
     attributes=[
-        ports.CLIP,
-        ports.ACTIVATION_BETA,
-        ports.OUTPUT_SEQUENCE,
-        ports.ACTIVATION_ALPHA,
-        ports.HIDDEN_SIZE,
+        *ports.FIRST_ATTRIBUTES,
         Attribute(
             "direction",
             "string",
@@ -94,9 +90,7 @@ def infer(
     return recurrences.infer(LAYER, inputs, direction=_spelt(direction), **attributes)
 
 
-@gru.check
-def check(*_: TensorType | None, clip: float | None) -> Iterator[str]:
-    yield from recurrences.warnings_of(clip)
+gru.check(recurrences.warn_of_clip)
 
 
 @v1.evaluate

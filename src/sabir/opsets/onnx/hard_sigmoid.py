@@ -7,27 +7,21 @@ import numpy as np
 from sabir.ir import Builder, Value
 from sabir.loops import Expression
 from sabir.opsets.families.lowering import kernels
-from sabir.opsets.families.numbers.pointwise import over_floats, pointwise
+from sabir.opsets.families.numbers.pointwise import declare_first, over_floats, pointwise
 from sabir.opsets.families.numbers.scalars import Numbers
 from sabir.opsets.families.shapes.rules import same_as_first
 from sabir.opsets.typing import Array, Gradient
-from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import BFLOAT16, Attribute, Example, Operator
 
 hard_sigmoid = Operator(
     "HardSigmoid", summary="A linear function limited to [0, 1]: `max(0, min(1, alpha * x + beta))`."
 )
 
-T = Constraint("T", FLOATS)
-
-v1 = hard_sigmoid.first(
-    1,
-    inputs=[Input("X", T, "A tensor of any shape.", differentiable=True)],
-    outputs=[Output("Y", T, "The input's shape, within [0, 1]; NaN stays NaN.", differentiable=True)],
-    attributes=[
-        Attribute("consumed_inputs", "ints", legacy=True),
-        Attribute("beta", "float", "The value at 0.", default=0.5),
-        Attribute("alpha", "float", "The slope between the limits.", default=0.2),
-    ],
+v1 = declare_first(
+    hard_sigmoid,
+    "The input's shape, within [0, 1]; NaN stays NaN.",
+    Attribute("beta", "float", "The value at 0.", default=0.5),
+    Attribute("alpha", "float", "The slope between the limits.", default=0.2),
 )
 v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])
 v22 = v6.widen(22, T=BFLOAT16)

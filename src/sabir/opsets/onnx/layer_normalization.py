@@ -14,8 +14,8 @@ from sabir.opsets.families.building.calls import typed
 from sabir.opsets.families.normalization import normalization, normalization_kernels
 from sabir.opsets.families.normalization.normalization_gradients import Normal
 from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.numbers.results import computed
 from sabir.opsets.families.numbers.scalars import Numbers, element_of
-from sabir.opsets.families.numbers.spare_memory import computed
 from sabir.opsets.families.numbers.sums import summed, sums_of_squares
 from sabir.opsets.families.reduction import reductions
 from sabir.opsets.families.reduction.reduction_gradients import share

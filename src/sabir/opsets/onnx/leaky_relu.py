@@ -7,24 +7,16 @@ import numpy as np
 from sabir import loops
 from sabir.ir import Builder, Value
 from sabir.loops import Expression
-from sabir.opsets.families.numbers.pointwise import over_floats, pointwise
+from sabir.opsets.families.numbers.pointwise import declare_first, over_floats, pointwise
 from sabir.opsets.families.numbers.scalars import Numbers
 from sabir.opsets.families.shapes.rules import same_as_first
 from sabir.opsets.typing import Array, Gradient
-from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import BFLOAT16, Attribute, Example, Operator
 
 leaky_relu = Operator("LeakyRelu", summary="`x` where it is 0 or above, `alpha * x` below.")
 
-T = Constraint("T", FLOATS)
-
-v1 = leaky_relu.first(
-    1,
-    inputs=[Input("X", T, "A tensor of any shape.", differentiable=True)],
-    outputs=[Output("Y", T, "The input's shape.", differentiable=True)],
-    attributes=[
-        Attribute("consumed_inputs", "ints", legacy=True),
-        Attribute("alpha", "float", "The slope below 0.", default=0.01),
-    ],
+v1 = declare_first(
+    leaky_relu, "The input's shape.", Attribute("alpha", "float", "The slope below 0.", default=0.01)
 )
 v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])
 v16 = v6.widen(16, T=BFLOAT16)

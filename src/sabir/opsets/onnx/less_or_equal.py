@@ -5,32 +5,12 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.ir import Builder, Value
-from sabir.opsets.families.lowering import kernels
-from sabir.opsets.families.numbers import binary, comparison
-from sabir.schema import BFLOAT16, BOOL, NUMBERS, Constraint, Example, Operator
+from sabir.opsets.families.numbers import comparison
+from sabir.schema import Example, Operator
 
 less_or_equal = Operator("LessOrEqual", summary="Whether `A <= B`, elementwise; false for NaN.")
 
-T = Constraint("T", NUMBERS)
-T1 = Constraint("T1", BOOL)
-
-v12 = less_or_equal.first(
-    12, inputs=binary.inputs(T, differentiable=False), outputs=binary.outputs(T1, differentiable=False)
-)
-v16 = v12.widen(16, T=BFLOAT16)
-
-v12.infer(comparison.not_greater)
-v12.evaluate(binary.elementwise(np.less_equal))
-v12.lower(kernels.elementwise("le"))
-
-
-@v12.body
-def body(b: Builder, left: Value, right: Value, /) -> Value:
-    return b.Or(b.Less(left, right), b.Equal(left, right))
-
-
-v12.absent("gradient", "the results are truth values")
+comparison.declare_or_equal(less_or_equal, np.less_equal, "le", comparison.not_greater, strict="Less")
 
 
 @less_or_equal.examples

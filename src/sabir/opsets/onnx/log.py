@@ -7,21 +7,14 @@ import numpy as np
 from sabir.ir import Value
 from sabir.opsets.families.lowering import kernels
 from sabir.opsets.families.numbers.arithmetic import through_float32
-from sabir.opsets.families.numbers.pointwise import over_floats
+from sabir.opsets.families.numbers.pointwise import declare_first, over_floats
 from sabir.opsets.families.shapes.rules import same_as_first
 from sabir.opsets.typing import Gradient
-from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import BFLOAT16, Example, Operator
 
 log = Operator("Log", summary="The natural logarithm of each element; NaN below 0.")
 
-T = Constraint("T", FLOATS)
-
-v1 = log.first(
-    1,
-    inputs=[Input("input", T, "A tensor of any shape.", differentiable=True)],
-    outputs=[Output("output", T, "The input's shape; -infinity where the input is 0.", differentiable=True)],
-    attributes=[Attribute("consumed_inputs", "ints", legacy=True)],
-)
+v1 = declare_first(log, "The input's shape; -infinity where the input is 0.", names=("input", "output"))
 v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])
 v13 = v6.widen(13, T=BFLOAT16)
 

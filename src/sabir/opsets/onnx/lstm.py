@@ -51,11 +51,7 @@ v1 = lstm.first(
         Output("Y_c", T, "(directions, batch, hidden): the last c.", optional=True, differentiable=True),
     ],
     attributes=[
-        ports.CLIP,
-        ports.ACTIVATION_BETA,
-        ports.OUTPUT_SEQUENCE,
-        ports.ACTIVATION_ALPHA,
-        ports.HIDDEN_SIZE,
+        *ports.FIRST_ATTRIBUTES,
         ports.DIRECTION,
         Attribute("input_forget", "int", "1: the forget gate is one minus the input gate.", default=0),
         Attribute(
@@ -82,9 +78,7 @@ def infer(
     return recurrences.infer(LAYER, RecurrentInputs(x, w, r, *optional), **attributes)
 
 
-@lstm.check
-def check(*_: TensorType | None, clip: float | None) -> Iterator[str]:
-    yield from recurrences.warnings_of(clip)
+lstm.check(recurrences.warn_of_clip)
 
 
 @v1.evaluate

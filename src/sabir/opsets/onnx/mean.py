@@ -11,17 +11,11 @@ from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families.numbers import arithmetic, broadcasting, variadic
 from sabir.opsets.typing import Array, Gradient
-from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator, Unconvertible
+from sabir.schema import BFLOAT16, Example, Operator, Unconvertible
 
 mean = Operator("Mean", summary="The sum of all inputs, elementwise, divided by their number.")
 
-T = Constraint("T", FLOATS)
-
-v1 = mean.first(
-    1, inputs=variadic.inputs(T), outputs=variadic.outputs(T, "mean"), attributes=variadic.ATTRIBUTES
-)
-v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])
-v8 = v6.restate(8, "Broadcasts the inputs; before, they had to have one shape.")
+v8 = variadic.declare(mean, "mean")
 v13 = v8.widen(13, T=BFLOAT16)
 
 v8.infer(broadcasting.merged)

@@ -6,27 +6,11 @@ import ml_dtypes
 import numpy as np
 
 from sabir.opsets.families.numbers import arithmetic, variadic
-from sabir.opsets.families.numbers.pointwise_gradients import extreme
-from sabir.schema import BFLOAT16, FLOATS, NUMBERS, Constraint, Example, Operator
+from sabir.schema import Example, Operator
 
 minimum = Operator("Min", summary="The least of all inputs, elementwise; NaN where one of them is NaN.")
 
-T = Constraint("T", FLOATS)
-
-v1 = minimum.first(
-    1, inputs=variadic.inputs(T), outputs=variadic.outputs(T, "min"), attributes=variadic.ATTRIBUTES
-)
-v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])
-v8 = v6.restate(8, "Broadcasts the inputs; before, they had to have one shape.")
-v12 = v8.widen(12, T=NUMBERS)
-v13 = v12.widen(13, T=BFLOAT16)
-
-v8.infer(arithmetic.known_minimum)
-v8.evaluate(variadic.folded(np.minimum))
-v8.lower(variadic.folded_expression("min"))
-variadic.one_shape_before(v8)
-variadic.integers_before(v12, "Less")
-v13.gradient(extreme)
+variadic.declare_extreme(minimum, np.minimum, "min", arithmetic.known_minimum, compare="Less")
 
 
 @minimum.examples

@@ -6,20 +6,13 @@ import numpy as np
 
 from sabir.ir import Value, sub
 from sabir.opsets.families.lowering import kernels
-from sabir.opsets.families.numbers.pointwise import known_by, over_floats
+from sabir.opsets.families.numbers.pointwise import declare_first, known_by, over_floats
 from sabir.opsets.typing import Array, Gradient
-from sabir.schema import BFLOAT16, FLOATS, SIGNED, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import BFLOAT16, SIGNED, Example, Operator
 
 neg = Operator("Neg", summary="The negative of each element: `-x`; the least signed integer is unchanged.")
 
-T = Constraint("T", FLOATS)
-
-v1 = neg.first(
-    1,
-    inputs=[Input("X", T, "A tensor of any shape.", differentiable=True)],
-    outputs=[Output("Y", T, "The input's shape.", differentiable=True)],
-    attributes=[Attribute("consumed_inputs", "ints", legacy=True)],
-)
+v1 = declare_first(neg, "The input's shape.")
 v6 = v1.evolve(
     6,
     "Admits signed integers; drops the legacy hint `consumed_inputs`.",

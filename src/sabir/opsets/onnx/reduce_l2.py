@@ -7,38 +7,22 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from sabir.elements import element
 from sabir.ir import Builder, Value
-from sabir.opsets.families.numbers import casting
-from sabir.opsets.families.numbers.arithmetic import LARGE_INTEGERS, widened
 from sabir.opsets.families.reduction import reducing, reduction_kernels, reductions
 from sabir.opsets.families.reduction.reduction_gradients import kept
 from sabir.opsets.typing import Array, Gradient
-from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator
+from sabir.schema import Example, Operator
 
 reduce_l2 = Operator("ReduceL2", summary="The root of the sum of squares over `axes`: `sqrt(sum(x * x))`.")
 
-T = Constraint("T", FLOATS, LARGE_INTEGERS)
-
-v1 = reduce_l2.first(
-    1,
-    inputs=reducing.data(T),
-    outputs=reducing.reduced(T, "The norms; those of integers are truncated toward zero."),
-    attributes=reducing.ATTRIBUTES,
-)
-v11 = v1.restate(11, "A negative axis counts from the end.")
-v13 = v11.widen(13, T=BFLOAT16)
-v18 = reducing.axes_as_input(v13, 18, "`axes` becomes an input; adds `noop_with_empty_axes`.")
+v1, v18 = reducing.declare(reduce_l2, "The norms; those of integers are truncated toward zero.")
 
 
 def norm(x: Array, axes: tuple[int, ...], /, *, keepdims: bool) -> Array:
-    """Compute integers in float64, where their squares do not wrap."""
-    wide = x.astype(np.float64) if x.dtype.kind in "iu" else widened(x)
-    norms = np.sqrt(reductions.total(np.square(wide), axes, keepdims=keepdims))
-    return casting.converted(norms, element(x.dtype))
+    return np.sqrt(reductions.total(np.square(x), axes, keepdims=keepdims))
 
 
-reductions.attach(v1, v18, norm)
+reductions.attach(v1, v18, reductions.in_floats(norm))  # squares of integers would wrap
 reduction_kernels.attach(v1, v18, reduction_kernels.in_floats(reduction_kernels.euclidean))
 
 

@@ -7,39 +7,23 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from sabir.elements import element
 from sabir.ir import Builder, Value
-from sabir.opsets.families.numbers import casting
-from sabir.opsets.families.numbers.arithmetic import LARGE_INTEGERS, widened
 from sabir.opsets.families.reduction import reducing, reduction_kernels, reductions
 from sabir.opsets.families.reduction.reduction_gradients import kept
 from sabir.opsets.typing import Array, Gradient
-from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator
+from sabir.schema import Example, Operator
 
 reduce_log_sum = Operator("ReduceLogSum", summary="The logarithm of the sum over `axes`: `log(sum(x))`.")
 
-T = Constraint("T", FLOATS, LARGE_INTEGERS)
-
-v1 = reduce_log_sum.first(
-    1,
-    inputs=reducing.data(T),
-    outputs=reducing.reduced(T, "The logarithms; -infinity for no elements."),
-    attributes=reducing.ATTRIBUTES,
-)
-v11 = v1.restate(11, "A negative axis counts from the end.")
-v13 = v11.widen(13, T=BFLOAT16)
-v18 = reducing.axes_as_input(v13, 18, "`axes` becomes an input; adds `noop_with_empty_axes`.")
-v28 = reducing.floats_only(v18, 28, "No longer admits integers.")
+v1, v18 = reducing.declare(reduce_log_sum, "The logarithms; -infinity for no elements.")
+v28 = reducing.floats_only(v18, 28)
 
 
 def log_of_sum(x: Array, axes: tuple[int, ...], /, *, keepdims: bool) -> Array:
-    """Compute integers in float64, and convert their logarithms as Cast does."""
-    wide = x.astype(np.float64) if x.dtype.kind in "iu" else widened(x)
-    logs = np.log(reductions.total(wide, axes, keepdims=keepdims))
-    return casting.converted(logs, element(x.dtype))
+    return np.log(reductions.total(x, axes, keepdims=keepdims))
 
 
-reductions.attach(v1, v18, log_of_sum)
+reductions.attach(v1, v18, reductions.in_floats(log_of_sum))
 reduction_kernels.attach(v1, v18, reduction_kernels.in_floats(reduction_kernels.log_sum))
 reductions.attach_without_integers(v28)
 

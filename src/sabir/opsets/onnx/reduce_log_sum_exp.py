@@ -5,41 +5,21 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.elements import element
 from sabir.ir import Builder, Value
-from sabir.opsets.families.numbers import casting
-from sabir.opsets.families.numbers.arithmetic import LARGE_INTEGERS, widened
 from sabir.opsets.families.reduction import reducing, reduction_kernels, reductions
 from sabir.opsets.families.reduction.reduction_gradients import kept
-from sabir.opsets.typing import Array, Gradient
-from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator
+from sabir.opsets.typing import Gradient
+from sabir.schema import Example, Operator
 
 reduce_log_sum_exp = Operator(
     "ReduceLogSumExp", summary="The logarithm of the sum of exponentials over `axes`: `log(sum(exp(x)))`."
 )
 
-T = Constraint("T", FLOATS, LARGE_INTEGERS)
-
-v1 = reduce_log_sum_exp.first(
-    1,
-    inputs=reducing.data(T),
-    outputs=reducing.reduced(T, "The logarithms; -infinity for no elements."),
-    attributes=reducing.ATTRIBUTES,
-)
-v11 = v1.restate(11, "A negative axis counts from the end.")
-v13 = v11.widen(13, T=BFLOAT16)
-v18 = reducing.axes_as_input(v13, 18, "`axes` becomes an input; adds `noop_with_empty_axes`.")
-v28 = reducing.floats_only(v18, 28, "No longer admits integers.")
+v1, v18 = reducing.declare(reduce_log_sum_exp, "The logarithms; -infinity for no elements.")
+v28 = reducing.floats_only(v18, 28)
 
 
-def log_sum_exp(x: Array, axes: tuple[int, ...], /, *, keepdims: bool) -> Array:
-    """Compute integers in float64, and convert their logarithms as Cast does."""
-    wide = x.astype(np.float64) if x.dtype.kind in "iu" else widened(x)
-    logs = np.asarray(reductions.log_sum_exp(wide, axes, keepdims=keepdims))
-    return casting.converted(logs, element(x.dtype))
-
-
-reductions.attach(v1, v18, log_sum_exp)
+reductions.attach(v1, v18, reductions.in_floats(reductions.log_sum_exp))
 reduction_kernels.attach(v1, v18, reduction_kernels.in_floats(reduction_kernels.log_sum_exp))
 reductions.attach_without_integers(v28)
 

@@ -7,28 +7,17 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Value
-from sabir.opsets.families.numbers.arithmetic import LARGE_INTEGERS
 from sabir.opsets.families.numbers.sums import summed
 from sabir.opsets.families.reduction import reducing, reduction_kernels, reductions
 from sabir.opsets.families.reduction.reduction_gradients import kept, share
 from sabir.opsets.typing import Array, Gradient
-from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator
+from sabir.schema import Example, Operator
 
 reduce_mean = Operator(
     "ReduceMean", summary="The sum over `axes`, divided by the number of elements: `sum(x) / n`."
 )
 
-T = Constraint("T", FLOATS, LARGE_INTEGERS)
-
-v1 = reduce_mean.first(
-    1,
-    inputs=reducing.data(T),
-    outputs=reducing.reduced(T, "The means; those of integers are truncated toward zero."),
-    attributes=reducing.ATTRIBUTES,
-)
-v11 = v1.restate(11, "A negative axis counts from the end.")
-v13 = v11.widen(13, T=BFLOAT16)
-v18 = reducing.axes_as_input(v13, 18, "`axes` becomes an input; adds `noop_with_empty_axes`.")
+v1, v18 = reducing.declare(reduce_mean, "The means; those of integers are truncated toward zero.")
 
 
 def mean(x: Array, axes: tuple[int, ...], /, *, keepdims: bool) -> Array:

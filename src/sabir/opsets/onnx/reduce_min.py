@@ -6,24 +6,16 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import dim_min
-from sabir.opsets.families.numbers.arithmetic import LARGE_INTEGERS
 from sabir.opsets.families.reduction import reducing, reduction_gradients, reduction_kernels, reductions
-from sabir.schema import BFLOAT16, BOOL, FLOATS, Constraint, Example, Operator, tensors
+from sabir.schema import BFLOAT16, BOOL, Example, Operator, tensors
 
 reduce_min = Operator("ReduceMin", summary="The least element over `axes`; NaN where one of them is NaN.")
 
-T = Constraint("T", FLOATS, LARGE_INTEGERS)
-
-v1 = reduce_min.first(
-    1,
-    inputs=reducing.data(T),
-    outputs=reducing.reduced(T, "The minima; the greatest value of the type for no elements."),
-    attributes=reducing.ATTRIBUTES,
+v1, v18 = reducing.declare(
+    reduce_min,
+    "The minima; the greatest value of the type for no elements.",
+    {12: tensors("int8", "uint8"), 13: BFLOAT16},
 )
-v11 = v1.restate(11, "A negative axis counts from the end.")
-v12 = v11.widen(12, T=tensors("int8", "uint8"))
-v13 = v12.widen(13, T=BFLOAT16)
-v18 = reducing.axes_as_input(v13, 18, "`axes` becomes an input; adds `noop_with_empty_axes`.")
 v20 = v18.widen(20, T=BOOL)
 
 reductions.attach(v1, v18, reductions.extreme(np.minimum), dim_min)

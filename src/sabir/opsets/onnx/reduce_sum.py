@@ -6,23 +6,14 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Value, add
-from sabir.opsets.families.numbers.arithmetic import LARGE_INTEGERS
 from sabir.opsets.families.reduction import reducing, reduction_kernels, reductions
 from sabir.opsets.typing import Gradient
-from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator
+from sabir.schema import BFLOAT16, Example, Operator
 
 reduce_sum = Operator("ReduceSum", summary="The sum over `axes`; no elements have the sum 0.")
 
-T = Constraint("T", FLOATS, LARGE_INTEGERS)
-
-v1 = reduce_sum.first(
-    1,
-    inputs=reducing.data(T),
-    outputs=reducing.reduced(T, "The sums; integers wrap."),
-    attributes=reducing.ATTRIBUTES,
-)
-v11 = v1.restate(11, "A negative axis counts from the end.")
-v13 = reducing.axes_as_input(v11, 13, "`axes` becomes an input; adds `noop_with_empty_axes`.", T=BFLOAT16)
+v1, v11 = reducing.declare_first(reduce_sum, "The sums; integers wrap.")
+v13 = reducing.axes_as_input(v11, 13, T=BFLOAT16)
 
 reductions.attach(v1, v13, reductions.total, add)
 reduction_kernels.attach(v1, v13, reduction_kernels.fold("sum"))

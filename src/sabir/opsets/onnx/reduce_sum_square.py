@@ -8,25 +8,15 @@ import numpy as np
 
 from sabir.ir import Builder, Value
 from sabir.opsets.families.numbers import halves
-from sabir.opsets.families.numbers.arithmetic import LARGE_INTEGERS, widened
+from sabir.opsets.families.numbers.arithmetic import widened
 from sabir.opsets.families.reduction import reducing, reduction_kernels, reductions
 from sabir.opsets.families.reduction.reduction_gradients import kept
 from sabir.opsets.typing import Array, Gradient
-from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator
+from sabir.schema import Example, Operator
 
 reduce_sum_square = Operator("ReduceSumSquare", summary="The sum of squares over `axes`: `sum(x * x)`.")
 
-T = Constraint("T", FLOATS, LARGE_INTEGERS)
-
-v1 = reduce_sum_square.first(
-    1,
-    inputs=reducing.data(T),
-    outputs=reducing.reduced(T, "The sums; integers wrap."),
-    attributes=reducing.ATTRIBUTES,
-)
-v11 = v1.restate(11, "A negative axis counts from the end.")
-v13 = v11.widen(13, T=BFLOAT16)
-v18 = reducing.axes_as_input(v13, 18, "`axes` becomes an input; adds `noop_with_empty_axes`.")
+v1, v18 = reducing.declare(reduce_sum_square, "The sums; integers wrap.")
 
 
 def sum_of_squares(x: Array, axes: tuple[int, ...], /, *, keepdims: bool) -> Array:

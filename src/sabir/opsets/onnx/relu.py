@@ -7,22 +7,15 @@ import numpy as np
 from sabir import loops
 from sabir.ir import Builder, Value, dim_max
 from sabir.loops import Expression
-from sabir.opsets.families.numbers.pointwise import known_by
+from sabir.opsets.families.numbers.pointwise import declare_first, known_by
+from sabir.opsets.families.numbers.results import computed
 from sabir.opsets.families.numbers.scalars import Numbers
-from sabir.opsets.families.numbers.spare_memory import computed
 from sabir.opsets.typing import Array, Gradient
-from sabir.schema import BFLOAT16, FLOATS, SIGNED, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import BFLOAT16, SIGNED, Example, Operator
 
 relu = Operator("Relu", summary="The positive part of each element: `max(x, 0)`.")
 
-T = Constraint("T", FLOATS)
-
-v1 = relu.first(
-    1,
-    inputs=[Input("X", T, "A tensor of any shape.", differentiable=True)],
-    outputs=[Output("Y", T, "The input's shape, nothing below 0; NaN stays NaN.", differentiable=True)],
-    attributes=[Attribute("consumed_inputs", "ints", legacy=True)],
-)
+v1 = declare_first(relu, "The input's shape, nothing below 0; NaN stays NaN.")
 v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])
 v13 = v6.widen(13, T=BFLOAT16)
 v14 = v13.widen(14, T=SIGNED)

@@ -39,11 +39,7 @@ v1 = rnn.first(
     ],
     outputs=[ports.Y, ports.Y_H],
     attributes=[
-        ports.CLIP,
-        ports.ACTIVATION_BETA,
-        ports.OUTPUT_SEQUENCE,
-        ports.ACTIVATION_ALPHA,
-        ports.HIDDEN_SIZE,
+        *ports.FIRST_ATTRIBUTES,
         ports.DIRECTION,
         Attribute(
             "activations",
@@ -71,9 +67,7 @@ def infer(
     return recurrences.infer(LAYER, inputs, activations=functions, direction=direction, **attributes)
 
 
-@rnn.check
-def check(*_: TensorType | None, clip: float | None) -> Iterator[str]:
-    yield from recurrences.warnings_of(clip)
+rnn.check(recurrences.warn_of_clip)
 
 
 @v1.evaluate

@@ -12,21 +12,15 @@ from sabir.opsets.families.numbers import pointwise
 from sabir.opsets.families.numbers.scalars import Numbers
 from sabir.opsets.families.shapes.rules import same_as_first
 from sabir.opsets.typing import Array, Gradient
-from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import BFLOAT16, Attribute, Example, Operator
 
 selu = Operator("Selu", summary="`gamma * x` where `x` is above 0, `gamma * alpha * (exp(x) - 1)` elsewhere.")
 
-T = Constraint("T", FLOATS)
-
-v1 = selu.first(
-    1,
-    inputs=[Input("X", T, "A tensor of any shape.", differentiable=True)],
-    outputs=[Output("Y", T, "The input's shape, nothing below `-gamma * alpha`.", differentiable=True)],
-    attributes=[
-        Attribute("consumed_inputs", "ints", legacy=True),
-        Attribute("gamma", "float", "The factor of all results.", default=1.0507),
-        Attribute("alpha", "float", "A further factor where `x` is not above 0.", default=1.6732),
-    ],
+v1 = pointwise.declare_first(
+    selu,
+    "The input's shape, nothing below `-gamma * alpha`.",
+    Attribute("gamma", "float", "The factor of all results.", default=1.0507),
+    Attribute("alpha", "float", "A further factor where `x` is not above 0.", default=1.6732),
 )
 v6 = v1.evolve(
     6,

@@ -6,22 +6,15 @@ import numpy as np
 
 from sabir.ir import Value
 from sabir.opsets.families.lowering import kernels
-from sabir.opsets.families.numbers.pointwise import over_floats, pointwise
+from sabir.opsets.families.numbers.pointwise import declare_first, over_floats, pointwise
 from sabir.opsets.families.numbers.pointwise import sigmoid as logistic
 from sabir.opsets.families.shapes.rules import same_as_first
 from sabir.opsets.typing import Gradient
-from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import BFLOAT16, Example, Operator
 
 sigmoid = Operator("Sigmoid", summary="The logistic function of each element: `1 / (1 + exp(-x))`.")
 
-T = Constraint("T", FLOATS)
-
-v1 = sigmoid.first(
-    1,
-    inputs=[Input("X", T, "A tensor of any shape.", differentiable=True)],
-    outputs=[Output("Y", T, "The input's shape; every value between 0 and 1.", differentiable=True)],
-    attributes=[Attribute("consumed_inputs", "ints", legacy=True)],
-)
+v1 = declare_first(sigmoid, "The input's shape; every value between 0 and 1.")
 v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])
 v13 = v6.widen(13, T=BFLOAT16)
 

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir.base import new_array
 from sabir.ir import Builder, Value
 from sabir.loops import Expression
 from sabir.opsets.families.lowering import kernels
 from sabir.opsets.families.normalization import flattening
-from sabir.opsets.families.numbers.spare_memory import empty
 from sabir.opsets.families.numbers.sums import summed
 from sabir.opsets.families.reduction import reductions
 from sabir.opsets.typing import Array, Gradient
@@ -41,7 +41,7 @@ v13 = v11.evolve(
 def evaluate(x: Array, /, *, axis: int) -> Array:
     """Shift by the maximum first, so that no exponential overflows; sum halves in float32."""
     wide = x if x.dtype.itemsize >= 4 else x.astype(np.float32)  # ruff: ignore[magic-value-comparison] - bytes of a float32
-    y = empty(wide.shape, wide.dtype) if wide.flags.c_contiguous else np.empty_like(wide)
+    y = new_array(wide.shape, wide.dtype) if wide.flags.c_contiguous else np.empty_like(wide)
     if wide.ndim > 1 and wide.size and wide.flags.c_contiguous and axis in {-1, wide.ndim - 1}:
         rows, results = wide.reshape(-1, wide.shape[-1]), y.reshape(-1, wide.shape[-1])
         step = max(1, _BLOCK // wide.shape[-1])

@@ -8,35 +8,21 @@ import numpy as np
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression, Lowering
 from sabir.opsets.families.windows.blocks import (
-    BLOCKSIZE,
     MODE,
     build_to_depth,
+    declare_first,
     infer_to_depth,
     lower_to_depth,
     to_depth,
 )
 from sabir.opsets.typing import Array, Gradient
-from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
+from sabir.schema import BFLOAT16, Example, Operator
 
 space_to_depth = Operator(
     "SpaceToDepth", summary="Each block of `blocksize` by `blocksize` pixels of `input` becomes one pixel."
 )
 
-T = Constraint("T", CLASSIC)
-
-v1 = space_to_depth.first(
-    1,
-    inputs=[Input("input", T, "Images of the shape [N, C, H, W].", differentiable=True)],
-    outputs=[
-        Output(
-            "output",
-            T,
-            "Images of the shape [N, C * blocksize**2, H / blocksize, W / blocksize].",
-            differentiable=True,
-        )
-    ],
-    attributes=[BLOCKSIZE],
-)
+v1 = declare_first(space_to_depth, "[N, C * blocksize**2, H / blocksize, W / blocksize]")
 v13 = v1.widen(13, T=BFLOAT16)
 v28 = v13.extend(
     28, "`mode` selects the order of the depth; defined as a function of other operators.", attributes=[MODE]

@@ -4,10 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Builder, Shape, TensorType, Value, is_one, known_equal, may_be_equal
-from sabir.loops import Expression, Lowering
 from sabir.opsets.families.lowering import kernels
 from sabir.opsets.families.shapes import contents
 from sabir.opsets.families.shapes.axes import as_input, as_ints, from_front, ints
@@ -100,12 +98,7 @@ def evaluate(data: Array, axes: Array | None = None, /) -> Array:
     return np.squeeze(data, None if axes is None else tuple(as_list("axes", axes)))
 
 
-@v1.lower
-def lower(data: Expression, axes: Expression | None = None, /, *, call: Lowering) -> Expression:
-    """The inferred shape tells what the operand or the attribute means; an unknown operand may be wrong."""
-    if axes is not None:
-        kernels.integers_of(axes, "`axes`")
-    return loops.reshape(data, call.shape())
+v1.lower(kernels.as_inferred)
 
 
 @v11.downgrade

@@ -8,19 +8,13 @@ import numpy as np
 
 from sabir.ir import Builder, Value
 from sabir.opsets.families.numbers import arithmetic, variadic
-from sabir.opsets.families.numbers.spare_memory import computed
+from sabir.opsets.families.numbers.results import computed
 from sabir.opsets.typing import Array, Gradient
-from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator
+from sabir.schema import BFLOAT16, Example, Operator
 
 summation = Operator("Sum", summary="The sum of all inputs, elementwise.")
 
-T = Constraint("T", FLOATS)
-
-v1 = summation.first(
-    1, inputs=variadic.inputs(T), outputs=variadic.outputs(T, "sum"), attributes=variadic.ATTRIBUTES
-)
-v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])
-v8 = v6.restate(8, "Broadcasts the inputs; before, they had to have one shape.")
+v8 = variadic.declare(summation, "sum")
 v13 = v8.widen(13, T=BFLOAT16)
 
 v8.infer(arithmetic.known_total)

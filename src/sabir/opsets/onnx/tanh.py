@@ -8,20 +8,14 @@ import numpy as np
 from sabir.ir import Value
 from sabir.opsets.families.lowering import kernels
 from sabir.opsets.families.numbers.arithmetic import through_float32
+from sabir.opsets.families.numbers.pointwise import declare_first
 from sabir.opsets.families.shapes.rules import same_as_first
 from sabir.opsets.typing import Gradient
-from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import BFLOAT16, Example, Operator
 
 tanh = Operator("Tanh", summary="The hyperbolic tangent of each element.")
 
-T = Constraint("T", FLOATS)
-
-v1 = tanh.first(
-    1,
-    inputs=[Input("input", T, "A tensor of any shape.", differentiable=True)],
-    outputs=[Output("output", T, "The input's shape; every value between -1 and 1.", differentiable=True)],
-    attributes=[Attribute("consumed_inputs", "ints", legacy=True)],
-)
+v1 = declare_first(tanh, "The input's shape; every value between -1 and 1.", names=("input", "output"))
 v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])
 v13 = v6.widen(13, T=BFLOAT16)
 

@@ -4,9 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sabir import loops
 from sabir.ir import MAX_RANK, Builder, TensorType, Value
-from sabir.loops import Expression, Lowering
 from sabir.opsets.families.lowering import kernels
 from sabir.opsets.families.shapes import contents
 from sabir.opsets.families.shapes.axes import as_input, as_ints, from_front, ints
@@ -82,12 +80,7 @@ def evaluate_from_attribute(data: Array, /, *, axes: Sequence[int]) -> Array:
     return _expanded(data, axes)
 
 
-@v1.lower
-def lower(data: Expression, axes: Expression | None = None, /, *, call: Lowering) -> Expression:
-    """The inferred shape tells what the operand or the attribute means; an unknown operand may be wrong."""
-    if axes is not None:
-        kernels.integers_of(axes, "`axes`")
-    return loops.reshape(data, call.shape())
+v1.lower(kernels.as_inferred)
 
 
 @v13.evaluate

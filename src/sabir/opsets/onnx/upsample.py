@@ -11,7 +11,7 @@ from sabir.ir import Attribute as Fact
 from sabir.ir import Builder, Item, TensorType, Value
 from sabir.loops import Expression, Lowering, NotLowered
 from sabir.opsets.families.lowering import kernels
-from sabir.opsets.families.resampling.resampling import Interpolation, ResampledAxis, resample, scaled
+from sabir.opsets.families.resampling.resampling import Interpolation, ResampledAxis, mode, resample, scaled
 from sabir.opsets.families.resampling.resampling_kernels import by_scales
 from sabir.opsets.families.shapes import contents
 from sabir.opsets.families.shapes.ranks import as_list, check_rank
@@ -28,7 +28,6 @@ from sabir.schema import (
     Output,
     Unconvertible,
     at_least,
-    one_of,
     tensors,
 )
 
@@ -46,13 +45,7 @@ v1 = upsample.first(
     inputs=[Input("X", T, "Images, [N, C, H, W].")],
     outputs=[Output("Y", T, "The enlarged tensor.")],
     attributes=[
-        Attribute(
-            "mode",
-            "string",
-            "The interpolation between elements.",
-            default="nearest",
-            values=one_of("nearest", "bilinear", aliases={"linear": "bilinear", "cubic": "cubic"}),
-        ),
+        mode("nearest", "bilinear", linear="bilinear", cubic="cubic"),
         Attribute(
             "height_scale",
             "float",
@@ -76,13 +69,7 @@ v7 = v1.evolve(
     inputs=[Input("X", T, "A tensor of any shape.")],
     drop=["height_scale", "width_scale"],
     add=[
-        Attribute(
-            "mode",
-            "string",
-            "The interpolation between elements.",
-            default="nearest",
-            values=one_of("nearest", "linear", aliases={"bilinear": "linear", "cubic": "cubic"}),
-        ),
+        mode("nearest", "linear", bilinear="linear", cubic="cubic"),
         Attribute(
             "scales",
             "floats",

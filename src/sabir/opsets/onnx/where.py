@@ -13,8 +13,8 @@ from sabir.ir import Builder, Item, TensorType, Value, known_equal
 from sabir.opsets.families.lowering import kernels
 from sabir.opsets.families.numbers import broadcasting
 from sabir.opsets.families.numbers.arithmetic import LARGE_INTEGERS
+from sabir.opsets.families.numbers.results import computed
 from sabir.opsets.families.numbers.scalars import Numbers, element_of
-from sabir.opsets.families.numbers.spare_memory import computed
 from sabir.opsets.families.shapes import contents
 from sabir.opsets.families.shapes.axes import as_input
 from sabir.opsets.families.shapes.extents import static_shape

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sabir.ir import Item
-    from sabir.loops import Size
+    from sabir.loops import Lowering, Size
     from sabir.opsets.typing import BehaviourFunction
 
 _STORED = HALVES | SMALL_FLOATS  # whose numbers floats have too
@@ -28,6 +28,16 @@ def elementwise(op: str) -> BehaviourFunction:
         return loops.apply(op, *operands)
 
     return lower
+
+
+def as_inferred(data: Expression, axes: Expression | None = None, /, *, call: Lowering) -> Expression:
+    """Return the lowering of an operator that adds or removes axes: the shape was inferred from `axes`.
+
+    Raises NotLowered where `axes` is not known: then the inferred shape does not depend on it.
+    """
+    if axes is not None:
+        integers_of(axes, "`axes`")
+    return loops.reshape(data, call.shape())
 
 
 def formula(function: Callable[[Expression], Expression]) -> BehaviourFunction:

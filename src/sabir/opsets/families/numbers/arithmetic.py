@@ -12,9 +12,9 @@ import numpy as np
 
 from sabir.ir import Expr, add, dim_max, dim_min, exact_quotient, is_nonnegative, mul, sub, total, trunc_div
 from sabir.opsets.families.numbers import binary, broadcasting
-from sabir.opsets.families.numbers.spare_memory import computed
+from sabir.opsets.families.numbers.results import computed
 from sabir.opsets.families.shapes.sizes import passed_over
-from sabir.schema import Attribute, Example, tensors
+from sabir.schema import BFLOAT16, FLOATS, NUMBERS, Attribute, Constraint, Example, tensors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -22,13 +22,35 @@ if TYPE_CHECKING:
     from sabir.elements import ElementType
     from sabir.ir import Dim, Item, TensorType
     from sabir.opsets.typing import Array, BehaviourFunction
+    from sabir.schema import Operator, Version
 
 LARGE_INTEGERS = tensors("int32", "int64", "uint32", "uint64")
-ATTRIBUTES = (*binary.one_way(), Attribute("consumed_inputs", "ints", legacy=True))  # of the first versions
 
 _SINGLE_BYTES = 4
 _EXACT_IN_FLOAT = 1 << 24  # integers up to here are exact in float32
 _SIZE_BITS = 32  # the size of a dimension is assumed to fit
+
+
+def declare(operator: Operator, first: str, second: str) -> tuple[Version, Version]:
+    """Declare the versions of a binary operator whose inputs are described as `first` and `second`.
+
+    The results are 7, the first version that broadcasts as numpy does, and 14, the last.
+    """
+    of = Constraint("T", FLOATS)
+    v1 = operator.first(
+        1,
+        inputs=binary.inputs(of, first, second, differentiable=True),
+        outputs=binary.outputs(of, differentiable=True),
+        attributes=(*binary.one_way(), Attribute("consumed_inputs", "ints", legacy=True)),
+    )
+    v6 = v1.evolve(
+        6,
+        "Drops the legacy hint `consumed_inputs`; admits 32- and 64-bit integers.",
+        drop=["consumed_inputs"],
+        widen={"T": LARGE_INTEGERS},
+    )
+    v7 = v6.evolve(7, "Broadcasts both inputs, as numpy does.", drop=["axis", "broadcast"])
+    return v7, v7.widen(13, T=BFLOAT16).widen(14, T=NUMBERS)
 
 
 def widened(x: Array) -> Array:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabir.opsets.families.numbers.spare_memory import LEAST, computed
+from sabir.base import LARGE_ARRAY
+from sabir.opsets.families.numbers.results import computed
 from sabir.schema import Attribute, Example, Input, Output
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def elementwise(function: Callable[[Array, Array], Array]) -> BehaviourFunction:
     """Return the evaluation of a binary operator by a numpy function; the binder cannot inspect a ufunc."""
 
     def evaluate(a: Array, b: Array, /) -> Array:
-        if a.nbytes < LEAST and b.nbytes < LEAST:
+        if a.nbytes < LARGE_ARRAY and b.nbytes < LARGE_ARRAY:
             return function(a, b)
         return computed(function, a, b)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 
+from sabir import schema as types
 from sabir.base import quote
 from sabir.elements import BOOL, FLOAT8E4M3FN, FLOAT8E4M3FNUZ, FLOAT8E5M2, FLOAT8E5M2FNUZ, FLOAT8E8M0, STRING
 from sabir.ir import Expr, lower_bound
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from sabir.elements import ElementType
     from sabir.ir import Item
     from sabir.opsets.typing import Array
+    from sabir.schema import Version
 
 # the greatest finite values
 FLOAT8 = {FLOAT8E4M3FN: 448.0, FLOAT8E4M3FNUZ: 240.0, FLOAT8E5M2: 57344.0, FLOAT8E5M2FNUZ: 57344.0}
@@ -31,17 +33,38 @@ _NATIVE = "biuf"  # numpy's numeric kinds; the rest are ml_dtypes and text
 _E8M0_BIAS, _E8M0_MOST, _E8M0_NAN = 127, 254, 255
 _HALF, _HALFWAY = 0.5, 0.75  # fractions that frexp returns for a power of two, and halfway to the next
 _SINGLE, _DOUBLE = 32, 64  # bits
-SATURATE = Attribute(
-    "saturate", "int", "For 8-bit floats, beyond the range: 1 the greatest; 0 infinity or NaN.", default=1
-)
-ROUND_MODE = Attribute(
-    "round_mode",
-    "string",
-    "For float8e8m0: `up`, `down`, or `nearest` with ties up.",
-    default="up",
-    values=one_of("up", "down", "nearest"),
-)
 _SPECIAL = {"inf": "INF", "-inf": "-INF", "nan": "NaN", "-nan": "NaN"}
+
+
+def admit_small_types(older: Version) -> Version:
+    """Declare versions 19 to 24 of a conversion, which admit numbers of 8 and of 4 bits; return 24."""
+    v19 = older.extend(
+        19,
+        "Admits the 8-bit floats, and `saturate` determines the result beyond their range.",
+        attributes=[
+            Attribute(
+                "saturate",
+                "int",
+                "For 8-bit floats, beyond the range: 1 the greatest; 0 infinity or NaN.",
+                default=1,
+            )
+        ],
+        widen=dict.fromkeys(("T1", "T2"), types.FLOAT8),
+    )
+    return v19.widen_stepwise({21: types.INT4, 23: types.FLOAT4}, "T1", "T2").extend(
+        24,
+        "Admits float8e8m0, with `round_mode` for it.",
+        attributes=[
+            Attribute(
+                "round_mode",
+                "string",
+                "For float8e8m0: `up`, `down`, or `nearest` with ties up.",
+                default="up",
+                values=one_of("up", "down", "nearest"),
+            )
+        ],
+        widen=dict.fromkeys(("T1", "T2"), types.FLOAT8E8M0),
+    )
 
 
 def converted(x: Array, to: ElementType, *, saturate: bool = True, round_mode: str = "up") -> Array:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.opsets.families.numbers.spare_memory import empty
+from sabir.base import new_array
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,7 +76,7 @@ def erf(x: Array) -> Array:
     row: Array = np.ascontiguousarray(x, dtype).reshape(-1)
     if row.size <= _BLOCK:
         return rule(row).reshape(x.shape)
-    out = empty(row.shape, row.dtype)
+    out = new_array(row.shape, row.dtype)
     for start in range(0, row.size, _BLOCK):
         out[start : start + _BLOCK] = rule(row[start : start + _BLOCK])
     return out.reshape(x.shape)

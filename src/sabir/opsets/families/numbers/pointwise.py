@@ -1,4 +1,4 @@
-"""Elementwise functions: their evaluation over arrays, known contents, and examples."""
+"""Elementwise functions: their first versions, evaluation over arrays, known contents, and examples."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import ml_dtypes
 import numpy as np
 
+from sabir.base import new_array
 from sabir.ir import Expr
 from sabir.opsets.families.numbers import arithmetic, broadcasting
 from sabir.opsets.families.numbers.arithmetic import widened
-from sabir.opsets.families.numbers.spare_memory import empty
-from sabir.schema import Example
+from sabir.schema import FLOATS, Attribute, Constraint, Example, Input, Output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -20,8 +20,29 @@ if TYPE_CHECKING:
 
     from sabir.ir import Dim, Item, TensorType
     from sabir.opsets.typing import Array, BehaviourFunction
+    from sabir.schema import Operator, Version
 
 _BLOCK = 1 << 15  # elements; the temporaries of a formula of this size fit the second-level cache
+
+# ---------------------------------------------------------------- declaration
+
+
+def declare_first(
+    operator: Operator,
+    result: str,
+    *attributes: Attribute,
+    names: tuple[str, str] = ("X", "Y"),
+    differentiable: bool = True,
+) -> Version:
+    """Declare version 1 of a function of floats, which has a legacy hint; `result` describes the output."""
+    of = Constraint("T", FLOATS)
+    return operator.first(
+        1,
+        inputs=[Input(names[0], of, "A tensor of any shape.", differentiable=differentiable)],
+        outputs=[Output(names[1], of, result, differentiable=differentiable)],
+        attributes=[Attribute("consumed_inputs", "ints", legacy=True), *attributes],
+    )
+
 
 # ---------------------------------------------------------------- evaluation
 
@@ -38,7 +59,7 @@ def pointwise(function: Callable[..., Array]) -> BehaviourFunction:
             y = function(widened(x), **attributes)
             return y if y.dtype == x.dtype else y.astype(x.dtype)
         row: Array = np.ascontiguousarray(x).reshape(-1)
-        out = empty(row.shape, x.dtype)
+        out = new_array(row.shape, x.dtype)
         for start in range(0, row.size, _BLOCK):
             block = slice(start, start + _BLOCK)
             out[block] = function(widened(row[block]), **attributes)

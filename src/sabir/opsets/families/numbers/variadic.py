@@ -10,28 +10,49 @@ from sabir.base import InferenceError
 from sabir.ir import TensorType, known_equal
 from sabir.loops import NotLowered
 from sabir.opsets.families.building.calls import has_attribute
+from sabir.opsets.families.numbers.pointwise_gradients import extreme
 from sabir.opsets.families.shapes.shapes import same_dim
-from sabir.schema import Attribute, Input, Output, Unconvertible
+from sabir.schema import BFLOAT16, FLOATS, NUMBERS, Attribute, Constraint, Input, Output, Unconvertible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy as np
+
     from sabir.ir import Builder, Value
     from sabir.loops import Expression
     from sabir.opsets.typing import Array, BehaviourFunction
-    from sabir.schema import Constraint, Version
-
-ATTRIBUTES = (Attribute("consumed_inputs", "ints", legacy=True),)  # of the first versions
+    from sabir.schema import Operator, Version
 
 
-def inputs(of: Constraint) -> list[Input]:
-    """Return the variadic input."""
-    return [Input("data_0", of, "One or more tensors.", variadic=True, differentiable=True)]
+def declare(operator: Operator, output: str) -> Version:
+    """Declare versions 1, 6 and 8 of an operator on floats, and return 8, the first that broadcasts."""
+    of = Constraint("T", FLOATS)
+    v1 = operator.first(
+        1,
+        inputs=[Input("data_0", of, "One or more tensors.", variadic=True, differentiable=True)],
+        outputs=[Output(output, of, "The shape to which all inputs broadcast.", differentiable=True)],
+        attributes=[Attribute("consumed_inputs", "ints", legacy=True)],
+    )
+    v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])
+    return v6.restate(8, "Broadcasts the inputs; before, they had to have one shape.")
 
 
-def outputs(of: Constraint, name: str) -> list[Output]:
-    """Return the output."""
-    return [Output(name, of, "The shape to which all inputs broadcast.", differentiable=True)]
+def declare_extreme(
+    operator: Operator, function: np.ufunc, op: str, infer: BehaviourFunction, *, compare: str
+) -> None:
+    """Declare all versions of a minimum or maximum: by numpy, as a scalar function, of known contents.
+
+    `compare` is the operator that chooses the first of two integers.
+    """
+    v8 = declare(operator, op)
+    v12 = v8.widen(12, T=NUMBERS)
+    v8.infer(infer)
+    v8.evaluate(folded(function))
+    v8.lower(folded_expression(op))
+    one_shape_before(v8)
+    integers_before(v12, compare)
+    v12.widen(13, T=BFLOAT16).gradient(extreme)
 
 
 def folded(function: Callable[[Array, Array], Array]) -> BehaviourFunction:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.base import InferenceError, spend_work
-from sabir.opsets.families.numbers.spare_memory import empty
+from sabir.base import InferenceError, new_array, spend_work
 from sabir.opsets.families.shapes.shapes import broadcast, same_dim
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def _float_matmul(a: Array, b: Array) -> Array:
         return np.ascontiguousarray(np.matmul(b.T, a.T).T)
     if a.shape[:-2] != b.shape[:-2] or min(a.ndim, b.ndim) < MATRIX or a.dtype != b.dtype:
         return np.matmul(a, b)
-    return np.matmul(a, b, out=empty((*a.shape[:-1], b.shape[-1]), a.dtype))
+    return np.matmul(a, b, out=new_array((*a.shape[:-1], b.shape[-1]), a.dtype))
 
 
 def _integer_matmul(a: Array, b: Array) -> Array:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sabir.elements import ElementType
     from sabir.ir import Dim, Shape, Value
     from sabir.opsets.typing import Array
-    from sabir.schema import Version
+    from sabir.schema import Call, Version
 
 _HALVES = {FLOAT16, BFLOAT16}
 PRECISIONS = FLOATS | tensors("bfloat16")  # the types in which a quotient can be computed
@@ -42,6 +42,7 @@ BLOCK_SIZE = Attribute(
     default=0,
     values=at_least(0),
 )
+_BY_AXIS = 13  # the first opset in which scales differ along an axis
 _EXACT_IN_FLOAT = float(1 << 24)  # integers up to here are exact in float32
 _LEAST_STEP = 64  # of the inner dimension of a product; BLAS is slow with less
 _BLOCK = 1 << 17  # elements that are quantized at a time, so that they stay in the cache
@@ -240,6 +241,24 @@ def check_parameter(x: TensorType, parameter: TensorType | None, axis: int, bloc
     for i, (dim, length) in enumerate(zip(parameter.shape, x.shape, strict=True)):
         if block_size and parameter.is_static:
             _check_equal(x, parameter, dim, ceil_div(length, block_size) if i == axis else length)
+
+
+def check_parameters(
+    of: str, x: TensorType, parameters: tuple[TensorType, TensorType | None], axis: int, block_size: int,
+    call: Call,
+) -> None:  # fmt: skip
+    """Raise InferenceError for a scale and a zero point that do not fit `x`; the names begin with `of`."""
+    if call.opset < _BY_AXIS:
+        check_whole(of, *parameters)
+    for parameter in parameters:
+        check_parameter(x, parameter, axis, block_size)
+    check_pair(*parameters)
+
+
+def check_whole(of: str, scale: TensorType | Array, zero: TensorType | Array | None) -> None:
+    """Raise InferenceError for more than one scale, which the operators do not have before opset 13."""
+    check_one(f"{of}_scale", scale)
+    check_one(f"{of}_zero_point", zero)
 
 
 def check_pair(scale: TensorType | Array, zero: TensorType | Array | None) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _WORD = "uint32"
 
 
-def uniform(call: Lowering, low: float, high: float, key: Key | None) -> Expression:
+def uniform(call: Lowering, key: Key | None, *, low: float, high: float) -> Expression:
     """Return numbers of the uniform distribution over [low, high), in the inferred type and shape."""
     to, shape = _element(call), call.shape()
     try:
@@ -35,7 +35,7 @@ def uniform(call: Lowering, low: float, high: float, key: Key | None) -> Express
     return loops.cast(kernels.limited(y, first, last), to.name)
 
 
-def normal(call: Lowering, mean: float, scale: float, key: Key | None) -> Expression:
+def normal(call: Lowering, key: Key | None, *, mean: float, scale: float) -> Expression:
     """Return numbers of the normal distribution, in the inferred type and shape."""
     to = _element(call)
     kind = _precision(to)

@@ -13,7 +13,7 @@ from sabir.elements import BFLOAT16, DOUBLE, FLOAT, FLOAT16, element
 from sabir.ir import TensorType
 from sabir.loops import WordArithmetic, threefry
 from sabir.opsets.families.shapes.sizes import allotted
-from sabir.schema import Attribute, Example, at_least, element_types
+from sabir.schema import Attribute, Example, element_types
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -22,15 +22,6 @@ if TYPE_CHECKING:
     from sabir.opsets.typing import Array
 
 SEED = Attribute("seed", "float", "The seed of the generator; without it, each run differs.")
-SHAPE = Attribute("shape", "ints", "The size of each dimension.", required=True, values=at_least(0))
-UNIFORM = (
-    Attribute("high", "float", "The upper end, which is never drawn.", default=1.0),
-    Attribute("low", "float", "The lower end.", default=0.0),
-)
-NORMAL = (
-    Attribute("scale", "float", "The standard deviation.", default=1.0, values=at_least(0)),
-    Attribute("mean", "float", "The mean.", default=0.0),
-)
 
 Key: TypeAlias = tuple[int, int]  # two words
 
@@ -49,11 +40,6 @@ def dtype(constraint: str, absent: str, default: int | None = None) -> Attribute
     return Attribute("dtype", "int", doc, default=default, values=element_types(constraint))
 
 
-def infer(*, shape: Sequence[int], dtype: int) -> TensorType:
-    """Infer a tensor of the attributes' shape and element type."""
-    return TensorType(element(dtype), tuple(shape))
-
-
 def infer_like(x: TensorType, /, *, dtype: int | None) -> TensorType:
     """Infer a tensor of the shape of the input, and of its element type where `dtype` names none."""
     return TensorType(x.element if dtype is None else element(dtype), x.shape)
@@ -64,7 +50,7 @@ def float_key(seed: float | None) -> Key | None:
     return None if seed is None else (int(np.float32(seed).view(np.uint32)), 0)
 
 
-def uniform(shape: Sequence[int], to: ElementType, low: float, high: float, key: Key | None) -> Array:
+def uniform(shape: Sequence[int], to: ElementType, key: Key | None, *, low: float, high: float) -> Array:
     """Return numbers of the uniform distribution over [low, high)."""
     first, last = range_of(to, low, high)
     drawn = unit(allotted(shape, _DRAWN), precision(to), key)
@@ -86,7 +72,7 @@ def range_of(to: ElementType, low: float, high: float) -> tuple[float, float]:
     return float(first), float(np.nextafter(end, first))
 
 
-def normal(shape: Sequence[int], to: ElementType, mean: float, scale: float, key: Key | None) -> Array:
+def normal(shape: Sequence[int], to: ElementType, key: Key | None, *, mean: float, scale: float) -> Array:
     """Return numbers of the normal distribution with this mean and standard deviation."""
     kind = precision(to).dtype
     drawn = _drawn(allotted(shape, _DRAWN), kind, key, _bell)

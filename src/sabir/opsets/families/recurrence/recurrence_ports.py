@@ -33,6 +33,7 @@ DIRECTION = Attribute(
     "direction", "string", "forward, reverse or bidirectional.", default="forward", values=DIRECTIONS
 )
 OUTPUT_SEQUENCE = Attribute("output_sequence", "int", "0: Y may be omitted.", default=0)
+FIRST_ATTRIBUTES = (CLIP, ACTIVATION_BETA, OUTPUT_SEQUENCE, ACTIVATION_ALPHA, HIDDEN_SIZE)
 LAYOUT = Attribute(
     "layout",
     "int",

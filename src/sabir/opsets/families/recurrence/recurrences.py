@@ -149,8 +149,8 @@ def bound_of(clip: float | None) -> float | None:
     return clip or None
 
 
-def warnings_of(clip: float | None) -> Iterator[str]:
-    """Yield the checker's warnings about an attribute `clip`."""
+def warn_of_clip(*_: TensorType | None, clip: float | None) -> Iterator[str]:
+    """Yield the checker's warnings about the attribute `clip` of a recurrent layer."""
     if clip == 0:
         yield "`clip` is 0 and is taken as no clip; runtimes differ: leave it out"
 

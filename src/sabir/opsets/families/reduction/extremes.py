@@ -1,4 +1,4 @@
-"""The index of the greatest or least element along an axis: ports, behaviours and examples."""
+"""The index of the greatest or least element along an axis: versions, behaviours and examples."""
 
 from __future__ import annotations
 
@@ -11,40 +11,45 @@ from sabir.base import InferenceError
 from sabir.elements import INT64
 from sabir.ir import TensorType
 from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.reduction.reduction_kernels import place_of_extreme
 from sabir.opsets.families.shapes.shapes import axis_in
 from sabir.opsets.families.shapes.sizes import passed_over
-from sabir.schema import Attribute, Example, Input, Output
+from sabir.schema import BFLOAT16, NUMBERS, Attribute, Constraint, Example, Input, Output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from sabir.opsets.typing import Array, BehaviourFunction
-    from sabir.schema import Constraint
+    from sabir.schema import Operator
 
-ATTRIBUTES = (
-    Attribute("keepdims", "int", "1: the axis stays, with size 1; 0: it is removed.", default=1),
-    Attribute("axis", "int", "The axis to search along.", default=0),
-)
 _NOTHING = "axis {} has no elements, and none of them is an extreme"
 
 
-def inputs(of: Constraint) -> list[Input]:
-    """Return the input to search."""
-    return [Input("data", of, "A tensor of rank 1 or more.", differentiable=False)]
-
-
-def outputs() -> list[Output]:
-    """Return the output."""
-    return [Output("reduced", "tensor(int64)", "The indices.", differentiable=False)]
-
-
-def last_index(extreme: str) -> Attribute:
-    """Return the attribute that chooses among several equal extremes."""
+def declare(operator: Operator, extreme: str, find: Callable[..., Array], op: str) -> None:
+    """Declare the search for the `extreme` element, greatest or least, by numpy and by the reduction `op`."""
+    v1 = operator.first(
+        1,
+        inputs=[Input("data", Constraint("T", NUMBERS), "A tensor of rank 1 or more.", differentiable=False)],
+        outputs=[Output("reduced", "tensor(int64)", "The indices.", differentiable=False)],
+        attributes=[
+            Attribute("keepdims", "int", "1: the axis stays, with size 1; 0: it is removed.", default=1),
+            Attribute("axis", "int", "The axis to search along.", default=0),
+        ],
+    )
     doc = f"Of several {extreme} elements, 0: the first, 1: the last."
-    return Attribute("select_last_index", "int", doc, default=0)
+    v12 = v1.restate(11, "A negative `axis` counts from the end.").extend(
+        12,
+        f"`select_last_index` chooses the last of several {extreme} elements.",
+        attributes=[Attribute("select_last_index", "int", doc, default=0)],
+    )
+    v12.widen(13, T=BFLOAT16)
+    v1.infer(_infer)
+    v1.evaluate(_first(find))
+    v12.evaluate(_first_or_last(find))
+    v1.lower(place_of_extreme(op))
 
 
-def infer(data: TensorType, /, *, axis: int, keepdims: int) -> TensorType:
+def _infer(data: TensorType, /, *, axis: int, keepdims: int) -> TensorType:
     """Infer indices in the shape of the input, where the axis has size 1 or is removed."""
     if data.shape is None:
         return TensorType(INT64)
@@ -55,7 +60,7 @@ def infer(data: TensorType, /, *, axis: int, keepdims: int) -> TensorType:
     return TensorType(INT64, (*data.shape[:place], *((1,) if keepdims else ()), *data.shape[place + 1 :]))
 
 
-def first(find: Callable[..., Array]) -> BehaviourFunction:
+def _first(find: Callable[..., Array]) -> BehaviourFunction:
     """Return the evaluation of the versions that always choose the first of several extremes."""
 
     def evaluate(data: Array, /, *, axis: int, keepdims: int) -> Array:
@@ -64,7 +69,7 @@ def first(find: Callable[..., Array]) -> BehaviourFunction:
     return evaluate
 
 
-def first_or_last(find: Callable[..., Array]) -> BehaviourFunction:
+def _first_or_last(find: Callable[..., Array]) -> BehaviourFunction:
     """Return the evaluation of the versions that may choose the last of several extremes."""
 
     def evaluate(data: Array, /, *, axis: int, keepdims: int, select_last_index: int) -> Array:

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sabir.opsets.families.numbers.arithmetic import LARGE_INTEGERS
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from sabir.schema import Version
+    from sabir.schema import Operator, Version
 
-ATTRIBUTES = (
-    Attribute("keepdims", "int", "1: the reduced axes stay, with size 1; 0: they are removed.", default=1),
-    Attribute("axes", "ints", "The axes to reduce; all of them by default.", lists_axes=True),
-)
+_WIDENED = {13: BFLOAT16}
 _NOOP = Attribute("noop_with_empty_axes", "int", "Without axes, 0: reduce all of them, 1: none.", default=0)
 _AXES = Input(
     "axes",
@@ -29,27 +27,48 @@ _AXES = Input(
 )
 
 
-def data(of: Constraint) -> list[Input]:
-    """Return the input to reduce."""
-    return [Input("data", of, "A tensor of any shape.", differentiable=True)]
+def declare(
+    operator: Operator, result: str, widened: Mapping[int, frozenset[str]] = _WIDENED
+) -> tuple[Version, Version]:
+    """Declare the versions of a reduction up to opset 18; `result` describes the output.
+
+    `widened` has the types that opsets after 11 admit too. The results are the first version, and 18, in
+    which the axes are an input.
+    """
+    v1, v11 = declare_first(operator, result)
+    return v1, axes_as_input(v11.widen_stepwise(widened, "T"), 18)
 
 
-def reduced(of: Constraint, doc: str) -> list[Output]:
-    """Return the output."""
-    return [Output("reduced", of, doc, differentiable=True)]
+def declare_first(operator: Operator, result: str) -> tuple[Version, Version]:
+    """Declare versions 1 and 11, whose axes are an attribute; `result` describes the output."""
+    of = Constraint("T", FLOATS, LARGE_INTEGERS)
+    v1 = operator.first(
+        1,
+        inputs=[Input("data", of, "A tensor of any shape.", differentiable=True)],
+        outputs=[Output("reduced", of, result, differentiable=True)],
+        attributes=[
+            Attribute(
+                "keepdims", "int", "1: the reduced axes stay, with size 1; 0: they are removed.", default=1
+            ),
+            Attribute("axes", "ints", "The axes to reduce; all of them by default.", lists_axes=True),
+        ],
+    )
+    return v1, v1.restate(11, "A negative axis counts from the end.")
 
 
-def axes_as_input(older: Version, since: int, changes: str, **types: frozenset[str]) -> Version:
+def axes_as_input(older: Version, since: int, **types: frozenset[str]) -> Version:
     """Declare a version whose axes are an input; it also admits more `types`, by constraint name."""
+    changes = "`axes` becomes an input; adds `noop_with_empty_axes`."
     inputs = [*older.inputs, _AXES]
     return older.evolve(since, changes, inputs=inputs, drop=["axes"], add=[_NOOP], widen=types)
 
 
-def floats_only(older: Version, since: int, changes: str) -> Version:
+def floats_only(older: Version, since: int) -> Version:
     """Declare a version that no longer admits integers."""
     floats = Constraint("T", FLOATS, BFLOAT16)
     inputs = [replace(older.inputs[0], type=floats), *older.inputs[1:]]
-    return older.evolve(since, changes, inputs=inputs, outputs=[replace(older.outputs[0], type=floats)])
+    outputs = [replace(older.outputs[0], type=floats)]
+    return older.evolve(since, "No longer admits integers.", inputs=inputs, outputs=outputs)
 
 
 def examples_of(

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 
 from sabir.base import check_elements
-from sabir.elements import DOUBLE
+from sabir.elements import DOUBLE, element
 from sabir.ir import TensorType
 from sabir.opsets.families.building.calls import has_attribute
 from sabir.opsets.families.numbers import halves
 from sabir.opsets.families.numbers.arithmetic import as_dims, as_items, widened
+from sabir.opsets.families.numbers.casting import converted
 from sabir.opsets.families.numbers.sums import summed
 from sabir.opsets.families.shapes import contents
 from sabir.opsets.families.shapes.axes import as_input
@@ -165,6 +166,16 @@ def total(x: Array, axes: tuple[int, ...], /, *, keepdims: bool) -> Array:
     """Return sums in the type of `x`: integers wrap, halves are rounded once."""
     dtype = x.dtype if x.dtype.kind in "iu" else accumulator(x.dtype)
     return summed(x, axes, keepdims=keepdims, dtype=dtype).astype(x.dtype, copy=False)
+
+
+def in_floats(reduction: Reduction) -> Reduction:
+    """Return a reduction that computes integers in float64, and converts the results as Cast does."""
+
+    def reduce(x: Array, axes: tuple[int, ...], /, *, keepdims: bool) -> Array:
+        wide = x.astype(np.float64) if x.dtype.kind in "iu" else widened(x)
+        return converted(np.asarray(reduction(wide, axes, keepdims=keepdims)), element(x.dtype))
+
+    return reduce
 
 
 def extreme(pick: np.ufunc) -> Reduction:

@@ -16,6 +16,7 @@ import numpy as np
 from sabir.base import check_elements, spend_work
 from sabir.ir import floor_div, mul
 from sabir.opsets.families.shapes.sizes import allotted, spend_operations
+from sabir.schema import Attribute, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,12 +24,26 @@ if TYPE_CHECKING:
     from sabir.ir import Dim
     from sabir.opsets.typing import Array
 
+ALIGN_CORNERS = Attribute(
+    "align_corners",
+    "int",
+    "1: -1 and 1 are the centres of the first and the last pixel, 0: their outer edges.",
+    default=0,
+)
 _EXACT_BITS = 53  # of a float64; the limits of larger integers are not exact
 _COORDINATE = 32  # temporary bytes for each coordinate, approximately
 _MANY_TAPS, _BLOCK = 64, 1 << 22  # bytes
 _PART = 1 << 18  # elements of the result, or of the input that it reads, at a time
 _TAP = 48  # temporary bytes for each tap of the filter, approximately
 _MOST_LEGIBLE = 64  # larger denominators come from scales like 0.6, and make symbolic sizes illegible
+
+
+def mode(*names: str, **aliases: str) -> Attribute:
+    """Return the attribute that names the interpolation; `aliases` as in `one_of`."""
+    values = one_of(*names, aliases={**aliases})
+    return Attribute(
+        "mode", "string", "The interpolation between elements.", default="nearest", values=values
+    )
 
 
 class ResampledAxis(NamedTuple):

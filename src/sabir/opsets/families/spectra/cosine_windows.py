@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sabir import loops
 from sabir.elements import DOUBLE, FLOAT, FLOAT16, element
 from sabir.ir import Expr, TensorType, dim_max
+from sabir.opsets.families.lowering import kernels
 from sabir.opsets.families.numbers.casting import converted
 from sabir.opsets.families.shapes.ranks import as_number, check_one
 from sabir.opsets.families.shapes.sizes import allotted
@@ -28,32 +30,57 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from sabir.ir import Builder, Value
+    from sabir.loops import Expression, Lowering
     from sabir.opsets.typing import Array
+    from sabir.schema import Operator
 
 _BLOCK = 1 << 16  # elements that are computed at a time
 
-T1 = Constraint("T1", tensors("int32", "int64"))
-T2 = Constraint("T2", NUMBERS, BFLOAT16)
-SIZE = Input("size", T1, "The number of elements of the window.", differentiable=False)
-OUTPUT = Output("output", T2, "The window, (size).", differentiable=False)
-PERIODIC = Attribute(
-    "periodic", "int", "1: t ends one step before the full turn; 0: at the full turn.", default=1
-)
-OUTPUT_DATATYPE = Attribute(
-    "output_datatype", "int", "The element type of the output.", default=1, values=element_types("T2")
-)
+
+def declare(operator: Operator, *terms: float) -> None:
+    """Declare the operator of the window `terms[0] - terms[1] cos(t) + terms[2] cos(2t)`."""
+    integers = Constraint("T1", tensors("int32", "int64"))
+    numbers = Constraint("T2", NUMBERS, BFLOAT16)
+    v17 = operator.first(
+        17,
+        inputs=[Input("size", integers, "The number of elements of the window.", differentiable=False)],
+        outputs=[Output("output", numbers, "The window, (size).", differentiable=False)],
+        attributes=[
+            Attribute(
+                "periodic", "int", "1: t ends one step before the full turn; 0: at the full turn.", default=1
+            ),
+            Attribute(
+                "output_datatype",
+                "int",
+                "The element type of the output.",
+                default=1,
+                values=element_types("T2"),
+            ),
+        ],
+    )
+    v17.infer(_infer)
+
+    @v17.evaluate
+    def evaluate(size: Array, /, *, periodic: int, output_datatype: int) -> Array:
+        return _sampled(size, terms, output_datatype, periodic=bool(periodic))
+
+    @v17.lower
+    def lower(size: Expression, /, *, periodic: int, output_datatype: int, call: Lowering) -> Expression:
+        return _lowered(size, terms, output_datatype, call, periodic=bool(periodic))
+
+    @v17.body
+    def body(b: Builder, size: Value, /, *, periodic: int, output_datatype: int) -> Value:
+        return _graph(b, size, terms, output_datatype, periodic=bool(periodic))
 
 
-def infer(size: TensorType, number: int) -> TensorType:
-    """Return the type of a window of `size` elements; `number` is that of the element type."""
+def _infer(size: TensorType, /, *, output_datatype: int) -> TensorType:
     check_one("size", size)
     length = size.known[0] if size.known else None
-    if isinstance(length, (int, Expr)):
-        return TensorType(element(number), (dim_max(length, 0),))
-    return TensorType(element(number), (None,))
+    dim = dim_max(length, 0) if isinstance(length, (int, Expr)) else None
+    return TensorType(element(output_datatype), (dim,))
 
 
-def sample(size: Array, terms: Sequence[float], number: int, *, periodic: bool) -> Array:
+def _sampled(size: Array, terms: Sequence[float], number: int, *, periodic: bool) -> Array:
     """Return a window, computed in float64; by its formula a symmetric one of one element is NaN."""
     target = element(number)
     (count,) = allotted([max(0, int(as_number("size", size)))], target.dtype)
@@ -69,7 +96,23 @@ def sample(size: Array, terms: Sequence[float], number: int, *, periodic: bool) 
     return window
 
 
-def graph(b: Builder, size: Value, terms: Sequence[float], number: int, *, periodic: bool) -> Value:
+def _lowered(
+    size: Expression, terms: Sequence[float], number: int, call: Lowering, *, periodic: bool
+) -> Expression:
+    """Return the same window as an expression."""
+    kernels.check_sizing(size, "`size`")
+    (count,), target = call.shape(), element(number)
+    turns = loops.sized("double", count if periodic else count - 1)
+    angles = loops.cast(loops.count((count,), 0), "double")
+    angles = loops.apply("mul", angles, loops.apply("div", math.tau, turns))
+    y: Expression = loops.number("double", terms[0])
+    for times, term in enumerate(terms[1:], 1):
+        cosine = loops.apply("cos", loops.apply("mul", angles, times))
+        y = loops.apply("add", y, loops.apply("mul", cosine, term if times % 2 == 0 else -term))
+    return loops.cast(loops.cast(y, "float") if target.is_integer else y, target.name)
+
+
+def _graph(b: Builder, size: Value, terms: Sequence[float], number: int, *, periodic: bool) -> Value:
     """Return the same window as a graph of other operators."""
     target = element(number)
 

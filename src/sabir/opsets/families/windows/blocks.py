@@ -12,12 +12,13 @@ from sabir.ir import TensorType, floor_div, mul
 from sabir.loops import NotLowered
 from sabir.opsets.families.shapes import contents
 from sabir.opsets.families.shapes.ranks import check_rank
-from sabir.schema import Attribute, at_least, one_of
+from sabir.schema import CLASSIC, Attribute, Constraint, Input, Output, at_least, one_of
 
 if TYPE_CHECKING:
     from sabir.ir import Builder, Dim, Value
     from sabir.loops import Expression, Size, Sizes
     from sabir.opsets.typing import Array
+    from sabir.schema import Operator, Version
 
 _IMAGE = 4
 BLOCKSIZE = Attribute(
@@ -30,6 +31,19 @@ MODE = Attribute(
     default="DCR",
     values=one_of("DCR", "CRD"),
 )
+
+
+def declare_first(operator: Operator, result: str) -> Version:
+    """Declare the first version of a move between space and depth; `result` is the shape of the output."""
+    of = Constraint("T", CLASSIC)
+    return operator.first(
+        1,
+        inputs=[Input("input", of, "Images of the shape [N, C, H, W].", differentiable=True)],
+        outputs=[Output("output", of, f"Images of the shape {result}.", differentiable=True)],
+        attributes=[BLOCKSIZE],
+    )
+
+
 # The order of the six axes of the split image, by mode: the block before the remaining depth (DCR), or after
 # it (CRD).
 _TO_SPACE = {"DCR": (0, 3, 4, 1, 5, 2), "CRD": (0, 1, 4, 2, 5, 3)}

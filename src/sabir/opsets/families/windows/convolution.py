@@ -10,6 +10,7 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import may_be_equal, mod, mul
+from sabir.opsets.families.numbers.arithmetic import widened
 from sabir.opsets.families.shapes.ranks import check_shape
 from sabir.opsets.families.shapes.shapes import same_dim
 from sabir.opsets.families.shapes.sizes import allotted, spend_operations
@@ -134,6 +135,14 @@ def _fill_by_window(y: Array, x: Array, matrix: Array, axes: Sequence[WindowAxis
         )
         rows = x[..., *window].reshape(*x.shape[:2], matrix.shape[2])
         y[..., place] = np.matmul(rows.transpose(1, 0, 2), weights).transpose(1, 0, 2)
+
+
+def with_bias(y: Array, bias: Array | None, channels: int, dtype: np.dtype[Any]) -> Array:
+    """Return a convolution plus the bias of each channel, rounded to a type; the bias is added in place."""
+    if bias is not None:
+        check_shape("B", bias, channels)
+        y += widened(bias).reshape(-1, *(1,) * (y.ndim - 2))
+    return y.astype(dtype, copy=False)
 
 
 def convolve_transposed(x: Array, w: Array, axes: Sequence[WindowAxis], group: int) -> Array:

@@ -13,13 +13,14 @@ from sabir.ir import TensorType
 from sabir.opsets.families.numbers.arithmetic import widened
 from sabir.opsets.families.shapes.sizes import allotted, spend_operations
 from sabir.opsets.families.windows.windows import LEAST_RANK, Window
-from sabir.schema import Unconvertible
+from sabir.schema import FLOATS, Constraint, Input, Output, Unconvertible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from sabir.opsets.families.windows.windows import WindowAxis
     from sabir.opsets.typing import Array
+    from sabir.schema import Attribute, Operator, Version
 
 _BLOCK = 1 << 19  # bytes of input that are reduced at a time, so that they stay in the cache
 
@@ -33,7 +34,20 @@ def pooled_type(x: TensorType, window: Window) -> TensorType:
     return TensorType(x.element, (*x.shape[:2], *window.outputs(x.shape[2:])))
 
 
-def pooled_to_one(x: TensorType) -> TensorType:
+def declare_global(operator: Operator, result: str, *attributes: Attribute) -> Version:
+    """Declare the first version of a pooling of whole channels to one `result`, with inference."""
+    of = Constraint("T", FLOATS)
+    v1 = operator.first(
+        1,
+        inputs=[Input("X", of, "The input, (N, C, D1, ..., Dn).", differentiable=True)],
+        outputs=[Output("Y", of, f"One {result} for each channel, (N, C, 1, ..., 1).", differentiable=True)],
+        attributes=attributes,
+    )
+    v1.infer(_pooled_to_one)
+    return v1
+
+
+def _pooled_to_one(x: TensorType, /) -> TensorType:
     """Return the type of `x` (N, C, *lengths) with one element for each channel."""
     if x.shape is None:
         return TensorType(x.element)

@@ -1,7 +1,7 @@
 """Inference, evaluation, body and adapters of Attention."""
 
 from itertools import starmap
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,31 @@ from sabir.opsets.families.shapes.shapes import same_dim
 from sabir.opsets.onnx.attention._history import APART, HEADS_ONCE, PACKED, PADDED_MASKS, v23, v24, v25
 from sabir.opsets.typing import Array
 from sabir.schema import Call, Unconvertible
+
+
+class _Attributes(NamedTuple):
+    """The attributes of a call; versions before 25 have no window."""
+
+    qk_matmul_output_mode: int
+    softcap: float
+    softmax_precision: int | None
+    kv_num_heads: int | None
+    q_num_heads: int | None
+    scale: float | None
+    is_causal: int
+    right_window_size: int = -1
+    left_window_size: int = -1
+
+    @property
+    def heads(self) -> tuple[int, int, int]:
+        """The numbers of heads of Q, K and V of rank 3; 0 where the attribute is absent."""
+        kv = self.kv_num_heads or 0
+        return self.q_num_heads or 0, kv, kv
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """How many keys a query attends to before and after its position; -1: all."""
+        return self.left_window_size, 0 if self.is_causal else self.right_window_size
 
 
 @v23.infer
@@ -116,7 +141,7 @@ def _past(key: TensorType | None, value: TensorType | None, keys: Shape, values:
 
 
 @v23.evaluate
-def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
+def evaluate(
     q: Array,
     k: Array,
     v: Array,
@@ -126,41 +151,31 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
     filled: Array | None = None,
     /,
     *,
-    qk_matmul_output_mode: int,
-    softcap: float,
-    softmax_precision: int | None,
-    kv_num_heads: int | None,
-    q_num_heads: int | None,
-    scale: float | None,
-    is_causal: int,
-    right_window_size: int = -1,
-    left_window_size: int = -1,
     call: Call,
+    **attributes: Any,
 ) -> tuple[Array, ...]:
     _check(past_key, past_value, filled)
-    inputs = q, k, v, mask, past_key, past_value, filled
-    hold(infer, *inputs, q_num_heads=q_num_heads, kv_num_heads=kv_num_heads, call=call)
+    options, inputs = _Attributes(**attributes), (q, k, v, mask, past_key, past_value, filled)
+    hold(infer, *inputs, q_num_heads=options.q_num_heads, kv_num_heads=options.kv_num_heads, call=call)
     packed = q.ndim == PACKED
     if packed:
-        heads = q_num_heads or 0, kv_num_heads or 0, kv_num_heads or 0
-        q, k, v = starmap(attentions.split, zip((q, k, v), heads, strict=True))
+        q, k, v = starmap(attentions.split, zip((q, k, v), options.heads, strict=True))
     before = np.zeros((), np.int64)  # the keys before the first query
     if past_key is not None and past_value is not None:
         before += past_key.shape[2]
         k, v = np.concatenate([past_key, k], axis=2), np.concatenate([past_value, v], axis=2)
     elif filled is not None:
         before = (filled - q.shape[2])[:, None, None, None]
-    window = left_window_size, 0 if is_causal else right_window_size
-    allowed = attentions.visible(q.shape[2], k.shape[2], before, window)
+    allowed = attentions.visible(q.shape[2], k.shape[2], before, options.window)
     if filled is not None:
         allowed = attentions.combined(allowed, attentions.before_end(k.shape[2], filled))
     if mask is not None and call.opset >= PADDED_MASKS:
         mask = attentions.extended(mask, k.shape[2])
     stages = attentions.ScoreStages(
-        attentions.default_scale(q.shape[3]) if scale is None else scale,
-        softcap,
-        attentions.softmax_precision(softmax_precision),
-        qk_matmul_output_mode if call.wants(3) else None,
+        attentions.default_scale(q.shape[3]) if options.scale is None else options.scale,
+        options.softcap,
+        attentions.softmax_precision(options.softmax_precision),
+        options.qk_matmul_output_mode if call.wants(3) else None,
     )
     y, scores = attentions.attend(q, k, v, attentions.ScoreMasks.of(mask, allowed), stages)
     y = attentions.joined(y) if packed else y
@@ -168,7 +183,7 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
 
 
 @v23.lower
-def lower(  # ruff: ignore[too-many-arguments]  the operator's signature
+def lower(
     q: Expression,
     k: Expression,
     v: Expression,
@@ -178,22 +193,13 @@ def lower(  # ruff: ignore[too-many-arguments]  the operator's signature
     filled: Expression | None = None,
     /,
     *,
-    qk_matmul_output_mode: int,
-    softcap: float,
-    softmax_precision: int | None,
-    kv_num_heads: int | None,
-    q_num_heads: int | None,
-    scale: float | None,
-    is_causal: int,
-    right_window_size: int = -1,
-    left_window_size: int = -1,
     call: Lowering,
+    **attributes: Any,
 ) -> tuple[Expression, ...]:
     _check(past_key, past_value, filled)
-    packed = q.rank == PACKED
+    options, packed = _Attributes(**attributes), q.rank == PACKED
     if packed:
-        q = attention_kernels.unpacked(q, q_num_heads or 0)
-        k, v = (attention_kernels.unpacked(x, kv_num_heads or 0) for x in (k, v))
+        q, k, v = starmap(attention_kernels.unpacked, zip((q, k, v), options.heads, strict=True))
     before: Expression | Size = 0  # the keys before the first query
     if past_key is not None and past_value is not None:
         before = past_key.shape[2]
@@ -201,13 +207,13 @@ def lower(  # ruff: ignore[too-many-arguments]  the operator's signature
     elif filled is not None:
         before = loops.apply("sub", filled, loops.sized("int64", q.shape[2]))
     heads = attention_kernels.Heads(q, k, v)
-    masks = heads.visible(before, (left_window_size, 0 if is_causal else right_window_size), filled)
+    masks = heads.visible(before, options.window, filled)
     if mask is not None:
         masks = heads.masked(masks, mask, padded=call.opset >= PADDED_MASKS)
-    precision = attentions.softmax_precision(softmax_precision)
+    precision = attentions.softmax_precision(options.softmax_precision)
     stages = attention_kernels.ScoreStages(
-        heads.default_scale() if scale is None else scale,
-        softcap,
+        heads.default_scale() if options.scale is None else options.scale,
+        options.softcap,
         heads.q.element if precision is None else precision.name,
     )
     scores = heads.scores(masks, stages)
@@ -215,47 +221,37 @@ def lower(  # ruff: ignore[too-many-arguments]  the operator's signature
     y = heads.packed(y) if packed else heads.apart(y)
     if not call.wants(3):
         return y, k, v
-    return y, k, v, loops.cast(heads.apart(scores[qk_matmul_output_mode]), q.element)
+    return y, k, v, loops.cast(heads.apart(scores[options.qk_matmul_output_mode]), q.element)
 
 
 @v23.body
-def body(  # ruff: ignore[too-many-arguments]  the operator's signature
-    b: Builder,
-    q: Value,
-    k: Value,
-    v: Value,
-    *rest: Value | None,
-    qk_matmul_output_mode: int,
-    softcap: float,
-    softmax_precision: int | None,
-    kv_num_heads: int | None,
-    q_num_heads: int | None,
-    scale: float | None,
-    is_causal: int,
-    right_window_size: int = -1,
-    left_window_size: int = -1,
-    call: Call,
+def body(
+    b: Builder, q: Value, k: Value, v: Value, *rest: Value | None, call: Call, **attributes: Any
 ) -> tuple[Value, ...]:
+    options = _Attributes(**attributes)
     inputs, kind = graphs.AttentionInputs.of(b, q, k, v, *rest), element_of(q)
-    allowed = inputs.visible((left_window_size, 0 if is_causal else right_window_size))
-    mask, masked = inputs.typed_mask(padded=call.opset >= PADDED_MASKS)
-    masks = (
-        graphs.ScoreMaskValues(None, graphs.combined(b, mask, allowed))
-        if masked is TRUTH
-        else graphs.ScoreMaskValues(mask, allowed)
-    )
-    heads = None
-    if graphs.is_packed((q, k, v), q_num_heads):
-        heads = q_num_heads or 0, kv_num_heads or 0, kv_num_heads or 0
-        q, k, v = (graphs.split(b, x, n) for x, n in zip((q, k, v), heads, strict=True))
+    masks = _masks(inputs, options.window, padded=call.opset >= PADDED_MASKS)
+    packed = graphs.is_packed((q, k, v), options.q_num_heads)
+    if packed:
+        q, k, v = (graphs.split(b, *pair) for pair in zip((q, k, v), options.heads, strict=True))
     if inputs.past_key is not None and inputs.past_value is not None:
         k, v = b.Concat(inputs.past_key, k, axis=2), b.Concat(inputs.past_value, v, axis=2)
-    raw = graphs.scores(b, graphs.scaled(b, q, scale, kind), k)
-    capped = graphs.capped(b, raw, softcap, kind)
-    biased, p = graphs.probabilities(b, capped, masks, softmax_precision, kind)
+    raw = graphs.scores(b, graphs.scaled(b, q, options.scale, kind), k)
+    capped = graphs.capped(b, raw, options.softcap, kind)
+    biased, p = graphs.probabilities(b, capped, masks, options.softmax_precision, kind)
     y = graphs.weighted(b, p, calls.typed(b, v, kind), q)
-    y = y if heads is None else graphs.joined(b, y, inputs.q, heads[0])
-    return (y, k, v, (raw, capped, biased, p)[qk_matmul_output_mode])[: len(call.outputs)]
+    y = graphs.joined(b, y, inputs.q, options.heads[0]) if packed else y
+    return (y, k, v, (raw, capped, biased, p)[options.qk_matmul_output_mode])[: len(call.outputs)]
+
+
+def _masks(
+    inputs: graphs.AttentionInputs, window: tuple[int, int], *, padded: bool
+) -> graphs.ScoreMaskValues:
+    mask, kind = inputs.typed_mask(padded=padded)
+    allowed = inputs.visible(window)
+    if kind is TRUTH:
+        return graphs.ScoreMaskValues(None, graphs.combined(inputs.b, mask, allowed))
+    return graphs.ScoreMaskValues(mask, allowed)
 
 
 @v24.upgrade

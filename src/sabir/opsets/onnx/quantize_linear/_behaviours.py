@@ -14,13 +14,13 @@ from sabir.opsets.families.quantization import quantization_kernels as kernels
 from sabir.opsets.families.quantization import quantized_graphs as graphs
 from sabir.opsets.families.quantization.quantization import (
     check_pair,
-    check_parameter,
+    check_parameters,
+    check_whole,
     precision_of,
     quantized,
     require_types,
     spread,
 )
-from sabir.opsets.families.shapes.ranks import check_one
 from sabir.opsets.onnx.quantize_linear._history import quantize_linear
 from sabir.opsets.typing import Array, BehaviourFunction
 from sabir.schema import Call, Unconvertible, Version
@@ -33,11 +33,7 @@ def infer(
     x: TensorType, scale: TensorType, zero: TensorType | None = None, /, *, axis: int = 1,
     block_size: int = 0, output_dtype: int = 0, call: Call,
 ) -> TensorType:  # fmt: skip
-    if call.opset < v13.since:
-        _check_whole(scale, zero)
-    for parameter in (scale, zero):
-        check_parameter(x, parameter, axis, block_size)
-    check_pair(scale, zero)
+    check_parameters("y", x, (scale, zero), axis, block_size, call)
     return TensorType(_target(None if zero is None else zero.element, output_dtype), x.shape)
 
 
@@ -53,15 +49,9 @@ def _target(zero: ElementType | None, output_dtype: int) -> ElementType:
 
 @v10.evaluate
 def evaluate_whole(x: Array, scale: Array, zero: Array | None = None, /) -> Array:
-    _check_whole(scale, zero)
+    check_whole("y", scale, zero)
     zero = None if zero is None else zero.reshape(())
     return _quantized(x, scale.reshape(()), zero, UINT8 if zero is None else element(zero.dtype))
-
-
-def _check_whole(scale: TensorType | Array, zero: TensorType | Array | None) -> None:
-    """Raise InferenceError for more than one scale, which QuantizeLinear:10 does not have."""
-    check_one("y_scale", scale)
-    check_one("y_zero_point", zero)
 
 
 @v13.evaluate

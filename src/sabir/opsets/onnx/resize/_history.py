@@ -1,6 +1,6 @@
 """The history of Resize."""
 
-from sabir.opsets.families.resampling.resampling import CROP
+from sabir.opsets.families.resampling.resampling import CROP, mode
 from sabir.opsets.families.resampling.resizing import STRETCH
 from sabir.schema import BFLOAT16, CLASSIC, FLOATS, Attribute, Constraint, Input, Operator, Output, one_of
 
@@ -22,15 +22,7 @@ v10 = resize.first(
         Input("scales", "tensor(float)", _SCALES, differentiable=False),
     ],
     outputs=[Output("Y", T, "The resized tensor.", differentiable=True)],
-    attributes=[
-        Attribute(
-            "mode",
-            "string",
-            "The interpolation between elements.",
-            default="nearest",
-            values=one_of("nearest", "linear"),
-        )
-    ],
+    attributes=[mode("nearest", "linear")],
 )
 T1 = Constraint("T1", CLASSIC)
 T2 = Constraint("T2", FLOATS)

@@ -1,0 +1,118 @@
+"""The binding of a run: the table with the address of each buffer, and the memory that it refers to."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from sabir.compilation.plan.entries import ARENA, ERRORS, SCRATCH, Mismatch
+from sabir.compilation.plan.layout import allocated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from sabir.compilation.plan.entries import Buffer, Plan
+    from sabir.compilation.plan.layout import Part, PartLayout, Sizes
+    from sabir.compilation.runtime.program import CompiledProgram
+    from sabir.ir import Array
+
+UNUSED = (
+    ARENA  # the entry of the table for a feed that no kernel reads; only bands use it, in their own tables
+)
+
+
+class Binding:
+    """The table of the buffers of a run; `errors` is the array in which kernels count errors.
+
+    What is bound stays in memory as long as the binding.
+    """
+
+    __slots__ = ("_kept", "_keys", "_program", "errors", "table")
+
+    def __init__(self, program: CompiledProgram) -> None:
+        """Bind the constants of a program, and a counter of errors."""
+        self._program = program
+        self._kept: list[Array] = []
+        self._keys: Array | None = None
+        self.table: Array = program.table.copy()
+        self.errors: Array = np.zeros(1, np.int64)
+        self._point(ERRORS, self.errors)
+
+    def copy(self) -> Binding:
+        """Return another table, in which the same memory is bound so far."""
+        made = Binding(self._program)
+        made.table[:], made.errors, made._kept = self.table, self.errors, [*self._kept]
+        return made
+
+    def bind(self, buffer: Buffer, array: Array) -> None:
+        """Bind an array whose elements follow each other in memory."""
+        self._point(buffer.number, array)
+
+    def bind_inputs(self, arrays: Mapping[int, Any] | Sequence[Any]) -> None:
+        """Bind the inputs that kernels read, by slot; raises Mismatch for one that is no tensor."""
+        for slot, buffer in inputs_of(self._program.plan).items():
+            array = arrays[slot]
+            if not isinstance(array, np.ndarray):
+                raise Mismatch("an input is no tensor")
+            self.bind(buffer, np.require(cast("Array", array), None, ["C", "A"]))
+
+    def bind_known(self, sizes: Sizes, buffers: Iterable[Buffer] | None = None) -> dict[int, Array]:
+        """Bind the tensors whose contents follow from sizes, all by default, and return them by slot."""
+        found = known_of(self._program, sizes, buffers)
+        for buffer, array in found.items():
+            self.bind(buffer, array)
+        return {buffer.slot: array for buffer, array in found.items()}
+
+    def bind_keys(self, sizes: Sizes) -> None:
+        """Bind random words, from which the numbers of this run are drawn, where the plan draws any."""
+        for buffer in keys_of(self._program.plan):
+            self._keys = allocated((sizes(buffer.size),), np.dtype(np.uint8))
+            self._point(buffer.number, self._keys)
+        self.draw()
+
+    def draw(self) -> None:
+        """Replace the random words by new ones."""
+        if self._keys is not None:
+            self._keys[:] = np.frombuffer(os.urandom(self._keys.size), np.uint8)
+
+    def bind_arena(self, part: Part, layout: PartLayout, threads: int) -> tuple[Array, ...]:
+        """Bind the arena of a part, and the scratch memory of so many threads where it needs any.
+
+        Both come from the program, to which the caller may give them back. Raises Mismatch where there is no
+        memory.
+        """
+        take = self._program.arenas.take
+        arena = take(layout.arena_bytes)
+        self._point(part.arena, arena)
+        if not layout.scratch_bytes:
+            return (arena,)
+        scratch = take(layout.scratch_bytes * threads)
+        self._point(SCRATCH, scratch)
+        return arena, scratch
+
+    def _point(self, number: int, array: Array) -> None:
+        self._kept.append(array)
+        self.table[number] = array.ctypes.data
+
+
+def inputs_of(plan: Plan) -> dict[int, Buffer]:
+    """Return the buffers of the inputs that kernels read, by slot."""
+    return {buffer.slot: buffer for buffer in plan.buffers if buffer.kind == "input"}
+
+
+def keys_of(plan: Plan) -> list[Buffer]:
+    """Return the buffer of random words: one, or none where the plan draws no numbers."""
+    return [buffer for buffer in plan.buffers if buffer.kind == "keys"]
+
+
+def known_of(
+    program: CompiledProgram, sizes: Sizes, buffers: Iterable[Buffer] | None = None
+) -> dict[Buffer, Array]:
+    """Return the tensors whose contents follow from sizes, among some buffers, all by default."""
+    among = program.plan.buffers if buffers is None else buffers
+    return {buffer: program.known(buffer, sizes) for buffer in among if buffer.kind == "known"}
+
+
+__all__ = ["UNUSED", "Binding", "inputs_of", "keys_of", "known_of"]
