@@ -5,7 +5,7 @@ import pytest
 
 import sabir
 from sabir.compilation.plan.entries import ERRORS, SCRATCH, Mismatch
-from sabir.compilation.plan.layout import Sizes
+from sabir.compilation.plan.layout import RunSizes
 from sabir.compilation.runtime.binding import Binding, inputs_of, keys_of
 
 TEXT = """<ir_version: 10, opset_import: ["" : 21]>
@@ -37,7 +37,7 @@ def test_inputs_are_bound_row_by_row_where_kernels_read_them(program):
 
 def test_a_copy_shares_what_is_bound_and_has_its_own_table(program):
     binding = Binding(program)
-    layout = program.layout(0, Sizes({"N": 3}))
+    layout = program.layout(0, RunSizes({"N": 3}))
     memory = binding.bind_arena(program.parts[0], layout, 1)
     other = binding.copy()
     assert other.errors is binding.errors
@@ -57,7 +57,7 @@ def test_random_words_are_new_in_each_draw():
     (program,) = session._engine._plans
     (keys,) = keys_of(program.plan)
     binding = Binding(program)
-    binding.bind_keys(Sizes({}))
+    binding.bind_keys(RunSizes({}))
     (words,) = [array for array in binding._kept if array.ctypes.data == binding.table[keys.number]]
     first = words.copy()
     binding.draw()

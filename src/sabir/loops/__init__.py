@@ -98,7 +98,7 @@ from sabir.loops._operations import (
     where,
 )
 from sabir.loops._products import contract, convolve
-from sabir.loops._recurrences import Bound, Recur, Recurred, State, StepBody, Steps
+from sabir.loops._recurrences import StepOperand, Recur, Recurred, StepState, StepBody, RecurrenceBuilder
 from sabir.loops._regions import PoolRegions
 from sabir.loops._threefry import WordArithmetic, threefry
 from sabir.loops._trees import Descend
@@ -106,10 +106,10 @@ from sabir.loops._windows import slide, slide_mixed, windows
 
 __all__ = [
     "ARITY", "BYTES", "ELEMENTS", "FLOATS", "HALVES", "INTEGERS", "NOT_READ", "SMALL_FLOATS",
-    "SMALL_INTEGERS", "Assumptions", "Best", "Bound", "Contents", "Contract", "Count", "Couple", "Cumulate",
+    "SMALL_INTEGERS", "Assumptions", "Best", "StepOperand", "Contents", "Contract", "Count", "Couple", "Cumulate",
     "Descend", "Expand", "Expression", "Extent", "Filtered", "Join", "LoweredSubgraph", "Lowering", "Map",
     "MatrixSteps", "NotLowered", "Number", "Pad", "Permute", "PoolRegions", "Recur", "Recurred", "Reduce",
-    "Reshape", "Scatter", "Size", "Sizes", "Slice", "Slide", "State", "StepBody", "Steps", "Stored", "Take",
+    "Reshape", "Scatter", "Size", "Sizes", "Slice", "Slide", "StepState", "StepBody", "RecurrenceBuilder", "Stored", "Take",
     "Widened", "Windows", "WordArithmetic", "apply", "as_products", "assuming", "at_least", "best", "bits",
     "broadcast", "cast", "check_computed", "check_element", "contract", "contract_integers", "convolve",
     "convolve_integers", "count", "couple", "cumulate", "cut", "divided", "element_bytes", "equal",

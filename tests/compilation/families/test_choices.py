@@ -18,7 +18,7 @@ from sabir.compilation.backends.cpu.texts import source_of, text_of
 from sabir.compilation.backends.cpu.windows.entries import _cost, _places, windows_nesting
 from sabir.compilation.fusion.groups import Group
 from sabir.compilation.fusion.views import Copy
-from sabir.loops import Contract, Number, State
+from sabir.loops import Contract, Number, StepState
 from support.golden import Golden, read
 from support.middle import HEADER, Middle
 
@@ -187,7 +187,7 @@ def test_the_stages_of_a_recurrence():
     assert first.kept
     assert not second.kept
     assert all(sources_of(x) == (x.a,) for x in first.products)
-    assert any(isinstance(x, State) for x in leaves_of(body))
+    assert any(isinstance(x, StepState) for x in leaves_of(body))
     assert any(isinstance(x, Number) for x in leaves_of(body))
 
 

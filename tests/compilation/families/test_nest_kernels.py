@@ -11,13 +11,13 @@ from sabir.compilation.backends.cpu.emit.nest import (
     STILL,
     Access,
     Apply,
-    Constant,
+    ConstantStep,
     Fold,
     Load,
     Nest,
     Position,
     SizeArgument,
-    Take,
+    TakeStep,
 )
 from sabir.compilation.backends.cpu.emit.row_passes import passes_of
 from support.kernels import nest_values, run_kernel
@@ -43,7 +43,7 @@ def test_a_map_with_a_broadcast_operand(columns, shares):
 
 def test_a_position_a_constant_and_a_size():
     steps = (
-        Position("int64", 0), Constant("int64", 3), Apply("int64", "mul", (0, 1)), SizeArgument("int64", 0),
+        Position("int64", 0), ConstantStep("int64", 3), Apply("int64", "mul", (0, 1)), SizeArgument("int64", 0),
         Apply("int64", "add", (2, 3)),
     )  # fmt: skip
     nest = Nest(1, (False,), 0, (Access("int64", (NEXT,)),), steps, ((0, 4),), sizes=1, lanes=4)
@@ -125,7 +125,7 @@ def takes(near):
     """The elements of a vector at indices."""
     index = "int32" if near else "int64"
     accesses = (Access("float", (STILL,)), Access(index, (NEXT,)), Access("float", (NEXT,)))
-    steps = (Load(index, 1), Take("float", 0, 0, near))
+    steps = (Load(index, 1), TakeStep("float", 0, 0, near))
     return Nest(1, (False,), 0, accesses, steps, ((2, 1),), lanes=8)
 
 

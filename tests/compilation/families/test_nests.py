@@ -7,11 +7,19 @@ import pytest
 from sabir.compilation.backends.cpu.elementwise.axes import beside_one, merged, nest_of
 from sabir.compilation.backends.cpu.elementwise.entries import nest_entry, scratch_of
 from sabir.compilation.backends.cpu.elementwise.nesting import Nesting, Place, nesting_of
-from sabir.compilation.backends.cpu.emit.nest import Apply, Constant, Fold, Load, Position, SizeArgument, Take
+from sabir.compilation.backends.cpu.emit.nest import (
+    Apply,
+    ConstantStep,
+    Fold,
+    Load,
+    Position,
+    SizeArgument,
+    TakeStep,
+)
 from sabir.compilation.backends.cpu.heuristics import HEURISTICS
 from sabir.compilation.backends.cpu.reaches import reaches_of, values_of
 from sabir.compilation.fusion.views import Located
-from sabir.compilation.plan.bounds import Value
+from sabir.compilation.plan.bounds import ComputedTensor
 from sabir.compilation.plan.entries import Buffer
 from sabir.ir import symbol
 from sabir.loops import Stored
@@ -81,7 +89,7 @@ def test_lanes_follow_from_the_widest_element_that_varies():
     assert nest_of(nesting, 256, HEURISTICS).lanes == 4
     constant = [
         Load("float", 0),
-        Constant("double", 2.0),
+        ConstantStep("double", 2.0),
         Apply("float", "cast", (1,)),
         Apply("float", "add", (0, 2)),
     ]
@@ -143,7 +151,7 @@ def test_indices_bound_the_axis_that_they_choose_from():
         "g (float[V,8] t, int64[N] i) => (float[N,8] y) { y = Gather (t, i) }", "y", V=9, N=3
     )
     assert found.takes == [(symbol("V"), 32)]
-    take = next(s for s in found.steps if isinstance(s, Take))
+    take = next(s for s in found.steps if isinstance(s, TakeStep))
     assert found.places[take.access].strides == (0, 1)
     reaches = reaches_of(found, middle.builder.buffer)
     assert [r.takes for r in reaches] == [[(symbol("V"), 32)] if n == take.access else () for n in range(3)]
@@ -191,7 +199,7 @@ def test_folds_beside_vectors_need_no_scratch_memory():
 
 def test_what_the_limits_count_of_a_plan():
     middle = Middle("g (float[N,8] x) => (double[N,8] y) { e = Exp (x) y = Cast <to = 11> (e) }", N=3)
-    assert values_of(middle.lowered) == [Value((N, 8), 4), Value((N, 8), 8)]
+    assert values_of(middle.lowered) == [ComputedTensor((N, 8), 4), ComputedTensor((N, 8), 8)]
 
 
 @pytest.mark.parametrize("kind", ["input", "output"])

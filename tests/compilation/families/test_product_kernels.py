@@ -17,7 +17,7 @@ from sabir.compilation.backends.cpu.emit.nest import (
     Access,
     Accumulated,
     Apply,
-    Constant,
+    ConstantStep,
     Fold,
     Load,
     Nest,
@@ -105,7 +105,7 @@ def test_packed_bytes_are_groups_behind_the_sums_of_their_columns():
 
 def epilogue(axes=2):
     """A nest over rows and columns that stores the sums plus 1."""
-    steps = (Accumulated("float"), Constant("float", 1), Apply("float", "add", (0, 1)))
+    steps = (Accumulated("float"), ConstantStep("float", 1), Apply("float", "add", (0, 1)))
     return Nest(
         axes,
         (False,) * axes,

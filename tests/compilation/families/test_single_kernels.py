@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sabir.compilation.backends.cpu.emit.emitter import INDEX, Emitter
-from sabir.compilation.backends.cpu.emit.nest import ANY, NEXT, STILL, Access, Apply, Load, Nest, Take
+from sabir.compilation.backends.cpu.emit.nest import ANY, NEXT, STILL, Access, Apply, Load, Nest, TakeStep
 from sabir.compilation.backends.cpu.singles.coupling import Coupling, coupled_vectors
 from sabir.compilation.backends.cpu.singles.cumulation import Cumulation
 from sabir.compilation.backends.cpu.singles.heaps import Heap
@@ -70,7 +70,7 @@ def test_the_bytes_of_records():
 def scattering(checks, op="add"):
     """Updates of a vector at indices, combined with what is there."""
     accesses = (Access("int64", (NEXT,)), Access("float", (NEXT,)), Access("float", (STILL,)))
-    steps = (Load("int64", 0), Load("float", 1), Take("float", 2, 0), Apply("float", op, (2, 1)))
+    steps = (Load("int64", 0), Load("float", 1), TakeStep("float", 2, 0), Apply("float", op, (2, 1)))
     return Scattering(Nest(1, (True,), 0, accesses, steps, ((2, 3),), lanes=8), checks)
 
 

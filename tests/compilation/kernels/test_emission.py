@@ -14,7 +14,7 @@ from sabir.compilation.backends.cpu.emit.emitter import Emitter
 from sabir.compilation.backends.cpu.emit.folds import start_of
 from sabir.compilation.backends.cpu.emit.jobs import jobs, strips
 from sabir.compilation.backends.cpu.emit.lanes import DOUBLE, FLOAT, Lanes
-from sabir.compilation.backends.cpu.emit.nest import ANY, NEXT, Access, Constant, Nest
+from sabir.compilation.backends.cpu.emit.nest import ANY, NEXT, Access, ConstantStep, Nest
 from sabir.compilation.backends.cpu.emit.remainders import divide, fmod, mod, remainder
 from sabir.compilation.backends.cpu.emit.small_floats import SMALL_FLOATS, decoded, encoded
 from sabir.elements import element
@@ -72,7 +72,13 @@ def test_the_digits_of_two_over_pi():
 @pytest.mark.parametrize("sizes", [(5, 4, 3), (1, 1, 2), (0, 4, 3)])
 def test_each_job_is_done_by_one_share(monkeypatch, sizes, shares):
     nest = Nest(
-        3, (False,) * 3, 2, (Access("int64", (ANY, ANY, NEXT)),), (Constant("int64", 1),), ((0, 0),), lanes=4
+        3,
+        (False,) * 3,
+        2,
+        (Access("int64", (ANY, ANY, NEXT)),),
+        (ConstantStep("int64", 1),),
+        ((0, 0),),
+        lanes=4,
     )
 
     def text(_):
@@ -96,7 +102,7 @@ def test_each_job_is_done_by_one_share(monkeypatch, sizes, shares):
 @pytest.mark.parametrize("columns", [1, 64, 1000])
 def test_strips_cover_the_inner_axis(monkeypatch, columns, shares):
     nest = Nest(
-        2, (False,) * 2, 1, (Access("int64", (ANY, NEXT)),), (Constant("int64", 1),), ((0, 0),), lanes=4
+        2, (False,) * 2, 1, (Access("int64", (ANY, NEXT)),), (ConstantStep("int64", 1),), ((0, 0),), lanes=4
     )
 
     def text(_):

@@ -15,7 +15,7 @@ from sabir.compilation import PASSES, Compiled, Settings
 from sabir.compilation.backends.cpu.passes import PIPELINE
 from sabir.compilation.inspect.listing import after_pass
 from sabir.compilation.passes import Pass, run_pipeline
-from sabir.compilation.plan.layout import Sizes
+from sabir.compilation.plan.layout import RunSizes
 from support.golden import check, read
 
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.txt"))
@@ -31,7 +31,7 @@ def compiled(path, settings):
 
 def listing(plan, name):
     if name == "lowering":
-        return "\n".join(after_pass(plan._whole(), Sizes(plan.sizes), PASSES[-1], ALL))
+        return "\n".join(after_pass(plan._whole(), RunSizes(plan.sizes), PASSES[-1], ALL))
     return "\n".join(plan.listing(name))
 
 

@@ -12,9 +12,9 @@ from sabir.compilation.backends.cpu.jobs import (
     tiles_of_a_job,
     up,
 )
-from sabir.compilation.plan.bounds import Needs, Reach, Value, check_reaches, needs
+from sabir.compilation.plan.bounds import Needs, Reach, ComputedTensor, check_reaches, needs
 from sabir.compilation.plan.entries import Buffer, Entry, Mismatch
-from sabir.compilation.plan.layout import Sizes
+from sabir.compilation.plan.layout import RunSizes
 from sabir.ir import symbol
 
 N = symbol("N")
@@ -24,7 +24,7 @@ BUFFER = Buffer("input", 3, "float", (4, N), 16 * N)
 def check(*extents, offset=0, takes=(), **sizes):
     """Compare what a kernel touches of a tensor (4, N) with its memory."""
     entry = Entry([], reaches=[Reach(BUFFER, 4, offset, extents, takes)])
-    check_reaches([entry, object()], Sizes(sizes))
+    check_reaches([entry, object()], RunSizes(sizes))
 
 
 @pytest.mark.parametrize(
@@ -65,17 +65,20 @@ def test_indices_may_choose_any_element_of_their_axis():
 
 
 def test_needs_count_elements_and_work():
-    found = needs([Value((2, N), 4), Value((N,), 8, work=10), Value((), 1)], Sizes({"N": 5}))
+    found = needs(
+        [ComputedTensor((2, N), 4), ComputedTensor((N,), 8, work=10), ComputedTensor((), 1)],
+        RunSizes({"N": 5}),
+    )
     assert found == Needs(10, 10 * 4 + 5 * 18 + 1)
     assert found.charge == -(-found.work // COMPILED)
-    assert needs([], Sizes({})) == Needs(0, 0)
+    assert needs([], RunSizes({})) == Needs(0, 0)
 
 
 def test_shapes_that_no_tensor_has():
     with pytest.raises(Mismatch, match=re.escape("a tensor has the shape [-1]")):
-        needs([Value((N - 6,), 4)], Sizes({"N": 5}))
+        needs([ComputedTensor((N - 6,), 4)], RunSizes({"N": 5}))
     with pytest.raises(Mismatch, match="a tensor has 4611686018427387904 elements"):
-        needs([Value((1 << 31, 1 << 31), 1)], Sizes({}))
+        needs([ComputedTensor((1 << 31, 1 << 31), 1)], RunSizes({}))
 
 
 # ---------------------------------------------------------------- jobs

@@ -17,7 +17,7 @@ from sabir.compilation.native import target_named
 from sabir.compilation.plan.bands import BANDS, CALLS
 from sabir.compilation.plan.entries import ARENA, FIRST, Entry
 from sabir.compilation.plan.executable import executable_of
-from sabir.compilation.plan.layout import Sizes, lay_out, parts_of
+from sabir.compilation.plan.layout import RunSizes, lay_out, plan_parts
 from sabir.compilation.plan.signature import words_of
 from sabir.loops import Stored
 from support.golden import read
@@ -65,8 +65,8 @@ def laid_out(plan, **symbols):
     """The layout of the first part of a plan, with the number 1000 + n as the address of kernel n."""
     specs = dict.fromkeys(s for e in plan.entries if isinstance(e, Entry) for s in e.specs())
     addresses = {spec: 1000 + n for n, spec in enumerate(specs)}
-    (part,) = parts_of(plan, frozenset(symbols))
-    return lay_out(plan, part, Sizes(symbols), addresses, {}, 2), addresses
+    (part,) = plan_parts(plan, frozenset(symbols))
+    return lay_out(plan, part, RunSizes(symbols), addresses, {}, 2), addresses
 
 
 def test_a_block_has_the_sizes_of_the_run():
@@ -118,7 +118,7 @@ def test_the_block_of_bands_calls_kernels_with_blocks_of_their_own():
     entry, block, addresses = banded()
     first: Any
     for sizes, first in zip(entry.bands.variants, BANDS.read(block, "lists"), strict=True):
-        found = Sizes({"N": 3, **sizes})
+        found = RunSizes({"N": 3, **sizes})
         parts = [part.entry.choices[-1] for part in entry.bands.parts if found(part.rows) > 0]
         (count,) = CALLS.read(block[first:], "count")
         assert count == len(parts)
@@ -233,7 +233,7 @@ def test_variants_have_the_sizes_that_they_are_for():
 )
 def test_bytes_that_a_kernel_reads_and_writes(text, sizes, expected):
     (entry,) = Middle(text, **sizes).plan().entries
-    assert _traffic(entry, Sizes(sizes)) == expected
+    assert _traffic(entry, RunSizes(sizes)) == expected
 
 
 def test_a_profile_divides_the_time_of_kernels_by_node():

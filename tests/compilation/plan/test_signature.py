@@ -10,7 +10,16 @@ import sabir
 from sabir.compilation import Compiled
 from sabir.compilation.backends.cpu.emit.arguments import Arguments
 from sabir.compilation.backends.cpu.emit.emitter import Emitter
-from sabir.compilation.backends.cpu.emit.nest import ANY, NEXT, STILL, Access, Load, Nest, SizeArgument, Take
+from sabir.compilation.backends.cpu.emit.nest import (
+    ANY,
+    NEXT,
+    STILL,
+    Access,
+    Load,
+    Nest,
+    SizeArgument,
+    TakeStep,
+)
 from sabir.compilation.plan.entries import SCRATCH, Buffer, BufferNumber, Offset, start_of
 from sabir.compilation.plan.signature import (
     SCRATCH_MEMORY,
@@ -106,7 +115,7 @@ def test_nothing_follows_a_repeated_group():
 
 def test_the_arguments_of_a_nest():
     accesses = (Access("float", (ANY, STILL, ANY)), Access("int64", (STILL, NEXT, ANY)))
-    steps = (Load("int64", 1), Take("float", 0, 0), SizeArgument("float", 1))
+    steps = (Load("int64", 1), TakeStep("float", 0, 0), SizeArgument("float", 1))
     nest = Nest(3, (False,) * 3, 2, accesses, steps, ((1, 1),), sizes=2)
     signature = nest.signature
     assert signature.names == ("sizes", "a0", "a1", "take1", "extents", "scratch")

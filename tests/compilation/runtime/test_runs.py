@@ -11,7 +11,7 @@ from sabir.compilation.backends.cpu.texts import source_of
 from sabir.compilation.native import target_named
 from sabir.compilation.plan.entries import Buffer
 from sabir.compilation.plan.executable import executable_of
-from sabir.compilation.plan.layout import Sizes
+from sabir.compilation.plan.layout import RunSizes
 from sabir.compilation.runtime.commits import Commit
 from sabir.compilation.runtime.foreign import ForeignProgram
 from sabir.compilation.runtime.repeating import _carries_on
@@ -58,7 +58,7 @@ def test_a_plan_for_another_processor_can_be_laid_out():
     executable = executable_of(middle.lowered.settled(), middle.plan(), frozenset({"N"}))
     program = ForeignProgram(executable, middle.prepared, target_named("aarch64"), CORES, source_of)
     assert (program.kernels, program.compiled) == (1, 0)
-    layout = program.layout(0, Sizes({"N": 5}))
+    layout = program.layout(0, RunSizes({"N": 5}))
     assert layout.scratch_bytes % 64 == 0
     assert layout.scratch_bytes > 0
     assert len(layout.rows) == 1
@@ -70,7 +70,7 @@ def test_a_plan_for_another_processor_can_be_laid_out():
 )
 def test_results_that_a_loop_carries_on(shape, dtype, carries):
     output = Buffer("output", 3, "float", (N, 2), 8 * N)
-    assert _carries_on([output], [np.zeros(shape, dtype)], Sizes({"N": 3})) is carries
+    assert _carries_on([output], [np.zeros(shape, dtype)], RunSizes({"N": 3})) is carries
 
 
 def loop(condition):

@@ -26,10 +26,10 @@ from sabir.elements import element
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sabir.compilation.frontend.patterns import Pattern
+    from sabir.compilation.frontend.patterns import ShapePattern
     from sabir.compilation.frontend.subject import Subject
     from sabir.compilation.native import Image
-    from sabir.compilation.plan.entries import BandParts, Plan
+    from sabir.compilation.plan.entries import BandParts, KernelPlan
     from sabir.compilation.protocol import Backend, Runnable
     from sabir.compilation.settings import Settings
     from sabir.ir import Array, Constant
@@ -40,7 +40,7 @@ _SMALL = 1 << 16  # bytes of a constant that a plan has, unless they are in the 
 _MOST_KEPT = 1 << 24  # bytes of computed constants that are kept with a plan
 
 
-Stored: TypeAlias = "tuple[Executable, dict[bytes, Image]]"
+StoredPlan: TypeAlias = "tuple[Executable, dict[bytes, Image]]"
 """A plan that was read, and the machine code of its kernels by their keys."""
 
 
@@ -66,13 +66,13 @@ class StoredPlans:
             return None  # a message cannot contain it, or its data cannot be read: a run says so
         return modules() and f"{_FORMAT} {modules()} {structure} {self._about}"
 
-    def key(self, pattern: Pattern) -> bytes | None:
+    def key(self, pattern: ShapePattern) -> bytes | None:
         """Return the key of the plan for a pattern; None where no plan of the model is kept."""
         if cache().folder is None or self._digest is None:
             return None
         return hashlib.sha256(f"{self._digest} {pattern!r}".encode(errors="surrogatepass")).digest()
 
-    def read(self, key: bytes) -> Stored | None:
+    def read(self, key: bytes) -> StoredPlan | None:
         """Return the plan with a key and the images of its kernels, None where there is none."""
         data = cache().get(KIND, key, verify=True)
         if data is None:
@@ -101,13 +101,13 @@ class StoredPlans:
 
     def _constants(
         self, executable: Executable, tensors: Mapping[int, Constant]
-    ) -> dict[int, _Constant] | None:
+    ) -> dict[int, _StoredConstant] | None:
         """Return the constants that runs read; None where they are too large to be kept."""
         names = self._subject.names_of_initializers()
         read = {b.slot for b in executable.plan.buffers if b.kind == "constant"}
         read |= {entry.buffers[0].slot for entry in executable.plan.setup}
         read |= executable.constants.keys() & executable.results
-        found: dict[int, _Constant] = {}
+        found: dict[int, _StoredConstant] = {}
         kept = 0
         for slot in sorted(read):
             array = executable.constants[slot]
@@ -119,10 +119,10 @@ class StoredPlans:
             if kept > _MOST_KEPT or array.dtype.hasobject:
                 return None
             where = name or np.ascontiguousarray(array).tobytes()
-            found[slot] = _Constant(where, element(array.dtype).name, array.shape)
+            found[slot] = _StoredConstant(where, element(array.dtype).name, array.shape)
         return found
 
-    def _array(self, constant: _Constant) -> Array:
+    def _array(self, constant: _StoredConstant) -> Array:
         where = constant.where
         if isinstance(where, str):
             return self._subject.constant(where)
@@ -130,7 +130,7 @@ class StoredPlans:
         return flat.reshape(constant.shape)
 
 
-class _Constant(NamedTuple):
+class _StoredConstant(NamedTuple):
     """A constant of a plan: the name of an initializer, or its bytes."""
 
     where: str | bytes
@@ -146,7 +146,7 @@ def _checked(row: tuple[bytes, Image]) -> tuple[bytes, Image]:
     return key, row[1]
 
 
-def _without_texts(plan: Plan, keys: Mapping[Any, bytes]) -> Plan:
+def _without_texts(plan: KernelPlan, keys: Mapping[Any, bytes]) -> KernelPlan:
     """Return a plan whose kernels are named by the keys of their machine code."""
 
     def stored(entry: Any) -> Any:
@@ -166,14 +166,14 @@ _ALLOWED = {
     "sabir.compilation.backends.cpu.jobs": (
         "rows_of_a_job", "rows_of_attention", "rows_of_trees", "tiles_of_a_job",
     ),
-    "sabir.compilation.cache.stored": ("_Constant",),
+    "sabir.compilation.cache.stored": ("_StoredConstant",),
     "sabir.compilation.frontend.patterns": ("Guard",),
     "sabir.compilation.native._placing": ("Image",),
-    "sabir.compilation.plan.bounds": ("Reach", "Value"),
+    "sabir.compilation.plan.bounds": ("Reach", "ComputedTensor"),
     "sabir.compilation.plan.decisions": ("Decisions",),
     "sabir.compilation.plan.entries": (
-        "BandPart", "BandParts", "Buffer", "BufferNumber", "Computed", "Entry", "Offset", "Plan",
-        "StoredKernel", "Turns",
+        "BandPart", "BandParts", "Buffer", "BufferNumber", "Computed", "Entry", "Offset", "KernelPlan",
+        "StoredKernel", "EntryLoop",
     ),
     "sabir.ir._dims_algebra": ("DimCall", "Expr"),
 }  # fmt: skip

@@ -19,7 +19,7 @@ from sabir.compilation.cache.identities import identity_of
 from sabir.compilation.disk import cache
 from sabir.compilation.locks import ProcessLock
 from sabir.compilation.plan.entries import Buffer, BufferNumber, Entry, Offset
-from sabir.compilation.plan.layout import Sizes, aligned
+from sabir.compilation.plan.layout import RunSizes, aligned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -44,7 +44,7 @@ class Packed:
         self.array, self.source = array, source
 
 
-class _Task(NamedTuple):
+class _PackingTask(NamedTuple):
     """One constant to pack: the entry that does it, the constant, and the key of the result if it has one."""
 
     entry: Entry
@@ -67,7 +67,7 @@ def packed_weights(
     """
     tasks = [_task(entry, constants, kernels) for entry in entries]
     found: dict[Buffer, Packed] = {}
-    missing: list[_Task] = []
+    missing: list[_PackingTask] = []
     for task in tasks:
         shared = _SHARED.get(task.key) if task.key else None
         if shared is None:
@@ -86,12 +86,12 @@ def packed_weights(
 
 
 def _made(
-    tasks: Sequence[_Task], pack: Callable[[Sequence[Entry], Mapping[Buffer, Array]], None]
+    tasks: Sequence[_PackingTask], pack: Callable[[Sequence[Entry], Mapping[Buffer, Array]], None]
 ) -> list[Array]:
     """Return the packed bytes of each task: from the disk, or else packed now and written to the disk."""
     if not tasks:
         return []
-    sizes = [Sizes({})(task.entry.writes[0].size) for task in tasks]
+    sizes = [RunSizes({})(task.entry.writes[0].size) for task in tasks]
     starts = np.cumsum([0, *(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes)]).tolist()
     key = _file_key(tasks) if starts[-1] >= _LEAST else None
     whole = None if key is None else _kept(key, starts[-1])
@@ -139,18 +139,18 @@ def _digest(whole: Array) -> bytes:
 # ---------------------------------------------------------------- keys
 
 
-def _task(entry: Entry, constants: Mapping[int, Array], kernels: Mapping[Spec, bytes]) -> _Task:
+def _task(entry: Entry, constants: Mapping[int, Array], kernels: Mapping[Spec, bytes]) -> _PackingTask:
     source = constants[entry.buffers[0].slot]
     identity, is_durable = identity_of(source)
     if not is_durable and source.nbytes <= _SMALL:
         identity, is_durable = f"data {hashlib.sha256(source.tobytes()).hexdigest()}", True
     if identity is None:
-        return _Task(entry, source, None, is_durable=False)
+        return _PackingTask(entry, source, None, is_durable=False)
     ((_, _, spec, arguments),) = entry.choices
     shown = [_shown(a) for a in arguments]
     read = f"{source.dtype.str} {source.shape} {source.strides} {identity}"
     text = f"{_FORMAT} {kernels[spec].hex()} {shown} {read}"
-    return _Task(entry, source, hashlib.sha256(text.encode()).digest(), is_durable)
+    return _PackingTask(entry, source, hashlib.sha256(text.encode()).digest(), is_durable)
 
 
 def _shown(argument: Any) -> str:
@@ -160,7 +160,7 @@ def _shown(argument: Any) -> str:
     return str(argument.bytes) if isinstance(argument, Offset) else str(argument)
 
 
-def _file_key(tasks: Sequence[_Task]) -> bytes | None:
+def _file_key(tasks: Sequence[_PackingTask]) -> bytes | None:
     """Return the key of a file with the results of all tasks; None where one has no identity on disk."""
     keys = [task.key for task in tasks if task.key is not None and task.is_durable]
     return hashlib.sha256(b"".join(keys)).digest() if len(keys) == len(tasks) else None

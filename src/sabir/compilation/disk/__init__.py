@@ -5,7 +5,7 @@
 True
 """
 
-from sabir.compilation.disk.entries import Entry
+from sabir.compilation.disk.entries import CacheEntry
 from sabir.compilation.disk.folder import Cache, cache
 
-__all__ = ["Cache", "Entry", "cache"]
+__all__ = ["Cache", "CacheEntry", "cache"]

@@ -17,7 +17,7 @@ KEY_SIZE = 32
 MAX_KIND = 20
 
 
-class Entry(NamedTuple):
+class CacheEntry(NamedTuple):
     """An entry of the cache: its kind, the name and bytes of its file, and when it was last used.
 
     >>> from sabir.compilation.disk import Entry

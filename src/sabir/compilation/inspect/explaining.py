@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from sabir.compilation.frontend.prepare import Prepared
     from sabir.compilation.plan.decisions import Decision
-    from sabir.compilation.plan.entries import Plan, Spec
+    from sabir.compilation.plan.entries import KernelPlan, Spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def _line(number: int, kernel: Kernel) -> str:
     return f"  {number} {kernel.kind:<10} {', '.join(kernel.nodes)}"
 
 
-def explain(prepared: Prepared, plan: Plan, decisions: tuple[Decision, ...]) -> Explanation:
+def explain(prepared: Prepared, plan: KernelPlan, decisions: tuple[Decision, ...]) -> Explanation:
     """Return what a plan does with the nodes of its program, by these decisions."""
     kernels = [e for e in plan.entries if isinstance(e, Entry)]
     evaluated = tuple(EvaluatedCall(e.label, e.reason) for e in plan.entries if not isinstance(e, Entry))

@@ -10,7 +10,7 @@ from sabir.compilation.inspect.explaining import explain
 from sabir.compilation.inspect.listing import LISTINGS, after_pass
 from sabir.compilation.plan.decisions import Decision
 from sabir.compilation.plan.entries import Entry
-from sabir.compilation.plan.layout import Sizes
+from sabir.compilation.plan.layout import RunSizes
 from sabir.compilation.runtime.fast import work_of
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class CompiledPlan:
 
     def _decisions(self, program: Listed) -> tuple[Decision, ...]:
         """Return the decisions of a plan, the last one about its threads for these sizes."""
-        found, sizes, plan = program.plan.decisions.all(), Sizes(self.sizes), program.plan
+        found, sizes, plan = program.plan.decisions.all(), RunSizes(self.sizes), program.plan
         if program.threads == 1 or not all(isinstance(e, Entry) for e in plan.entries):
             return found
         work, several = work_of(plan, sizes), f"{program.threads} threads"
@@ -71,15 +71,15 @@ class CompiledPlan:
         UnsupportedError for another word.
         """
         if form in PASSES:
-            return after_pass(self._whole(), Sizes(self.sizes), form, self._settings.without)
+            return after_pass(self._whole(), RunSizes(self.sizes), form, self._settings.without)
         if form not in LISTINGS:
             raise UnsupportedError(
                 f"there is no listing {quote(form)}; the listings are {', '.join((*LISTINGS, *PASSES))}"
             )
-        return LISTINGS[form](self._whole(), Sizes(self.sizes))
+        return LISTINGS[form](self._whole(), RunSizes(self.sizes))
 
     @property
     def flops(self) -> int:
         """The floating-point operations of the kernels whose sizes are known before a run."""
-        sizes = Sizes(self.sizes)
+        sizes = RunSizes(self.sizes)
         return sum(sizes.get(e.flops) or 0 for e in self._program.plan.entries if isinstance(e, Entry))

@@ -14,7 +14,7 @@ from sabir.compilation.inspect.explaining import kind_of, spec_text
 from sabir.compilation.native import disassemble, optimized
 from sabir.compilation.passes import run_pipeline
 from sabir.compilation.plan.entries import Entry, Mismatch, StoredKernel
-from sabir.compilation.plan.layout import parts_of
+from sabir.compilation.plan.layout import plan_parts
 from sabir.compilation.runtime.program import specs_of
 from sabir.loops import Contract, Expression, Extent, Number, Stored, walk
 from sabir.scheduling import ABSENT
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from sabir.compilation.frontend.lowering import Lowered
     from sabir.compilation.frontend.prepare import Prepared
     from sabir.compilation.native import Target
-    from sabir.compilation.plan.entries import Buffer, Plan, Step
-    from sabir.compilation.plan.layout import PartLayout, Sizes
+    from sabir.compilation.plan.entries import Buffer, KernelPlan, EvaluatedEntry
+    from sabir.compilation.plan.layout import PartLayout, RunSizes
 
 _INDENT = "  "
 _NAMED = {"a_zero", "scale", "b_zero"}  # operands that an expression may lack
@@ -37,7 +37,7 @@ class Listed(Protocol):
 
     kernels: int
     compiled: int
-    plan: Plan
+    plan: KernelPlan
 
     @property
     def threads(self) -> int:
@@ -54,7 +54,7 @@ class Listed(Protocol):
         """The program that the plan was made from."""
         ...
 
-    def layout(self, number: int, sizes: Sizes, /) -> PartLayout:
+    def layout(self, number: int, sizes: RunSizes, /) -> PartLayout:
         """Return a part of the plan for the sizes of a run."""
         ...
 
@@ -67,7 +67,7 @@ def _indented(text: str, depth: int = 1) -> Iterator[str]:
 # ---------------------------------------------------------------- tensor expressions
 
 
-def _loops(program: Listed, sizes: Sizes) -> Iterator[str]:
+def _loops(program: Listed, sizes: RunSizes) -> Iterator[str]:
     """Return the tensor expressions of each node."""
     return _Expressions(lower(program.source, sizes.symbols)).lines()
 
@@ -166,7 +166,7 @@ class _Expressions:
                 yield f"{name}: {_type(x)} = {self._name(x)}"
 
 
-def after_pass(program: Listed, sizes: Sizes, name: str, without: frozenset[str]) -> Iterator[str]:
+def after_pass(program: Listed, sizes: RunSizes, name: str, without: frozenset[str]) -> Iterator[str]:
     """Yield the tensor expressions that a run needs, after a pass of the compiler.
 
     Passes in `without` are left out.
@@ -191,7 +191,7 @@ def _list(items: Sequence[Any]) -> str:
 # ---------------------------------------------------------------- kernels
 
 
-def _numbered(plan: Plan) -> Iterator[tuple[str, Entry | Step]]:
+def _numbered(plan: KernelPlan) -> Iterator[tuple[str, Entry | EvaluatedEntry]]:
     """Return the entries with a first line each: kernels have numbers."""
     count = 0
     for entry in plan.entries:
@@ -202,7 +202,7 @@ def _numbered(plan: Plan) -> Iterator[tuple[str, Entry | Step]]:
             yield f"- evaluated: {entry.label}", entry
 
 
-def _schedule(program: Listed, _: Sizes) -> Iterator[str]:
+def _schedule(program: Listed, _: RunSizes) -> Iterator[str]:
     """Return the kernels with their loops."""
     for entry in program.plan.setup:
         yield f"once {kind_of(entry)}: {', '.join(entry.nodes)}"
@@ -215,7 +215,7 @@ def _schedule(program: Listed, _: Sizes) -> Iterator[str]:
 # ---------------------------------------------------------------- memory
 
 
-def _plan(program: Listed, sizes: Sizes) -> Iterator[str]:
+def _plan(program: Listed, sizes: RunSizes) -> Iterator[str]:
     """Return the entries with their memory."""
     yield "sizes: " + (
         ", ".join(f"{name} = {size}" for name, size in sorted(sizes.symbols.items())) or "none"
@@ -225,7 +225,7 @@ def _plan(program: Listed, sizes: Sizes) -> Iterator[str]:
         yield f"once {kind_of(entry)}: {', '.join(entry.nodes)}"
         yield from _memory(entry, {}, names, sizes)
     lines = list(_numbered(program.plan))
-    for number, part in enumerate(parts_of(program.plan, frozenset(sizes.symbols))):
+    for number, part in enumerate(plan_parts(program.plan, frozenset(sizes.symbols))):
         layout = _layout(program, number, sizes)
         yield f"part {number + 1}: {_part(layout)}"
         for line, entry in lines[part.first : part.last]:
@@ -233,7 +233,7 @@ def _plan(program: Listed, sizes: Sizes) -> Iterator[str]:
             yield from _memory(entry, {} if layout is None else layout.offsets, names, sizes)
 
 
-def _layout(program: Listed, number: int, sizes: Sizes) -> PartLayout | None:
+def _layout(program: Listed, number: int, sizes: RunSizes) -> PartLayout | None:
     """Return the layout of a part; None where an evaluated call decides its sizes."""
     try:
         return program.layout(number, sizes)
@@ -250,7 +250,7 @@ def _part(layout: PartLayout | None) -> str:
 
 
 def _memory(
-    entry: Entry | Step, offsets: dict[Buffer, int], names: dict[int, str], sizes: Sizes
+    entry: Entry | EvaluatedEntry, offsets: dict[Buffer, int], names: dict[int, str], sizes: RunSizes
 ) -> Iterator[str]:
     if isinstance(entry, Entry):
         buffers = entry.buffers
@@ -264,7 +264,7 @@ def _memory(
         yield f"{_INDENT}{buffer.kind}{name}{at}:{shape} {_amount(buffer.size, sizes)} bytes"
 
 
-def _amount(size: Any, sizes: Sizes) -> Any:
+def _amount(size: Any, sizes: RunSizes) -> Any:
     found = sizes.get(size)
     return size if found is None else found
 
@@ -272,12 +272,12 @@ def _amount(size: Any, sizes: Sizes) -> Any:
 # ---------------------------------------------------------------- code
 
 
-def _llvm(program: Listed, _: Sizes) -> Iterator[str]:
+def _llvm(program: Listed, _: RunSizes) -> Iterator[str]:
     """Return the LLVM IR of each kernel after the passes."""
     return _code(program, ";", optimized)
 
 
-def _asm(program: Listed, _: Sizes) -> Iterator[str]:
+def _asm(program: Listed, _: RunSizes) -> Iterator[str]:
     """Return the assembly of each kernel."""
     return _code(program, "#", disassemble)
 
@@ -291,7 +291,7 @@ def _code(program: Listed, comment: str, made: Callable[[str, Target], str]) -> 
         yield from made(text_of(spec), program.target).expandtabs().rstrip("\n").split("\n")
 
 
-LISTINGS: dict[str, Callable[[Listed, Sizes], Iterator[str]]] = {
+LISTINGS: dict[str, Callable[[Listed, RunSizes], Iterator[str]]] = {
     "loops": _loops, "schedule": _schedule, "plan": _plan, "llvm": _llvm, "asm": _asm,
 }  # fmt: skip
 """The levels at which a plan can be read."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from sabir.base import UnsupportedError
 from sabir.compilation.backends.cpu.emit.nest import STILL, Nest, access_name
-from sabir.compilation.backends.cpu.emit.nest import Take as TakeStep
+from sabir.compilation.backends.cpu.emit.nest import TakeStep
 from sabir.compilation.backends.cpu.products.spec import Product
 from sabir.compilation.backends.cpu.products.winograd_kernel import Winograd
 from sabir.compilation.backends.cpu.windows.kernel import Sliding
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from sabir.compilation.inspect.roofline import Roofline
     from sabir.compilation.plan.decisions import Decision
-    from sabir.compilation.plan.entries import Argument, Buffer, Step
-    from sabir.compilation.plan.layout import PartLayout, Sizes
+    from sabir.compilation.plan.entries import Argument, Buffer, EvaluatedEntry
+    from sabir.compilation.plan.layout import PartLayout, RunSizes
 
 _MICRO = 1e6  # microseconds of a second
 
@@ -153,7 +153,7 @@ class ProfiledRun(PlanRun):
 
         def turn(row: int) -> object:
             entry = entries[owners[row]]
-            return (entry.turns if isinstance(entry, Entry) else None) or row
+            return (entry.loop if isinstance(entry, Entry) else None) or row
 
         for _, group in groupby(range(*rows), key=turn):
             found = list(group)
@@ -184,7 +184,9 @@ def profile_of(run: ProfiledRun, alone: Sequence[Sequence[float]], whole: Sequen
     return Profile(tuple(timings), statistics.median(whole), len(whole))
 
 
-def _timing(entry: Entry | Step, seconds: float, sizes: Sizes, decided: DecisionsOfNodes) -> Timing:
+def _timing(
+    entry: Entry | EvaluatedEntry, seconds: float, sizes: RunSizes, decided: DecisionsOfNodes
+) -> Timing:
     if isinstance(entry, Entry):
         moved, decisions = _traffic(entry, sizes), decided.of(entry.nodes)
         return Timing(kind_of(entry), entry.nodes, seconds, sizes(entry.flops), moved, decisions)
@@ -195,7 +197,7 @@ def _timing(entry: Entry | Step, seconds: float, sizes: Sizes, decided: Decision
 # ---------------------------------------------------------------- bytes
 
 
-def _traffic(entry: Entry, sizes: Sizes) -> int:
+def _traffic(entry: Entry, sizes: RunSizes) -> int:
     """Return the bytes that a kernel reads and writes, each once.
 
     A nest says which part of a buffer it reads: of a table, the rows that it takes. Other operands are whole.
@@ -213,7 +215,7 @@ def _traffic(entry: Entry, sizes: Sizes) -> int:
     return sum(min(parts.get(b, sizes(b.size)), sizes(b.size)) for b in dict.fromkeys(entry.buffers))
 
 
-def _accesses(nest: Nest, arguments: Sequence[Argument], sizes: Sizes) -> Iterator[tuple[Buffer, int]]:
+def _accesses(nest: Nest, arguments: Sequence[Argument], sizes: RunSizes) -> Iterator[tuple[Buffer, int]]:
     """Yield the buffer of each access, and the bytes that the loops read or write there."""
     signature = nest.signature
     lengths = [sizes(n) for n in signature.read(arguments, "sizes")]  # pyright: ignore[reportArgumentType]  sizes

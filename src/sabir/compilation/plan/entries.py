@@ -12,8 +12,8 @@ from sabir.compilation.plan.decisions import Decisions
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from sabir.compilation.frontend.lowering import Evaluated
-    from sabir.compilation.plan.bounds import Reach, Value
+    from sabir.compilation.frontend.lowering import UnloweredCall
+    from sabir.compilation.plan.bounds import Reach, ComputedTensor
     from sabir.loops import Size, Sizes
 
 # the first entries of the table of buffers
@@ -92,7 +92,7 @@ def start_of(buffer: Buffer) -> list[Argument]:
 
 
 @dataclass(slots=True, eq=False)
-class Turns:
+class EntryLoop:
     """How often the entries that share it, which follow each other, run in turn."""
 
     count: Size
@@ -118,7 +118,7 @@ class Entry:
     reaches: list[Reach] = field(default_factory=list["Reach"])
     writes: list[Buffer] = field(default_factory=list[Buffer])
     loops: tuple[int, int] = (0, 0)
-    turns: Turns | None = None
+    turns: EntryLoop | None = None
     alone: bool = False
     whole: bool = False
     bands: BandParts | None = None
@@ -156,13 +156,13 @@ class BandParts:
 
 
 @dataclass(slots=True, eq=False)
-class Step:
+class EvaluatedEntry:
     """A call that is evaluated on arrays: what it reads, by slot, with the memory of each tensor.
 
     `decides` has the shapes, by slot, of results whose sizes kernels need, and nothing else, as of texts.
     """
 
-    call: Evaluated
+    call: UnloweredCall
     reads: dict[int, tuple[Buffer, Size, Sizes, Sizes]]
     writes: dict[int, Buffer]
     label: str
@@ -171,7 +171,7 @@ class Step:
 
 
 @dataclass(slots=True, eq=False)
-class Plan:
+class KernelPlan:
     """The entries of a plan in order, the buffers that they use, and the entries that prepare constants.
 
     `values` are all tensors that the entries compute, those too that are never in memory. The entries from
@@ -180,11 +180,11 @@ class Plan:
     an entry is divided finely that has at least `fine_work` operations for each thread.
     """
 
-    entries: list[Entry | Step]
+    entries: list[Entry | EvaluatedEntry]
     buffers: list[Buffer]
     outputs: dict[int, Buffer]
     setup: list[Entry]
-    values: list[Value] = field(default_factory=list["Value"])
+    values: list[ComputedTensor] = field(default_factory=list["ComputedTensor"])
     updating: int = 0
     in_place: dict[int, int] = field(default_factory=dict[int, int])
     decisions: Decisions = field(default_factory=Decisions)

@@ -27,17 +27,17 @@ from sabir.compilation.plan.entries import (
     Entry,
     Mismatch,
     Offset,
-    Plan,
-    Step,
+    KernelPlan,
+    EvaluatedEntry,
 )
-from sabir.compilation.plan.rows import Call, rows_of
+from sabir.compilation.plan.rows import KernelCall, rows_of
 from sabir.compilation.plan.signature import words_of
 from sabir.ir import Expr
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from sabir.compilation.plan.bounds import Value
+    from sabir.compilation.plan.bounds import ComputedTensor
     from sabir.compilation.plan.entries import Argument
     from sabir.compilation.plan.signature import Packable
     from sabir.ir import Array
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _MOST_PARTS = 1024  # of a plan: a layout of each is made for the sizes of all before it
 
 
-class Part(NamedTuple):
+class PlanPart(NamedTuple):
     """Entries from `first` to `last` whose sizes are known together; `arena` is the number of its buffer.
 
     `owned` are the buffers of that arena, `filled` the outputs that are written first in this part and what
@@ -59,7 +59,7 @@ class Part(NamedTuple):
     arena: int
     owned: list[Buffer]
     filled: list[Buffer]
-    values: list[Value]
+    values: list[ComputedTensor]
     arenas: Mapping[Buffer, int]
 
 
@@ -83,7 +83,7 @@ class PartLayout(NamedTuple):
     needs: Needs = Needs(0, 0)
 
 
-class Sizes:
+class RunSizes:
     """The sizes of the symbols of a run, and expressions of them."""
 
     def __init__(self, symbols: Mapping[str, int]) -> None:
@@ -112,7 +112,7 @@ class Sizes:
             return None
 
 
-def parts_of(plan: Plan, given: frozenset[str]) -> list[Part]:
+def plan_parts(plan: KernelPlan, given: frozenset[str]) -> list[PlanPart]:
     """Return the parts of a plan; each but the first begins after a step that decides sizes.
 
     Raises AssertionError for a plan that needs a size before it is decided.
@@ -123,7 +123,7 @@ def parts_of(plan: Plan, given: frozenset[str]) -> list[Part]:
         open_ = _needed(entry) - known.keys()
         if open_:
             raise AssertionError(f"entry {number} needs {', '.join(sorted(open_))} before a run decides it")
-        if isinstance(entry, Step):
+        if isinstance(entry, EvaluatedEntry):
             shapes = [*(b.shape for b in entry.writes.values()), *entry.decides.values()]
             new = {s for shape in shapes for s in _symbols(shape)} - known.keys()
             if new:
@@ -136,12 +136,14 @@ def parts_of(plan: Plan, given: frozenset[str]) -> list[Part]:
     return _with_facts(plan, spans, known)
 
 
-def _with_facts(plan: Plan, spans: Sequence[tuple[int, int]], known: Mapping[str, int]) -> list[Part]:
+def _with_facts(
+    plan: KernelPlan, spans: Sequence[tuple[int, int]], known: Mapping[str, int]
+) -> list[PlanPart]:
     """Return the parts of some spans with what belongs to each: a plan may have hundreds of them."""
     base = 1 + max([SCRATCH, *(b.number for b in plan.buffers)])
     starts = [first for first, _ in spans]
     arenas: dict[Buffer, int] = {}
-    parts = [Part(*span, base + number, [], [], [], arenas) for number, span in enumerate(spans)]
+    parts = [PlanPart(*span, base + number, [], [], [], arenas) for number, span in enumerate(spans)]
     for buffer in plan.buffers:
         if buffer.kind == "arena" and buffer.first >= 0:
             part = parts[bisect_right(starts, buffer.first) - 1]
@@ -162,10 +164,10 @@ def _symbols(sizes: Iterable[object]) -> Iterator[str]:
             yield from size.symbols
 
 
-def _needed(entry: Entry | Step) -> set[str]:
+def _needed(entry: Entry | EvaluatedEntry) -> set[str]:
     """Return the symbols of the sizes that an entry is laid out with."""
     found: list[object] = []
-    if isinstance(entry, Step):
+    if isinstance(entry, EvaluatedEntry):
         for buffer, offset, strides, shape in entry.reads.values():
             found += [buffer.size, offset, *strides, *shape]
     else:
@@ -182,7 +184,7 @@ def _needed(entry: Entry | Step) -> set[str]:
 
 
 def lay_out(
-    plan: Plan, part: Part, sizes: Sizes, addresses: Mapping[object, int],
+    plan: KernelPlan, part: PlanPart, sizes: RunSizes, addresses: Mapping[object, int],
     earlier: Mapping[Buffer, int], threads: int,
 ) -> PartLayout:  # fmt: skip
     """Return a part for the sizes of a run; raises Mismatch for sizes that its kernels cannot have.
@@ -208,26 +210,26 @@ def lay_out(
 
 
 def _call(
-    number: int, entry: Entry, sizes: Sizes, addresses: Mapping[object, int], offsets: Mapping[Buffer, int],
+    number: int, entry: Entry, sizes: RunSizes, addresses: Mapping[object, int], offsets: Mapping[Buffer, int],
     arenas: Mapping[Buffer, int], much: int,
-) -> Call:  # fmt: skip
+) -> KernelCall:  # fmt: skip
     """Return the call of an entry; with `much` operations it is worth several shares for each thread."""
     _, _, spec, arguments = _choice(entry, sizes)
     if entry.bands is None:
         block = [_argument(a, sizes, offsets, arenas) for a in arguments]
     else:
         block = _of_bands(entry, entry.bands, sizes, addresses, offsets, arenas)
-    turns = 1 if entry.turns is None else sizes(entry.turns.count)
+    turns = 1 if entry.loop is None else sizes(entry.loop.count)
     if entry.writes and not any(sizes(b.size) for b in entry.writes):
         first, end = entry.loops
         block[first:end] = [0] * (end - first)  # 2 ** 40 rows of no elements take no time
         turns = min(turns, 1)
-    fine = entry.turns is None and not (entry.alone or entry.whole) and sizes(entry.flops) >= much
-    return Call(number, addresses[spec], block, entry.turns, turns, fine)
+    fine = entry.loop is None and not (entry.alone or entry.whole) and sizes(entry.flops) >= much
+    return KernelCall(number, addresses[spec], block, entry.loop, turns, fine)
 
 
 def _runs(
-    entries: Sequence[Entry | Step], first: int, owners: Array
+    entries: Sequence[Entry | EvaluatedEntry], first: int, owners: Array
 ) -> tuple[tuple[int, int] | int, ...]:  # fmt: skip
     """Return the rows of kernels that run together, and between them the numbers of evaluated steps."""
     found: list[tuple[int, int] | int] = []
@@ -241,14 +243,14 @@ def _runs(
     return (*found, (start, len(owners))) if start < len(owners) else tuple(found)
 
 
-def _choice(entry: Entry, sizes: Sizes) -> tuple[Any, int, Any, list[Any]]:
+def _choice(entry: Entry, sizes: RunSizes) -> tuple[Any, int, Any, list[Any]]:
     for choice in entry.choices[:-1]:
         if choice[0] is not None and sizes(choice[0]) <= choice[1]:
             return choice
     return entry.choices[-1]
 
 
-def _argument(a: Any, sizes: Sizes, offsets: Mapping[Buffer, int], arenas: Mapping[Buffer, int]) -> int:
+def _argument(a: Any, sizes: RunSizes, offsets: Mapping[Buffer, int], arenas: Mapping[Buffer, int]) -> int:
     if type(a) is int:  # thousands of arguments: a match takes twice as long
         return a
     if type(a) is BufferNumber:
@@ -259,7 +261,7 @@ def _argument(a: Any, sizes: Sizes, offsets: Mapping[Buffer, int], arenas: Mappi
 
 
 def _of_bands(
-    entry: Entry, bands: BandParts, sizes: Sizes, addresses: Mapping[object, int],
+    entry: Entry, bands: BandParts, sizes: RunSizes, addresses: Mapping[object, int],
     offsets: Mapping[Buffer, int], arenas: Mapping[Buffer, int],
 ) -> list[int]:  # fmt: skip
     """Return the block of a loop over bands.
@@ -274,7 +276,7 @@ def _of_bands(
     body: list[int] = []
     lists: list[Argument] = []
     for variant in bands.variants:
-        found = Sizes({**sizes.symbols, **variant})
+        found = RunSizes({**sizes.symbols, **variant})
         parts = [part for part, rows in bands.parts if found(rows) > 0]
         check_reaches(parts, found)
         calls: list[Mapping[str, Packable]] = []
@@ -297,12 +299,12 @@ def _moving(buffer: Buffer, bands: BandParts, arenas: Mapping[Buffer, int]) -> d
     return {"buffer": arenas.get(buffer, buffer.number), "item": item, "band": band}
 
 
-def _numbers(block: Sequence[Argument], sizes: Sizes) -> list[int]:
+def _numbers(block: Sequence[Argument], sizes: RunSizes) -> list[int]:
     """Return the words of a block without buffers."""
     return [_argument(a, sizes, {}, {}) for a in block]
 
 
-def _arena(part: Part, sizes: Sizes) -> tuple[dict[Buffer, int], int]:
+def _arena(part: PlanPart, sizes: RunSizes) -> tuple[dict[Buffer, int], int]:
     """Return the offset of each buffer in the arena, and the bytes of the arena."""
     offsets: dict[Buffer, int] = {}
     alive: list[tuple[int, int, int]] = []  # (offset, end, last entry)
@@ -340,4 +342,4 @@ def allocated(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         raise Mismatch(f"there is no memory for {shape} of {dtype}") from error
 
 
-__all__ = ["ARENA", "Part", "PartLayout", "Sizes", "aligned", "allocated", "lay_out", "parts_of"]
+__all__ = ["ARENA", "PlanPart", "PartLayout", "RunSizes", "aligned", "allocated", "lay_out", "plan_parts"]

@@ -20,7 +20,7 @@ from sabir.compilation.plan.signature import KernelSignature
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sabir.compilation.plan.entries import Turns
+    from sabir.compilation.plan.entries import EntryLoop
     from sabir.ir import Array
 
 FINE = 8
@@ -31,7 +31,7 @@ TURN = KernelSignature(turn="number", block="address")
 """The arguments of a kernel that runs in turns: the number of the turn, and the address of its block."""
 
 
-class Call(NamedTuple):
+class KernelCall(NamedTuple):
     """A kernel with its block: the number of its entry, how often it runs, and in turn with which others.
 
     `fine` says that the work of a thread is worth several shares.
@@ -40,12 +40,12 @@ class Call(NamedTuple):
     entry: int
     kernel: int
     block: Sequence[int]
-    turns: Turns | None
+    turns: EntryLoop | None
     times: int
     fine: bool = False
 
 
-class Rows(NamedTuple):
+class NativeRows(NamedTuple):
     """The rows, the memory that they point into, and the number of the entry of each."""
 
     rows: Array
@@ -53,13 +53,13 @@ class Rows(NamedTuple):
     owners: Array
 
 
-def rows_of(calls: Sequence[Call]) -> Rows:
+def rows_of(calls: Sequence[KernelCall]) -> NativeRows:
     """Return the rows of calls; raises Mismatch where there are too many."""
     starts = np.cumsum([0, *(len(call.block) for call in calls)], dtype=np.int64)
     groups: list[list[int]] = []
-    for _, group in groupby(enumerate(calls), key=lambda n: n[1].turns):
+    for _, group in groupby(enumerate(calls), key=lambda n: n[1].loop):
         groups.append([place for place, _ in group])
-    turned = sum(len(g) * calls[g[0]].times for g in groups if calls[g[0]].turns is not None)
+    turned = sum(len(g) * calls[g[0]].times for g in groups if calls[g[0]].loop is not None)
     if turned > _MOST_ROWS:
         raise Mismatch(f"{turned} steps are too many for one plan")
     memory: Array = np.empty(int(starts[-1]) + TURN.words * turned, np.int64)
@@ -69,7 +69,7 @@ def rows_of(calls: Sequence[Call]) -> Rows:
     for places in groups:
         first = calls[places[0]]
         blocks = memory.ctypes.data + _WORD * starts[places]
-        if first.turns is not None:
+        if first.loop is not None:
             shape = first.times, len(places), TURN.words
             turns = memory[free : free + math.prod(shape)].reshape(shape)
             turns[..., TURN.find("turn")[0]] = np.arange(first.times)[:, None]
@@ -83,4 +83,4 @@ def rows_of(calls: Sequence[Call]) -> Rows:
         rows[..., 3] = [calls[place].entry for place in places]
         found.append(rows.reshape(-1, 4))
     table = np.concatenate(found)
-    return Rows(np.ascontiguousarray(table[:, :3]), memory, np.ascontiguousarray(table[:, 3]))
+    return NativeRows(np.ascontiguousarray(table[:, :3]), memory, np.ascontiguousarray(table[:, 3]))

@@ -13,8 +13,8 @@ from sabir.compilation.plan.layout import allocated
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from sabir.compilation.plan.entries import Buffer, Plan
-    from sabir.compilation.plan.layout import Part, PartLayout, Sizes
+    from sabir.compilation.plan.entries import Buffer, KernelPlan
+    from sabir.compilation.plan.layout import PlanPart, PartLayout, RunSizes
     from sabir.compilation.runtime.program import CompiledProgram
     from sabir.ir import Array
 
@@ -58,14 +58,14 @@ class Binding:
                 raise Mismatch("an input is no tensor")
             self.bind(buffer, np.require(cast("Array", array), None, ["C", "A"]))
 
-    def bind_known(self, sizes: Sizes, buffers: Iterable[Buffer] | None = None) -> dict[int, Array]:
+    def bind_known(self, sizes: RunSizes, buffers: Iterable[Buffer] | None = None) -> dict[int, Array]:
         """Bind the tensors whose contents follow from sizes, all by default, and return them by slot."""
         found = known_of(self._program, sizes, buffers)
         for buffer, array in found.items():
             self.bind(buffer, array)
         return {buffer.slot: array for buffer, array in found.items()}
 
-    def bind_keys(self, sizes: Sizes) -> None:
+    def bind_keys(self, sizes: RunSizes) -> None:
         """Bind random words, from which the numbers of this run are drawn, where the plan draws any."""
         for buffer in keys_of(self._program.plan):
             self._keys = allocated((sizes(buffer.size),), np.dtype(np.uint8))
@@ -77,7 +77,7 @@ class Binding:
         if self._keys is not None:
             self._keys[:] = np.frombuffer(os.urandom(self._keys.size), np.uint8)
 
-    def bind_arena(self, part: Part, layout: PartLayout, threads: int) -> tuple[Array, ...]:
+    def bind_arena(self, part: PlanPart, layout: PartLayout, threads: int) -> tuple[Array, ...]:
         """Bind the arena of a part, and the scratch memory of so many threads where it needs any.
 
         Both come from the program, to which the caller may give them back. Raises Mismatch where there is no
@@ -97,18 +97,18 @@ class Binding:
         self.table[number] = array.ctypes.data
 
 
-def inputs_of(plan: Plan) -> dict[int, Buffer]:
+def inputs_of(plan: KernelPlan) -> dict[int, Buffer]:
     """Return the buffers of the inputs that kernels read, by slot."""
     return {buffer.slot: buffer for buffer in plan.buffers if buffer.kind == "input"}
 
 
-def keys_of(plan: Plan) -> list[Buffer]:
+def keys_of(plan: KernelPlan) -> list[Buffer]:
     """Return the buffer of random words: one, or none where the plan draws no numbers."""
     return [buffer for buffer in plan.buffers if buffer.kind == "keys"]
 
 
 def known_of(
-    program: CompiledProgram, sizes: Sizes, buffers: Iterable[Buffer] | None = None
+    program: CompiledProgram, sizes: RunSizes, buffers: Iterable[Buffer] | None = None
 ) -> dict[Buffer, Array]:
     """Return the tensors whose contents follow from sizes, among some buffers, all by default."""
     among = program.plan.buffers if buffers is None else buffers

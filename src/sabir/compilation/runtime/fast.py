@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from sabir.base import Limits
     from sabir.compilation.native import Team
-    from sabir.compilation.plan.entries import Plan
-    from sabir.compilation.plan.layout import PartLayout, Sizes
+    from sabir.compilation.plan.entries import KernelPlan
+    from sabir.compilation.plan.layout import PartLayout, RunSizes
     from sabir.compilation.runtime.commits import Commit
     from sabir.compilation.runtime.program import CompiledProgram
     from sabir.compilation.runtime.tail import Tail
@@ -42,7 +42,7 @@ class _Output(NamedTuple):
     place: int  # in the block of a frame
 
 
-class Run(Protocol):
+class FastFunction(Protocol):
     """Takes feeds by name and returns results by name, or None where the feeds are others.
 
     Then the long way is right. `buffers` has arrays for results. With a `commit` these may be feeds that
@@ -66,7 +66,7 @@ class FastRun(NamedTuple):
     `in_place` has the names of the inputs that results may be written over, by the names of these.
     """
 
-    run: Run
+    run: FastFunction
     control: Control
     in_place: Mapping[str, str]
 
@@ -75,7 +75,7 @@ class _Runs:
     """What the runs with feeds of one list of shapes share."""
 
     def __init__(
-        self, program: CompiledProgram, layout: PartLayout, sizes: Sizes,
+        self, program: CompiledProgram, layout: PartLayout, sizes: RunSizes,
         names: Sequence[tuple[str, int, Array]], outputs: Sequence[tuple[str, int]], control: Control,
     ) -> None:  # fmt: skip
         """Take the fed inputs (name, slot, feed), what kernels make (name, slot), what cancels the runs."""
@@ -122,7 +122,7 @@ class _Runs:
             raise CancelledError("the run was cancelled")
 
 
-def _entered(runs: _Runs, names: Sequence[str]) -> Run:
+def _entered(runs: _Runs, names: Sequence[str]) -> FastFunction:
     """Return the function that runs a plan. Its variables are cells, which take the least time."""
     count, outputs, frames, enter = len(names), runs.outputs, runs.frames, entrance(runs.target)
     in_place, updating, rows = runs.in_place, runs.updating, runs.last
@@ -182,7 +182,7 @@ class _Frame(Frame):
     __slots__ = ("arena", "binding", "slots", "table_address")
 
     def __init__(
-        self, program: CompiledProgram, layout: PartLayout, sizes: Sizes, team: Team, control: Control,
+        self, program: CompiledProgram, layout: PartLayout, sizes: RunSizes, team: Team, control: Control,
         inputs: Sequence[InputSpec], outputs: Sequence[int],
     ) -> None:  # fmt: skip
         self.binding = binding = Binding(program)
@@ -204,7 +204,7 @@ class _DrawnFrames(list[_Frame]):  # ruff: ignore[subclass-builtin]  nothing but
 
 
 def fast_run(
-    program: CompiledProgram, layout: PartLayout | None, sizes: Sizes,
+    program: CompiledProgram, layout: PartLayout | None, sizes: RunSizes,
     names: Sequence[tuple[str, int, Array]], outputs: Sequence[tuple[str, int]], control: Control,
     limits: Limits | None = None,
 ) -> FastRun | None:  # fmt: skip
@@ -264,13 +264,13 @@ def _nothing() -> None:
     """Between slices of a run without a deadline there is nothing to do: signals are handled by then."""
 
 
-def team_for(program: CompiledProgram, sizes: Sizes) -> Team:
+def team_for(program: CompiledProgram, sizes: RunSizes) -> Team:
     """Return the team that runs a plan fast: one thread, where there is little to share."""
     little = work_of(program.plan, sizes) < program.plan.single_work
     return team(1, program.target) if little else program.team
 
 
-def work_of(plan: Plan, sizes: Sizes) -> int:
+def work_of(plan: KernelPlan, sizes: RunSizes) -> int:
     """Return about how many operations a run makes, and bytes it moves, of those that threads can share."""
     entries = [e for e in plan.entries if isinstance(e, Entry) and not e.alone]
     return sum(sizes(e.flops) + sum(sizes(b.size) for b in e.buffers) for e in entries)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.compilation.native import compiled_objects
-from sabir.compilation.plan.layout import parts_of
+from sabir.compilation.plan.layout import plan_parts
 from sabir.compilation.runtime.program import laid_out, source_for, specs_of
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sabir.compilation.native import Source, Target
     from sabir.compilation.plan.entries import Kernel, Spec
     from sabir.compilation.plan.executable import Executable
-    from sabir.compilation.plan.layout import PartLayout, Sizes
+    from sabir.compilation.plan.layout import PartLayout, RunSizes
 
 
 class ForeignProgram:
@@ -31,7 +31,7 @@ class ForeignProgram:
         self.plan, self.source, self.target, self.threads = executable.plan, source, target, cores
         self._specs, self._sources = specs_of(self.plan), sources
         self.kernels, self.compiled = len(self._specs), 0
-        self._parts = parts_of(self.plan, executable.symbols)
+        self._parts = plan_parts(self.plan, executable.symbols)
         self._addresses: dict[object, int] = dict.fromkeys(self._specs, 0)
 
     def objects(self) -> dict[Spec, bytes]:
@@ -42,6 +42,6 @@ class ForeignProgram:
         sources = [source_for(spec, self._sources) for spec in self._specs]
         return dict(zip(self._specs, compiled_objects(sources, self.target), strict=True))
 
-    def layout(self, number: int, sizes: Sizes) -> PartLayout:
+    def layout(self, number: int, sizes: RunSizes) -> PartLayout:
         """Return a part for the sizes of a run; raises Mismatch where it has none."""
         return laid_out(self.plan, self._parts, number, sizes, self._addresses, {}, 1)

@@ -10,8 +10,16 @@ from sabir.base import CancelledError, SpareBlocks
 from sabir.compilation.cache.weights import packed_weights
 from sabir.compilation.locks import ProcessLock
 from sabir.compilation.native import Control, Library, execute
-from sabir.compilation.plan.entries import SCRATCH, Buffer, Entry, Mismatch, Plan, Step, StoredKernel
-from sabir.compilation.plan.layout import PartLayout, Sizes, aligned, lay_out, parts_of
+from sabir.compilation.plan.entries import (
+    SCRATCH,
+    Buffer,
+    Entry,
+    Mismatch,
+    KernelPlan,
+    EvaluatedEntry,
+    StoredKernel,
+)
+from sabir.compilation.plan.layout import PartLayout, RunSizes, aligned, lay_out, plan_parts
 from sabir.compilation.protocol import Portable
 from sabir.compilation.runtime.running import PlanRun
 from sabir.elements import element
@@ -24,7 +32,7 @@ if TYPE_CHECKING:
     from sabir.compilation.native import EarlyKernels, Image, Source, Target, Team
     from sabir.compilation.plan.entries import Kernel, Spec
     from sabir.compilation.plan.executable import Executable
-    from sabir.compilation.plan.layout import Part
+    from sabir.compilation.plan.layout import PlanPart
     from sabir.compilation.protocol import Bodies
     from sabir.compilation.runtime.repeating import Repeated
     from sabir.evaluation import BoundCall, Run
@@ -68,7 +76,7 @@ class CompiledProgram:
         self.kernels, self.compiled = len(specs), self._library.compiled
         self._addresses: dict[object, int] = dict(zip(specs, self._library.addresses, strict=True))
         self.keys = dict(zip(specs, self._library.keys, strict=True))
-        self.parts = parts_of(plan, executable.symbols)
+        self.parts = plan_parts(plan, executable.symbols)
         self._layouts: dict[tuple[int, tuple[tuple[str, int], ...]], PartLayout] = {}
         self._lock = ProcessLock()
         self.arenas = SpareBlocks(aligned)
@@ -92,7 +100,7 @@ class CompiledProgram:
     def _release(self, prepared: Prepared) -> None:
         """Let go of folded constants that no kernel reads: it reads what they were computed from."""
         plan, arrays = self.plan, prepared.constants
-        read = {slot for e in plan.entries if isinstance(e, Step) for slot in e.call.reads}
+        read = {slot for e in plan.entries if isinstance(e, EvaluatedEntry) for slot in e.call.reads}
         read |= {b.slot for b in (*plan.buffers, *(e.buffers[0] for e in plan.setup))}
         read.update(self.executable.results)
         for slot in arrays.keys() - read - prepared.program.constants.keys():
@@ -114,12 +122,12 @@ class CompiledProgram:
         from sabir.evaluation import CallBinder  # ruff: ignore[import-outside-top-level]  new plans only
 
         binder = CallBinder(strict=False, bodies=bodies)
-        steps = [e for e in self.plan.entries if isinstance(e, Step)]
+        steps = [e for e in self.plan.entries if isinstance(e, EvaluatedEntry)]
         return {s.call.place: binder.bind(prepared.program.calls[s.call.place]) for s in steps}
 
     def _constants(self) -> dict[int, Array]:
         """Return the constants that evaluated calls read, aligned: BLAS copies an unaligned operand."""
-        read = {slot for e in self.plan.entries if isinstance(e, Step) for slot in e.call.reads}
+        read = {slot for e in self.plan.entries if isinstance(e, EvaluatedEntry) for slot in e.call.reads}
         arrays = self.executable.constants
         return {slot: np.require(arrays[slot], None, "A") for slot in sorted(read & arrays.keys())}
 
@@ -140,11 +148,11 @@ class CompiledProgram:
 
     def _pack(self, entries: Sequence[Entry], targets: Mapping[Buffer, Array]) -> None:
         """Run the entries that pack constants into `targets`."""
-        plan = Plan(
+        plan = KernelPlan(
             list(entries), [], {}, [], single_work=self.plan.single_work, fine_work=self.plan.fine_work
         )
-        (part,) = parts_of(plan, frozenset())
-        layout = lay_out(plan, part, Sizes({}), self._addresses, {}, self.team.threads)
+        (part,) = plan_parts(plan, frozenset())
+        layout = lay_out(plan, part, RunSizes({}), self._addresses, {}, self.team.threads)
         sources = {
             e.buffers[0]: np.ascontiguousarray(self.executable.constants[e.buffers[0].slot]) for e in entries
         }
@@ -187,7 +195,7 @@ class CompiledProgram:
         """Whether a run makes no call outside of native code."""
         return not self.calls
 
-    def known(self, buffer: Buffer, sizes: Sizes) -> Array:
+    def known(self, buffer: Buffer, sizes: RunSizes) -> Array:
         """Return a tensor whose contents follow from sizes."""
         known = self.executable.known[buffer.slot]
         items = [sizes(i) if isinstance(i, Expr) else i for i in known]
@@ -227,7 +235,7 @@ class CompiledProgram:
         """Free the memory that runs have left for the next ones."""
         self.arenas.clear()
 
-    def layout(self, number: int, sizes: Sizes, earlier: Mapping[Buffer, int] | None = None) -> PartLayout:
+    def layout(self, number: int, sizes: RunSizes, earlier: Mapping[Buffer, int] | None = None) -> PartLayout:
         """Return a part for the sizes of a run; `earlier` has the offsets of the parts before."""
         key = number, tuple(sizes.symbols.items())
         found = self._layouts.get(key)
@@ -243,7 +251,7 @@ class CompiledProgram:
 
 
 def laid_out(
-    plan: Plan, parts: Sequence[Part], number: int, sizes: Sizes, addresses: Mapping[object, int],
+    plan: KernelPlan, parts: Sequence[PlanPart], number: int, sizes: RunSizes, addresses: Mapping[object, int],
     earlier: Mapping[Buffer, int], threads: int,
 ) -> PartLayout:  # fmt: skip
     """Return a part of a plan for the sizes of a run; raises Mismatch where it has none."""
@@ -253,7 +261,7 @@ def laid_out(
         raise Mismatch(f"the plan has no layout for these sizes: {error}") from error
 
 
-def specs_of(plan: Plan) -> list[Spec]:
+def specs_of(plan: KernelPlan) -> list[Spec]:
     """Return the kernels of a plan, each once, in order."""
     entries = [e for e in (*plan.setup, *plan.entries) if isinstance(e, Entry)]
     return list(dict.fromkeys(spec for e in entries for spec in e.specs()))

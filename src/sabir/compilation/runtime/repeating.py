@@ -13,9 +13,9 @@ import numpy as np
 
 from sabir.base import CancelledError, check_time, spend_iteration
 from sabir.compilation.native import Control
-from sabir.compilation.native._repetition import Copy, Repeatedly, Repetition
+from sabir.compilation.native._repetition import MemoryCopy, Repeatedly, Repetition
 from sabir.compilation.plan.entries import Mismatch
-from sabir.compilation.plan.layout import Sizes
+from sabir.compilation.plan.layout import RunSizes
 from sabir.compilation.runtime.binding import Binding, keys_of
 from sabir.compilation.runtime.fast import team_for, work_of
 from sabir.compilation.runtime.values import shape_and_dtype
@@ -55,7 +55,7 @@ def repeat(
         return None
     if keys_of(program.plan):
         return None  # each run draws other numbers
-    sizes = Sizes(symbols)
+    sizes = RunSizes(symbols)
     layout = program.layout(0, sizes)
     outputs = [program.plan.outputs.get(slot) for slot in program.executable.results]
     plain = [b for b in outputs if b is not None and b.strides is None]
@@ -68,7 +68,7 @@ def repeat(
         loop.release()
 
 
-def _carries_on(outputs: Sequence[Buffer], states: Sequence[Array], sizes: Sizes) -> bool:
+def _carries_on(outputs: Sequence[Buffer], states: Sequence[Array], sizes: RunSizes) -> bool:
     """Return whether the results have the types of the states that they follow."""
     return all(shape_and_dtype(b, sizes) == (x.shape, x.dtype) for b, x in zip(outputs, states, strict=False))
 
@@ -77,7 +77,7 @@ class _Loop:
     """The memory of one loop: states in two places, an item of each stack, tables of both."""
 
     def __init__(
-        self, program: CompiledProgram, layout: PartLayout, sizes: Sizes, outputs: Sequence[Buffer],
+        self, program: CompiledProgram, layout: PartLayout, sizes: RunSizes, outputs: Sequence[Buffer],
         arrays: Sequence[Array], carried: int, *, conditional: bool,
     ) -> None:  # fmt: skip
         self._program, self._layout, self._control = program, layout, Control()
@@ -113,23 +113,23 @@ class _Loop:
             bound.bind(buffer, array)
         return bound
 
-    def _copies(self, outputs: Sequence[Buffer], tables: Sequence[Array]) -> tuple[list[Copy], int]:
+    def _copies(self, outputs: Sequence[Buffer], tables: Sequence[Array]) -> tuple[list[MemoryCopy], int]:
         """Return the copies after each run: of states that are another's too, then to the stacks.
 
         The second result is how many the former are.
         """
         carried = len(self._states[0])
-        copies: list[Copy] = []
+        copies: list[MemoryCopy] = []
         for place, buffer in enumerate(outputs[:carried]):
             sources = int(tables[0][buffer.number]), int(tables[1][buffer.number])
             pair = self._states[1][place], self._states[0][place]
             targets = pair[0].ctypes.data, pair[1].ctypes.data
             if sources != targets:
-                copies.append(Copy(sources, targets, pair[0].nbytes, 0))
+                copies.append(MemoryCopy(sources, targets, pair[0].nbytes, 0))
         count = len(copies)
         for item, buffer in zip(self._items, outputs[carried:], strict=True):
             sources = int(tables[0][buffer.number]), int(tables[1][buffer.number])
-            copies.append(Copy(sources, (0, 0), item.nbytes, item.nbytes))
+            copies.append(MemoryCopy(sources, (0, 0), item.nbytes, item.nbytes))
         return copies, count
 
     def run(self, limit: int | None, run: Run, cost: int) -> Repeated:

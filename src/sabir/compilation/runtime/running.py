@@ -10,7 +10,7 @@ import numpy as np
 
 from sabir.base import CancelledError, check_time
 from sabir.compilation.plan.entries import Mismatch
-from sabir.compilation.plan.layout import Sizes, allocated
+from sabir.compilation.plan.layout import RunSizes, allocated
 from sabir.compilation.runtime.binding import Binding
 from sabir.compilation.runtime.values import View, shape_and_dtype, with_copies
 from sabir.elements import element
@@ -35,7 +35,7 @@ class PlanRun:
         control: Control,
     ) -> None:  # fmt: skip
         self.program, self.state, self.control = program, run, control
-        self.sizes = Sizes(symbols)
+        self.sizes = RunSizes(symbols)
         self.binding = Binding(program)
         executable = program.executable
         self.slots: list[Any] = [None] * executable.slots

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from sabir.base import ACCIDENTS, SabirError, run_with_limits
-from sabir.compilation.plan.entries import Buffer, Entry, Step
+from sabir.compilation.plan.entries import Buffer, Entry, EvaluatedEntry
 from sabir.compilation.runtime.binding import known_of
 from sabir.compilation.runtime.values import View, with_copies
 from sabir.schema import as_results
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sabir.base import Limits
-    from sabir.compilation.plan.layout import PartLayout, Sizes
+    from sabir.compilation.plan.layout import PartLayout, RunSizes
     from sabir.compilation.runtime.program import CompiledProgram
     from sabir.evaluation import BoundCall
     from sabir.ir import Array
@@ -44,11 +44,11 @@ class Tail:
     """
 
     def __init__(
-        self, program: CompiledProgram, layout: PartLayout, sizes: Sizes, fed: Sequence[int],
+        self, program: CompiledProgram, layout: PartLayout, sizes: RunSizes, fed: Sequence[int],
         outputs: Sequence[tuple[str, int]], limits: Limits | None,
     ) -> None:  # fmt: skip
         """Take a plan with a tail, its layout, the slots of its feeds, and the outputs by name and slot."""
-        steps = [e for e in program.plan.entries if isinstance(e, Step)]
+        steps = [e for e in program.plan.entries if isinstance(e, EvaluatedEntry)]
         calls: list[BoundCall] = [program.calls[step.call.place] for step in steps]
         read = {slot for step in steps for slot in step.call.reads}
         made = {slot for call in calls for slot in call.outputs}

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from sabir.compilation.plan.entries import Buffer
-    from sabir.compilation.plan.layout import Sizes
+    from sabir.compilation.plan.layout import RunSizes
     from sabir.ir import Array
 
 
@@ -25,7 +25,7 @@ class View(NamedTuple):
     offset: int
 
     @classmethod
-    def of(cls, read: tuple[Buffer, Any, Any, Any], offsets: Mapping[Buffer, int], sizes: Sizes) -> View:
+    def of(cls, read: tuple[Buffer, Any, Any, Any], offsets: Mapping[Buffer, int], sizes: RunSizes) -> View:
         """Return what a step reads: a buffer, and offset, strides and shape in elements.
 
         `offsets` has the places of buffers in an arena.
@@ -45,7 +45,7 @@ class View(NamedTuple):
         return found
 
 
-def shape_and_dtype(buffer: Buffer, sizes: Sizes) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def shape_and_dtype(buffer: Buffer, sizes: RunSizes) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Return the shape and the type of the array in a buffer."""
     return tuple(map(sizes, buffer.shape)), element(buffer.element).dtype
 

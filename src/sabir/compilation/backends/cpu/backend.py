@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sabir.compilation.backends.cpu.heuristics import Heuristics
-    from sabir.compilation.cache.stored import Stored
+    from sabir.compilation.cache.stored import StoredPlan
     from sabir.compilation.native import Target, Team
     from sabir.compilation.passes import Pass
     from sabir.compilation.protocol import Request
@@ -89,7 +89,7 @@ class CpuBackend:
 
         return foreign(self, request, target)
 
-    def restored(self, stored: Stored, progress: Callable[[int, int], None]) -> CompiledProgram | None:
+    def restored(self, stored: StoredPlan, progress: Callable[[int, int], None]) -> CompiledProgram | None:
         """Return a plan that was read from the disk, None where its machine code is gone."""
         executable, images = stored
         try:

@@ -23,8 +23,8 @@ from sabir.compilation.plan.entries import (
     BufferNumber,
     Entry,
     Offset,
-    Plan,
-    Step,
+    KernelPlan,
+    EvaluatedEntry,
     StoredKernel,
 )
 from sabir.ir import Expr, TensorType
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from sabir.compilation.fusion.groups import Group
     from sabir.compilation.fusion.views import Located
     from sabir.compilation.native import EarlyKernels, Target
-    from sabir.compilation.plan.bounds import Value
+    from sabir.compilation.plan.bounds import ComputedTensor
     from sabir.compilation.plan.entries import Spec
     from sabir.compilation.protocol import Request
     from sabir.scheduling import ScheduledCall
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 def build(
     request: Request, target: Target, cores: int, heuristics: Heuristics, early: EarlyKernels | None = None
-) -> Plan:
+) -> KernelPlan:
     """Return the plan that computes the results of a request, on so many cores of a processor.
 
     Kernels are begun in `early`. Raises UnsupportedError for one that cannot be made, NotYet where its
@@ -76,15 +76,15 @@ class PlanBuilder:
         self.buffers: dict[Expression | tuple[Expression, str], Buffer] = {}
         self.by_slot: dict[int, Buffer] = {}
         self._aliased: dict[int, frozenset[Buffer]] = {}  # memory in evaluated values
-        self.entries: list[Entry | Step] = []
+        self.entries: list[Entry | EvaluatedEntry] = []
         self.setup: list[Entry] = []  # the packing of constants
-        self.works: list[Value] = []  # what limits count beside the tensors
+        self.works: list[ComputedTensor] = []  # what limits count beside the tensors
         self.origins = Origins(self.lowered)
         self.families = grouping.families
         self._inputs = set(self.lowered.prepared.inputs)
         self._outputs = {x: slot for slot, x in grouping.outputs.items()}
 
-    def run(self) -> Plan:
+    def run(self) -> KernelPlan:
         """Return the plan of all groups, in their order."""
         groups = last_of(in_order(self.grouping.groups), self._gives_no_tensor)
         for number, group in enumerate(self.families.scheduled(self, groups), 1):
@@ -98,7 +98,7 @@ class PlanBuilder:
         self._keep_aliased(self.lowered.prepared.plan.results)
         outputs = {slot: self.buffer(x) for slot, x in self.grouping.outputs.items()}
         self.decisions.settle(self.origins.labels)
-        return Plan(
+        return KernelPlan(
             self.entries,
             [b for b in dict.fromkeys([*self.buffers.values(), *self.by_slot.values()]) if b.kind != "own"],
             outputs,
@@ -236,7 +236,7 @@ class PlanBuilder:
         memory = frozenset(buffer for buffer, *_ in reads.values())
         memory = memory.union(*(self._aliased.get(slot, ()) for slot in step.reads))
         self._aliased |= dict.fromkeys(set(call.outputs) - writes.keys(), memory)
-        self.entries.append(Step(step, reads, writes, call.label, step.reason, self._decided(call)))
+        self.entries.append(EvaluatedEntry(step, reads, writes, call.label, step.reason, self._decided(call)))
 
     def _keep_aliased(self, slots: Iterable[int]) -> None:
         """Keep the memory alive up to the next entry that values in some slots may contain.

@@ -17,7 +17,7 @@ from sabir.compilation.plan.entries import BufferNumber, Entry, Offset
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sabir.compilation.plan.entries import Argument, Buffer, Plan
+    from sabir.compilation.plan.entries import Argument, Buffer, KernelPlan
 
     Users = dict[Buffer, list[int]]
 
@@ -33,7 +33,7 @@ _OTHER_PLACES = Reason("its kernel reads other elements of the input than it wri
 _OLD_VALUES = Reason("another of these kernels reads the old values")
 
 
-def updates_last(plan: Plan, pairs: Mapping[int, int]) -> None:
+def updates_last(plan: KernelPlan, pairs: Mapping[int, int]) -> None:
     """Let the entries that can write results over inputs be the last ones of a plan, and note which.
 
     `pairs` has the slots of the inputs whose new values are results, by the slots of these. A plan with
@@ -71,7 +71,7 @@ def updates_last(plan: Plan, pairs: Mapping[int, int]) -> None:
 
 
 def _candidates(
-    plan: Plan, entries: list[Entry], users: Users, pairs: Mapping[int, int]
+    plan: KernelPlan, entries: list[Entry], users: Users, pairs: Mapping[int, int]
 ) -> dict[int, dict[Buffer, Buffer]]:
     """Return the entries that can write results over inputs, by their numbers, with these buffers."""
     inputs = {b.slot: b for b in plan.buffers if b.kind == "input"}
@@ -89,7 +89,7 @@ def _candidates(
     return found
 
 
-def _reject(plan: Plan, entry: Entry, because: Reason) -> None:
+def _reject(plan: KernelPlan, entry: Entry, because: Reason) -> None:
     plan.decisions.add(entry.nodes, "in place", "result in new memory", "written over its input", because)
 
 
@@ -108,7 +108,7 @@ def _why_apart(entry: Entry, users: Users, new: Buffer, old: Buffer) -> Reason |
 
 def _is_plain(entry: Entry) -> bool:
     """Return whether an entry is loops over elements that cannot fail."""
-    if entry.turns is not None or len(entry.choices) != 1 or not entry.writes:
+    if entry.loop is not None or len(entry.choices) != 1 or not entry.writes:
         return False
     nest = entry.choices[0][2]
     return isinstance(nest, Nest) and not any(nest.reduced) and not can_transpose(nest)

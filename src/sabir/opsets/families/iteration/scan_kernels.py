@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sabir import loops
 from sabir.loops import (
-    Bound,
+    StepOperand,
     Contract,
     Expand,
     Expression,
@@ -22,14 +22,14 @@ from sabir.loops import (
     Reduce,
     Reshape,
     Slice,
-    State,
+    StepState,
 )
 from sabir.loops.walk import postorder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sabir.loops import LoweredSubgraph, Size, Sizes, Steps
+    from sabir.loops import LoweredSubgraph, Size, Sizes, RecurrenceBuilder
 
 _MATRIX = 2
 _NUMBERS = (loops.Number, loops.Extent)
@@ -53,8 +53,8 @@ def scanned(
     count = slices[0].shape[0]
     if any(not loops.equal(x.shape[0], count) for x in slices):
         raise NotLowered("whether the slices are equally many is known at run time only")
-    before = [State(x.element, x.shape) for x in initial]
-    items = [Bound(x.element, x.shape[1:], number) for number, x in enumerate(slices)]
+    before = [StepState(x.element, x.shape) for x in initial]
+    items = [StepOperand(x.element, x.shape[1:], number) for number, x in enumerate(slices)]
     results = body(*before, *items)
     kept = {n for n, x in enumerate(before) if results[n] is x}
     if kept:  # they are what the graph around has
@@ -112,7 +112,7 @@ class _Lifting:
         """Take the body, and what it reads of the graph around it besides what it captures."""
         self._backwards = backwards
         self.count, self.known = count, dict[Expression, Expression]()
-        self._steps: Steps | None = None
+        self._steps: RecurrenceBuilder | None = None
         self._states: set[Expression] = set()
         self._found = dict.fromkeys((*body.captured, *around), frozenset[type[Expression]]())
         self._visited = set(self._found)
@@ -124,15 +124,15 @@ class _Lifting:
         return (self.count, 1, *_matrix(shape))
 
     @property
-    def steps(self) -> Steps:
+    def steps(self) -> RecurrenceBuilder:
         """The steps, which carry a state on."""
         if self._steps is None:
             raise NotLowered("the loop has no state")
         return self._steps
 
-    def begin(self, state: State, initial: Expression) -> None:
+    def begin(self, state: StepState, initial: Expression) -> None:
         """Add a state with its value before the first step."""
-        self._steps = self._steps or loops.Steps(
+        self._steps = self._steps or loops.RecurrenceBuilder(
             state.element, self.shape_of(state.shape), backwards=self._backwards
         )
         self.known[state] = self.steps.state(loops.reshape(initial, (1, *_matrix(initial.shape))))
@@ -158,11 +158,11 @@ class _Lifting:
 
     def depends(self, x: Expression) -> bool:
         """Whether an expression depends on a state."""
-        return State in self._leaves(x)
+        return StepState in self._leaves(x)
 
     def _varies(self, x: Expression) -> bool:
         """Whether an expression differs from step to step."""
-        return not self._leaves(x).isdisjoint((State, Bound))
+        return not self._leaves(x).isdisjoint((StepState, StepOperand))
 
     def _leaves(self, x: Expression) -> frozenset[type[Expression]]:
         """Return the kinds of leaves that an expression is computed from, but those of the graph around."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sabir.compilation.backends.cpu.elementwise.axes import beside_one, fold_of, is_short, merged, nest_of
 from sabir.compilation.backends.cpu.elementwise.nesting import Nesting, Place, nesting_of
 from sabir.compilation.backends.cpu.elementwise.transposes import can_transpose
-from sabir.compilation.backends.cpu.emit.nest import ANY, Nest, Take, access_name, take_name
+from sabir.compilation.backends.cpu.emit.nest import ANY, Nest, TakeStep, access_name, take_name
 from sabir.compilation.backends.cpu.emit.row_passes import passes_of
 from sabir.compilation.backends.cpu.reaches import reaches_of
 from sabir.compilation.plan.decisions import Reason
@@ -86,7 +86,7 @@ def nest_values(
             stride * size for stride, kind in zip(place.strides, access.strides, strict=True) if kind == ANY
         ]
         found[access_name(number)] = {"tensor": tensor, "strides": strides}
-    takes = [number for number, step in enumerate(nest.steps) if isinstance(step, Take)]
+    takes = [number for number, step in enumerate(nest.steps) if isinstance(step, TakeStep)]
     for number, (size, stride) in zip(takes, nesting.takes, strict=True):
         found[take_name(number)] = {"size": size, "stride": stride}
     found["scratch"] = scratch_memory(scratch)

@@ -69,7 +69,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Take:
+class TakeStep:
     """The element of an access moved along one more axis by an index; `size` bounds it."""
 
     element: str
@@ -82,14 +82,14 @@ class Take:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Constant:
+class ConstantStep:
     """A number; 0 and -0 are two."""
 
     element: str
     number: float
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Constant) and str(self) == str(other)
+        return isinstance(other, ConstantStep) and str(self) == str(other)
 
     def __hash__(self) -> int:
         return hash(str(self))
@@ -158,7 +158,7 @@ class Fold:
         return f"{self.op}{' last' if self.last else ''} over the reduced axes of %{self.operand}"
 
 
-Step: TypeAlias = Load | Take | Constant | SizeArgument | Position | Accumulated | Apply | Fold
+Step: TypeAlias = Load | TakeStep | ConstantStep | SizeArgument | Position | Accumulated | Apply | Fold
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ class Nest:
     def signature(self) -> KernelSignature:
         """The arguments: sizes of axes, tensors and strides of accesses, extents of takes, sizes, scratch."""
         strides = tuple(access.strides.count(ANY) for access in self.accesses)
-        takes = tuple(number for number, step in enumerate(self.steps) if isinstance(step, Take))
+        takes = tuple(number for number, step in enumerate(self.steps) if isinstance(step, TakeStep))
         return _signature(self.axes, strides, takes, self.sizes)
 
     def __str__(self) -> str:

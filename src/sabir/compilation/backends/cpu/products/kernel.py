@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
 def product_text(product: Product) -> str:
     """Return the LLVM module of a product's kernel."""
-    return _Emission(product).text()
+    return _ProductEmitter(product).text()
 
 
-class _Emission:
+class _ProductEmitter:
     def __init__(self, product: Product) -> None:
         self.product, self.e = product, Emitter(opaque_loops=True)
         e, arguments = self.e, Arguments(self.e, product.signature)

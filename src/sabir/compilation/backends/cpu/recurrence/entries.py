@@ -23,11 +23,11 @@ from sabir.compilation.backends.cpu.recurrence.kernel import (
 from sabir.compilation.backends.cpu.recurrence.stages import Stage, leaves_of, sources_of, stages_of
 from sabir.compilation.fusion.groups import Group
 from sabir.compilation.fusion.views import Located, row_major
-from sabir.compilation.plan.bounds import Value
+from sabir.compilation.plan.bounds import ComputedTensor
 from sabir.compilation.plan.decisions import Reason
-from sabir.compilation.plan.entries import Entry, Turns, count_of, start_of
+from sabir.compilation.plan.entries import Entry, EntryLoop, count_of, start_of
 from sabir.compilation.plan.signature import words_of
-from sabir.loops import Bound, Contract, Expression, Recur, State
+from sabir.loops import StepOperand, Contract, Expression, Recur, StepState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +73,7 @@ def add_recurrences(builder: PlanBuilder, group: Group) -> None:
     else:
         builder.decisions.add(group.members, "threads", shared, alone, together)
     builder.entries += entries
-    builder.works += [Value((making.steps,), 0, _STEP) for making in made]
+    builder.works += [ComputedTensor((making.steps,), 0, _STEP) for making in made]
     for buffer in {b for entry in entries for b in entry.buffers}:
         buffer.use(first)  # what a step leaves, the next one reads
         buffer.use(first + len(entries) - 1)
@@ -83,10 +83,10 @@ def _steps(made: Sequence[_Making]) -> list[Entry]:
     """Return an entry for each stage, which all threads share."""
     entries: list[Entry] = []
     for making in made:
-        turns = Turns(making.steps)
+        turns = EntryLoop(making.steps)
         for built in making.built():
             entry = built.entry
-            entry.turns, entry.flops = turns, built.flops
+            entry.loop, entry.flops = turns, built.flops
             entry.writes = built.written
             for limit, rows, stage in built.choices:
                 spec = making.spec((stage,), rows, walks=False)
@@ -115,7 +115,7 @@ def _walks(made: Sequence[_Making]) -> list[Entry]:
 def _walk(specs: Sequence[Recurrence], parts: Sequence[tuple[_Making, list[_Built]]]) -> Entry:
     making, stages = parts[0]
     signature, length = specs[0].signature, making.steps_of_a_row
-    turns = Turns((making.steps + (length - 1)) // length)
+    turns = EntryLoop((making.steps + (length - 1)) // length)
     entry = Entry([], turns=turns, loops=signature.span("count"))
     entry.alone = len(parts) == 1 and making.space[-2] == 1
     for _, part in parts:
@@ -203,7 +203,7 @@ class _Making:
         builder, views = self.builder, self.builder.grouping.views
         count = len(self.body.states)
         for leaf in leaves_of(self.body):
-            if isinstance(leaf, Bound):
+            if isinstance(leaf, StepOperand):
                 views.bind(leaf, views.locate(self.operands[count + leaf.number]))
         shape = self.space[1:]
         strides = (0, *row_major(shape))
@@ -255,7 +255,7 @@ class _Making:
             tuple(
                 StateAccess(n, self.body.states.index(p.located.base), n in written)
                 for n, p in enumerate(nesting.places)
-                if isinstance(p.located.base, State)
+                if isinstance(p.located.base, StepState)
             ),
             tuple(range(first, first + len(sources))),
             tuple(tuple(map(sources.index, sources_of(x))) for x in stage.products),

@@ -52,7 +52,7 @@ class Cumulation:
 def cumulation_text(cumulation: Cumulation) -> str:
     """Return the LLVM module of a cumulation."""
     body = Body(cumulation.nest, Arguments(Emitter(), cumulation.signature).group("nest"))
-    emission = _Emission(cumulation, body)
+    emission = _CumulationEmitter(cumulation, body)
     if body.column:
         emission.columns()
     else:
@@ -60,7 +60,7 @@ def cumulation_text(cumulation: Cumulation) -> str:
     return body.e.text()
 
 
-class _Emission:
+class _CumulationEmitter:
     def __init__(self, cumulation: Cumulation, body: Body) -> None:
         self.spec, self.body, self.e = cumulation, body, body.e
         nest = body.nest

@@ -14,7 +14,7 @@ from sabir.compilation.backends.cpu.emit.arguments import Arguments
 from sabir.compilation.backends.cpu.emit.body import Body, Point
 from sabir.compilation.backends.cpu.emit.emitter import BOOL, Emitter
 from sabir.compilation.backends.cpu.emit.jobs import at, jobs, strips
-from sabir.compilation.backends.cpu.emit.nest import Take
+from sabir.compilation.backends.cpu.emit.nest import TakeStep
 from sabir.compilation.plan.signature import KernelSignature, declared
 
 if TYPE_CHECKING:
@@ -54,10 +54,10 @@ class Scattering:
 
 def scattering_text(scattering: Scattering) -> str:
     """Return the LLVM module of a scattering."""
-    return _Emission(scattering).text()
+    return _ScatterEmitter(scattering).text()
 
 
-class _Emission:
+class _ScatterEmitter:
     def __init__(self, scattering: Scattering) -> None:
         self.spec, self.e = scattering, Emitter()
         nest = self.nest = scattering.nest
@@ -65,7 +65,7 @@ class _Emission:
         self.body = Body(nest, self.arguments.group("nest"))
         ((self.target, self.new),) = nest.stores
         ((self.old, self.take),) = [
-            (n, s) for n, s in enumerate(nest.steps) if isinstance(s, Take) and s.access == self.target
+            (n, s) for n, s in enumerate(nest.steps) if isinstance(s, TakeStep) and s.access == self.target
         ]
         self.along = [axis for axis in range(nest.axes) if nest.reduced[axis]]
         self.kept = [axis for axis in range(nest.axes) if not nest.reduced[axis]]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sabir.compilation.backends.cpu.jobs import rows_of_trees
 from sabir.compilation.backends.cpu.trees.kernel import LANES, Descent
 from sabir.compilation.fusion.views import Copy, row_major
-from sabir.compilation.plan.bounds import Value
+from sabir.compilation.plan.bounds import ComputedTensor
 from sabir.compilation.plan.entries import Computed, Entry, start_of
 from sabir.compilation.plan.signature import scratch_memory
 from sabir.loops import Descend, element_bytes
@@ -50,7 +50,7 @@ def add_trees(builder: PlanBuilder, group: Group) -> None:
     entry = Entry([], nodes=builder.origins.labels([x]))
     entry.scratch = (features * LANES + heuristics.tree_features) * element_bytes(element)
     entry.flops = rows * (_STEP * x.trees * x.steps)
-    builder.works.append(Value((rows,), 0, _STEP * x.trees * x.steps))
+    builder.works.append(ComputedTensor((rows,), 0, _STEP * x.trees * x.steps))
     job = partial(rows_of_trees, lanes=LANES, block=heuristics.tree_features, most=heuristics.tree_rows)
     values: dict[str, Packable] = {
         "rows": rows, "targets": x.shape[1], "trees": x.trees, "features": features,

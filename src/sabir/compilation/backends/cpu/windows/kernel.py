@@ -79,10 +79,10 @@ class Sliding:
 
 def sliding_text(sliding: Sliding) -> str:
     """Return the LLVM module of a kernel over windows."""
-    return _Emission(sliding).text()
+    return _WindowsEmitter(sliding).text()
 
 
-class _Emission:
+class _WindowsEmitter:
     def __init__(self, sliding: Sliding) -> None:
         self.sliding, self.e = sliding, Emitter(opaque_loops=True)
         nest = sliding.nest
