@@ -51,7 +51,7 @@ _KEY = 2  # words of a key
 _MOST_KNOWN = 1024  # elements of a constant whose contents are looked at
 
 
-class Evaluated(NamedTuple):
+class EvaluatedCall(NamedTuple):
     """A call that leaves native code: its place in the program, what it reads and fills, and why."""
 
     place: int
@@ -71,7 +71,7 @@ class Lowered:
 
     prepared: Prepared
     expressions: dict[int, Expression] = field(default_factory=dict[int, Expression])
-    evaluated: dict[int, Evaluated] = field(default_factory=dict[int, Evaluated])
+    evaluated: dict[int, EvaluatedCall] = field(default_factory=dict[int, EvaluatedCall])
     lowered: list[int] = field(default_factory=list[int])
     assumptions: Assumptions = field(default_factory=lambda: Assumptions({}))
     aliases: dict[str, Size] = field(default_factory=dict[str, "Size"])
@@ -165,7 +165,7 @@ def _lower_call(found: Lowered, place: int) -> None:
         })
         return
     reads = tuple(dict.fromkeys(s for s in (*call.inputs, *call.captures) if s != ABSENT))
-    found.evaluated[place] = Evaluated(place, reads, reason)
+    found.evaluated[place] = EvaluatedCall(place, reads, reason)
     for slot in outputs:
         _store(found, slot)
 

@@ -10,7 +10,7 @@ from sabir.loops import Expression
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from sabir.compilation.frontend.lowering import Evaluated
+    from sabir.compilation.frontend.lowering import EvaluatedCall
     from sabir.loops import Sizes, StepBody
 
 GroupKind = Literal[
@@ -36,7 +36,7 @@ class Group:
     inlined: list[Expression] = field(default_factory=list[Expression])  # that its kernel computes for itself
     scores: Group | None = None  # of attention: the product and the rows between it and the members
     after: int = 0
-    step: Evaluated | None = None
+    step: EvaluatedCall | None = None
     recurrences: dict[StepBody, tuple[Expression, ...]] = field(
         default_factory=dict["StepBody", "tuple[Expression, ...]"]
     )  # with their operands as they lie in memory

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from sabir.compilation.frontend.lowering import Evaluated
+    from sabir.compilation.frontend.lowering import EvaluatedCall
     from sabir.compilation.plan.bounds import Reach, Value
     from sabir.loops import Size, Sizes
 
@@ -150,7 +150,7 @@ class BandParts:
 class Step:
     """A call that is evaluated on arrays: what it reads, by slot, with the memory of each tensor."""
 
-    call: Evaluated
+    call: EvaluatedCall
     reads: dict[int, tuple[Buffer, Size, Sizes, Sizes]]
     writes: dict[int, Buffer]
     label: str
