@@ -8,7 +8,7 @@ import pytest
 
 import sabir
 from sabir.compilation import Compiled
-from sabir.compilation.plan.entries import Step
+from sabir.compilation.plan.entries import EvaluatedEntry
 from sabir.evaluation import Runner
 from sabir.loops import WordArithmetic, threefry
 from sabir.opsets import STANDARD, is_standard, with_internal
@@ -38,7 +38,7 @@ def compiled(model, feeds, **options):
     """A session that has run, and that computes all in kernels; and its results."""
     session = Compiled(model, **options)
     found = session.run(feeds)
-    steps = [e for plan in session._plans for e in plan.plan.entries if isinstance(e, Step)]
+    steps = [e for plan in session._plans for e in plan.plan.entries if isinstance(e, EvaluatedEntry)]
     assert [e.reason for e in steps] == []
     return session, found
 

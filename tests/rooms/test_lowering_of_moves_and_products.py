@@ -5,7 +5,7 @@ import pytest
 
 import sabir
 from sabir.compilation import Compiled
-from sabir.compilation.plan.entries import Step
+from sabir.compilation.plan.entries import EvaluatedEntry
 from sabir.elements import element
 from sabir.evaluation import Runner
 from sabir.loops import ELEMENTS
@@ -27,7 +27,7 @@ REFUSED = {  # what kernels do not express, by a part of the reason
 def fallbacks(compiled):
     """Why calls of the plans that have run were evaluated."""
     plans = [program.plan for program in compiled._plans]
-    return [entry.reason for plan in plans for entry in plan.entries if isinstance(entry, Step)]
+    return [entry.reason for plan in plans for entry in plan.entries if isinstance(entry, EvaluatedEntry)]
 
 
 def is_computed(example):

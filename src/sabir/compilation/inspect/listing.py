@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sabir.compilation.frontend.lowering import Lowered
     from sabir.compilation.frontend.prepare import Prepared
     from sabir.compilation.native import Host
-    from sabir.compilation.plan.entries import Buffer, Plan, Step
+    from sabir.compilation.plan.entries import Buffer, EvaluatedEntry, Plan
     from sabir.compilation.plan.layout import PartLayout, Sizes
 
 _INDENT = "  "
@@ -184,7 +184,7 @@ def _list(items: Sequence[Any]) -> str:
 # ---------------------------------------------------------------- kernels
 
 
-def _numbered(plan: Plan) -> Iterator[tuple[str, Entry | Step]]:
+def _numbered(plan: Plan) -> Iterator[tuple[str, Entry | EvaluatedEntry]]:
     """Return the entries with a first line each: kernels have numbers."""
     count = 0
     for entry in plan.entries:
@@ -243,7 +243,7 @@ def _part(layout: PartLayout | None) -> str:
 
 
 def _memory(
-    entry: Entry | Step, offsets: dict[Buffer, int], names: dict[int, str], sizes: Sizes
+    entry: Entry | EvaluatedEntry, offsets: dict[Buffer, int], names: dict[int, str], sizes: Sizes
 ) -> Iterator[str]:
     if isinstance(entry, Entry):
         buffers = entry.buffers

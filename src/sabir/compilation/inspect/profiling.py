@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from sabir.compilation.inspect.roofline import Roofline
-    from sabir.compilation.plan.entries import Argument, Buffer, Step
+    from sabir.compilation.plan.entries import Argument, Buffer, EvaluatedEntry
     from sabir.compilation.plan.layout import PartLayout, Sizes
 
 _MICRO = 1e6  # microseconds of a second
@@ -179,7 +179,7 @@ def profile_of(run: ProfiledRun, alone: Sequence[Sequence[float]], whole: Sequen
     return Profile(tuple(timings), statistics.median(whole), len(whole))
 
 
-def _timing(entry: Entry | Step, seconds: float, sizes: Sizes) -> Timing:
+def _timing(entry: Entry | EvaluatedEntry, seconds: float, sizes: Sizes) -> Timing:
     if isinstance(entry, Entry):
         return Timing(kind_of(entry), entry.nodes, seconds, sizes(entry.flops), _traffic(entry, sizes))
     buffers = {*(read[0] for read in entry.reads.values()), *entry.writes.values()}

@@ -147,7 +147,7 @@ class BandParts:
 
 
 @dataclass(slots=True, eq=False)
-class Step:
+class EvaluatedEntry:
     """A call that is evaluated on arrays: what it reads, by slot, with the memory of each tensor."""
 
     call: EvaluatedCall
@@ -166,7 +166,7 @@ class Plan:
     inputs by those of the results.
     """
 
-    entries: list[Entry | Step]
+    entries: list[Entry | EvaluatedEntry]
     buffers: list[Buffer]
     outputs: dict[int, Buffer]
     setup: list[Entry]

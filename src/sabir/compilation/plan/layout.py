@@ -23,10 +23,10 @@ from sabir.compilation.plan.entries import (
     BufferNumber,
     Computed,
     Entry,
+    EvaluatedEntry,
     Mismatch,
     Offset,
     Plan,
-    Step,
 )
 from sabir.compilation.plan.rows import Call, rows_of
 from sabir.ir import Expr
@@ -120,7 +120,7 @@ def parts_of(plan: Plan, given: frozenset[str]) -> list[Part]:
         open_ = _needed(entry) - known.keys()
         if open_:
             raise AssertionError(f"entry {number} needs {', '.join(sorted(open_))} before a run decides it")
-        if isinstance(entry, Step):
+        if isinstance(entry, EvaluatedEntry):
             new = {s for b in entry.writes.values() for s in _symbols(b.shape)} - known.keys()
             if new:
                 spans.append((first, number + 1))
@@ -158,10 +158,10 @@ def _symbols(sizes: Iterable[object]) -> Iterator[str]:
             yield from size.symbols
 
 
-def _needed(entry: Entry | Step) -> set[str]:
+def _needed(entry: Entry | EvaluatedEntry) -> set[str]:
     """Return the symbols of the sizes that an entry is laid out with."""
     found: list[object] = []
-    if isinstance(entry, Step):
+    if isinstance(entry, EvaluatedEntry):
         for buffer, offset, strides, shape in entry.reads.values():
             found += [buffer.size, offset, *strides, *shape]
     else:
@@ -220,7 +220,7 @@ def _call(
 
 
 def _runs(
-    entries: Sequence[Entry | Step], first: int, owners: Array
+    entries: Sequence[Entry | EvaluatedEntry], first: int, owners: Array
 ) -> tuple[tuple[int, int] | int, ...]:  # fmt: skip
     """Return the rows of kernels that run together, and between them the numbers of evaluated steps."""
     found: list[tuple[int, int] | int] = []

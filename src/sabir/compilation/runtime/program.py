@@ -10,7 +10,15 @@ from sabir.base import CancelledError
 from sabir.compilation.cache.weights import packed_weights
 from sabir.compilation.locks import ProcessLock
 from sabir.compilation.native import Control, Library, execute
-from sabir.compilation.plan.entries import SCRATCH, Buffer, Entry, Mismatch, Plan, Step, StoredKernel
+from sabir.compilation.plan.entries import (
+    SCRATCH,
+    Buffer,
+    Entry,
+    EvaluatedEntry,
+    Mismatch,
+    Plan,
+    StoredKernel,
+)
 from sabir.compilation.plan.layout import ALIGNMENT, PartLayout, Sizes, lay_out, parts_of
 from sabir.compilation.protocol import Portable
 from sabir.compilation.runtime.running import Arenas, PlanRun
@@ -88,7 +96,7 @@ class CompiledProgram:
     def _release(self, prepared: Prepared) -> None:
         """Let go of folded constants that no kernel reads: it reads what they were computed from."""
         plan, arrays = self.plan, prepared.constants
-        read = {slot for e in plan.entries if isinstance(e, Step) for slot in e.call.reads}
+        read = {slot for e in plan.entries if isinstance(e, EvaluatedEntry) for slot in e.call.reads}
         read |= {b.slot for b in (*plan.buffers, *(e.buffers[0] for e in plan.setup))}
         read.update(self.executable.results)
         for slot in arrays.keys() - read - prepared.program.constants.keys():
@@ -110,12 +118,12 @@ class CompiledProgram:
         from sabir.evaluation import CallBinder  # ruff: ignore[import-outside-top-level]  new plans only
 
         binder = CallBinder(strict=False, bodies=bodies)
-        steps = [e for e in self.plan.entries if isinstance(e, Step)]
+        steps = [e for e in self.plan.entries if isinstance(e, EvaluatedEntry)]
         return {s.call.place: binder.bind(prepared.program.calls[s.call.place]) for s in steps}
 
     def _constants(self) -> dict[int, Array]:
         """Return the constants that evaluated calls read, aligned: BLAS copies an unaligned operand."""
-        read = {slot for e in self.plan.entries if isinstance(e, Step) for slot in e.call.reads}
+        read = {slot for e in self.plan.entries if isinstance(e, EvaluatedEntry) for slot in e.call.reads}
         arrays = self.executable.constants
         return {slot: np.require(arrays[slot], None, "A") for slot in sorted(read & arrays.keys())}
 

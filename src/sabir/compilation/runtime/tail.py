@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from sabir.base import ACCIDENTS, SabirError, run_with_limits
-from sabir.compilation.plan.entries import Buffer, Entry, Step
+from sabir.compilation.plan.entries import Buffer, Entry, EvaluatedEntry
 from sabir.compilation.runtime.contents import contains_arrays
 from sabir.elements import element
 from sabir.schema import as_results
@@ -50,7 +50,7 @@ class Tail:
         outputs: Sequence[tuple[str, int]], limits: Limits | None,
     ) -> None:  # fmt: skip
         """Take a plan with a tail, its layout, the slots of its feeds, and the outputs by name and slot."""
-        steps = [e for e in program.plan.entries if isinstance(e, Step)]
+        steps = [e for e in program.plan.entries if isinstance(e, EvaluatedEntry)]
         calls: list[BoundCall] = [program.calls[step.call.place] for step in steps]
         read = {slot for step in steps for slot in step.call.reads}
         made = {slot for call in calls for slot in call.outputs}

@@ -20,9 +20,9 @@ from sabir.compilation.plan.entries import (
     BufferKind,
     BufferNumber,
     Entry,
+    EvaluatedEntry,
     Offset,
     Plan,
-    Step,
     StoredKernel,
 )
 from sabir.compilation.plan.origins import Origins
@@ -68,7 +68,7 @@ class PlanBuilder:
         self.buffers: dict[Expression | tuple[Expression, str], Buffer] = {}
         self.by_slot: dict[int, Buffer] = {}
         self._aliased: dict[int, frozenset[Buffer]] = {}  # memory in evaluated values
-        self.entries: list[Entry | Step] = []
+        self.entries: list[Entry | EvaluatedEntry] = []
         self.setup: list[Entry] = []  # the packing of constants
         self.works: list[Value] = []  # what limits count beside the tensors
         self.origins = Origins(self.lowered)
@@ -211,7 +211,7 @@ class PlanBuilder:
         memory = frozenset(buffer for buffer, *_ in reads.values())
         memory = memory.union(*(self._aliased.get(slot, ()) for slot in step.reads))
         self._aliased |= dict.fromkeys(set(call.outputs) - writes.keys(), memory)
-        self.entries.append(Step(step, reads, writes, call.label, step.reason))
+        self.entries.append(EvaluatedEntry(step, reads, writes, call.label, step.reason))
 
     def _keep_aliased(self, slots: Iterable[int]) -> None:
         """Keep the memory alive up to the next entry that values in some slots may contain.
