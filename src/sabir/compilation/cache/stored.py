@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sabir.compilation.frontend.patterns import Pattern
     from sabir.compilation.frontend.subject import Subject
     from sabir.compilation.native import Image
-    from sabir.compilation.plan.entries import BandParts, Plan
+    from sabir.compilation.plan.entries import BandParts, KernelPlan
     from sabir.compilation.protocol import Backend, Runnable
     from sabir.compilation.settings import Settings
     from sabir.ir import Array, Constant
@@ -146,7 +146,7 @@ def _checked(row: tuple[bytes, Image]) -> tuple[bytes, Image]:
     return key, row[1]
 
 
-def _without_texts(plan: Plan, keys: Mapping[Any, bytes]) -> Plan:
+def _without_texts(plan: KernelPlan, keys: Mapping[Any, bytes]) -> KernelPlan:
     """Return a plan whose kernels are named by the keys of their machine code."""
 
     def stored(entry: Any) -> Any:
@@ -167,7 +167,7 @@ _ALLOWED = {
     "sabir.compilation.native._placing": ("Image",),
     "sabir.compilation.plan.bounds": ("Reach", "Value"),
     "sabir.compilation.plan.entries": (
-        "BandPart", "BandParts", "Buffer", "BufferNumber", "Computed", "Entry", "Offset", "Plan",
+        "BandPart", "BandParts", "Buffer", "BufferNumber", "Computed", "Entry", "Offset", "KernelPlan",
         "StoredKernel", "Turns",
     ),
     "sabir.compilation.plan.jobs": ("rows_of_a_job", "rows_of_attention", "rows_of_trees", "tiles_of_a_job"),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from sabir.compilation.frontend.prepare import Prepared
-    from sabir.compilation.plan.entries import Plan, Spec
+    from sabir.compilation.plan.entries import KernelPlan, Spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def _line(number: int, kernel: Kernel) -> str:
     return f"  {number} {kernel.kind:<10} {', '.join(kernel.nodes)}"
 
 
-def explain(prepared: Prepared, plan: Plan) -> Explanation:
+def explain(prepared: Prepared, plan: KernelPlan) -> Explanation:
     """Return what a plan does with the nodes of its program."""
     kernels = [e for e in plan.entries if isinstance(e, Entry)]
     evaluated = tuple(EvaluatedCall(e.label, e.reason) for e in plan.entries if not isinstance(e, Entry))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sabir.compilation.frontend.lowering import Lowered
     from sabir.compilation.frontend.prepare import Prepared
     from sabir.compilation.native import Host
-    from sabir.compilation.plan.entries import Buffer, EvaluatedEntry, Plan
+    from sabir.compilation.plan.entries import Buffer, EvaluatedEntry, KernelPlan
     from sabir.compilation.plan.layout import PartLayout, Sizes
 
 _INDENT = "  "
@@ -36,7 +36,7 @@ class Listed(Protocol):
 
     kernels: int
     compiled: int
-    plan: Plan
+    plan: KernelPlan
 
     @property
     def target(self) -> Host | None:
@@ -184,7 +184,7 @@ def _list(items: Sequence[Any]) -> str:
 # ---------------------------------------------------------------- kernels
 
 
-def _numbered(plan: Plan) -> Iterator[tuple[str, Entry | EvaluatedEntry]]:
+def _numbered(plan: KernelPlan) -> Iterator[tuple[str, Entry | EvaluatedEntry]]:
     """Return the entries with a first line each: kernels have numbers."""
     count = 0
     for entry in plan.entries:

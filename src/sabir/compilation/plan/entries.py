@@ -158,7 +158,7 @@ class EvaluatedEntry:
 
 
 @dataclass(slots=True, eq=False)
-class Plan:
+class KernelPlan:
     """The entries of a plan in order, the buffers that they use, and the entries that prepare constants.
 
     `values` are all tensors that the entries compute, those too that are never in memory. The entries from

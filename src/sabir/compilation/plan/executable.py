@@ -9,7 +9,7 @@ from sabir.ir import TensorType
 if TYPE_CHECKING:
     from sabir.compilation.frontend.patterns import Guard
     from sabir.compilation.frontend.prepare import Prepared
-    from sabir.compilation.plan.entries import Plan
+    from sabir.compilation.plan.entries import KernelPlan
     from sabir.ir import Array, Known
 
 
@@ -20,7 +20,7 @@ class Executable(NamedTuple):
     has the contents of the tensors that follow from sizes, and `guards` what the plan assumes of sizes.
     """
 
-    plan: Plan
+    plan: KernelPlan
     symbols: frozenset[str]
     slots: int
     inputs: tuple[int, ...]
@@ -30,7 +30,7 @@ class Executable(NamedTuple):
     guards: tuple[Guard, ...]
 
 
-def executable_of(prepared: Prepared, plan: Plan, symbols: frozenset[str]) -> Executable:
+def executable_of(prepared: Prepared, plan: KernelPlan, symbols: frozenset[str]) -> Executable:
     """Return what runs of a plan need, which was made from a prepared program."""
     known: dict[int, Known] = {}
     for buffer in plan.buffers:

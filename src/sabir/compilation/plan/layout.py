@@ -24,9 +24,9 @@ from sabir.compilation.plan.entries import (
     Computed,
     Entry,
     EvaluatedEntry,
+    KernelPlan,
     Mismatch,
     Offset,
-    Plan,
 )
 from sabir.compilation.plan.rows import Call, rows_of
 from sabir.ir import Expr
@@ -109,7 +109,7 @@ class Sizes:
             return None
 
 
-def parts_of(plan: Plan, given: frozenset[str]) -> list[Part]:
+def parts_of(plan: KernelPlan, given: frozenset[str]) -> list[Part]:
     """Return the parts of a plan; each but the first begins after a step that decides sizes.
 
     Raises AssertionError for a plan that needs a size before it is decided.
@@ -132,7 +132,7 @@ def parts_of(plan: Plan, given: frozenset[str]) -> list[Part]:
     return _with_facts(plan, spans, known)
 
 
-def _with_facts(plan: Plan, spans: Sequence[tuple[int, int]], known: Mapping[str, int]) -> list[Part]:
+def _with_facts(plan: KernelPlan, spans: Sequence[tuple[int, int]], known: Mapping[str, int]) -> list[Part]:
     """Return the parts of some spans with what belongs to each: a plan may have hundreds of them."""
     base = 1 + max([SCRATCH, *(b.number for b in plan.buffers)])
     starts = [first for first, _ in spans]
@@ -177,7 +177,7 @@ def _needed(entry: Entry | EvaluatedEntry) -> set[str]:
 
 
 def lay_out(
-    plan: Plan, part: Part, sizes: Sizes, addresses: Mapping[object, int],
+    plan: KernelPlan, part: Part, sizes: Sizes, addresses: Mapping[object, int],
     earlier: Mapping[Buffer, int], threads: int,
 ) -> PartLayout:  # fmt: skip
     """Return a part for the sizes of a run; raises Mismatch for sizes that its kernels cannot have.

@@ -15,8 +15,8 @@ from sabir.compilation.plan.entries import (
     Buffer,
     Entry,
     EvaluatedEntry,
+    KernelPlan,
     Mismatch,
-    Plan,
     StoredKernel,
 )
 from sabir.compilation.plan.layout import ALIGNMENT, PartLayout, Sizes, lay_out, parts_of
@@ -144,7 +144,7 @@ class CompiledProgram:
 
     def _pack(self, entries: Sequence[Entry], targets: Mapping[Buffer, Array]) -> None:
         """Run the entries that pack constants into `targets`."""
-        plan = Plan(list(entries), [], {}, [])
+        plan = KernelPlan(list(entries), [], {}, [])
         (part,) = parts_of(plan, frozenset())
         layout = lay_out(plan, part, Sizes({}), self._addresses, {}, self.team.threads)
         sources = {
@@ -240,7 +240,7 @@ class CompiledProgram:
 
 
 def laid_out(
-    plan: Plan, parts: Sequence[Part], number: int, sizes: Sizes, addresses: Mapping[object, int],
+    plan: KernelPlan, parts: Sequence[Part], number: int, sizes: Sizes, addresses: Mapping[object, int],
     earlier: Mapping[Buffer, int], threads: int,
 ) -> PartLayout:  # fmt: skip
     """Return a part of a plan for the sizes of a run; raises Mismatch where it has none."""
@@ -250,7 +250,7 @@ def laid_out(
         raise Mismatch(f"the plan has no layout for these sizes: {error}") from error
 
 
-def specs_of(plan: Plan) -> list[Spec]:
+def specs_of(plan: KernelPlan) -> list[Spec]:
     """Return the kernels of a plan, each once, in order."""
     entries = [e for e in (*plan.setup, *plan.entries) if isinstance(e, Entry)]
     return list(dict.fromkeys(spec for e in entries for spec in e.specs()))

@@ -21,8 +21,8 @@ from sabir.compilation.plan.entries import (
     BufferNumber,
     Entry,
     EvaluatedEntry,
+    KernelPlan,
     Offset,
-    Plan,
     StoredKernel,
 )
 from sabir.compilation.plan.origins import Origins
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from sabir.compilation.protocol import Request
 
 
-def build(request: Request, host: Host, early: EarlyKernels | None = None) -> Plan:
+def build(request: Request, host: Host, early: EarlyKernels | None = None) -> KernelPlan:
     """Return the plan that computes the results of a request.
 
     Kernels are begun in `early`. Raises UnsupportedError for one that cannot be made, NotYet where its
@@ -76,7 +76,7 @@ class PlanBuilder:
         self._inputs = set(self.lowered.prepared.inputs)
         self._outputs = {x: slot for slot, x in grouping.outputs.items()}
 
-    def run(self) -> Plan:
+    def run(self) -> KernelPlan:
         """Return the plan of all groups, in their order."""
         groups = last_of(in_order(self.grouping.groups), self._gives_no_tensor)
         for number, group in enumerate(self.families.scheduled(self, groups), 1):
@@ -89,7 +89,7 @@ class PlanBuilder:
             self._begin_kernels()
         self._keep_aliased(self.lowered.prepared.plan.results)
         outputs = {slot: self.buffer(x) for slot, x in self.grouping.outputs.items()}
-        return Plan(
+        return KernelPlan(
             self.entries,
             [b for b in dict.fromkeys([*self.buffers.values(), *self.by_slot.values()]) if b.kind != "own"],
             outputs,

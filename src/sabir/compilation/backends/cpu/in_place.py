@@ -16,12 +16,12 @@ from sabir.compilation.plan.entries import BufferNumber, Entry, Offset
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sabir.compilation.plan.entries import Argument, Buffer, Plan
+    from sabir.compilation.plan.entries import Argument, Buffer, KernelPlan
 
     Users = dict[Buffer, list[int]]
 
 
-def updates_last(plan: Plan, pairs: Mapping[int, int]) -> None:
+def updates_last(plan: KernelPlan, pairs: Mapping[int, int]) -> None:
     """Let the entries that can write results over inputs be the last ones of a plan, and note which.
 
     `pairs` has the slots of the inputs whose new values are results, by the slots of these. A plan with
@@ -49,7 +49,7 @@ def updates_last(plan: Plan, pairs: Mapping[int, int]) -> None:
 
 
 def _candidates(
-    plan: Plan, entries: list[Entry], users: Users, pairs: Mapping[int, int]
+    plan: KernelPlan, entries: list[Entry], users: Users, pairs: Mapping[int, int]
 ) -> dict[int, dict[Buffer, Buffer]]:
     """Return the entries that can write results over inputs, by their numbers, with these buffers."""
     inputs = {b.slot: b for b in plan.buffers if b.kind == "input"}
