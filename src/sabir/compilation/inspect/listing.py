@@ -13,7 +13,7 @@ from sabir.compilation.inspect.explaining import kind_of, spec_text
 from sabir.compilation.native import disassemble, optimized
 from sabir.compilation.passes import run_pipeline
 from sabir.compilation.plan.entries import Entry, Mismatch, StoredKernel
-from sabir.compilation.plan.layout import parts_of
+from sabir.compilation.plan.layout import plan_parts
 from sabir.compilation.plan.origins import Origins
 from sabir.compilation.runtime.program import specs_of
 from sabir.loops import Contract, Expression, Extent, Number, Stored, walk
@@ -218,7 +218,7 @@ def _plan(program: Listed, sizes: Sizes) -> Iterator[str]:
         yield f"once {kind_of(entry)}: {', '.join(entry.nodes)}"
         yield from _memory(entry, {}, names, sizes)
     lines = list(_numbered(program.plan))
-    for number, part in enumerate(parts_of(program.plan, frozenset(sizes.symbols))):
+    for number, part in enumerate(plan_parts(program.plan, frozenset(sizes.symbols))):
         layout = _layout(program, number, sizes)
         yield f"part {number + 1}: {_part(layout)}"
         for line, entry in lines[part.first : part.last]:

@@ -43,7 +43,7 @@ _MOST_PARTS = 1024  # of a plan: a layout of each is made for the sizes of all b
 _FINE = 1 << 21  # operations of a thread that take so long that claims of several shares cost little
 
 
-class Part(NamedTuple):
+class PlanPart(NamedTuple):
     """Entries from `first` to `last` whose sizes are known together; `arena` is the number of its buffer.
 
     `owned` are the buffers of that arena, `filled` the outputs that are written first in this part and what
@@ -109,7 +109,7 @@ class Sizes:
             return None
 
 
-def parts_of(plan: KernelPlan, given: frozenset[str]) -> list[Part]:
+def plan_parts(plan: KernelPlan, given: frozenset[str]) -> list[PlanPart]:
     """Return the parts of a plan; each but the first begins after a step that decides sizes.
 
     Raises AssertionError for a plan that needs a size before it is decided.
@@ -132,12 +132,14 @@ def parts_of(plan: KernelPlan, given: frozenset[str]) -> list[Part]:
     return _with_facts(plan, spans, known)
 
 
-def _with_facts(plan: KernelPlan, spans: Sequence[tuple[int, int]], known: Mapping[str, int]) -> list[Part]:
+def _with_facts(
+    plan: KernelPlan, spans: Sequence[tuple[int, int]], known: Mapping[str, int]
+) -> list[PlanPart]:
     """Return the parts of some spans with what belongs to each: a plan may have hundreds of them."""
     base = 1 + max([SCRATCH, *(b.number for b in plan.buffers)])
     starts = [first for first, _ in spans]
     arenas: dict[Buffer, int] = {}
-    parts = [Part(*span, base + number, [], [], [], arenas) for number, span in enumerate(spans)]
+    parts = [PlanPart(*span, base + number, [], [], [], arenas) for number, span in enumerate(spans)]
     for buffer in plan.buffers:
         if buffer.kind == "arena" and buffer.first >= 0:
             part = parts[bisect_right(starts, buffer.first) - 1]
@@ -177,7 +179,7 @@ def _needed(entry: Entry | EvaluatedEntry) -> set[str]:
 
 
 def lay_out(
-    plan: KernelPlan, part: Part, sizes: Sizes, addresses: Mapping[object, int],
+    plan: KernelPlan, part: PlanPart, sizes: Sizes, addresses: Mapping[object, int],
     earlier: Mapping[Buffer, int], threads: int,
 ) -> PartLayout:  # fmt: skip
     """Return a part for the sizes of a run; raises Mismatch for sizes that its kernels cannot have.
@@ -283,7 +285,7 @@ def _of_bands(
     return [*head, *lists, *tensors, *body]
 
 
-def _arena(part: Part, sizes: Sizes) -> tuple[dict[Buffer, int], int]:
+def _arena(part: PlanPart, sizes: Sizes) -> tuple[dict[Buffer, int], int]:
     """Return the offset of each buffer in the arena, and the bytes of the arena."""
     offsets: dict[Buffer, int] = {}
     alive: list[tuple[int, int, int]] = []  # (offset, end, last entry)
@@ -321,4 +323,7 @@ def allocated(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         raise Mismatch(f"there is no memory for {shape} of {dtype}") from error
 
 
-__all__ = ["ALIGNMENT", "ARENA", "Part", "PartLayout", "Sizes", "aligned", "allocated", "lay_out", "parts_of"]
+__all__ = [
+    "ALIGNMENT", "ARENA", "PartLayout", "PlanPart", "Sizes", "aligned", "allocated", "lay_out",
+    "plan_parts",
+]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.compilation.plan.layout import parts_of
+from sabir.compilation.plan.layout import plan_parts
 from sabir.compilation.runtime.program import laid_out, specs_of
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class ForeignProgram:
         self.plan, self.source, self.target = executable.plan, source, target
         specs = specs_of(self.plan)
         self.kernels, self.compiled = len(specs), 0
-        self._parts = parts_of(self.plan, executable.symbols)
+        self._parts = plan_parts(self.plan, executable.symbols)
         self._addresses: dict[object, int] = dict.fromkeys(specs, 0)
 
     def layout(self, number: int, sizes: Sizes) -> PartLayout:

@@ -19,7 +19,7 @@ from sabir.compilation.plan.entries import (
     Mismatch,
     StoredKernel,
 )
-from sabir.compilation.plan.layout import ALIGNMENT, PartLayout, Sizes, lay_out, parts_of
+from sabir.compilation.plan.layout import ALIGNMENT, PartLayout, Sizes, lay_out, plan_parts
 from sabir.compilation.protocol import Portable
 from sabir.compilation.runtime.running import Arenas, PlanRun
 from sabir.elements import element
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sabir.compilation.native import EarlyKernels, Host, Image, Source, Team
     from sabir.compilation.plan.entries import Kernel, Spec
     from sabir.compilation.plan.executable import Executable
-    from sabir.compilation.plan.layout import Part
+    from sabir.compilation.plan.layout import PlanPart
     from sabir.compilation.protocol import Bodies
     from sabir.compilation.runtime.repeating import Repeated
     from sabir.evaluation import BoundCall, Run
@@ -77,7 +77,7 @@ class CompiledProgram:
         self.kernels, self.compiled = len(specs), self._library.compiled
         self._addresses: dict[object, int] = dict(zip(specs, self._library.addresses, strict=True))
         self.keys = dict(zip(specs, self._library.keys, strict=True))
-        self.parts = parts_of(plan, executable.symbols)
+        self.parts = plan_parts(plan, executable.symbols)
         self._layouts: dict[tuple[int, tuple[tuple[str, int], ...]], PartLayout] = {}
         self._lock = ProcessLock()
         self.arenas = Arenas()
@@ -145,7 +145,7 @@ class CompiledProgram:
     def _pack(self, entries: Sequence[Entry], targets: Mapping[Buffer, Array]) -> None:
         """Run the entries that pack constants into `targets`."""
         plan = KernelPlan(list(entries), [], {}, [])
-        (part,) = parts_of(plan, frozenset())
+        (part,) = plan_parts(plan, frozenset())
         layout = lay_out(plan, part, Sizes({}), self._addresses, {}, self.team.threads)
         sources = {
             e.buffers[0]: np.ascontiguousarray(self.executable.constants[e.buffers[0].slot]) for e in entries
@@ -240,7 +240,7 @@ class CompiledProgram:
 
 
 def laid_out(
-    plan: KernelPlan, parts: Sequence[Part], number: int, sizes: Sizes, addresses: Mapping[object, int],
+    plan: KernelPlan, parts: Sequence[PlanPart], number: int, sizes: Sizes, addresses: Mapping[object, int],
     earlier: Mapping[Buffer, int], threads: int,
 ) -> PartLayout:  # fmt: skip
     """Return a part of a plan for the sizes of a run; raises Mismatch where it has none."""
