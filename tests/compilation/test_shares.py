@@ -5,7 +5,7 @@ import pytest
 
 from sabir.compilation import Compiled
 from sabir.compilation.native import FINE
-from sabir.compilation.plan.layout import Sizes
+from sabir.compilation.plan.layout import RunSizes
 from sabir.syntax import parse
 
 MATRICES = """<ir_version: 10, opset_import: ["" : 21]>
@@ -20,7 +20,7 @@ def ran(text, threads, **feeds):
     (y,) = compiled.run(feeds).values()
     (program,) = compiled._plans
     sizes = {"N": feeds["x"].shape[0]}
-    return y, program.layout(0, Sizes(sizes)).rows[:, 2].tolist()
+    return y, program.layout(0, RunSizes(sizes)).rows[:, 2].tolist()
 
 
 def feeds_of(rows, depth, seed=0):

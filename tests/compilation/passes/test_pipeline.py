@@ -16,7 +16,7 @@ from sabir.compilation import PASSES, Compiled, Settings
 from sabir.compilation.backends.cpu.passes import PIPELINE
 from sabir.compilation.inspect.listing import after_pass
 from sabir.compilation.passes import Pass, run_pipeline
-from sabir.compilation.plan.layout import Sizes
+from sabir.compilation.plan.layout import RunSizes
 
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.txt"))
 ALL = frozenset(PASSES)
@@ -46,7 +46,7 @@ def compiled(text, sizes, settings):
 
 def listing(plan, name):
     if name == "lowering":
-        return "\n".join(after_pass(plan._whole(), Sizes(plan.sizes), PASSES[-1], ALL))
+        return "\n".join(after_pass(plan._whole(), RunSizes(plan.sizes), PASSES[-1], ALL))
     return "\n".join(plan.listing(name))
 
 

@@ -18,7 +18,7 @@ from sabir.compilation.cache.identities import identity_of
 from sabir.compilation.locks import ProcessLock
 from sabir.compilation.native import cache
 from sabir.compilation.plan.entries import Buffer, BufferNumber, Entry, Offset
-from sabir.compilation.plan.layout import ALIGNMENT, Sizes, aligned
+from sabir.compilation.plan.layout import ALIGNMENT, RunSizes, aligned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -90,7 +90,7 @@ def _made(
     """Return the packed bytes of each task: from the disk, or else packed now and written to the disk."""
     if not tasks:
         return []
-    sizes = [Sizes({})(task.entry.writes[0].size) for task in tasks]
+    sizes = [RunSizes({})(task.entry.writes[0].size) for task in tasks]
     starts = np.cumsum([0, *(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes)]).tolist()
     key = _file_key(tasks) if starts[-1] >= _LEAST else None
     whole = None if key is None else _kept(key, starts[-1])

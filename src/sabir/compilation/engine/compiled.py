@@ -29,7 +29,7 @@ from sabir.compilation.frontend.subject import Subject
 from sabir.compilation.locks import Stops
 from sabir.compilation.native import Control, host, target_named, team
 from sabir.compilation.plan.entries import Mismatch
-from sabir.compilation.plan.layout import Sizes
+from sabir.compilation.plan.layout import RunSizes
 from sabir.compilation.runtime.fast import FastRun, fast_run
 from sabir.compilation.runtime.program import CompiledProgram
 from sabir.compilation.settings import DEFAULT, Settings
@@ -250,7 +250,7 @@ class Compiled:
         runs, control = self._fast_runs, self._stops.control
         fast = runs.get(key)
         if fast is None or fast.control is not control:
-            known = Sizes(sizes)
+            known = RunSizes(sizes)
             outputs = list(zip(names, program.executable.results, strict=True))
             layout = program.layout(0, known) if len(program.parts) == 1 else None
             fast = fast_run(program, layout, known, fed, outputs, control, self._limits)

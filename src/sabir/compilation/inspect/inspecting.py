@@ -9,7 +9,7 @@ from sabir.compilation.backends.cpu.passes import PASSES
 from sabir.compilation.inspect.explaining import explain
 from sabir.compilation.inspect.listing import LISTINGS, after_pass
 from sabir.compilation.plan.entries import Entry
-from sabir.compilation.plan.layout import Sizes
+from sabir.compilation.plan.layout import RunSizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -57,15 +57,15 @@ class CompiledPlan:
         UnsupportedError for another word.
         """
         if form in PASSES:
-            return after_pass(self._whole(), Sizes(self.sizes), form, self._settings.without)
+            return after_pass(self._whole(), RunSizes(self.sizes), form, self._settings.without)
         if form not in LISTINGS:
             raise UnsupportedError(
                 f"there is no listing {quote(form)}; the listings are {', '.join((*LISTINGS, *PASSES))}"
             )
-        return LISTINGS[form](self._whole(), Sizes(self.sizes))
+        return LISTINGS[form](self._whole(), RunSizes(self.sizes))
 
     @property
     def flops(self) -> int:
         """The floating-point operations of the kernels whose sizes are known before a run."""
-        sizes = Sizes(self.sizes)
+        sizes = RunSizes(self.sizes)
         return sum(sizes.get(e.flops) or 0 for e in self._program.plan.entries if isinstance(e, Entry))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sabir.compilation.frontend.prepare import Prepared
     from sabir.compilation.native import Host
     from sabir.compilation.plan.entries import Buffer, EvaluatedEntry, KernelPlan
-    from sabir.compilation.plan.layout import PartLayout, Sizes
+    from sabir.compilation.plan.layout import PartLayout, RunSizes
 
 _INDENT = "  "
 
@@ -48,7 +48,7 @@ class Listed(Protocol):
         """The program that the plan was made from."""
         ...
 
-    def layout(self, number: int, sizes: Sizes, /) -> PartLayout:
+    def layout(self, number: int, sizes: RunSizes, /) -> PartLayout:
         """Return a part of the plan for the sizes of a run."""
         ...
 
@@ -61,7 +61,7 @@ def _indented(text: str, depth: int = 1) -> Iterator[str]:
 # ---------------------------------------------------------------- tensor expressions
 
 
-def _loops(program: Listed, sizes: Sizes) -> Iterator[str]:
+def _loops(program: Listed, sizes: RunSizes) -> Iterator[str]:
     """Return the tensor expressions of each node."""
     return _Expressions(lower(program.source, sizes.symbols)).lines()
 
@@ -159,7 +159,7 @@ class _Expressions:
                 yield f"{name}: {_type(x)} = {self._name(x)}"
 
 
-def after_pass(program: Listed, sizes: Sizes, name: str, without: frozenset[str]) -> Iterator[str]:
+def after_pass(program: Listed, sizes: RunSizes, name: str, without: frozenset[str]) -> Iterator[str]:
     """Yield the tensor expressions that a run needs, after a pass of the compiler.
 
     Passes in `without` are left out.
@@ -195,7 +195,7 @@ def _numbered(plan: KernelPlan) -> Iterator[tuple[str, Entry | EvaluatedEntry]]:
             yield f"- evaluated: {entry.label}", entry
 
 
-def _schedule(program: Listed, _: Sizes) -> Iterator[str]:
+def _schedule(program: Listed, _: RunSizes) -> Iterator[str]:
     """Return the kernels with their loops."""
     for entry in program.plan.setup:
         yield f"once {kind_of(entry)}: {', '.join(entry.nodes)}"
@@ -208,7 +208,7 @@ def _schedule(program: Listed, _: Sizes) -> Iterator[str]:
 # ---------------------------------------------------------------- memory
 
 
-def _plan(program: Listed, sizes: Sizes) -> Iterator[str]:
+def _plan(program: Listed, sizes: RunSizes) -> Iterator[str]:
     """Return the entries with their memory."""
     yield "sizes: " + (
         ", ".join(f"{name} = {size}" for name, size in sorted(sizes.symbols.items())) or "none"
@@ -226,7 +226,7 @@ def _plan(program: Listed, sizes: Sizes) -> Iterator[str]:
             yield from _memory(entry, {} if layout is None else layout.offsets, names, sizes)
 
 
-def _layout(program: Listed, number: int, sizes: Sizes) -> PartLayout | None:
+def _layout(program: Listed, number: int, sizes: RunSizes) -> PartLayout | None:
     """Return the layout of a part; None where an evaluated call decides its sizes."""
     try:
         return program.layout(number, sizes)
@@ -243,7 +243,7 @@ def _part(layout: PartLayout | None) -> str:
 
 
 def _memory(
-    entry: Entry | EvaluatedEntry, offsets: dict[Buffer, int], names: dict[int, str], sizes: Sizes
+    entry: Entry | EvaluatedEntry, offsets: dict[Buffer, int], names: dict[int, str], sizes: RunSizes
 ) -> Iterator[str]:
     if isinstance(entry, Entry):
         buffers = entry.buffers
@@ -257,7 +257,7 @@ def _memory(
         yield f"{_INDENT}{buffer.kind}{name}{at}:{shape} {_amount(buffer.size, sizes)} bytes"
 
 
-def _amount(size: Any, sizes: Sizes) -> Any:
+def _amount(size: Any, sizes: RunSizes) -> Any:
     found = sizes.get(size)
     return size if found is None else found
 
@@ -265,12 +265,12 @@ def _amount(size: Any, sizes: Sizes) -> Any:
 # ---------------------------------------------------------------- code
 
 
-def _llvm(program: Listed, _: Sizes) -> Iterator[str]:
+def _llvm(program: Listed, _: RunSizes) -> Iterator[str]:
     """Return the LLVM IR of each kernel after the passes."""
     return _code(program, ";", optimized)
 
 
-def _asm(program: Listed, _: Sizes) -> Iterator[str]:
+def _asm(program: Listed, _: RunSizes) -> Iterator[str]:
     """Return the assembly of each kernel."""
     return _code(program, "#", disassemble)
 
@@ -284,7 +284,7 @@ def _code(program: Listed, comment: str, made: Callable[[str, Host | None], str]
         yield from made(text_of(spec), program.target).expandtabs().rstrip("\n").split("\n")
 
 
-LISTINGS: dict[str, Callable[[Listed, Sizes], Iterator[str]]] = {
+LISTINGS: dict[str, Callable[[Listed, RunSizes], Iterator[str]]] = {
     "loops": _loops, "schedule": _schedule, "plan": _plan, "llvm": _llvm, "asm": _asm,
 }  # fmt: skip
 """The levels at which a plan can be read."""

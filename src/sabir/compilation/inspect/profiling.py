@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from sabir.compilation.inspect.roofline import Roofline
     from sabir.compilation.plan.entries import Argument, Buffer, EvaluatedEntry
-    from sabir.compilation.plan.layout import PartLayout, Sizes
+    from sabir.compilation.plan.layout import PartLayout, RunSizes
 
 _MICRO = 1e6  # microseconds of a second
 
@@ -179,7 +179,7 @@ def profile_of(run: ProfiledRun, alone: Sequence[Sequence[float]], whole: Sequen
     return Profile(tuple(timings), statistics.median(whole), len(whole))
 
 
-def _timing(entry: Entry | EvaluatedEntry, seconds: float, sizes: Sizes) -> Timing:
+def _timing(entry: Entry | EvaluatedEntry, seconds: float, sizes: RunSizes) -> Timing:
     if isinstance(entry, Entry):
         return Timing(kind_of(entry), entry.nodes, seconds, sizes(entry.flops), _traffic(entry, sizes))
     buffers = {*(read[0] for read in entry.reads.values()), *entry.writes.values()}
@@ -189,7 +189,7 @@ def _timing(entry: Entry | EvaluatedEntry, seconds: float, sizes: Sizes) -> Timi
 # ---------------------------------------------------------------- bytes
 
 
-def _traffic(entry: Entry, sizes: Sizes) -> int:
+def _traffic(entry: Entry, sizes: RunSizes) -> int:
     """Return the bytes that a kernel reads and writes, each once.
 
     A nest says which part of a buffer it reads: of a table, the rows that it takes. Other operands are whole.
@@ -203,7 +203,7 @@ def _traffic(entry: Entry, sizes: Sizes) -> int:
     return sum(min(parts.get(b, sizes(b.size)), sizes(b.size)) for b in dict.fromkeys(entry.buffers))
 
 
-def _accesses(nest: Nest, arguments: Sequence[Argument], sizes: Sizes) -> Iterator[tuple[Buffer, int]]:
+def _accesses(nest: Nest, arguments: Sequence[Argument], sizes: RunSizes) -> Iterator[tuple[Buffer, int]]:
     """Yield the buffer of each access, and the bytes that the loops read or write there."""
     lengths = [sizes(n) for n in arguments[: nest.axes]]  # pyright: ignore[reportArgumentType]  the first are sizes
     taken = {step.access for step in nest.steps if isinstance(step, TakeStep)}

@@ -16,7 +16,7 @@ from sabir.compilation.plan.entries import Buffer, Entry, Mismatch
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sabir.compilation.plan.layout import Sizes
+    from sabir.compilation.plan.layout import RunSizes
     from sabir.loops import Size
 
 _MOST = (1 << 62) - 1  # a kernel computes with 64 bits
@@ -59,7 +59,7 @@ class Needs(NamedTuple):
         return -(-self.work // COMPILED)
 
 
-def needs(values: Iterable[Value], sizes: Sizes) -> Needs:
+def needs(values: Iterable[Value], sizes: RunSizes) -> Needs:
     """Return what tensors need; raises Mismatch for a negative size."""
     largest = work = 0
     for value in values:
@@ -69,7 +69,7 @@ def needs(values: Iterable[Value], sizes: Sizes) -> Needs:
     return Needs(largest, work)
 
 
-def check_reaches(entries: Iterable[object], sizes: Sizes) -> None:
+def check_reaches(entries: Iterable[object], sizes: RunSizes) -> None:
     """Raise Mismatch where a kernel would touch what is outside of a buffer."""
     for entry in entries:
         if isinstance(entry, Entry):
@@ -77,7 +77,7 @@ def check_reaches(entries: Iterable[object], sizes: Sizes) -> None:
                 _check(reach, sizes)
 
 
-def _check(reach: Reach, sizes: Sizes) -> None:
+def _check(reach: Reach, sizes: RunSizes) -> None:
     low = high = sizes(reach.offset)
     is_empty = False
     for size, step in reach.extents:  # hundreds of reaches: comprehensions take twice as long
@@ -106,7 +106,7 @@ def _check(reach: Reach, sizes: Sizes) -> None:
         )
 
 
-def _count(shape: Sequence[Size], sizes: Sizes) -> int:
+def _count(shape: Sequence[Size], sizes: RunSizes) -> int:
     found = list(map(sizes, shape))
     if any(d < 0 for d in found):
         raise Mismatch(f"a tensor has the shape {found}")

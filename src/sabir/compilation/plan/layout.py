@@ -80,7 +80,7 @@ class PartLayout(NamedTuple):
     needs: Needs = Needs(0, 0)
 
 
-class Sizes:
+class RunSizes:
     """The sizes of the symbols of a run, and expressions of them."""
 
     def __init__(self, symbols: Mapping[str, int]) -> None:
@@ -179,7 +179,7 @@ def _needed(entry: Entry | EvaluatedEntry) -> set[str]:
 
 
 def lay_out(
-    plan: KernelPlan, part: PlanPart, sizes: Sizes, addresses: Mapping[object, int],
+    plan: KernelPlan, part: PlanPart, sizes: RunSizes, addresses: Mapping[object, int],
     earlier: Mapping[Buffer, int], threads: int,
 ) -> PartLayout:  # fmt: skip
     """Return a part for the sizes of a run; raises Mismatch for sizes that its kernels cannot have.
@@ -205,8 +205,8 @@ def lay_out(
 
 
 def _call(
-    number: int, entry: Entry, sizes: Sizes, addresses: Mapping[object, int], offsets: Mapping[Buffer, int],
-    arenas: Mapping[Buffer, int], much: int,
+    number: int, entry: Entry, sizes: RunSizes, addresses: Mapping[object, int],
+    offsets: Mapping[Buffer, int], arenas: Mapping[Buffer, int], much: int,
 ) -> Call:  # fmt: skip
     """Return the call of an entry; with `much` operations it is worth several shares for each thread."""
     _, _, spec, arguments = _choice(entry, sizes)
@@ -236,14 +236,14 @@ def _runs(
     return (*found, (start, len(owners))) if start < len(owners) else tuple(found)
 
 
-def _choice(entry: Entry, sizes: Sizes) -> tuple[Any, int, Any, list[Any]]:
+def _choice(entry: Entry, sizes: RunSizes) -> tuple[Any, int, Any, list[Any]]:
     for choice in entry.choices[:-1]:
         if choice[0] is not None and sizes(choice[0]) <= choice[1]:
             return choice
     return entry.choices[-1]
 
 
-def _argument(a: Any, sizes: Sizes, offsets: Mapping[Buffer, int], arenas: Mapping[Buffer, int]) -> int:
+def _argument(a: Any, sizes: RunSizes, offsets: Mapping[Buffer, int], arenas: Mapping[Buffer, int]) -> int:
     if type(a) is int:  # thousands of arguments: a match takes twice as long
         return a
     if type(a) is BufferNumber:
@@ -254,7 +254,7 @@ def _argument(a: Any, sizes: Sizes, offsets: Mapping[Buffer, int], arenas: Mappi
 
 
 def _of_bands(
-    entry: Entry, bands: BandParts, sizes: Sizes, addresses: Mapping[object, int],
+    entry: Entry, bands: BandParts, sizes: RunSizes, addresses: Mapping[object, int],
     offsets: Mapping[Buffer, int], arenas: Mapping[Buffer, int],
 ) -> list[int]:  # fmt: skip
     """Return the arguments of a loop over bands that follow the number of items.
@@ -272,7 +272,7 @@ def _of_bands(
     start = 1 + len(head) + len(bands.variants) + len(tensors)
     lists: list[int] = []
     for variant in bands.variants:
-        found = Sizes({**sizes.symbols, **variant})
+        found = RunSizes({**sizes.symbols, **variant})
         parts = [part for part, rows in bands.parts if found(rows) > 0]
         check_reaches(parts, found)
         calls: list[int] = []
@@ -285,7 +285,7 @@ def _of_bands(
     return [*head, *lists, *tensors, *body]
 
 
-def _arena(part: PlanPart, sizes: Sizes) -> tuple[dict[Buffer, int], int]:
+def _arena(part: PlanPart, sizes: RunSizes) -> tuple[dict[Buffer, int], int]:
     """Return the offset of each buffer in the arena, and the bytes of the arena."""
     offsets: dict[Buffer, int] = {}
     alive: list[tuple[int, int, int]] = []  # (offset, end, last entry)
@@ -324,6 +324,6 @@ def allocated(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
 
 
 __all__ = [
-    "ALIGNMENT", "ARENA", "PartLayout", "PlanPart", "Sizes", "aligned", "allocated", "lay_out",
+    "ALIGNMENT", "ARENA", "PartLayout", "PlanPart", "RunSizes", "aligned", "allocated", "lay_out",
     "plan_parts",
 ]  # fmt: skip

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from sabir.base import Limits
     from sabir.compilation.native import Team
-    from sabir.compilation.plan.layout import PartLayout, Sizes
+    from sabir.compilation.plan.layout import PartLayout, RunSizes
     from sabir.compilation.runtime.commits import Commit
     from sabir.compilation.runtime.program import CompiledProgram
     from sabir.compilation.runtime.tail import Tail
@@ -76,7 +76,7 @@ class _Runs:
     """What the runs with feeds of one list of shapes share."""
 
     def __init__(
-        self, program: CompiledProgram, layout: PartLayout, sizes: Sizes,
+        self, program: CompiledProgram, layout: PartLayout, sizes: RunSizes,
         names: Sequence[tuple[str, int, Array]], outputs: Sequence[tuple[str, int]], control: Control,
     ) -> None:  # fmt: skip
         """Take the fed inputs (name, slot, feed), what kernels make (name, slot), what cancels the runs."""
@@ -187,7 +187,7 @@ class _Frame(Frame):
     __slots__ = ("arena", "errors", "keys", "slots", "table_address")
 
     def __init__(
-        self, program: CompiledProgram, layout: PartLayout, sizes: Sizes, threads: Any, control: Control,
+        self, program: CompiledProgram, layout: PartLayout, sizes: RunSizes, threads: Any, control: Control,
         inputs: Sequence[InputSpec], outputs: Sequence[int],
     ) -> None:  # fmt: skip
         table = program.table.copy()
@@ -225,7 +225,7 @@ class _DrawnFrames(list[_Frame]):  # ruff: ignore[subclass-builtin]  nothing but
 
 
 def fast_run(
-    program: CompiledProgram, layout: PartLayout | None, sizes: Sizes,
+    program: CompiledProgram, layout: PartLayout | None, sizes: RunSizes,
     names: Sequence[tuple[str, int, Array]], outputs: Sequence[tuple[str, int]], control: Control,
     limits: Limits | None = None,
 ) -> FastRun | None:  # fmt: skip
@@ -289,12 +289,12 @@ def _nothing() -> None:
     """Between slices of a run without a deadline there is nothing to do: signals are handled by then."""
 
 
-def team_for(program: CompiledProgram, sizes: Sizes) -> Team:
+def team_for(program: CompiledProgram, sizes: RunSizes) -> Team:
     """Return the team that runs a plan fast: one thread, where there is little to share."""
     return team(1) if work_of(program, sizes) < _LITTLE else program.team
 
 
-def work_of(program: CompiledProgram, sizes: Sizes) -> int:
+def work_of(program: CompiledProgram, sizes: RunSizes) -> int:
     """Return about how many operations a run makes, and bytes it moves, of those that threads can share."""
     entries = [e for e in program.plan.entries if isinstance(e, Entry) and not e.alone]
     return sum(sizes(e.flops) + sum(sizes(b.size) for b in e.buffers) for e in entries)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from sabir.compilation.frontend.prepare import Prepared
     from sabir.compilation.native import Host
     from sabir.compilation.plan.executable import Executable
-    from sabir.compilation.plan.layout import PartLayout, Sizes
+    from sabir.compilation.plan.layout import PartLayout, RunSizes
 
 
 class ForeignProgram:
@@ -24,6 +24,6 @@ class ForeignProgram:
         self._parts = plan_parts(self.plan, executable.symbols)
         self._addresses: dict[object, int] = dict.fromkeys(specs, 0)
 
-    def layout(self, number: int, sizes: Sizes) -> PartLayout:
+    def layout(self, number: int, sizes: RunSizes) -> PartLayout:
         """Return a part for the sizes of a run; raises Mismatch where it has none."""
         return laid_out(self.plan, self._parts, number, sizes, self._addresses, {}, 1)

@@ -19,7 +19,7 @@ from sabir.compilation.plan.entries import (
     Mismatch,
     StoredKernel,
 )
-from sabir.compilation.plan.layout import ALIGNMENT, PartLayout, Sizes, lay_out, plan_parts
+from sabir.compilation.plan.layout import ALIGNMENT, PartLayout, RunSizes, lay_out, plan_parts
 from sabir.compilation.protocol import Portable
 from sabir.compilation.runtime.running import Arenas, PlanRun
 from sabir.elements import element
@@ -146,7 +146,7 @@ class CompiledProgram:
         """Run the entries that pack constants into `targets`."""
         plan = KernelPlan(list(entries), [], {}, [])
         (part,) = plan_parts(plan, frozenset())
-        layout = lay_out(plan, part, Sizes({}), self._addresses, {}, self.team.threads)
+        layout = lay_out(plan, part, RunSizes({}), self._addresses, {}, self.team.threads)
         sources = {
             e.buffers[0]: np.ascontiguousarray(self.executable.constants[e.buffers[0].slot]) for e in entries
         }
@@ -184,7 +184,7 @@ class CompiledProgram:
         """Whether a run makes no call outside of native code."""
         return not self.calls
 
-    def known(self, buffer: Buffer, sizes: Sizes) -> Array:
+    def known(self, buffer: Buffer, sizes: RunSizes) -> Array:
         """Return a tensor whose contents follow from sizes."""
         known = self.executable.known[buffer.slot]
         items = [sizes(i) if isinstance(i, Expr) else i for i in known]
@@ -224,7 +224,7 @@ class CompiledProgram:
         """Free the memory that runs have left for the next ones."""
         self.arenas.clear()
 
-    def layout(self, number: int, sizes: Sizes, earlier: Mapping[Buffer, int] | None = None) -> PartLayout:
+    def layout(self, number: int, sizes: RunSizes, earlier: Mapping[Buffer, int] | None = None) -> PartLayout:
         """Return a part for the sizes of a run; `earlier` has the offsets of the parts before."""
         key = number, tuple(sizes.symbols.items())
         found = self._layouts.get(key)
@@ -240,8 +240,8 @@ class CompiledProgram:
 
 
 def laid_out(
-    plan: KernelPlan, parts: Sequence[PlanPart], number: int, sizes: Sizes, addresses: Mapping[object, int],
-    earlier: Mapping[Buffer, int], threads: int,
+    plan: KernelPlan, parts: Sequence[PlanPart], number: int, sizes: RunSizes,
+    addresses: Mapping[object, int], earlier: Mapping[Buffer, int], threads: int,
 ) -> PartLayout:  # fmt: skip
     """Return a part of a plan for the sizes of a run; raises Mismatch where it has none."""
     try:

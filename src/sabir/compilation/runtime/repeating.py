@@ -15,7 +15,7 @@ from sabir.base import CancelledError, check_time, spend_iteration
 from sabir.compilation.native import Control
 from sabir.compilation.native._repetition import Copy, Repeatedly, Repetition
 from sabir.compilation.plan.entries import ERRORS, SCRATCH, Mismatch
-from sabir.compilation.plan.layout import Sizes
+from sabir.compilation.plan.layout import RunSizes
 from sabir.compilation.runtime.fast import team_for, work_of
 from sabir.elements import element
 from sabir.ir import Array
@@ -54,7 +54,7 @@ def repeat(
         return None
     if any(b.kind == "keys" for b in program.plan.buffers):
         return None  # each run draws other numbers
-    sizes = Sizes(symbols)
+    sizes = RunSizes(symbols)
     layout = program.layout(0, sizes)
     outputs = [program.plan.outputs.get(slot) for slot in program.executable.results]
     plain = [b for b in outputs if b is not None and b.strides is None]
@@ -67,7 +67,7 @@ def repeat(
         loop.release()
 
 
-def _carries_on(outputs: Sequence[Buffer], states: Sequence[Array], sizes: Sizes) -> bool:
+def _carries_on(outputs: Sequence[Buffer], states: Sequence[Array], sizes: RunSizes) -> bool:
     """Return whether the results have the types of the states that they follow."""
     return all(
         element(b.element).dtype == x.dtype and tuple(map(sizes, b.shape)) == x.shape
@@ -79,7 +79,7 @@ class _Loop:
     """The memory of one loop: states in two places, an item of each stack, tables of both."""
 
     def __init__(
-        self, program: CompiledProgram, layout: PartLayout, sizes: Sizes, outputs: Sequence[Buffer],
+        self, program: CompiledProgram, layout: PartLayout, sizes: RunSizes, outputs: Sequence[Buffer],
         arrays: Sequence[Array], carried: int, *, conditional: bool,
     ) -> None:  # fmt: skip
         self._program, self._layout, self._control = program, layout, Control()

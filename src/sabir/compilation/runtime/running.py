@@ -11,7 +11,7 @@ import numpy as np
 
 from sabir.base import CancelledError, check_time
 from sabir.compilation.plan.entries import ERRORS, SCRATCH, Mismatch
-from sabir.compilation.plan.layout import Sizes, aligned, allocated
+from sabir.compilation.plan.layout import RunSizes, aligned, allocated
 from sabir.compilation.runtime.contents import contains_arrays
 from sabir.elements import element
 from sabir.ir import Expr
@@ -62,7 +62,7 @@ class PlanRun:
         control: Control,
     ) -> None:  # fmt: skip
         self.program, self.state, self.control = program, run, control
-        self.sizes = Sizes(symbols)
+        self.sizes = RunSizes(symbols)
         self.table = program.table.copy()
         self.errors: Array = np.zeros(1, np.int64)
         self.table[ERRORS] = self.errors.ctypes.data

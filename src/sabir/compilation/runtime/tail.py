@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sabir.base import Limits
-    from sabir.compilation.plan.layout import PartLayout, Sizes
+    from sabir.compilation.plan.layout import PartLayout, RunSizes
     from sabir.compilation.runtime.program import CompiledProgram
     from sabir.evaluation import BoundCall
     from sabir.ir import Array
@@ -46,7 +46,7 @@ class Tail:
     """
 
     def __init__(
-        self, program: CompiledProgram, layout: PartLayout, sizes: Sizes, fed: Sequence[int],
+        self, program: CompiledProgram, layout: PartLayout, sizes: RunSizes, fed: Sequence[int],
         outputs: Sequence[tuple[str, int]], limits: Limits | None,
     ) -> None:  # fmt: skip
         """Take a plan with a tail, its layout, the slots of its feeds, and the outputs by name and slot."""
@@ -143,7 +143,7 @@ def has_tail(program: CompiledProgram) -> bool:
 
 
 def _view(
-    slot: int, buffer: Buffer, offset: Any, strides: Any, shape: Any, layout: PartLayout, sizes: Sizes
+    slot: int, buffer: Buffer, offset: Any, strides: Any, shape: Any, layout: PartLayout, sizes: RunSizes
 ) -> _View:
     width = element(buffer.element).dtype.itemsize
     start = sizes(offset) * width + layout.offsets.get(buffer, 0)
