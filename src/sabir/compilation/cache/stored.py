@@ -165,7 +165,7 @@ _ALLOWED = {
     "sabir.compilation.cache.stored": ("_Constant",),
     "sabir.compilation.frontend.patterns": ("Guard",),
     "sabir.compilation.native._placing": ("Image",),
-    "sabir.compilation.plan.bounds": ("Reach", "Value"),
+    "sabir.compilation.plan.bounds": ("Reach", "ComputedTensor"),
     "sabir.compilation.plan.entries": (
         "BandPart", "BandParts", "Buffer", "BufferNumber", "Computed", "Entry", "Offset", "KernelPlan",
         "StoredKernel", "Turns",

@@ -36,7 +36,7 @@ class Reach(NamedTuple):
     takes: Sequence[tuple[Size, Size]] = ()
 
 
-class Value(NamedTuple):
+class ComputedTensor(NamedTuple):
     """A tensor that the model computes natively, whether or not it is ever in memory: its shape and width.
 
     `work` is what each of its elements takes beside its bytes, as evaluation counts it.
@@ -59,7 +59,7 @@ class Needs(NamedTuple):
         return -(-self.work // COMPILED)
 
 
-def needs(values: Iterable[Value], sizes: RunSizes) -> Needs:
+def needs(values: Iterable[ComputedTensor], sizes: RunSizes) -> Needs:
     """Return what tensors need; raises Mismatch for a negative size."""
     largest = work = 0
     for value in values:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from sabir.compilation.frontend.lowering import EvaluatedCall
-    from sabir.compilation.plan.bounds import Reach, Value
+    from sabir.compilation.plan.bounds import ComputedTensor, Reach
     from sabir.loops import Size, Sizes
 
 # the first entries of the table of buffers
@@ -170,7 +170,7 @@ class KernelPlan:
     buffers: list[Buffer]
     outputs: dict[int, Buffer]
     setup: list[Entry]
-    values: list[Value] = field(default_factory=list["Value"])
+    values: list[ComputedTensor] = field(default_factory=list["ComputedTensor"])
     updating: int = 0
     in_place: dict[int, int] = field(default_factory=dict[int, int])
 

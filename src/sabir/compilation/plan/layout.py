@@ -34,7 +34,7 @@ from sabir.ir import Expr
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from sabir.compilation.plan.bounds import Value
+    from sabir.compilation.plan.bounds import ComputedTensor
     from sabir.ir import Array
     from sabir.loops import Size
 
@@ -56,7 +56,7 @@ class PlanPart(NamedTuple):
     arena: int
     owned: list[Buffer]
     filled: list[Buffer]
-    values: list[Value]
+    values: list[ComputedTensor]
     arenas: Mapping[Buffer, int]
 
 

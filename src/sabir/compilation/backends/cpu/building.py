@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sabir.compilation.fusion.groups import Group
     from sabir.compilation.fusion.views import Located
     from sabir.compilation.native import EarlyKernels, Host
-    from sabir.compilation.plan.bounds import Value
+    from sabir.compilation.plan.bounds import ComputedTensor
     from sabir.compilation.plan.entries import Spec
     from sabir.compilation.protocol import Request
 
@@ -70,7 +70,7 @@ class PlanBuilder:
         self._aliased: dict[int, frozenset[Buffer]] = {}  # memory in evaluated values
         self.entries: list[Entry | EvaluatedEntry] = []
         self.setup: list[Entry] = []  # the packing of constants
-        self.works: list[Value] = []  # what limits count beside the tensors
+        self.works: list[ComputedTensor] = []  # what limits count beside the tensors
         self.origins = Origins(self.lowered)
         self.families = grouping.families
         self._inputs = set(self.lowered.prepared.inputs)

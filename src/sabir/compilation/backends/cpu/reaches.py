@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.compilation.backends.cpu.emit.nest import Take as TakeStep
-from sabir.compilation.plan.bounds import Reach, Value
+from sabir.compilation.plan.bounds import ComputedTensor, Reach
 from sabir.loops import element_bytes
 from sabir.scheduling import ABSENT
 
@@ -33,8 +33,8 @@ def reaches_of(nesting: Nesting, buffer: Callable[[Expression], Buffer]) -> list
     return found
 
 
-def values_of(lowered: Lowered) -> list[Value]:
+def values_of(lowered: Lowered) -> list[ComputedTensor]:
     """Return the results of the calls that became kernels."""
     calls = [lowered.prepared.program.calls[place] for place in lowered.lowered]
     found = [lowered.expressions[slot] for call in calls for slot in call.outputs if slot != ABSENT]
-    return [Value(x.shape, element_bytes(x.element)) for x in found]
+    return [ComputedTensor(x.shape, element_bytes(x.element)) for x in found]

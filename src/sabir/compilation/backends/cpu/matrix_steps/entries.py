@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sabir.compilation.backends.cpu.matrix_steps.kernel import MatrixRecurrence
 from sabir.compilation.backends.cpu.products.panels import lanes_of
-from sabir.compilation.plan.bounds import Value
+from sabir.compilation.plan.bounds import ComputedTensor
 from sabir.compilation.plan.entries import BufferNumber, Entry, Offset, count_of
 from sabir.loops import MatrixSteps, element_bytes
 
@@ -52,7 +52,7 @@ def add_matrix_steps(builder: PlanBuilder, group: Group) -> None:
     entry = Entry([], nodes=builder.origins.labels([x]))
     entry.scratch = keys * (spec.vectors * spec.lanes * size)
     entry.flops = count_of(updated) * (2 + 2 * queries + spec.decays + 2 * spec.corrects)
-    builder.works += [Value((steps,), 0, _STEP), Value(updated, 0, size)]
+    builder.works += [ComputedTensor((steps,), 0, _STEP), ComputedTensor(updated, 0, size)]
     arguments: list[Argument] = [*x.queries.shape, x.shape[-1]]
     target = builder.buffer(x)
     builder.use(target, entry)

@@ -16,7 +16,7 @@ from sabir.compilation.backends.cpu.recurrence.kernel import WALK, Recurrence, S
 from sabir.compilation.backends.cpu.recurrence.stages import Stage, leaves_of, sources_of, stages_of
 from sabir.compilation.fusion.groups import Group
 from sabir.compilation.fusion.views import Located, row_major
-from sabir.compilation.plan.bounds import Value
+from sabir.compilation.plan.bounds import ComputedTensor
 from sabir.compilation.plan.entries import BufferNumber, Entry, Offset, Turns, count_of
 from sabir.loops import Bound, Contract, Expression, Recur, State
 
@@ -59,7 +59,7 @@ def add_recurrences(builder: PlanBuilder, group: Group) -> None:
     first = len(builder.entries)
     entries = _walks(made) if all(m.walks for m in made) else _steps(made)
     builder.entries += entries
-    builder.works += [Value((making.steps,), 0, _STEP) for making in made]
+    builder.works += [ComputedTensor((making.steps,), 0, _STEP) for making in made]
     for buffer in {b for entry in entries for b in entry.buffers}:
         buffer.use(first)  # what a step leaves, the next one reads
         buffer.use(first + len(entries) - 1)

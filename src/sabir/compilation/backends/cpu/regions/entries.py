@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sabir.compilation.backends.cpu.products.panels import lanes_of
 from sabir.compilation.backends.cpu.regions.kernel import Regions
 from sabir.compilation.fusion.views import Copy, row_major
-from sabir.compilation.plan.bounds import Value
+from sabir.compilation.plan.bounds import ComputedTensor
 from sabir.compilation.plan.entries import BufferNumber, Entry, Offset, count_of
 from sabir.loops import PoolRegions
 
@@ -47,7 +47,7 @@ def add_regions(builder: PlanBuilder, group: Group) -> None:
         raise TypeError("the group is one expression of regions")
     entry = Entry([], nodes=builder.origins.labels([x]))
     entry.flops = count_of(x.shape) * _SAMPLE
-    builder.works.append(Value((x.shape[0],), 0, _PLACE))
+    builder.works.append(ComputedTensor((x.shape[0],), 0, _PLACE))
     target = builder.buffer(x)
     builder.use(target, entry)
     _, *image = x.images.shape

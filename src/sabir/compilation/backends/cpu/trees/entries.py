@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sabir.compilation.backends.cpu.trees.kernel import LANES, Descent
 from sabir.compilation.fusion.views import Copy, row_major
-from sabir.compilation.plan.bounds import Value
+from sabir.compilation.plan.bounds import ComputedTensor
 from sabir.compilation.plan.entries import BufferNumber, Computed, Entry, Offset
 from sabir.compilation.plan.jobs import rows_of_trees
 from sabir.loops import Descend, element_bytes
@@ -49,7 +49,7 @@ def add_trees(builder: PlanBuilder, group: Group) -> None:
     entry = Entry([], nodes=builder.origins.labels([x]))
     entry.scratch = (features * LANES + _BLOCK) * element_bytes(element)
     entry.flops = rows * (_STEP * x.trees * x.steps)
-    builder.works.append(Value((rows,), 0, _STEP * x.trees * x.steps))
+    builder.works.append(ComputedTensor((rows,), 0, _STEP * x.trees * x.steps))
     job = partial(rows_of_trees, lanes=LANES, block=_BLOCK)
     block = Computed(job, (features, x.widest))
     arguments: list[Argument] = [rows, x.shape[1], x.trees, features, block, 4 * x.roots.shape[-1]]
