@@ -28,7 +28,7 @@ from sabir.compilation.plan.entries import (
     Mismatch,
     Offset,
 )
-from sabir.compilation.plan.rows import Call, rows_of
+from sabir.compilation.plan.rows import KernelCall, rows_of
 from sabir.ir import Expr
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def lay_out(
 def _call(
     number: int, entry: Entry, sizes: RunSizes, addresses: Mapping[object, int],
     offsets: Mapping[Buffer, int], arenas: Mapping[Buffer, int], much: int,
-) -> Call:  # fmt: skip
+) -> KernelCall:  # fmt: skip
     """Return the call of an entry; with `much` operations it is worth several shares for each thread."""
     _, _, spec, arguments = _choice(entry, sizes)
     block = [_argument(a, sizes, offsets, arenas) for a in arguments]
@@ -218,7 +218,7 @@ def _call(
         block[: entry.axes] = [0] * entry.axes  # 2 ** 40 rows of no elements take no time
         turns = min(turns, 1)
     fine = entry.turns is None and not (entry.alone or entry.whole) and sizes(entry.flops) >= much
-    return Call(number, addresses[spec], block, entry.turns, turns, fine)
+    return KernelCall(number, addresses[spec], block, entry.turns, turns, fine)
 
 
 def _runs(

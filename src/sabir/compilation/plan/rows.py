@@ -26,7 +26,7 @@ _MOST_ROWS = 1 << 21  # of entries that run in turn: 32 bytes each
 _WORD = 8
 
 
-class Call(NamedTuple):
+class KernelCall(NamedTuple):
     """A kernel with its block: the number of its entry, how often it runs, and in turn with which others.
 
     `fine` says that the work of a thread is worth several shares.
@@ -40,7 +40,7 @@ class Call(NamedTuple):
     fine: bool = False
 
 
-class Rows(NamedTuple):
+class NativeRows(NamedTuple):
     """The rows, the memory that they point into, and the number of the entry of each."""
 
     rows: Array
@@ -48,7 +48,7 @@ class Rows(NamedTuple):
     owners: Array
 
 
-def rows_of(calls: Sequence[Call]) -> Rows:
+def rows_of(calls: Sequence[KernelCall]) -> NativeRows:
     """Return the rows of calls; raises Mismatch where there are too many."""
     starts = np.cumsum([0, *(len(call.block) for call in calls)], dtype=np.int64)
     groups: list[list[int]] = []
@@ -77,4 +77,4 @@ def rows_of(calls: Sequence[Call]) -> Rows:
         rows[..., 3] = [calls[place].entry for place in places]
         found.append(rows.reshape(-1, 4))
     table = np.concatenate(found)
-    return Rows(np.ascontiguousarray(table[:, :3]), memory, np.ascontiguousarray(table[:, 3]))
+    return NativeRows(np.ascontiguousarray(table[:, :3]), memory, np.ascontiguousarray(table[:, 3]))
