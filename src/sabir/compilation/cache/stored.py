@@ -26,7 +26,7 @@ from sabir.elements import element
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sabir.compilation.frontend.patterns import Pattern
+    from sabir.compilation.frontend.patterns import ShapePattern
     from sabir.compilation.frontend.subject import Subject
     from sabir.compilation.native import Image
     from sabir.compilation.plan.entries import BandParts, KernelPlan
@@ -66,7 +66,7 @@ class StoredPlans:
             return None  # a message cannot contain it, or its data cannot be read: a run says so
         return modules() and f"{_FORMAT} {modules()} {structure} {self._about}"
 
-    def key(self, pattern: Pattern) -> bytes | None:
+    def key(self, pattern: ShapePattern) -> bytes | None:
         """Return the key of the plan for a pattern; None where no plan of the model is kept."""
         if cache().folder is None or self._digest is None:
             return None

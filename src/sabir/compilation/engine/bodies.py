@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from sabir.compilation.engine.worth import Reserve
-    from sabir.compilation.frontend.patterns import Pattern
+    from sabir.compilation.frontend.patterns import ShapePattern
     from sabir.compilation.protocol import Backend, Bodies, Runnable
     from sabir.compilation.runtime.repeating import Repeated
     from sabir.compilation.settings import Settings
@@ -141,7 +141,7 @@ class CompiledBody:
             run.budget.return_to(before)
             return None
 
-    def _compiled(self, pattern: Pattern, sizes: Mapping[str, int]) -> Runnable | None:
+    def _compiled(self, pattern: ShapePattern, sizes: Mapping[str, int]) -> Runnable | None:
         """Return the program for a pattern that fits the sizes, None where the interpreter is to run them."""
         with self._lock:
             found = self._kept.find(pattern, sizes)
@@ -167,7 +167,7 @@ class CompiledBody:
                 self._kept.add(pattern, made)
             return made
 
-    def _made(self, pattern: Pattern, sizes: Mapping[str, int]) -> Runnable | None:
+    def _made(self, pattern: ShapePattern, sizes: Mapping[str, int]) -> Runnable | None:
         kinds = dict(zip(self._slots, pattern.inputs, strict=True))
         if any(kind is None for kind in kinds.values()):
             return None  # a sequence, or a default

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from sabir.base import Limits
-    from sabir.compilation.frontend.patterns import Pattern
+    from sabir.compilation.frontend.patterns import ShapePattern
     from sabir.compilation.inspect.explaining import Explanation
     from sabir.compilation.inspect.inspecting import CompiledPlan
     from sabir.compilation.inspect.profiling import Profile, ProfiledRun
@@ -261,7 +261,9 @@ class Compiled:
             runs[key] = fast
         self._stops.keep(control, partial(setattr, self, "_fast", fast))
 
-    def _started(self, feeds: Mapping[str, Any]) -> tuple[Run, list[Any], list[Any], Pattern, dict[str, int]]:
+    def _started(
+        self, feeds: Mapping[str, Any]
+    ) -> tuple[Run, list[Any], list[Any], ShapePattern, dict[str, int]]:
         """Return the state of a new run, the feeds, those that the plan reads, and their pattern."""
         run, inputs = self._front.start(feeds)
         pattern, sizes = pattern_of(self._types, inputs)
@@ -296,14 +298,17 @@ class Compiled:
             else self._shown(pattern, sizes, target)
         )
 
-    def _shown(self, pattern: Pattern, sizes: Mapping[str, int], target: str) -> CompiledPlan:
+    def _shown(self, pattern: ShapePattern, sizes: Mapping[str, int], target: str) -> CompiledPlan:
         from sabir.compilation.inspect.inspecting import CompiledPlan  # ruff: ignore[import-outside-top-level]  for tools
 
         found = self._cpu().foreign(self._plans.request(pattern, sizes), target_named(target))
         return CompiledPlan(found, sizes, self._settings, lambda: found)
 
     def _inspected(
-        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None = None
+        self,
+        pattern: ShapePattern,
+        sizes: Mapping[str, int],
+        progress: Callable[[int, int], None] | None = None,
     ) -> CompiledPlan:
         from sabir.compilation.inspect.inspecting import CompiledPlan  # ruff: ignore[import-outside-top-level]  for tools
 
@@ -311,7 +316,10 @@ class Compiled:
         return CompiledPlan(found, sizes, self._settings, partial(self._whole, found, pattern, sizes))
 
     def _required(
-        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None = None
+        self,
+        pattern: ShapePattern,
+        sizes: Mapping[str, int],
+        progress: Callable[[int, int], None] | None = None,
     ) -> CompiledProgram:
         """Return the plan for a pattern; raises UnsupportedError where there is none to look at."""
         self._cpu()
@@ -320,7 +328,9 @@ class Compiled:
             raise _no_plan("these shapes", self._plans.refusal(pattern))
         return found
 
-    def _whole(self, program: CompiledProgram, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram:
+    def _whole(
+        self, program: CompiledProgram, pattern: ShapePattern, sizes: Mapping[str, int]
+    ) -> CompiledProgram:
         """Return a plan with the program that it was made from, which a plan from the disk lacks."""
         found = self._plans.whole(program, pattern, sizes)
         if not isinstance(found, CompiledProgram):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from sabir.compilation.frontend.patterns import Pattern
+    from sabir.compilation.frontend.patterns import ShapePattern
     from sabir.compilation.protocol import Runnable
 
 MOST_GUARDED = 8  # plans of one pattern, each with other guards; the interpreter runs what fits none
@@ -37,16 +37,16 @@ class KeptPlans:
     __slots__ = ("_asked", "_clock", "_refused", "_shelves")
 
     def __init__(self) -> None:
-        self._shelves: dict[Pattern, _Shelf] = {}
-        self._refused: dict[Pattern, str] = {}
-        self._asked: dict[Pattern, None] = {}
+        self._shelves: dict[ShapePattern, _Shelf] = {}
+        self._refused: dict[ShapePattern, str] = {}
+        self._asked: dict[ShapePattern, None] = {}
         self._clock = 0
 
     def __iter__(self) -> Iterator[Runnable]:
         """Yield the plans."""
         return (program for shelf in list(self._shelves.values()) for program in shelf.programs)
 
-    def find(self, pattern: Pattern, sizes: Mapping[str, int]) -> Runnable | None:
+    def find(self, pattern: ShapePattern, sizes: Mapping[str, int]) -> Runnable | None:
         """Return a plan for the pattern whose guards hold for the sizes."""
         shelf = self._shelves.get(pattern)
         if shelf is None:
@@ -54,11 +54,11 @@ class KeptPlans:
         self._clock = shelf.used = self._clock + 1
         return next((program for program in shelf.programs if program.fits(sizes)), None)
 
-    def removes_one_for(self, pattern: Pattern) -> bool:
+    def removes_one_for(self, pattern: ShapePattern) -> bool:
         """Return whether a plan for the pattern would remove the plans of another one."""
         return pattern not in self._shelves and len(self._shelves) >= MOST_PATTERNS
 
-    def admits(self, pattern: Pattern, *, at_once: bool = False) -> bool:
+    def admits(self, pattern: ShapePattern, *, at_once: bool = False) -> bool:
         """Return whether to make a plan for the pattern now; `at_once` also at its first request."""
         if pattern in self._refused:
             return False
@@ -70,7 +70,7 @@ class KeptPlans:
         _remember(self._asked, pattern, None)
         return False
 
-    def add(self, pattern: Pattern, made: Runnable, instead_of: Runnable | None = None) -> None:
+    def add(self, pattern: ShapePattern, made: Runnable, instead_of: Runnable | None = None) -> None:
         """Keep a plan, `instead_of` another one of the pattern; the pattern used longest ago may leave."""
         shelf = self._shelves.setdefault(pattern, _Shelf())
         shelf.programs = (*(p for p in shelf.programs if p is not instead_of), made)
@@ -83,16 +83,16 @@ class KeptPlans:
             for program in self._shelves[key].programs:
                 program.release()
 
-    def refuse(self, pattern: Pattern, reason: str) -> None:
+    def refuse(self, pattern: ShapePattern, reason: str) -> None:
         """Remember that no plan can be made for a pattern, and why."""
         _remember(self._refused, pattern, reason)
 
-    def refusal(self, pattern: Pattern | None = None) -> str | None:
+    def refusal(self, pattern: ShapePattern | None = None) -> str | None:
         """Return why no plan could be made for a pattern, or for the last one refused."""
         return next(reversed(self._refused.values()), None) if pattern is None else self._refused.get(pattern)
 
 
-def _remember(notes: dict[Pattern, Any], pattern: Pattern, note: object) -> None:
+def _remember(notes: dict[ShapePattern, Any], pattern: ShapePattern, note: object) -> None:
     """Add a note of a pattern; the oldest one leaves when there are many."""
     if len(notes) >= _MOST_ASKED:
         notes.pop(next(iter(notes)))

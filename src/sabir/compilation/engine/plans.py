@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from sabir.base import Limits
-    from sabir.compilation.frontend.patterns import Pattern
+    from sabir.compilation.frontend.patterns import ShapePattern
     from sabir.compilation.frontend.prepare import Prepared
     from sabir.compilation.frontend.subject import Subject
     from sabir.compilation.protocol import Backend, Bodies, Runnable
@@ -58,13 +58,13 @@ class Plans:
         self._waited = 0.0  # seconds of interpreted runs that no plan has used
         self._worth = 0.0  # seconds of interpreted runs from which on the next plan is made
         self._spent = 0.0  # seconds that the last new plan took, by its estimate
-        self.latest: tuple[Pattern, dict[str, int]] | None = None
+        self.latest: tuple[ShapePattern, dict[str, int]] | None = None
 
     def __iter__(self) -> Iterator[Runnable]:
         """Yield the plans that are in memory."""
         return iter(self._kept)
 
-    def of(self, pattern: Pattern, sizes: Mapping[str, int]) -> Runnable | None:
+    def of(self, pattern: ShapePattern, sizes: Mapping[str, int]) -> Runnable | None:
         """Return the compiled plan for a pattern of shapes whose guards hold for these sizes.
 
         It is None where the interpreter is to run these shapes; with a warning, where no plan can be made.
@@ -72,13 +72,13 @@ class Plans:
         return self._kept.find(pattern, sizes) or self._new(pattern, sizes, None, at_once=False)
 
     def at_once(
-        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None
+        self, pattern: ShapePattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None
     ) -> Runnable | None:
         """Return the plan as `of`, also for a pattern that is worth none yet: somebody asked to see it."""
         return self._kept.find(pattern, sizes) or self._new(pattern, sizes, progress, at_once=True)
 
     def _new(
-        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None, *,
+        self, pattern: ShapePattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None, *,
         at_once: bool,
     ) -> Runnable | None:  # fmt: skip
         with self._lock:
@@ -102,11 +102,11 @@ class Plans:
         """Note how long the interpreter took for a run: as long as a plan takes, and then it is made."""
         self._waited += seconds
 
-    def refusal(self, pattern: Pattern | None = None) -> str | None:
+    def refusal(self, pattern: ShapePattern | None = None) -> str | None:
         """Return why no plan could be compiled for a pattern, or for the last one refused."""
         return self._kept.refusal(pattern)
 
-    def whole(self, found: Runnable, pattern: Pattern, sizes: Mapping[str, int]) -> Runnable:
+    def whole(self, found: Runnable, pattern: ShapePattern, sizes: Mapping[str, int]) -> Runnable:
         """Return a plan with the program that it was made from, which a plan from the disk has not."""
         if found.prepared is not None:
             return found
@@ -115,7 +115,7 @@ class Plans:
             self._kept.add(pattern, made, instead_of=found)
         return made
 
-    def request(self, pattern: Pattern, sizes: Mapping[str, int]) -> Request:
+    def request(self, pattern: ShapePattern, sizes: Mapping[str, int]) -> Request:
         """Return what a backend would compile for a pattern, without its subgraphs."""
         from sabir.compilation.engine.planning import lowered  # ruff: ignore[import-outside-top-level]  slow to load
 
@@ -123,7 +123,7 @@ class Plans:
         return Request(found, sizes, self._settings, PlanCost(), _timed, _no_bodies)
 
     def _compiled(
-        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None,
+        self, pattern: ShapePattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None,
         allowed: float | None,
     ) -> Runnable | None:  # fmt: skip
         """Return the plan, or None; it may cost `allowed` seconds, by default what a run is worth."""
@@ -149,7 +149,7 @@ class Plans:
             budget().return_to(before)
 
     def _planned(
-        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None,
+        self, pattern: ShapePattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None,
         allowed: float | None,
     ) -> Runnable:  # fmt: skip
         """Return the plan from the disk, or a new one: always that under limits, which count its costs."""
@@ -166,8 +166,8 @@ class Plans:
         return made
 
     def _new_plan(
-        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None = None,
-        allowed: float | None = math.inf,
+        self, pattern: ShapePattern, sizes: Mapping[str, int],
+        progress: Callable[[int, int], None] | None = None, allowed: float | None = math.inf,
     ) -> Runnable:  # fmt: skip
         self._backend.begin()
         with self._evaluating(), without_collector():  # constants are folded
@@ -182,7 +182,7 @@ class Plans:
         self._spent = cost.seconds
         return made
 
-    def _prepared(self, pattern: Pattern, sizes: Mapping[str, int]) -> Prepared:
+    def _prepared(self, pattern: ShapePattern, sizes: Mapping[str, int]) -> Prepared:
         from sabir.compilation.engine.planning import prepare  # ruff: ignore[import-outside-top-level]  slow to load
 
         model, newer_opsets = self._subject.model, self._settings.newer_opsets

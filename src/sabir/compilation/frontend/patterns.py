@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _SMALL = 2  # sizes below it may broadcast, or make loops empty: a pattern names them
 
 
-class Pattern(NamedTuple):
+class ShapePattern(NamedTuple):
     """The element type and the shape of each input, None for one that keeps its default or is no tensor.
 
     A size is a number where it is below 2 or declared as a number, else a symbol.
@@ -55,7 +55,7 @@ def number_of(size: int | Expr, sizes: Mapping[str, int]) -> int | None:
     return found if isinstance(found, int) else None
 
 
-def pattern_of(declared: Sequence[Type | None], feeds: Sequence[Any]) -> tuple[Pattern, dict[str, int]]:
+def pattern_of(declared: Sequence[Type | None], feeds: Sequence[Any]) -> tuple[ShapePattern, dict[str, int]]:
     """Return the pattern of some feeds, and the sizes of its symbols."""
     sizes: dict[str, int] = {}
     kinds: list[TensorType | None] = []
@@ -72,7 +72,7 @@ def pattern_of(declared: Sequence[Type | None], feeds: Sequence[Any]) -> tuple[P
             for axis, (dim, size) in enumerate(zip(known, array.shape, strict=True))
         )
         kinds.append(TensorType(kind.element, shape))
-    return Pattern(tuple(kinds)), sizes
+    return ShapePattern(tuple(kinds)), sizes
 
 
 def _size(dim: object, size: int, name: str, sizes: dict[str, int]) -> int | Expr:

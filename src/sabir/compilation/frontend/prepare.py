@@ -34,7 +34,7 @@ from sabir.simplification import Simplify
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from sabir.compilation.frontend.patterns import Pattern
+    from sabir.compilation.frontend.patterns import ShapePattern
     from sabir.inlining import InlineOperators
     from sabir.ir import Array, Graph, Model, Node, Type, Value
     from sabir.scheduling import Plan, Program, ScheduledCall
@@ -60,7 +60,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(
-    model: Model, pattern: Pattern, sizes: Mapping[str, int], registry: Registry, *, newer_opsets: bool
+    model: Model, pattern: ShapePattern, sizes: Mapping[str, int], registry: Registry, *, newer_opsets: bool
 ) -> Prepared:
     """Return a copy of the model as a program for a pattern; raises what the schedule raises.
 
@@ -133,7 +133,7 @@ def _replacements(model: Model, registry: Registry) -> list[InlineOperators]:
     return [each for each in found if each.named]
 
 
-def _apply_pattern(graph: Graph, pattern: Pattern) -> None:
+def _apply_pattern(graph: Graph, pattern: ShapePattern) -> None:
     """Let the inputs have the types of a pattern, and the values that are computed none."""
     for value, kind in zip(list(graph.inputs), pattern.inputs, strict=True):
         if kind is not None:
