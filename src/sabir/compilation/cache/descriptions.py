@@ -30,7 +30,7 @@ class Ports(NamedTuple):
     outputs: tuple[ValueInfo, ...]
 
 
-class Place(NamedTuple):
+class FileConstant(NamedTuple):
     """Where the elements of a constant begin in a file, row by row; their type and the shape."""
 
     start: int
@@ -49,7 +49,7 @@ class Description(NamedTuple):
     structure: str
     numbers: int
     ports: Ports
-    places: dict[str, Place]
+    places: dict[str, FileConstant]
 
 
 def described(file: OpenedFile, *, newer_opsets: bool) -> Description | None:
@@ -115,7 +115,7 @@ def _read(shown: Any, size: int) -> Description:
     name, structure, numbers, (inputs, outputs), shown_places = shown
     ports = Ports(tuple(map(_port, inputs)), tuple(map(_port, outputs)))
     places = {
-        str(key): Place(int(at), str(kind), tuple(map(int, dims)))
+        str(key): FileConstant(int(at), str(kind), tuple(map(int, dims)))
         for key, (at, kind, dims) in shown_places.items()
     }
     if any(not 0 <= place.start < size or min(place.shape, default=0) < 0 for place in places.values()):

@@ -16,7 +16,7 @@ import numpy as np
 from sabir.base import FileError, SabirError, default_limits, run_with_limits, without_collector
 from sabir.compilation.cache.descriptions import (
     Description,
-    Place,
+    FileConstant,
     Ports,
     describe,
     described,
@@ -118,18 +118,20 @@ class Subject:
         return {value.name: tensor for value, tensor in self.model.graph.initializers.items()}
 
     @functools.cached_property
-    def places(self) -> dict[str, Place]:
+    def places(self) -> dict[str, FileConstant]:
         """Where the bytes of initializers are in the file, of those that have their elements in order."""
         if self._file is None:
             return {}
         whole: Array = np.frombuffer(self._file.data, np.uint8)
         start, owner = int(whole.ctypes.data), owner_of(whole)
-        found: dict[str, Place] = {}
+        found: dict[str, FileConstant] = {}
         for name, tensor in self._initializers.items():
             if isinstance(tensor, Tensor) and tensor.element.name != "string":
                 array = tensor.array()
                 if array.size and array.flags.c_contiguous and owner_of(array) is owner:
-                    found[name] = Place(int(array.ctypes.data) - start, tensor.element.name, array.shape)
+                    found[name] = FileConstant(
+                        int(array.ctypes.data) - start, tensor.element.name, array.shape
+                    )
         return found
 
     # ------------------------------------------------------------ the cache
