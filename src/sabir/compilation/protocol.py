@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from sabir.compilation.cache.stored import Stored
+    from sabir.compilation.cache.stored import StoredPlan
     from sabir.compilation.engine.worth import PlanCost
     from sabir.compilation.frontend.lowering import Lowered
     from sabir.compilation.frontend.prepare import Prepared
@@ -140,6 +140,6 @@ class Backend(Protocol):
         """
         ...
 
-    def restored(self, stored: Stored, progress: Callable[[int, int], None], /) -> Runnable | None:
+    def restored(self, stored: StoredPlan, progress: Callable[[int, int], None], /) -> Runnable | None:
         """Return a plan that was read from the disk, None where its machine code is gone."""
         ...

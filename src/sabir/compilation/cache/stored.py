@@ -40,7 +40,7 @@ _SMALL = 1 << 16  # bytes of a constant that a plan has, unless they are in the 
 _MOST_KEPT = 1 << 24  # bytes of computed constants that are kept with a plan
 
 
-Stored: TypeAlias = "tuple[Executable, dict[bytes, Image]]"
+StoredPlan: TypeAlias = "tuple[Executable, dict[bytes, Image]]"
 """A plan that was read, and the machine code of its kernels by their keys."""
 
 
@@ -72,7 +72,7 @@ class StoredPlans:
             return None
         return hashlib.sha256(f"{self._digest} {pattern!r}".encode(errors="surrogatepass")).digest()
 
-    def read(self, key: bytes) -> Stored | None:
+    def read(self, key: bytes) -> StoredPlan | None:
         """Return the plan with a key and the images of its kernels, None where there is none."""
         data = cache().get(KIND, key, verify=True)
         if data is None:
@@ -101,13 +101,13 @@ class StoredPlans:
 
     def _constants(
         self, executable: Executable, tensors: Mapping[int, Constant]
-    ) -> dict[int, _Constant] | None:
+    ) -> dict[int, _StoredConstant] | None:
         """Return the constants that runs read; None where they are too large to be kept."""
         names = self._subject.names_of_initializers()
         read = {b.slot for b in executable.plan.buffers if b.kind == "constant"}
         read |= {entry.buffers[0].slot for entry in executable.plan.setup}
         read |= executable.constants.keys() & executable.results
-        found: dict[int, _Constant] = {}
+        found: dict[int, _StoredConstant] = {}
         kept = 0
         for slot in sorted(read):
             array = executable.constants[slot]
@@ -119,10 +119,10 @@ class StoredPlans:
             if kept > _MOST_KEPT or array.dtype.hasobject:
                 return None
             where = name or np.ascontiguousarray(array).tobytes()
-            found[slot] = _Constant(where, element(array.dtype).name, array.shape)
+            found[slot] = _StoredConstant(where, element(array.dtype).name, array.shape)
         return found
 
-    def _array(self, constant: _Constant) -> Array:
+    def _array(self, constant: _StoredConstant) -> Array:
         where = constant.where
         if isinstance(where, str):
             return self._subject.constant(where)
@@ -130,7 +130,7 @@ class StoredPlans:
         return flat.reshape(constant.shape)
 
 
-class _Constant(NamedTuple):
+class _StoredConstant(NamedTuple):
     """A constant of a plan: the name of an initializer, or its bytes."""
 
     where: str | bytes
@@ -162,7 +162,7 @@ def _without_texts(plan: KernelPlan, keys: Mapping[Any, bytes]) -> KernelPlan:
 
 _ALLOWED = {
     "functools": ("partial",),
-    "sabir.compilation.cache.stored": ("_Constant",),
+    "sabir.compilation.cache.stored": ("_StoredConstant",),
     "sabir.compilation.frontend.patterns": ("Guard",),
     "sabir.compilation.native._placing": ("Image",),
     "sabir.compilation.plan.bounds": ("Reach", "ComputedTensor"),

@@ -43,7 +43,7 @@ class Packed:
         self.array, self.source = array, source
 
 
-class _Task(NamedTuple):
+class _PackingTask(NamedTuple):
     """One constant to pack: the entry that does it, the constant, and the key of the result if it has one."""
 
     entry: Entry
@@ -66,7 +66,7 @@ def packed_weights(
     """
     tasks = [_task(entry, constants, kernels) for entry in entries]
     found: dict[Buffer, Packed] = {}
-    missing: list[_Task] = []
+    missing: list[_PackingTask] = []
     for task in tasks:
         shared = _SHARED.get(task.key) if task.key else None
         if shared is None:
@@ -85,7 +85,7 @@ def packed_weights(
 
 
 def _made(
-    tasks: Sequence[_Task], pack: Callable[[Sequence[Entry], Mapping[Buffer, Array]], None]
+    tasks: Sequence[_PackingTask], pack: Callable[[Sequence[Entry], Mapping[Buffer, Array]], None]
 ) -> list[Array]:
     """Return the packed bytes of each task: from the disk, or else packed now and written to the disk."""
     if not tasks:
@@ -138,18 +138,18 @@ def _digest(whole: Array) -> bytes:
 # ---------------------------------------------------------------- keys
 
 
-def _task(entry: Entry, constants: Mapping[int, Array], kernels: Mapping[Spec, bytes]) -> _Task:
+def _task(entry: Entry, constants: Mapping[int, Array], kernels: Mapping[Spec, bytes]) -> _PackingTask:
     source = constants[entry.buffers[0].slot]
     identity, is_durable = identity_of(source)
     if not is_durable and source.nbytes <= _SMALL:
         identity, is_durable = f"data {hashlib.sha256(source.tobytes()).hexdigest()}", True
     if identity is None:
-        return _Task(entry, source, None, is_durable=False)
+        return _PackingTask(entry, source, None, is_durable=False)
     ((_, _, spec, arguments),) = entry.choices
     shown = [_shown(a) for a in arguments]
     read = f"{source.dtype.str} {source.shape} {source.strides} {identity}"
     text = f"{_FORMAT} {kernels[spec].hex()} {shown} {read}"
-    return _Task(entry, source, hashlib.sha256(text.encode()).digest(), is_durable)
+    return _PackingTask(entry, source, hashlib.sha256(text.encode()).digest(), is_durable)
 
 
 def _shown(argument: Any) -> str:
@@ -159,7 +159,7 @@ def _shown(argument: Any) -> str:
     return str(argument.bytes) if isinstance(argument, Offset) else str(argument)
 
 
-def _file_key(tasks: Sequence[_Task]) -> bytes | None:
+def _file_key(tasks: Sequence[_PackingTask]) -> bytes | None:
     """Return the key of a file with the results of all tasks; None where one has no identity on disk."""
     keys = [task.key for task in tasks if task.key is not None and task.is_durable]
     return hashlib.sha256(b"".join(keys)).digest() if len(keys) == len(tasks) else None

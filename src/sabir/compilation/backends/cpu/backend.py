@@ -11,7 +11,7 @@ from sabir.compilation.runtime.program import CompiledProgram
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sabir.compilation.cache.stored import Stored
+    from sabir.compilation.cache.stored import StoredPlan
     from sabir.compilation.passes import Pass
     from sabir.compilation.protocol import Request
     from sabir.compilation.runtime.foreign import ForeignProgram
@@ -62,7 +62,7 @@ class CpuBackend:
 
         return foreign(request, target)
 
-    def restored(self, stored: Stored, progress: Callable[[int, int], None]) -> CompiledProgram | None:
+    def restored(self, stored: StoredPlan, progress: Callable[[int, int], None]) -> CompiledProgram | None:
         """Return a plan that was read from the disk, None where its machine code is gone."""
         executable, images = stored
         try:
