@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sabir.compilation.native._driver import FINE
     from sabir.compilation.native._early import EarlyKernels
     from sabir.compilation.native._entrance import Frame
-    from sabir.compilation.native._entries import Entry
+    from sabir.compilation.native._entries import CacheEntry
     from sabir.compilation.native._objects import Library, Source, is_compiled, require_loading
     from sabir.compilation.native._placing import Image
     from sabir.compilation.native._target import TARGETS, Host, host, target_named
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # imported on first use: the cache works without LLVM, whose library takes 50 ms to load
 _LATER = {
-    "Cache": "_cache", "cache": "_cache", "Entry": "_entries", "Frame": "_entrance", "Host": "_target",
+    "Cache": "_cache", "cache": "_cache", "CacheEntry": "_entries", "Frame": "_entrance", "Host": "_target",
     "Image": "_placing", "FINE": "_driver",
     "host": "_target", "target_named": "_target", "TARGETS": "_target",
     "Library": "_objects", "Source": "_objects", "require_loading": "_objects", "is_compiled": "_objects",
@@ -39,7 +39,27 @@ _LATER = {
 __getattr__ = importing_later(__name__, _LATER)
 
 __all__ = [
-    "FINE", "TARGETS", "Cache", "Control", "EarlyKernels", "Entry", "Frame", "Host", "Image", "Library",
-    "Source", "Team", "cache", "disassemble", "execute", "host", "is_compiled", "load_ahead", "optimized",
-    "require_loading", "target_named", "team", "usable_cores",
+    "FINE",
+    "TARGETS",
+    "Cache",
+    "CacheEntry",
+    "Control",
+    "EarlyKernels",
+    "Frame",
+    "Host",
+    "Image",
+    "Library",
+    "Source",
+    "Team",
+    "cache",
+    "disassemble",
+    "execute",
+    "host",
+    "is_compiled",
+    "load_ahead",
+    "optimized",
+    "require_loading",
+    "target_named",
+    "team",
+    "usable_cores",
 ]  # fmt: skip

@@ -17,7 +17,14 @@ import time
 from typing import TYPE_CHECKING
 
 from sabir.base import FileError, SabirError, quote
-from sabir.compilation.native._entries import HEADER_SIZE, KEY_SIZE, MAX_KIND, Entry, header_of, problem_of
+from sabir.compilation.native._entries import (
+    HEADER_SIZE,
+    KEY_SIZE,
+    MAX_KIND,
+    CacheEntry,
+    header_of,
+    problem_of,
+)
 from sabir.compilation.native._places import FOLDER, place, unsafe, unsafe_file, warn_once
 from sabir.files import READING, MappedFile, NewFile, OpenFolder, reason
 
@@ -103,11 +110,11 @@ class Cache:
             if folder is not None:
                 folder.remove(_file_name(kind, key))
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[CacheEntry]:
         """Return all entries, those used last at the end."""
         return sorted(self._listed(_NAME), key=lambda entry: entry.used)
 
-    def problems(self) -> Iterator[tuple[Entry, str]]:
+    def problems(self) -> Iterator[tuple[CacheEntry, str]]:
         """Yield each damaged entry, and what is wrong with it; this reads the whole cache."""
         for entry in self.entries():
             with self._opened(entry.kind) as folder:
@@ -122,7 +129,7 @@ class Cache:
                 except (OSError, ValueError) as error:
                     yield entry, reason(error)
 
-    def clear(self) -> list[Entry]:
+    def clear(self) -> list[CacheEntry]:
         """Remove all entries, and return them; raises FileError where one cannot be removed."""
         removed = self.entries()
         for entry in [*removed, *self._listed(_TEMPORARY)]:
@@ -161,7 +168,7 @@ class Cache:
                     self._remove(entry)
         self._size, self._written = size, 0
 
-    def _listed(self, names: re.Pattern[str]) -> Iterator[Entry]:
+    def _listed(self, names: re.Pattern[str]) -> Iterator[CacheEntry]:
         """Yield the files in the folders of all kinds with such names."""
         with contextlib.ExitStack() as stack:
             root = self._root(stack)
@@ -172,9 +179,9 @@ class Cache:
                     for name in _names_in(folder):
                         status = folder.status(name) if folder and names.fullmatch(name) else None
                         if status is not None:
-                            yield Entry(kind, name, status.st_size, status.st_mtime)
+                            yield CacheEntry(kind, name, status.st_size, status.st_mtime)
 
-    def _remove(self, entry: Entry) -> None:
+    def _remove(self, entry: CacheEntry) -> None:
         with self._opened(entry.kind) as folder:
             if folder is not None:
                 with contextlib.suppress(FileNotFoundError):

@@ -17,11 +17,11 @@ KEY_SIZE = 32
 MAX_KIND = 20
 
 
-class Entry(NamedTuple):
+class CacheEntry(NamedTuple):
     """An entry of the cache: its kind, the name and bytes of its file, and when it was last used.
 
-    >>> from sabir.compilation.native import Entry
-    >>> Entry('objects', '00.sabir', 1128, 0.0).size
+    >>> from sabir.compilation.native import CacheEntry
+    >>> CacheEntry('objects', '00.sabir', 1128, 0.0).size
     1128
     """
 
