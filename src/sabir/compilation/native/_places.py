@@ -21,16 +21,16 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _warned: set[str] = set()
 
 
-class Place(NamedTuple):
+class CacheFolder(NamedTuple):
     """The folder of the cache and its bound in bytes; without a folder nothing is cached."""
 
     folder: Path | None
     limit: int
 
 
-def place() -> Place:
+def place() -> CacheFolder:
     """Return where the environment says that the cache is."""
-    return Place(_folder(), _limit())
+    return CacheFolder(_folder(), _limit())
 
 
 def warn_once(message: str) -> None:
