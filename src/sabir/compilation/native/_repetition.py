@@ -160,7 +160,7 @@ def _code() -> Library:
     return Library.load([_TEXT])
 
 
-class Copy(NamedTuple):
+class MemoryCopy(NamedTuple):
     """What is copied after each run: addresses with either table, bytes, by how many the targets move."""
 
     sources: tuple[int, int]
@@ -185,7 +185,9 @@ class Repetition:
     either table, whether another run follows; 0 if one always does.
     """
 
-    def __init__(self, plan: Repeatedly, number: int, again: tuple[int, int], copies: Sequence[Copy]) -> None:
+    def __init__(
+        self, plan: Repeatedly, number: int, again: tuple[int, int], copies: Sequence[MemoryCopy]
+    ) -> None:
         run, memory = plan.team.entry()
         block = [
             run, memory, plan.rows.ctypes.data, len(plan.rows), plan.control.address,

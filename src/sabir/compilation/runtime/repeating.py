@@ -13,7 +13,7 @@ import numpy as np
 
 from sabir.base import CancelledError, check_time, spend_iteration
 from sabir.compilation.native import Control
-from sabir.compilation.native._repetition import Copy, Repeatedly, Repetition
+from sabir.compilation.native._repetition import MemoryCopy, Repeatedly, Repetition
 from sabir.compilation.plan.entries import ERRORS, SCRATCH, Mismatch
 from sabir.compilation.plan.layout import RunSizes
 from sabir.compilation.runtime.fast import team_for, work_of
@@ -128,23 +128,23 @@ class _Loop:
             table[buffer.number] = array.ctypes.data
         return table
 
-    def _copies(self, outputs: Sequence[Buffer], tables: Sequence[Array]) -> tuple[list[Copy], int]:
+    def _copies(self, outputs: Sequence[Buffer], tables: Sequence[Array]) -> tuple[list[MemoryCopy], int]:
         """Return the copies after each run: of states that are another's too, then to the stacks.
 
         The second result is how many the former are.
         """
         carried = len(self._states[0])
-        copies: list[Copy] = []
+        copies: list[MemoryCopy] = []
         for place, buffer in enumerate(outputs[:carried]):
             sources = int(tables[0][buffer.number]), int(tables[1][buffer.number])
             pair = self._states[1][place], self._states[0][place]
             targets = pair[0].ctypes.data, pair[1].ctypes.data
             if sources != targets:
-                copies.append(Copy(sources, targets, pair[0].nbytes, 0))
+                copies.append(MemoryCopy(sources, targets, pair[0].nbytes, 0))
         count = len(copies)
         for item, buffer in zip(self._items, outputs[carried:], strict=True):
             sources = int(tables[0][buffer.number]), int(tables[1][buffer.number])
-            copies.append(Copy(sources, (0, 0), item.nbytes, item.nbytes))
+            copies.append(MemoryCopy(sources, (0, 0), item.nbytes, item.nbytes))
         return copies, count
 
     def run(self, limit: int | None, run: Run, cost: int) -> Repeated:
