@@ -43,7 +43,7 @@ class _Output(NamedTuple):
     place: int  # in the block of a frame
 
 
-class Run(Protocol):
+class FastFunction(Protocol):
     """Takes feeds by name and returns results by name, or None where the feeds are others.
 
     Then the long way is right. `buffers` has arrays for results. With a `commit` these may be feeds that
@@ -67,7 +67,7 @@ class FastRun(NamedTuple):
     `in_place` has the names of the inputs that results may be written over, by the names of these.
     """
 
-    run: Run
+    run: FastFunction
     control: Control
     in_place: Mapping[str, str]
 
@@ -127,7 +127,7 @@ class _Runs:
             raise CancelledError("the run was cancelled")
 
 
-def _entered(runs: _Runs, names: Sequence[str]) -> Run:
+def _entered(runs: _Runs, names: Sequence[str]) -> FastFunction:
     """Return the function that runs a plan. Its variables are cells, which take the least time."""
     count, outputs, frames, enter = len(names), runs.outputs, runs.frames, entrance()
     in_place, updating, rows = runs.in_place, runs.updating, runs.last
