@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sabir.base import UnsupportedError
-from sabir.compilation.backends.cpu.emit.nest import STILL, Layout, Nest
-from sabir.compilation.backends.cpu.emit.nest import Take as TakeStep
+from sabir.compilation.backends.cpu.emit.nest import STILL, Layout, Nest, TakeStep
 from sabir.compilation.backends.cpu.products.spec import Product
 from sabir.compilation.backends.cpu.products.winograd_kernel import Winograd
 from sabir.compilation.backends.cpu.windows.kernel import Sliding

@@ -9,7 +9,7 @@ from sabir.compilation.backends.cpu.attention.kernel import Attention
 from sabir.compilation.backends.cpu.elementwise.axes import nest_of
 from sabir.compilation.backends.cpu.elementwise.entries import nest_arguments, scratch_of
 from sabir.compilation.backends.cpu.elementwise.nesting import NestBuilder, Nesting, Place, nesting_of
-from sabir.compilation.backends.cpu.emit.nest import Accumulated, Apply, Constant, Load, Position
+from sabir.compilation.backends.cpu.emit.nest import Accumulated, Apply, ConstantStep, Load, Position
 from sabir.compilation.backends.cpu.products.direct import is_constant
 from sabir.compilation.backends.cpu.products.entries import contract_of, packed_operand, with_operands
 from sabir.compilation.backends.cpu.products.panels import lanes_of, panels_of
@@ -195,9 +195,9 @@ def _without_subnormals(steps: list[Step], element: str, number: int) -> int:
     first = len(steps)
     steps += [
         Apply(element, "abs", (number,)),
-        Constant(element, _LEAST_NORMAL[element]),
+        ConstantStep(element, _LEAST_NORMAL[element]),
         Apply("bool", "lt", (first, first + 1)),
-        Constant(element, 0.0),
+        ConstantStep(element, 0.0),
         Apply(element, "where", (first + 2, first + 3, number)),
     ]
     return len(steps) - 1

@@ -16,14 +16,14 @@ from sabir.compilation.backends.cpu.emit.nest import (
     Access,
     Accumulated,
     Apply,
-    Constant,
+    ConstantStep,
     Fold,
     Load,
     Nest,
     Position,
     SizeArgument,
+    TakeStep,
 )
-from sabir.compilation.backends.cpu.emit.nest import Take as TakeStep
 from sabir.compilation.passes import MOST_REPEATS
 from sabir.compilation.plan.entries import count_of
 from sabir.loops import element_bytes
@@ -109,7 +109,7 @@ def _elements(nesting: Nesting) -> list[str]:
         elif isinstance(step, Apply):
             moving.append(any(moving[n] for n in step.operands))
         else:
-            moving.append(not isinstance(step, (Constant, SizeArgument)))
+            moving.append(not isinstance(step, (ConstantStep, SizeArgument)))
     places = [p.element for p in nesting.places if any(s != 0 for s in p.strides)]
     return [*places, *(s.element for s, moves in zip(nesting.steps, moving, strict=True) if moves)]
 

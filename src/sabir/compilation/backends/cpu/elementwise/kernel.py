@@ -16,7 +16,7 @@ from sabir.compilation.backends.cpu.emit.body import Body, Point, from_memory, m
 from sabir.compilation.backends.cpu.emit.emitter import INDEX, Emitter, Register
 from sabir.compilation.backends.cpu.emit.folds import Accumulator, Blocks
 from sabir.compilation.backends.cpu.emit.jobs import along, at, at_lanes, jobs, mask_of, product_of
-from sabir.compilation.backends.cpu.emit.nest import Apply, Fold, Take
+from sabir.compilation.backends.cpu.emit.nest import Apply, Fold, TakeStep
 from sabir.compilation.backends.cpu.emit.row_passes import Passes, passes_of
 from sabir.loops import element_bytes
 
@@ -108,7 +108,7 @@ def _hoist(body: Body, roots: Sequence[int], point: Point) -> None:
                 body.value(number, point)
             continue
         pending += (
-            step.operands if isinstance(step, Apply) else [step.place] if isinstance(step, Take) else []
+            step.operands if isinstance(step, Apply) else [step.place] if isinstance(step, TakeStep) else []
         )
 
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from sabir.compilation.backends.cpu.emit.nest import (
     Accumulated,
     Apply,
-    Constant,
+    ConstantStep,
     Fold,
     Load,
     Position,
     SizeArgument,
     Step,
+    TakeStep,
 )
-from sabir.compilation.backends.cpu.emit.nest import Take as TakeStep
 from sabir.compilation.fusion.inlining import is_inline
 from sabir.compilation.fusion.views import Copy, Located, broadcast_strides
 from sabir.elements import element
@@ -96,11 +96,11 @@ class NestBuilder:
 
     def _step(self, step: Step) -> int:
         """Add a step, unless an equal one computes the same; return its number."""
-        if isinstance(step, (Apply, Constant)) and step in self._pure:
+        if isinstance(step, (Apply, ConstantStep)) and step in self._pure:
             return self._pure[step]
         self.found.steps.append(step)
         number = len(self.found.steps) - 1
-        if isinstance(step, (Apply, Constant)):
+        if isinstance(step, (Apply, ConstantStep)):
             self._pure[step] = number
         return number
 
@@ -132,7 +132,7 @@ class NestBuilder:
             return found
         match x:
             case Number():
-                found = self._step(Constant(x.element, x.number))
+                found = self._step(ConstantStep(x.element, x.number))
             case Extent():
                 self.found.arguments.append(x.size)
                 found = self._step(SizeArgument(x.element, len(self.found.arguments) - 1))

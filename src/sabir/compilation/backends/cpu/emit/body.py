@@ -16,13 +16,13 @@ from sabir.compilation.backends.cpu.emit.nest import (
     STILL,
     Accumulated,
     Apply,
-    Constant,
+    ConstantStep,
     Fold,
     Layout,
     Load,
     Position,
     SizeArgument,
-    Take,
+    TakeStep,
 )
 from sabir.compilation.backends.cpu.emit.small_floats import EXPONENTS, SMALL_FLOATS
 from sabir.elements import BFLOAT16
@@ -228,7 +228,7 @@ class Body:
                 case Apply():
                     still = all(o in point.values for o in step.operands)
                 case _:
-                    still = isinstance(step, (Constant, SizeArgument))
+                    still = isinstance(step, (ConstantStep, SizeArgument))
             if still:
                 self.value(number, point)
         return point
@@ -242,13 +242,13 @@ class Body:
         match step:
             case Load():
                 return self.read(step.access, point)
-            case Constant():
+            case ConstantStep():
                 return constant_of(e, step.element, step.number)
             case SizeArgument():
                 return self._extents[step]
             case Position():
                 return self._position(step.axis, point)
-            case Take():
+            case TakeStep():
                 return self._take(number, step, point)
             case Apply():
                 return self._apply(step, [self.value(o, point) for o in step.operands], point)
@@ -273,7 +273,7 @@ class Body:
             return place
         return e.binary("add", e.splat(place, point.lanes), self.lane_numbers(point.lanes))
 
-    def _take(self, number: int, step: Take, point: Point) -> Register:
+    def _take(self, number: int, step: TakeStep, point: Point) -> Register:
         """Emit a load at an index, which is checked: outside of the axis it counts as an error."""
         if step.near and self.value(step.place, point).kind.lanes > 1:
             return self._take_near(number, step, point)
@@ -281,7 +281,7 @@ class Body:
         self.check(inside, point)
         return self.read_at(step.access, offsets, point)
 
-    def _take_near(self, number: int, step: Take, point: Point) -> Register:
+    def _take_near(self, number: int, step: TakeStep, point: Point) -> Register:
         """Emit a load at an index of 32 bits for each lane: one instruction, where the processor has it.
 
         A negative index into an axis that 32 bits do not count is left to the interpreter.
@@ -301,7 +301,7 @@ class Body:
         places = e.value(Kind("ptr", kind.lanes), f"getelementptr {kind.scalar}, {address}, {index}")
         return from_memory(e, e.gather(places, kind, point.mask), step.element)
 
-    def displaced(self, number: int, step: Take, point: Point) -> tuple[Register, Register]:
+    def displaced(self, number: int, step: TakeStep, point: Point) -> tuple[Register, Register]:
         """Emit by how many bytes an index moves an access, 0 if it is outside, and whether it is inside."""
         e, place = self.e, self.layout.takes[number]
         index = self.value(step.place, point)
@@ -374,7 +374,7 @@ def _spans(nest: Nest, *, column: bool) -> list[bool]:
         match step:
             case Load():
                 varies = bool(nest.axes) and nest.accesses[step.access].strides[nest.inner] != STILL
-            case Take():
+            case TakeStep():
                 moves = bool(nest.axes) and nest.accesses[step.access].strides[nest.inner] != STILL
                 varies = moves or found[step.place]
             case Position():

@@ -40,7 +40,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Take:
+class TakeStep:
     """The element of an access moved along one more axis by an index; `size` bounds it."""
 
     element: str
@@ -53,14 +53,14 @@ class Take:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Constant:
+class ConstantStep:
     """A number; 0 and -0 are two."""
 
     element: str
     number: float
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Constant) and str(self) == str(other)
+        return isinstance(other, ConstantStep) and str(self) == str(other)
 
     def __hash__(self) -> int:
         return hash(str(self))
@@ -129,7 +129,7 @@ class Fold:
         return f"{self.op}{' last' if self.last else ''} over the reduced axes of %{self.operand}"
 
 
-Step: TypeAlias = Load | Take | Constant | SizeArgument | Position | Accumulated | Apply | Fold
+Step: TypeAlias = Load | TakeStep | ConstantStep | SizeArgument | Position | Accumulated | Apply | Fold
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class Layout:
             place += 2 + access.strides.count(ANY)
         self.takes: dict[int, int] = {}
         for number, step in enumerate(nest.steps):
-            if isinstance(step, Take):
+            if isinstance(step, TakeStep):
                 self.takes[number] = place
                 place += 2
         self.sizes = place

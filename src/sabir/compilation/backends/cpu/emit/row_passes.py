@@ -14,7 +14,7 @@ from sabir.compilation.backends.cpu.emit.nest import (
     Load,
     Nest,
     Position,
-    Take,
+    TakeStep,
 )
 
 _CHEAP = frozenset(["add", "sub", "mul", "neg", "abs", "cast", "where", "min", "max"])
@@ -116,7 +116,7 @@ def _operands(nest: Nest, number: int) -> tuple[int, ...]:
             return step.operands
         case Fold():
             return (step.operand,)
-        case Take():
+        case TakeStep():
             return (step.place,)
         case _:
             return ()
@@ -126,10 +126,10 @@ def _varies(nest: Nest, number: int, varies: list[bool]) -> bool:
     match step := nest.steps[number]:
         case Fold():
             return False
-        case Load() | Take():
+        case Load() | TakeStep():
             strides = nest.accesses[step.access].strides
             moves = any(s in {NEXT, ANY} and r for s, r in zip(strides, nest.reduced, strict=True))
-            return moves or (isinstance(step, Take) and varies[step.place])
+            return moves or (isinstance(step, TakeStep) and varies[step.place])
         case Position():
             return nest.reduced[step.axis]
         case Apply():
@@ -152,7 +152,7 @@ def _fetched(nest: Nest, starts: list[int], stage: list[int], varies: list[bool]
         step = nest.steps[n]
         operands = [o for o in _operands(nest, n) if varies[o]]
         is_cheap = isinstance(step, Apply) and step.op in _CHEAP and len(operands) <= 1
-        if stage[n] < number and isinstance(step, (Apply, Take)) and not is_cheap:
+        if stage[n] < number and isinstance(step, (Apply, TakeStep)) and not is_cheap:
             found[n] = None
         else:
             pending += operands

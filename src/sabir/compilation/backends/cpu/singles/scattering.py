@@ -13,7 +13,7 @@ from sabir.compilation.backends.cpu.elementwise.kernel import along
 from sabir.compilation.backends.cpu.emit.body import Body, Point
 from sabir.compilation.backends.cpu.emit.emitter import BOOL, Emitter
 from sabir.compilation.backends.cpu.emit.jobs import at, jobs, strips
-from sabir.compilation.backends.cpu.emit.nest import Take
+from sabir.compilation.backends.cpu.emit.nest import TakeStep
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +51,7 @@ class _Emission:
         self.body = Body(self.e, nest)
         ((self.target, self.new),) = nest.stores
         ((self.old, self.take),) = [
-            (n, s) for n, s in enumerate(nest.steps) if isinstance(s, Take) and s.access == self.target
+            (n, s) for n, s in enumerate(nest.steps) if isinstance(s, TakeStep) and s.access == self.target
         ]
         self.along = [axis for axis in range(nest.axes) if nest.reduced[axis]]
         self.kept = [axis for axis in range(nest.axes) if not nest.reduced[axis]]
