@@ -20,8 +20,8 @@ N = symbol("N")
 
 
 def body():
-    states = (loops.State("float", (5, 2, 3)),)
-    after = (loops.apply("add", states[0], loops.Bound("float", (5, 2, 3), 0)),)
+    states = (loops.StepState("float", (5, 2, 3)),)
+    after = (loops.apply("add", states[0], loops.StepOperand("float", (5, 2, 3), 0)),)
     return loops.StepBody(states, after, ())
 
 
@@ -38,7 +38,7 @@ def kinds():
     yield from (loops.reshape(X, (24,)), loops.expand(X, (2, 4, 6)), loops.narrow(X, 1, 2, 3))
     yield from (loops.Take("float", (2, 6), X, INDICES, 0), loops.join([X, X], 1))
     yield from (loops.scatter(X, loops.cast(X, "int64"), X, 1), loops.pad(X, (1, 0), (0, 2), 7))
-    yield from (loops.State("float", (5, 2)), loops.Bound("float", (5, 2), 1))
+    yield from (loops.StepState("float", (5, 2)), loops.StepOperand("float", (5, 2), 1))
     yield loops.Recur("float", (2, 3), body(), (initial, bound))
     yield loops.Descend(
         "double", (4, 1), u32, "sum", loops.Stored("uint32", (9,)), loops.Stored("int32", (2, 8)), f64

@@ -18,12 +18,12 @@ _MOST_NODES = 120  # of a step: its code must stay small
 
 
 @expression
-class State(Expression):
+class StepState(Expression):
     """A state of a recurrence: index `i` of its first axis is the state before step `i`."""
 
 
 @expression
-class Bound(Expression):
+class StepOperand(Expression):
     """An operand of a recurrence, by its number, within the expressions of a step.
 
     A matrix that only products read may be stored as another element type.
@@ -40,7 +40,7 @@ class StepBody:
     the outputs; operands are in the order of the steps.
     """
 
-    states: tuple[State, ...]
+    states: tuple[StepState, ...]
     after: tuple[Expression, ...]
     outputs: tuple[Expression, ...]
     backwards: bool = False
@@ -96,7 +96,7 @@ class Recurred(NamedTuple):
     outputs: tuple[Expression, ...]
 
 
-class Steps:
+class RecurrenceBuilder:
     """The steps of a recurrence in the making: maps and products of states and operands.
 
     All that steps compute has one `shape`, whose first axis counts the steps. Backwards, the first step is
@@ -109,7 +109,7 @@ class Steps:
         if len(shape) < _LEAST_RANK or any(n != 1 for n in shape[1:-2]):
             raise NotLowered("steps that carry on tensors of another rank than 2 have no kernel yet")
         self._element, self._shape, self._backwards = element, shape, backwards
-        self._states: list[State] = []
+        self._states: list[StepState] = []
         self._initial: list[Expression] = []
         self._bound: list[Expression] = []
 
@@ -120,7 +120,7 @@ class Steps:
                 "whether the initial states have the shape of the states is known at run time only"
             )
         self._initial.append(initial)
-        self._states.append(State(self._element, self._shape))
+        self._states.append(StepState(self._element, self._shape))
         return self._states[-1]
 
     def operand(self, x: Expression) -> Expression:
@@ -128,12 +128,12 @@ class Steps:
         if self._backwards and x.rank == len(self._shape) and x.shape[0] != 1:
             x = cut(x, (x.shape[0] - 1, *(0,) * (x.rank - 1)), x.shape, (-1, *(1,) * (x.rank - 1)))
         self._bound.append(x)
-        return Bound(x.element, x.shape, len(self._bound) - 1)
+        return StepOperand(x.element, x.shape, len(self._bound) - 1)
 
     def matrix(self, x: Expression) -> Expression:
         """Return what stands for a matrix in products of a step; constants may be stored in fewer bytes."""
         self._bound.append(x)
-        return Bound(x.element, x.shape, len(self._bound) - 1)
+        return StepOperand(x.element, x.shape, len(self._bound) - 1)
 
     def results(self, after: Sequence[Expression], outputs: Sequence[Expression]) -> Recurred:
         """Return what the steps leave that compute the states `after` each of them.
@@ -168,14 +168,14 @@ class Steps:
                 pending += x.operands
             elif isinstance(x, Contract) and self._is_product(x):
                 pending += _factors(x)
-            elif not isinstance(x, (State, Bound, Number, Extent)):
+            elif not isinstance(x, (StepState, StepOperand, Number, Extent)):
                 raise NotLowered(f"no kernel computes the {type(x).__name__.lower()} of a step")
 
     def _is_product(self, x: Contract) -> bool:
-        if not isinstance(x.b, Bound) or x.b.rank != _MATRIX:
+        if not isinstance(x.b, StepOperand) or x.b.rank != _MATRIX:
             return False
         factors = _factors(x)
-        if any(not isinstance(a, (State, Map)) or x.element != a.element for a in factors):
+        if any(not isinstance(a, (StepState, Map)) or x.element != a.element for a in factors):
             return False
         return all(same_shape(o.shape, self._shape) for o in (x, *factors))
 

@@ -24,7 +24,6 @@ from sabir.loops import (
     HALVES,
     SMALL_FLOATS,
     SMALL_INTEGERS,
-    Bound,
     Contract,
     Expand,
     Expression,
@@ -36,6 +35,7 @@ from sabir.loops import (
     Reshape,
     Slice,
     Slide,
+    StepOperand,
     Stored,
     Windows,
     apply,
@@ -108,7 +108,7 @@ def _narrow(y: Expression) -> Expression | None:
 def _with_halves(x: Recur) -> Recur | None:
     """Return a recurrence that reads matrices as the halves that represent them."""
     body = postorder((*x.body.after, *x.body.outputs))
-    matrices = {e.b.number for e in body if isinstance(e, Contract) and isinstance(e.b, Bound)}
+    matrices = {e.b.number for e in body if isinstance(e, Contract) and isinstance(e.b, StepOperand)}
     first = len(x.body.states)
     inputs = [half_of(o) or o if place - first in matrices else o for place, o in enumerate(x.inputs)]
     same = all(a is b for a, b in zip(inputs, x.inputs, strict=True))

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sabir import loops
 from sabir.loops import (
-    Bound,
     Contract,
     Expand,
     Expression,
@@ -22,14 +21,15 @@ from sabir.loops import (
     Reduce,
     Reshape,
     Slice,
-    State,
+    StepOperand,
+    StepState,
 )
 from sabir.loops.walk import postorder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sabir.loops import LoweredSubgraph, Size, Sizes, Steps
+    from sabir.loops import LoweredSubgraph, RecurrenceBuilder, Size, Sizes
 
 _MATRIX = 2
 _NUMBERS = (loops.Number, loops.Extent)
@@ -48,13 +48,13 @@ def scanned(
 ) -> Scanned:  # fmt: skip
     """Return what the steps leave; the first axis of `slices` counts them, from the last one if `backwards`.
 
-    Raises NotLowered for a body that is no step of a recurrence, see `loops.Steps`.
+    Raises NotLowered for a body that is no step of a recurrence, see `loops.RecurrenceBuilder`.
     """
     count = slices[0].shape[0]
     if any(not loops.equal(x.shape[0], count) for x in slices):
         raise NotLowered("whether the slices are equally many is known at run time only")
-    before = [State(x.element, x.shape) for x in initial]
-    items = [Bound(x.element, x.shape[1:], number) for number, x in enumerate(slices)]
+    before = [StepState(x.element, x.shape) for x in initial]
+    items = [StepOperand(x.element, x.shape[1:], number) for number, x in enumerate(slices)]
     results = body(*before, *items)
     kept = {n for n, x in enumerate(before) if results[n] is x}
     if kept:  # they are what the graph around has
@@ -112,7 +112,7 @@ class _Lifting:
         """Take the body, and what it reads of the graph around it besides what it captures."""
         self._backwards = backwards
         self.count, self.known = count, dict[Expression, Expression]()
-        self._steps: Steps | None = None
+        self._steps: RecurrenceBuilder | None = None
         self._states: set[Expression] = set()
         self._found = dict.fromkeys((*body.captured, *around), frozenset[type[Expression]]())
         self._visited = set(self._found)
@@ -124,15 +124,15 @@ class _Lifting:
         return (self.count, 1, *_matrix(shape))
 
     @property
-    def steps(self) -> Steps:
+    def steps(self) -> RecurrenceBuilder:
         """The steps, which carry a state on."""
         if self._steps is None:
             raise NotLowered("the loop has no state")
         return self._steps
 
-    def begin(self, state: State, initial: Expression) -> None:
+    def begin(self, state: StepState, initial: Expression) -> None:
         """Add a state with its value before the first step."""
-        self._steps = self._steps or loops.Steps(
+        self._steps = self._steps or loops.RecurrenceBuilder(
             state.element, self.shape_of(state.shape), backwards=self._backwards
         )
         self.known[state] = self.steps.state(loops.reshape(initial, (1, *_matrix(initial.shape))))
@@ -158,11 +158,11 @@ class _Lifting:
 
     def depends(self, x: Expression) -> bool:
         """Whether an expression depends on a state."""
-        return State in self._leaves(x)
+        return StepState in self._leaves(x)
 
     def _varies(self, x: Expression) -> bool:
         """Whether an expression differs from step to step."""
-        return not self._leaves(x).isdisjoint((State, Bound))
+        return not self._leaves(x).isdisjoint((StepState, StepOperand))
 
     def _leaves(self, x: Expression) -> frozenset[type[Expression]]:
         """Return the kinds of leaves that an expression is computed from, but those of the graph around."""
@@ -179,7 +179,7 @@ class _Lifting:
         return loops.expand(loops.reshape(x, (1, 1, *_matrix(x.shape))), self.shape_of(x.shape))
 
     def stepped(self, x: Expression) -> Expression:
-        """Return an expression of a step for `Steps`."""
+        """Return an expression of a step for `RecurrenceBuilder`."""
         return self._lifted(x) if self.depends(x) else self._operand(self.over_steps(x))
 
     def _operand(self, x: Expression) -> Expression:

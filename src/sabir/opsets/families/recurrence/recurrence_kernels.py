@@ -13,7 +13,7 @@ from sabir.opsets.families.recurrence.recurrence_shapes import directions_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sabir.loops import Recurred, Size, Sizes, Steps
+    from sabir.loops import Recurred, RecurrenceBuilder, Size, Sizes
     from sabir.opsets.families.recurrence.recurrence_shapes import RecurrentInputs
     from sabir.opsets.families.recurrence.recurrences import Layer, Named
 
@@ -82,7 +82,7 @@ def recur(
     active = _active(inputs.lens, shape)
     found: list[Recurred] = []
     for number, backwards in enumerate(directions_of(direction)):
-        steps = loops.Steps(inputs.x.element, shape.of_steps, backwards=backwards)
+        steps = loops.RecurrenceBuilder(inputs.x.element, shape.of_steps, backwards=backwards)
         functions = [[function_of(f, limit) for f in named[number]] for limit in (clip, None)]
         gates = _gates(layer, inputs, number, steps, shape, late_bias=late_bias)
         gates = gates._replace(functions=functions[0], unlimited=functions[1])
@@ -96,7 +96,11 @@ def recur(
 
 
 def _recurred(
-    steps: Steps, cell: Cell, gates: Gates, states: Sequence[Expression], active: Expression | None
+    steps: RecurrenceBuilder,
+    cell: Cell,
+    gates: Gates,
+    states: Sequence[Expression],
+    active: Expression | None,
 ) -> Recurred:
     """Return what the steps of a direction leave; after its end a sequence keeps its states."""
     after = cell(gates, states)
@@ -152,7 +156,7 @@ def _shape(
 
 
 def _gates(
-    layer: Layer, inputs: RecurrentInputs[Expression], number: int, steps: Steps, shape: Shape, *,
+    layer: Layer, inputs: RecurrentInputs[Expression], number: int, steps: RecurrenceBuilder, shape: Shape, *,
     late_bias: bool,
 ) -> Gates:  # fmt: skip
     """Return the gates of one direction, without their functions."""

@@ -18,7 +18,7 @@ from sabir.compilation.fusion.groups import Group
 from sabir.compilation.fusion.views import Located, row_major
 from sabir.compilation.plan.bounds import ComputedTensor
 from sabir.compilation.plan.entries import BufferNumber, Entry, Offset, Turns, count_of
-from sabir.loops import Bound, Contract, Expression, Recur, State
+from sabir.loops import Contract, Expression, Recur, StepOperand, StepState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -177,7 +177,7 @@ class _Making:
         builder, views = self.builder, self.builder.grouping.views
         count = len(self.body.states)
         for leaf in leaves_of(self.body):
-            if isinstance(leaf, Bound):
+            if isinstance(leaf, StepOperand):
                 views.bind(leaf, views.locate(self.operands[count + leaf.number]))
         shape = self.space[1:]
         strides = (0, *row_major(shape))
@@ -229,7 +229,7 @@ class _Making:
             tuple(
                 StateAccess(n, self.body.states.index(p.located.base), n in written)
                 for n, p in enumerate(nesting.places)
-                if isinstance(p.located.base, State)
+                if isinstance(p.located.base, StepState)
             ),
             tuple(range(first, first + len(sources))),
             tuple(tuple(map(sources.index, sources_of(x))) for x in stage.products),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.compilation.fusion.views import Copy, row_major
-from sabir.loops import Bound, Contract, Expression, Extent, Join, Number, State
+from sabir.loops import Contract, Expression, Extent, Join, Number, StepOperand, StepState
 from sabir.loops.walk import postorder
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sabir.loops import Recur, StepBody
 
 
-_LEAVES = (State, Bound, Number, Extent)
+_LEAVES = (StepState, StepOperand, Number, Extent)
 
 
 class Stage:
@@ -102,7 +102,7 @@ def _read(x: Expression) -> tuple[Expression, ...]:
 
 def _after(x: Expression, operand: Expression, number: dict[Expression, int]) -> int:
     """Return the first stage in which an expression can be computed for the sake of an operand."""
-    waits = isinstance(x, Contract) and operand is x.a and not isinstance(operand, State)
+    waits = isinstance(x, Contract) and operand is x.a and not isinstance(operand, StepState)
     return number[operand] + waits
 
 
