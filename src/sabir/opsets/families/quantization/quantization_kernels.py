@@ -44,7 +44,7 @@ def spread(parameter: Expression, x: Expression, axis: int) -> Expression:
     return loops.reshape(parameter, (parameter.shape[0], *(1,) * (x.rank - 1 - axis % x.rank)))
 
 
-class Blocks:
+class BlockedTensor:
     """A tensor and its parameters with the blocks of an axis as an axis of their own, if there are blocks.
 
     A last block that is shorter is filled up. Raises NotLowered where it is open whether it is.

@@ -27,7 +27,7 @@ _MOST_PARTS = 9  # each has its own filters in memory
 _LEAST_RESULTS = 4  # of a part along its axis: with fewer, the tiles of a product are mostly empty
 
 
-class Part(NamedTuple):
+class EdgePart(NamedTuple):
     """Results of an axis, from `first` to before `end`, that read the taps from `low` to before `high`."""
 
     first: int
@@ -36,19 +36,19 @@ class Part(NamedTuple):
     high: int
 
 
-def parts_along(axis: WindowAxis) -> list[Part]:
+def parts_along(axis: WindowAxis) -> list[EdgePart]:
     """Return the parts of the results along an axis; a single one reads all taps, the padding too."""
-    whole = [Part(0, axis.windows, 0, axis.kernel)]
+    whole = [EdgePart(0, axis.windows, 0, axis.kernel)]
     if axis.kernel > _MOST_TAPS:
         return whole
     runs = [axis.run(tap) for tap in range(axis.kernel)]
     edges = sorted({0, axis.windows, *(e for r in runs if r.start < r.stop for e in (r.start, r.stop))})
-    found: list[Part] = []
+    found: list[EdgePart] = []
     for first, end in pairwise(edges):
         inside = [tap for tap, run in enumerate(runs) if run.start <= first and end <= run.stop]
         if not inside or end - first < _LEAST_RESULTS:
             return whole
-        found.append(Part(first, end, inside[0], inside[-1] + 1))
+        found.append(EdgePart(first, end, inside[0], inside[-1] + 1))
     read = sum((part.end - part.first) * (part.high - part.low) for part in found)
     return found if read <= _MOST_INSIDE * axis.windows * axis.kernel else whole
 
@@ -99,7 +99,7 @@ def by_parts(
     if not 1 < math.prod(map(len, parts)) <= _MOST_PARTS:
         return None
 
-    def joined(chosen: list[Part]) -> Expression:
+    def joined(chosen: list[EdgePart]) -> Expression:
         if len(chosen) < len(axes):
             found = [joined([*chosen, part]) for part in parts[len(chosen)]]
             return found[0] if len(found) == 1 else loops.join(found, 2 + len(chosen))
@@ -123,7 +123,7 @@ class _Read(NamedTuple):
     pads: tuple[int, int]
 
     @classmethod
-    def of(cls, part: Part, axis: WindowAxis, *, is_divided: bool) -> _Read:
+    def of(cls, part: EdgePart, axis: WindowAxis, *, is_divided: bool) -> _Read:
         """Return what a part of an axis reads: all of an axis that is not divided."""
         if not is_divided:
             return cls(0, axis.length, (axis.begin, axis.end))
