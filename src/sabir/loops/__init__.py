@@ -1,4 +1,4 @@
-"""Tensor expressions: what rooms lower operators to, and what the compiler makes kernels of."""
+"""Tensor expressions: rooms lower operators to them, and the compiler builds kernels from them."""
 
 from sabir.loops import walk
 from sabir.loops._assumptions import (

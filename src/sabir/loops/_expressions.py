@@ -1,4 +1,4 @@
-"""The general kinds of tensor expressions: leaves, maps, folds, products, views, and moving by index."""
+"""The general kinds of tensor expressions: leaves, maps, folds, products, views, gather and scatter."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def _except(axis: int, shape: Sizes) -> Sizes:
 
 @expression
 class Stored(Expression):
-    """A tensor in memory: an operand of a node, by the slot of its value, or an `array` that a lowering made.
+    """A tensor in memory: the value in a slot of the program, or an `array` that a lowering created.
 
-    `known` has its contents where they are known before a run, symbolic ones too. `origin` is what a constant
-    was computed from, where that is smaller: a kernel may read it instead. `contents` says of a constant what
-    its numbers are like.
+    `known` is its contents if they are known before a run; they may be symbolic. `origin` is an expression
+    that computes a constant from smaller tensors: a kernel may read these instead. `contents` describes the
+    numbers of a constant, for example whether all are finite.
     """
 
     slot: int = 0
@@ -97,7 +97,7 @@ class Extent(Expression):
 
 @expression
 class Count(Expression):
-    """The index along one axis: element `[..., i, ...]` is `i`."""
+    """The index along one axis (iota): element `[..., i, ...]` is `i`."""
 
     axis: int = 0
 
@@ -168,7 +168,8 @@ class Reduce(Expression):
 class Cumulate(Expression):
     """The running `sum` or `prod` along an axis, in the order of the index or in reverse.
 
-    An exclusive one leaves out the element itself: it begins with the neutral element, 0 or 1.
+    If it is `exclusive`, element `i` combines the elements before `i`: the first is the neutral element, 0
+    or 1.
     """
 
     op: str
@@ -189,8 +190,8 @@ class Cumulate(Expression):
 class Best(Expression):
     """The indices along an axis, in int64, of the first elements in descending or ascending order.
 
-    The size of the axis is the number of these elements. Equal elements are in the order of their index; NaN
-    is greater than any number.
+    The size of the axis is the number of indices. Equal elements are in the order of their index; NaN is
+    greater than any number.
     """
 
     operand: Expression
@@ -211,8 +212,8 @@ class Best(Expression):
 class Couple(Expression):
     """Probabilities of classes `[N, C]` from probabilities of pairs of classes, after Wu, Lin and Weng.
 
-    The operand, `[N, 2 * P]`, has for each of the P pairs the probability of its first class, then for each
-    pair that of its second class.
+    The operand is `[N, 2 * P]` for P pairs: P probabilities of the first class of each pair, then P
+    probabilities of the second class.
     """
 
     operand: Expression
@@ -277,10 +278,10 @@ class Contract(Expression):
 
 @expression
 class Windows(Expression):
-    """The windows that slide along some axes, each of which counts windows in the shape.
+    """The windows that slide along `axes`: the operand as `im2col` reads it, without a copy.
 
-    The elements of a window are further axes at the end, one for each of `axes`. All windows are inside the
-    operand.
+    In the shape, the size of each of `axes` is the number of windows along it. The taps of a window are
+    further axes at the end, one for each of `axes`. All windows are inside the operand.
     """
 
     operand: Expression
@@ -290,7 +291,7 @@ class Windows(Expression):
 
     @property
     def is_large(self) -> bool:
-        """Whether windows have more elements than there are windows, as in the gradient of filters."""
+        """Whether a window has more taps than there are windows, as in the gradient of filters."""
         counts = [n for axis in self.axes if isinstance(n := self.shape[axis], int)]
         sizes = [n for n in self.shape[self.operand.rank :] if isinstance(n, int)]
         if len(counts) < len(self.axes):
@@ -314,13 +315,14 @@ class Windows(Expression):
 
 @expression
 class Slide(Expression):
-    """The elements of windows combined: the last axes of the operand, as many as there are `taps`.
+    """A reduction over the taps of windows, the last `taps` axes of the operand: pooling, depthwise Conv.
 
-    `op` is `sum`, `max` or `min`. With `weights`, whose axes are the last ones of the operand, the result is
-    the sum of products. Weights of floats may be stored in fewer bytes. For 8-bit integers the result is the
-    int32 sum of `(operand - zero) * (weights - less)`, where uint8 weights represent the stored number minus
-    128. With `mixed`, the axis before the windows has groups of so many channels, and each result is the sum
-    over its whole group: the weights have an axis for the channels of a group before the axes of windows.
+    `op` is `sum`, `max` or `min`. Without `weights`, the result is the reduction of the operand. With
+    `weights` `[C, taps...]`, which broadcast to the operand `[..., C, taps...]`, it is the sum of the
+    products. Weights of floats may be stored in fewer bytes. For 8-bit integers the result is the int32 sum
+    of `(operand - zero) * (weights - less)`; uint8 weights are offset by -128. If `mixed` is above 1, the C
+    channels are groups of `mixed` channels, the weights are `[C, mixed, taps...]`, and each result is also
+    the sum over the channels of its group.
     """
 
     op: str

@@ -1,7 +1,8 @@
-"""Sums of products of integers of 8 bits, less their zero points, as int32 that wraps around.
+"""Integer products: `sum((a - a_zero) * (b - b_zero))` of 8-bit integers, as int32 that wraps around.
 
-Processors multiply unsigned by signed numbers: the left operand becomes uint8 and the right one int8, by
-turning the upper bit, and zero points follow from the sums of rows and of columns. All of it is exact.
+The products of `Contract` are uint8 by int8. So int8 in `a` becomes uint8, and uint8 in `b` becomes int8, by
+flipping the sign bit, which moves the zero point by 128. The terms of the zero points are products with the
+sums of rows of `a` and of columns of `b`. All of it is exact.
 """
 
 from __future__ import annotations
@@ -31,18 +32,18 @@ if TYPE_CHECKING:
     from sabir.loops._expression import Expression, Sizes
 
 BYTES = frozenset({"int8", "uint8"})
-_TURN = 128  # the difference of uint8 and int8 with the upper bit turned
-_MOST_TAPS = 128  # of a window: its code has no loops
+_OFFSET = 128  # between an int8 and the uint8 with the same bits but the sign bit
+_MOST_TAPS = 128  # of a window, whose taps are unrolled
 _VIEWS = (Permute, Reshape, Expand, Slice, Windows)
 
 
 def contract_integers(
     a: Expression, b: Expression, a_zero: Expression | None = None, b_zero: Expression | None = None
 ) -> Expression:
-    """Return the matrix products of two tensors of 8 bits, rank 2 or more, less their zero points, in int32.
+    """Return `(a - a_zero) @ (b - b_zero)` in int32, of two tensors of 8-bit integers of rank 2 or more.
 
-    `a_zero` has one element, or one for each row, `b_zero` one, or one for each column: they broadcast to
-    the operands. Raises NotLowered for other elements, and for sizes that may differ.
+    `a_zero` has one element or one for each row, `b_zero` one or one for each column: they broadcast to the
+    operands. Raises NotLowered for other element types, and for sizes that may differ.
     """
     rows = a.rank - 1 if b.rank == 2 and a.rank > 2 else 1  # ruff: ignore[magic-value-comparison]  matrices
     return convolve_integers(a, b, rows, 1, a_zero, b_zero)
@@ -52,10 +53,10 @@ def convolve_integers(
     a: Expression, b: Expression, rows: int, depth: int, a_zero: Expression | None = None,
     b_zero: Expression | None = None,
 ) -> Expression:  # fmt: skip
-    """Return `[..., rows..., depth...]` by `[..., depth..., N]` less their zero points, in int32.
+    """Return `a - a_zero` `[..., rows..., depth...]` by `b - b_zero` `[..., depth..., N]`, in int32.
 
     `a_zero` has one element, or one for each row of a single axis of rows; `b_zero` has one element, or one
-    for each column. Raises NotLowered for other elements, and for sizes that may differ.
+    for each column. Raises NotLowered for other element types, and for sizes that may differ.
     """
     if not {a.element, b.element} <= BYTES:
         raise NotLowered(f"products of {a.element} by {b.element} have no kernel yet")
@@ -64,8 +65,8 @@ def convolve_integers(
     batch = broadcast(a.shape[: a.rank - depth - rows], b.shape[: b.rank - depth - 1])
     between = a.shape[a.rank - depth - rows : a.rank - depth]
     shape: Sizes = (*batch, *between, b.shape[-1])
-    left, zero = unsigned(a), _plus(a_zero, _TURN if a.element == "int8" else 0)
-    b_zero = _plus(b_zero, -_TURN if b.element == "uint8" else 0)
+    left, zero = unsigned(a), _plus(a_zero, _OFFSET if a.element == "int8" else 0)
+    b_zero = _plus(b_zero, -_OFFSET if b.element == "uint8" else 0)
     total: Expression
     if zero is None or all(d == 1 for d in zero.shape):
         one = None if zero is None else reshape(zero, ())
@@ -81,11 +82,10 @@ def slide_integers(
     x: Expression, taps: int, weights: Expression, zero: Expression | None = None,
     less: Expression | None = None,
 ) -> Expression:  # fmt: skip
-    """Return the sums of windows of 8 bits times the weights of each channel, less zero points, in int32.
+    """Return the int32 sums over the taps of `(x - zero) * (weights - less)`, of 8-bit integers.
 
-    `taps` of the last axes are those of a window; the axes of the weights (C, taps...) are the last ones of
-    `x`. Raises NotLowered for other elements, for zero points that are not one known number, for large
-    windows, and for sizes that may differ.
+    `x` is `[..., C, taps...]`, the weights are `[C, taps...]`. Raises NotLowered for other element types, for
+    zero points that are not one known number, for large windows, and for sizes that may differ.
     """
     if not {x.element, weights.element} <= BYTES:
         raise NotLowered(f"windows of {x.element} by {weights.element} have no kernel yet")
@@ -97,14 +97,14 @@ def slide_integers(
     left, right = (0 if z is None else uniform(z) for z in (zero, less))
     if left is None or right is None:
         raise NotLowered("the zero points of windows are not one known number")
-    left, right = left + _TURN * (x.element == "int8"), right - _TURN * (weights.element == "uint8")
+    left, right = left + _OFFSET * (x.element == "int8"), right - _OFFSET * (weights.element == "uint8")
     return Slide("int32", x.shape[: x.rank - taps], "sum", unsigned(x), weights, taps, left, right)
 
 
 def _less_rows(
     total: Expression, a: Expression, depth: int, zero: Expression | None, b_zero: Expression
 ) -> Expression:
-    """Return products less the zero point of each column times the sum of each row."""
+    """Return `total - sum(a - zero) * b_zero`: the sum of each row times the zero point of each column."""
     axes = range(a.rank - depth, a.rank)
     rows = shared(f"rows {depth}", a, lambda x: reduce("sum", cast(x, "int32"), axes))
     if zero is not None:
@@ -114,12 +114,12 @@ def _less_rows(
 
 
 def _columns(b: Expression, depth: int, zero: Expression | None) -> Expression:
-    """Return the sums of the columns of the right operand, less their zero points."""
+    """Return the sums of the columns of `b - zero`, where uint8 in `b` is offset by -128."""
     low = cast(b, "int32")
     if b.element == "uint8":
-        low = apply("sub", low, _TURN)
+        low = apply("sub", low, _OFFSET)
     if zero is not None:
-        low = apply("sub", low, zero)  # of each column, or one
+        low = apply("sub", low, zero)
     found = reduce("sum", low, range(b.rank - 1 - depth, b.rank - 1))
     return reshape(found, (*b.shape[: b.rank - 1 - depth], 1, b.shape[-1]))
 
@@ -131,19 +131,19 @@ def _count(a: Expression, depth: int) -> Expression:
     return count
 
 
-def _plus(zero: Expression | None, turn: int) -> Expression | None:
-    """Return a zero point and a number as int32, None where both are known to be 0."""
+def _plus(zero: Expression | None, offset: int) -> Expression | None:
+    """Return `zero + offset` as int32; None if that is known to be 0."""
     known = 0 if zero is None else uniform(zero)
     if known is not None:
-        return number("int32", known + turn) if known + turn else None
+        return number("int32", known + offset) if known + offset else None
     if zero is None:
         return None
     wide = cast(zero, "int32")
-    return apply("add", wide, turn) if turn else wide
+    return apply("add", wide, offset) if offset else wide
 
 
 def uniform(x: Expression) -> int | None:
-    """Return the integer that all elements of a tensor are known to be."""
+    """Return the integer that all elements of a tensor are known to equal; None if there is none."""
     while isinstance(x, _VIEWS) and not isinstance(x, (Slice, Windows)):
         x = x.operand
     if isinstance(x, Number):
@@ -155,18 +155,18 @@ def uniform(x: Expression) -> int | None:
 
 
 def unsigned(x: Expression) -> Expression:
-    """Return int8 as uint8 with the upper bit turned, 128 more; uint8 stays."""
-    return x if x.element == "uint8" else shared("unsigned", x, _turned)
+    """Return int8 plus 128 as uint8 (the sign bit flipped); uint8 unchanged."""
+    return x if x.element == "uint8" else shared("unsigned", x, _flipped)
 
 
-def _turned(x: Expression) -> Expression:
-    """Turn what views show, so that they stay views."""
+def _flipped(x: Expression) -> Expression:
+    """Flip the sign bits below views, so that they remain views."""
     match x:
         case Permute() | Reshape() | Expand() | Slice() | Windows():
             return replace(x, element="uint8", operand=unsigned(x.operand))
         case Pad():
-            return replace(x, element="uint8", operand=unsigned(x.operand), number=x.number + _TURN)
+            return replace(x, element="uint8", operand=unsigned(x.operand), number=x.number + _OFFSET)
         case Join():
             return replace(x, element="uint8", parts=tuple(map(unsigned, x.parts)))
         case _:
-            return Map("uint8", x.shape, "cast", (apply("bitwise_xor", x, -_TURN),))
+            return Map("uint8", x.shape, "cast", (apply("bitwise_xor", x, -_OFFSET),))

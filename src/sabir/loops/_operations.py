@@ -1,4 +1,4 @@
-"""The functions that rooms build tensor expressions with; their arguments are checked here once."""
+"""Constructors of tensor expressions for the rooms: they check shapes and element types."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _NEUTRAL = {"sum": 0, "prod": 1}
 
 
 class NotLowered(SabirError):
-    """No kernel expresses this call; the message says why. The call is evaluated instead."""
+    """No expression represents this call, for the reason in the message. The interpreter evaluates it."""
 
 
 class Widened(NotLowered):
-    """Kernels compute with the operands only as float: the call is lowered again with such."""
+    """Kernels compute with the operands only as float: the call is lowered again with these cast to it."""
 
 
 def number(element: str, value: float) -> Number:
@@ -55,7 +55,7 @@ def number(element: str, value: float) -> Number:
 
 
 def tensor(array: Array) -> Stored:
-    """Return a tensor that is known when a call is lowered; nothing may change the array later."""
+    """Return a constant tensor; nothing may change the array later."""
     names = {"float32": "float", "float64": "double"}
     element = names.get(array.dtype.name, array.dtype.name)
     check_element(element)
@@ -70,8 +70,8 @@ def count(shape: Sequence[Size], axis: int) -> Expression:
 def apply(op: str, *operands: Expression | float) -> Expression:
     """Return a scalar function of each element; a Python number takes the element type of the others.
 
-    Raises NotLowered for an element type that kernels do not compute with, and for sizes of which it is open
-    whether they broadcast.
+    Raises NotLowered for an element type that kernels do not compute with, and for symbolic sizes that may
+    not broadcast.
     """
     typed = [x for x in operands if isinstance(x, Expression)]
     of = typed[-1].element  # the first operand of `where` is its condition
@@ -85,13 +85,13 @@ def apply(op: str, *operands: Expression | float) -> Expression:
 
 
 def check_element(element: str) -> None:
-    """Raise NotLowered for an element type that kernels do not know."""
+    """Raise NotLowered for an element type that kernels do not load."""
     if element not in ELEMENTS:
         raise NotLowered(f"kernels do not compute with {element} yet")
 
 
 def check_computed(element: str) -> None:
-    """Raise NotLowered for an element type that kernels do not compute with; Widened, if they do as float."""
+    """Raise NotLowered for an element type without arithmetic; Widened if float replaces it."""
     check_element(element)
     if element in SMALL_INTEGERS:
         raise NotLowered(f"kernels do not compute with {element} yet")
@@ -138,7 +138,7 @@ def random_words(
 
 
 def broadcast(a: Sizes, b: Sizes) -> Sizes:
-    """Return the shape to which two shapes broadcast; raises NotLowered where the symbols leave it open."""
+    """Return the shape to which two shapes broadcast; raises NotLowered if that depends on symbols."""
     if len(a) < len(b):
         a, b = b, a
     head = len(a) - len(b)
@@ -146,7 +146,7 @@ def broadcast(a: Sizes, b: Sizes) -> Sizes:
 
 
 def same_shape(a: Sizes, b: Sizes) -> bool:
-    """Return whether two shapes are equal, if only for the feeds at hand."""
+    """Return whether two shapes are equal, for all feeds or for the current ones (which becomes a guard)."""
     return len(a) == len(b) and all(starmap(equal, zip(a, b, strict=True)))
 
 
@@ -163,7 +163,7 @@ def _common(m: Size, n: Size) -> Size:
 
 
 def reduce(op: str, x: Expression, axes: Iterable[int], *, last: bool = False) -> Expression:
-    """Return the reduction over some axes, which stay with size 1; over axes of size 1 it is `x` itself."""
+    """Return the reduction over some axes, which remain with size 1; `x` if all of them have size 1."""
     check_computed(x.element)
     found = tuple(sorted({axis % x.rank for axis in axes}))
     if all(x.shape[axis] == 1 for axis in found):
@@ -254,9 +254,9 @@ def expand(x: Expression, shape: Sequence[Size]) -> Expression:
 
 
 def cut(x: Expression, starts: Sequence[Size], sizes: Sequence[Size], steps: Sequence[int]) -> Expression:
-    """Return a part of each axis: so many elements from a first index in steps.
+    """Return a slice: `sizes` elements of each axis, from the index `starts`, in `steps`.
 
-    The caller guarantees that the part lies inside the axis.
+    The caller guarantees that the range is inside the axis.
     """
     if all(s == 0 for s in starts) and tuple(sizes) == x.shape and all(s == 1 for s in steps):
         return x
@@ -264,7 +264,7 @@ def cut(x: Expression, starts: Sequence[Size], sizes: Sequence[Size], steps: Seq
 
 
 def narrow(x: Expression, axis: int, start: Size, size: Size) -> Expression:
-    """Return a part of one axis."""
+    """Return a slice of one axis: `size` elements from the index `start`."""
     axis %= x.rank
     starts = [start if i == axis else 0 for i in range(x.rank)]
     sizes = [size if i == axis else d for i, d in enumerate(x.shape)]
@@ -272,15 +272,13 @@ def narrow(x: Expression, axis: int, start: Size, size: Size) -> Expression:
 
 
 def take(x: Expression, indices: Expression, axis: int) -> Expression:
-    """Return the tensor at some indices along an axis: a view, where the only one is a known number."""
+    """Return the tensor at indices along an axis (gather): a view if there is one index, a known number."""
     axis %= x.rank
     shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
     place = _known_place(indices, x.shape[axis])
     if place is not None:
         return reshape(narrow(x, axis, place, 1), shape)
-    if isinstance(x, Map) and _is_widened(
-        x
-    ):  # of what is stored in fewer bytes, only what is taken is widened
+    if isinstance(x, Map) and _is_widened(x):  # take narrow elements, and widen those only
         first, *others = x.operands
         return Map(x.element, shape, x.op, (take(first, indices, axis), *others))
     return Take(x.element, shape, x, indices, axis)
@@ -298,7 +296,7 @@ def _known_place(indices: Expression, size: Size) -> int | None:
 
 
 def _is_widened(x: Expression) -> bool:
-    """Return whether an expression is a narrow tensor as floats, less one number and times another."""
+    """Return whether an expression is `(cast(narrow) - number) * number`, or a part of that form."""
     if not isinstance(x, Map) or x.operands[0].shape != x.shape:
         return False
     if x.op == "cast":
@@ -309,7 +307,7 @@ def _is_widened(x: Expression) -> bool:
 def scatter(x: Expression, indices: Expression, updates: Expression, axis: int, op: str = "") -> Expression:
     """Return the tensor with one update for each index along an axis; `op` combines both, `add` for example.
 
-    Raises NotLowered where it is open whether there are as many updates as indices.
+    Raises NotLowered if the indices and the updates may have different shapes.
     """
     (check_computed if op else check_element)(x.element)
     axis %= x.rank
@@ -321,9 +319,10 @@ def scatter(x: Expression, indices: Expression, updates: Expression, axis: int, 
 
 
 def join(parts: Sequence[Expression], axis: int) -> Expression:
-    """Return tensors side by side along an axis.
+    """Return the concatenation of tensors along an axis.
 
-    Each part is written by a kernel, or a copy, of its own: many parts are one call of numpy instead.
+    Each part is written by its own kernel or copy. So many parts are not lowered: one call of numpy is
+    faster.
     """
     if len(parts) > _MOST_PARTS:
         raise NotLowered(f"it joins {len(parts)} tensors: more than {_MOST_PARTS} are one call of numpy")
@@ -340,7 +339,7 @@ def join(parts: Sequence[Expression], axis: int) -> Expression:
 
 
 def pad(x: Expression, before: Sequence[Size], after: Sequence[Size], value: float) -> Expression:
-    """Return the tensor with a number around it; the counts are not negative."""
+    """Return the tensor padded with a number; the counts of added elements are not negative."""
     for n in (*before, *after):
         if not at_least(n, 0):
             raise NotLowered("a negative padding cuts the tensor")
@@ -349,7 +348,7 @@ def pad(x: Expression, before: Sequence[Size], after: Sequence[Size], value: flo
 
 
 def known_sizes(x: Expression | None) -> tuple[Size, ...] | None:
-    """Return the contents of a tensor of integers as sizes, where all are known."""
+    """Return the contents of a tensor of integers as sizes; None if any is unknown."""
     known = getattr(x, "known", None)
     if known is None or not all(isinstance(n, (int, Expr)) for n in known):
         return None

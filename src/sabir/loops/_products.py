@@ -1,4 +1,4 @@
-"""Products of matrices, and of windows with filters."""
+"""Matrix products of one or several axes of rows and of depth."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def convolve(a: Expression, b: Expression, rows: int, depth: int) -> Expression:
 
 
 def _sums(a: Expression, b: Expression, rows: int, depth: int) -> Expression:
-    """Return the product of integers, which wrap around, as sums of products."""
+    """Return the product of integers, which wraps around, as a map and a reduction."""
     columns = reshape(a, (*a.shape, 1))
     head = b.rank - depth - 1
     spread = reshape(b, (*b.shape[:head], *(1,) * rows, *b.shape[head:]))

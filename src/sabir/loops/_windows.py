@@ -1,4 +1,4 @@
-"""Windows that slide over tensors, and what is computed of them: convolutions and poolings."""
+"""Windows that slide over tensors, and reductions over their taps: poolings and depthwise convolutions."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ def windows(
     x: Expression, axes: Sequence[int], kernel: Sequence[Size], counts: Sequence[Size],
     strides: Sequence[int], dilations: Sequence[int],
 ) -> Expression:  # fmt: skip
-    """Return the windows of `x` along some axes; their elements are further axes at the end.
+    """Return the windows of `x` along some axes; their taps are further axes at the end.
 
-    `counts` says how many windows there are along each of the axes; the caller pads `x` so that all lie
-    inside.
+    `counts` is the number of windows along each of the axes; the caller pads `x` so that all are inside.
     """
     check_element(x.element)
     shape = list(x.shape)
@@ -32,9 +31,9 @@ def windows(
 
 
 def slide(op: str, x: Expression, taps: int, weights: Expression | None = None) -> Expression:
-    """Return the `sum`, `max` or `min` over the last axes of windows, or their sum times weights.
+    """Return the `sum`, `max` or `min` over the last `taps` axes of windows, or the sum of `x * weights`.
 
-    The axes of the weights are the last ones of the windows. Raises NotLowered where their sizes may differ.
+    The weights have the last axes of the windows. Raises NotLowered if their sizes may differ.
     """
     check_computed(x.element)
     if weights is not None:
@@ -46,9 +45,10 @@ def slide(op: str, x: Expression, taps: int, weights: Expression | None = None) 
 
 
 def slide_mixed(x: Expression, taps: int, weights: Expression) -> Expression:
-    """Return the sums of windows of groups of channels, `[..., C, taps...]` times `[C, mixed, taps...]`.
+    """Return the sums of windows `[..., C, taps...]` times weights `[C, mixed, taps...]`: `[..., C]`.
 
-    Each result is the sum over the `mixed` channels of its group. Raises NotLowered where sizes may differ.
+    Each result is the sum over the taps and the `mixed` channels of its group. Raises NotLowered if sizes may
+    differ.
     """
     channels, mixed, *kernel = weights.shape
     if not isinstance(mixed, int) or not all(map(equal, (channels, *kernel), x.shape[x.rank - taps - 1 :])):
