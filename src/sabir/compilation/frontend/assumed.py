@@ -1,4 +1,4 @@
-"""Arrays that stand in for feeds where only shapes matter; they take no memory."""
+"""Placeholder feeds: arrays with a shape and an element type that take no memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ADVICE = "run the session first, or pass its shape, such as shapes={{{}: [1, 3]
 
 
 def stand_ins(ports: Sequence[ModelPort], shapes: Mapping[str, Sequence[int]]) -> dict[str, Array]:
-    """Return a feed for each input that has a shape, or needs one; raises FeedError where none is known."""
+    """Return a feed for each input in `shapes` or without default; raises FeedError for an unknown shape."""
     names = [port.name for port in ports]
     for name in shapes:
         if name not in names:
