@@ -1,17 +1,17 @@
-"""How much work of a kernel is one job of a thread: functions of sizes, which plans on disk name."""
+"""The size of the jobs into which a kernel divides its work: functions of sizes, which stored plans name."""
 
 from __future__ import annotations
 
 from sabir.compilation.plan.entries import Mismatch
 
-_JOBS = 4  # of each core, into which a product is divided at least, where it has the rows
-MOST_ROWS = 256  # rows of a job of a product: their part of `a` stays in the cache of a core
-_SCORES = 1 << 16  # of the rows of a job of attention
-_BLOCK_ROWS = 512  # of a job of trees, at most
+_JOBS = 4  # of a product for each core, at least, if it has enough rows
+MOST_ROWS = 256  # rows of a job of a product: their elements of `a` fit into the cache of a core
+_SCORES = 1 << 16  # of attention in one job
+_BLOCK_ROWS = 512  # of trees in one job, at most
 
 
 def rows_of_a_job(rows: int, columns: int, batch: int, *, tile_rows: int, width: int, cores: int) -> int:
-    """Return how many rows one job computes, so that threads on all cores have jobs."""
+    """Return how many rows of a product one job computes, so that all cores have jobs."""
     groups = max(1, batch) * max(1, -(-columns // width))
     chunks = max(up(_JOBS * cores, groups), -(-rows // MOST_ROWS), 1) if rows else 1
     return max(tile_rows, up(up(rows, chunks), tile_rows) * tile_rows)
@@ -25,14 +25,14 @@ def rows_of_attention(rows: int, keys: int, batch: int, *, tile_rows: int, most:
 
 
 def tiles_of_a_job(tiles: int, *, most: int, cores: int) -> int:
-    """Return how many tiles of results one job computes: equal parts for all cores, no more than fit."""
+    """Return how many tiles one job computes: equal parts for all cores, at most `most`."""
     return max(1, up(tiles, up(up(tiles, most), cores) * cores)) if tiles else 1
 
 
 def rows_of_trees(features: int, widest: int, *, lanes: int, block: int) -> int:
-    """Return how many rows one job leads down trees: whole lanes, whose features are a block at most.
+    """Return how many rows one job leads down trees: a multiple of the lanes, `block` features at most.
 
-    Raises Mismatch where a node tests a feature that rows have not.
+    Raises Mismatch if a node tests a feature that the rows lack.
     """
     if widest >= features:
         raise Mismatch(f"a node tests feature {widest}, and rows have {features}")

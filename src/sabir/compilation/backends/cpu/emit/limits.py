@@ -1,17 +1,17 @@
-"""Two kernels that only measure the machine: multiplications in registers, and reading memory."""
+"""Two kernels for the roofline of the machine: multiplications in registers, and reads of memory."""
 
 from __future__ import annotations
 
 from sabir.compilation.backends.cpu.emit.emitter import INDEX, POINTER, Emitter, Kind, Register
 
-_SUMS = 12  # independent sums: more than a multiplication takes cycles, and they fit into 16 registers
-_UNROLLED = 4  # multiplications of each sum a round
+_SUMS = 12  # independent sums: more than the latency of a multiplication, and they fit into 16 registers
+_UNROLLED = 4  # multiplications of each sum in a round
 
 
 def multiply_test_text(lanes: int) -> tuple[str, int]:
     """Return the LLVM module of a loop of multiplications and additions, and the operations of a round.
 
-    The argument is the number of rounds, which each thread does; buffer 0 takes a vector of each thread.
+    The argument is the number of rounds of each thread; buffer 0 receives a vector from each thread.
     """
     e = Emitter()
     rounds, kind = e.argument(0), Kind("float", lanes)
@@ -28,8 +28,8 @@ def multiply_test_text(lanes: int) -> tuple[str, int]:
 def memory_test_text(lanes: int) -> tuple[str, int]:
     """Return the LLVM module of a loop that reads memory once, and the bytes of a step.
 
-    The argument is the number of steps, which the threads share; buffer 0 takes a vector of each thread,
-    buffer 1 is read.
+    The argument is the number of steps of all threads; buffer 0 receives a vector from each thread, buffer 1
+    is read.
     """
     e = Emitter()
     kind = Kind("i32", lanes)
@@ -52,7 +52,7 @@ def _buffer(e: Emitter, number: int) -> Register:
 
 
 def _store(e: Emitter, parts: list[Register], op: str) -> None:
-    """Combine vectors and store the result, so that none of the work can be left out."""
+    """Combine vectors and store the result, so that LLVM cannot remove any of the work."""
     total = parts[0]
     for part in parts[1:]:
         total = e.binary(op, total, part)
