@@ -64,7 +64,7 @@ class Stored(Expression):
     contents: Contents | None = field(default=None, repr=False)
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the array and the origin."""
+        """Yield violations of the array and the origin."""
         if self.array is not None and not agree(self.array.shape, self.shape):
             yield f"the array has the shape {self.array.shape}"
         if self.origin is not None and not agree(self.origin.shape, self.shape):
@@ -78,7 +78,7 @@ class Number(Expression):
     number: float = 0
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the rank."""
+        """Yield violations of the rank."""
         if self.shape:
             yield "a number has no axes"
 
@@ -90,7 +90,7 @@ class Extent(Expression):
     size: Size = 0
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the rank."""
+        """Yield violations of the rank."""
         if self.shape:
             yield "a size has no axes"
 
@@ -102,7 +102,7 @@ class Count(Expression):
     axis: int = 0
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the axis."""
+        """Yield violations of the axis."""
         if not are_axes([self.axis], self.rank):
             yield f"there is no axis {self.axis}"
 
@@ -122,7 +122,7 @@ class Map(Expression):
     inputs: tuple[Expression, ...]
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the number, the shapes and the element types of the operands."""
+        """Yield violations of the number, the shapes and the element types of the operands."""
         if ARITY.get(self.op) != len(self.inputs):
             yield f"{self.op} of {len(self.inputs)} operands"
             return
@@ -153,7 +153,7 @@ class Reduce(Expression):
     last: bool = False
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the axes, the shape and the element type."""
+        """Yield violations of the axes, the shape and the element type."""
         if not are_axes(self.axes, self.operand.rank):
             yield f"axes {self.axes} of rank {self.operand.rank}"
             return
@@ -179,7 +179,7 @@ class Cumulate(Expression):
     reverse: bool = False
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the axis, the shape and the element type."""
+        """Yield violations of the axis, the shape and the element type."""
         if not are_axes([self.axis], self.rank):
             yield f"there is no axis {self.axis}"
         if not agree(self.shape, self.operand.shape) or self.element != self.operand.element:
@@ -199,7 +199,7 @@ class Best(Expression):
     largest: bool = True
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the axis, the shape and the element type."""
+        """Yield violations of the axis, the shape and the element type."""
         if not are_axes([self.axis], self.rank):
             yield f"there is no axis {self.axis}"
         elif not agree(_except(self.axis, self.shape), _except(self.axis, self.operand.shape)):
@@ -226,7 +226,7 @@ class Couple(Expression):
         return 1
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the shape."""
+        """Yield violations of the shape."""
         if self.rank != 2 or self.operand.rank != 2:  # ruff: ignore[magic-value-comparison]  rows and columns
             yield "rows of classes are computed from rows of pairs"
         elif differ(self.shape[0], self.operand.shape[0]):
@@ -258,7 +258,7 @@ class Contract(Expression):
     less: Expression | None = None
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the ranks, the sizes and the element types."""
+        """Yield violations of the ranks, the sizes and the element types."""
         a, b, rows, depth = self.a, self.b, self.rows, self.depth
         if a.rank < rows + depth or b.rank < depth + 1:
             yield f"{rows} axes of rows and {depth} of depth in ranks {a.rank} and {b.rank}"
@@ -299,7 +299,7 @@ class Windows(Expression):
         return len(sizes) < len(self.axes) or math.prod(sizes) > math.prod(counts)
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the axes, and windows that reach beyond the operand."""
+        """Yield violations of the axes, and windows that reach beyond the operand."""
         x = self.operand
         if not are_axes(self.axes, x.rank) or self.rank != x.rank + len(self.axes):
             yield f"axes {self.axes} of rank {x.rank} in rank {self.rank}"
@@ -334,7 +334,7 @@ class Slide(Expression):
     mixed: int = 1
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the shapes of the result and of the weights."""
+        """Yield violations of the shapes of the result and of the weights."""
         x = self.operand
         if not 0 <= self.taps <= x.rank:
             yield f"{self.taps} taps of rank {x.rank}"
@@ -357,7 +357,7 @@ class Permute(Expression):
     axes: tuple[int, ...]
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the order."""
+        """Yield violations of the order."""
         x = self.operand
         if sorted(self.axes) != [*range(x.rank)]:
             yield f"{self.axes} is no order of {x.rank} axes"
@@ -374,7 +374,7 @@ class Reshape(Expression):
     operand: Expression
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the number of elements."""
+        """Yield violations of the number of elements."""
         before, after = product(self.operand.shape), product(self.shape)
         if before is not None and after is not None and differ(before, after):
             yield f"{before} elements as {self.shape}"
@@ -389,7 +389,7 @@ class Expand(Expression):
     operand: Expression
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the shape."""
+        """Yield violations of the shape."""
         if not broadcasts(self.operand.shape, self.shape):
             yield f"{self.operand.shape} does not broadcast"
         if self.element != self.operand.element:
@@ -405,7 +405,7 @@ class Slice(Expression):
     steps: tuple[int, ...]
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the ranks, and ranges that reach beyond an axis."""
+        """Yield violations of the ranks, and ranges that reach beyond an axis."""
         x = self.operand
         if not x.rank == self.rank == len(self.starts) == len(self.steps):
             yield f"rank {x.rank}, {len(self.starts)} starts and {len(self.steps)} steps"
@@ -436,7 +436,7 @@ class Take(Expression):
     axis: int
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the axis and the shape."""
+        """Yield violations of the axis and the shape."""
         x = self.operand
         if not are_axes([self.axis], x.rank):
             yield f"there is no axis {self.axis}"
@@ -465,7 +465,7 @@ class Scatter(Expression):
     op: str = ""
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the axis and the shapes."""
+        """Yield violations of the axis and the shapes."""
         x = self.operand
         if not are_axes([self.axis], x.rank):
             yield f"there is no axis {self.axis}"
@@ -483,7 +483,7 @@ class Join(Expression):
     axis: int
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the shapes of the parts."""
+        """Yield violations of the shapes of the parts."""
         total: Size = 0
         for part in self.parts:
             if part.rank != self.rank or not are_axes([self.axis], self.rank):
@@ -507,7 +507,7 @@ class Pad(Expression):
     number: float = 0
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the ranks and the sizes."""
+        """Yield violations of the ranks and the sizes."""
         x = self.operand
         if not x.rank == self.rank == len(self.before):
             yield f"rank {x.rank} and {len(self.before)} numbers of elements before"

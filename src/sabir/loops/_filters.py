@@ -34,7 +34,7 @@ class Filtered(Expression):
         return self.filters.rank - 2
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the shapes and the element types."""
+        """Yield violations of the shapes and the element types."""
         x, w, taps = self.windows, self.filters, self.taps
         if x.rank != self.rank + taps or taps < 0:
             yield f"windows of rank {x.rank} by filters of rank {w.rank}"

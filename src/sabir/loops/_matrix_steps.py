@@ -37,7 +37,7 @@ class MatrixSteps(Expression):
     rate: Expression | None = None
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the ranks and the element types."""
+        """Yield violations of the ranks and the element types."""
         ranks = (self.queries.rank, self.keys.rank, self.values.rank, self.first.rank)
         if ranks != (_RANK + 1, _RANK, _RANK, _RANK) or self.rank != _RANK:
             yield f"queries, keys, values and matrices have the ranks {ranks}"

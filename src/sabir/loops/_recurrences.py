@@ -78,7 +78,7 @@ class Recur(Expression):
         return self.inputs[len(self.body.states) :]
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the states and the number."""
+        """Yield violations of the states and the number."""
         body = self.body
         if not 0 <= self.number < len(body.states) + len(body.outputs):
             yield f"there is no result {self.number}"

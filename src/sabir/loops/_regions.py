@@ -35,7 +35,7 @@ class PoolRegions(Expression):
     places: Expression | None = None
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the ranks and the element types."""
+        """Yield violations of the ranks and the element types."""
         if self.rank != _RANK or self.images.rank != _RANK:
             yield "regions and images have four axes"
         if self.counts.element != "int64" or self.element != self.images.element:

@@ -41,7 +41,7 @@ class Descend(Expression):
     steps: int = 0
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the ranks and the element types."""
+        """Yield violations of the ranks and the element types."""
         if self.rank != _MATRIX or self.operand.rank != _MATRIX:
             yield "rows of targets are computed from rows of features"
         if self.operand.element != self.nodes.element:

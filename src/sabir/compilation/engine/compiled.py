@@ -361,7 +361,7 @@ class Compiled:
     def profile(self, feeds: Mapping[str, Any], runs: int = 10) -> Profile:
         """Run the model `runs` times, each kernel and each evaluated call alone, and return their times.
 
-        Raises what a run raises, and UnsupportedError where only the interpreter can run these feeds.
+        Raises what a run raises, and UnsupportedError if only the interpreter can run these feeds.
         """
         from sabir.compilation.inspect.profiling import profile_of  # ruff: ignore[import-outside-top-level]  for tools
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sabir.ir import Type
 
 AT_ONCE = 2.0  # seconds that any plan may cost; models in use cost half a second
-MOST_CALLS = 1 << 15  # calls of a plan: planning takes memory for each pair of groups, 128 MiB for so many
+MOST_CALLS = 1 << 15  # calls of a plan: planning has a bit for each pair of groups: 128 MiB
 _PLAN = 5e-3  # seconds to compile a plan without calls
 _CALL = 3e-4  # seconds to plan a call, measured with chains of small products, maps and softmaxes
 _CHARACTER = (

@@ -92,7 +92,7 @@ def transformed(scores: Expression, how: str, kind: str = "float") -> Expression
 
 
 def scores_of_two(score: Expression, how: str, *, complement: bool) -> tuple[Expression, Expression]:
-    """Return the scores (N, 1) of two classes from that of the second; `classifiers` says how."""
+    """Return the scores (N, 1) of two classes from the score of the second, as `classifiers`."""
     if complement and how in {"NONE", "PROBIT"}:
         return loops.apply("sub", loops.number(score.element, 1), score), score
     return loops.apply("neg", score), score

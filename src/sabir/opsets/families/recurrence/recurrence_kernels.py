@@ -210,8 +210,8 @@ def _active(lens: Expression | None, shape: Shape) -> Expression | None:
     end = loops.apply("add", loops.sized("int64", shape.time), 1)
     place = loops.where(loops.apply("lt", lengths, 0), end, lengths)
     checked = loops.take(loops.count((shape.time + 1,), 0), place, 0)
-    turn = loops.count((shape.time, 1, 1, 1), 0)
-    return loops.apply("lt", turn, loops.reshape(checked, (1, 1, shape.batch, 1)))
+    step = loops.count((shape.time, 1, 1, 1), 0)
+    return loops.apply("lt", step, loops.reshape(checked, (1, 1, shape.batch, 1)))
 
 
 # ---------------------------------------------------------------- activation functions

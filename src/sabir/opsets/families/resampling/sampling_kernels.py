@@ -61,8 +61,8 @@ def _mirrored(at: Expression, low: float, high: Expression) -> Expression:
     """Return coordinates outside the limits mirrored at the limits until they are inside."""
     reach = loops.apply("sub", high, low)
     twice = loops.apply("mul", reach, 2)
-    turn = loops.apply("mod", loops.apply("sub", at, low), twice)
-    mirrored = loops.apply("add", loops.apply("min", turn, loops.apply("sub", twice, turn)), low)
+    phase = loops.apply("mod", loops.apply("sub", at, low), twice)
+    mirrored = loops.apply("add", loops.apply("min", phase, loops.apply("sub", twice, phase)), low)
     outside = loops.apply("or", loops.apply("lt", at, low), loops.apply("gt", at, high))
     found = loops.where(outside, mirrored, at)
     return loops.where(loops.apply("le", reach, 0), low, found)
@@ -106,7 +106,7 @@ def _around(x: Expression, grid: Expression, padding: str, mode: str, *, aligned
 
 
 def _read(x: Expression, found: Pixels, shape: Sizes, weights: Expression | None) -> Expression:
-    """Return pixels times weights as (N, C, ...); `shape` is that of the samples."""
+    """Return pixels times weights as (N, C, ...); `shape` is the shape of the samples."""
     images = Images.of(x)
     image = None
     if shape[0] != 1:

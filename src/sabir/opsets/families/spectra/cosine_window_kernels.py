@@ -21,9 +21,9 @@ def sampled(
     """Return a window as `cosine_windows.sample` does it."""
     kernels.check_sizing(size, "`size`")
     (count,), target = call.shape(), element(number)
-    turns = loops.sized("double", count if periodic else count - 1)
+    period = loops.sized("double", count if periodic else count - 1)
     angles = loops.cast(loops.count((count,), 0), "double")
-    angles = loops.apply("mul", angles, loops.apply("div", math.tau, turns))
+    angles = loops.apply("mul", angles, loops.apply("div", math.tau, period))
     y: Expression = loops.number("double", terms[0])
     for times, term in enumerate(terms[1:], 1):
         cosine = loops.apply("cos", loops.apply("mul", angles, times))

@@ -68,8 +68,8 @@ def _matrix(size: int, parts: int, length: int, *, inverse: bool, onesided: bool
     results = results if isinstance(results, int) else 0
     if size * parts * results * 2 > _MOST:
         raise NotLowered("the matrix of the transform is very large")
-    turn = np.outer(np.arange(size), np.arange(results)) % length * (math.tau / length)
-    cosine, sine = np.cos(turn), np.sin(turn) * (1 if inverse else -1)
+    angle = np.outer(np.arange(size), np.arange(results)) % length * (math.tau / length)
+    cosine, sine = np.cos(angle), np.sin(angle) * (1 if inverse else -1)
     scale = np.full((size, 1), 1 / length if inverse else 1.0)
     if real:  # the frequencies between the first and the last also represent their mirrored ones
         last = [length // 2] if length % 2 == 0 else []

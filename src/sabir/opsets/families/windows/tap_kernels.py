@@ -79,7 +79,7 @@ def combined(found: Sequence[Pixels], sizes: Sizes) -> Pixels:
 class Images(NamedTuple):
     """The pixels of images (N, C, ...) as rows of channels or, if there are few channels, as columns.
 
-    `pixels` counts those of all images, `each` those of one. `axis` is that of pixels.
+    `pixels` is their number in all images, `each` in one image. `axis` is the axis of pixels.
     """
 
     flat: Expression
@@ -138,9 +138,9 @@ class Images(NamedTuple):
     ) -> Expression:
         """Return the pixels at numbers times weights, with the axis of channels first or last."""
         found = loops.take(flat, numbers, self.axis)
-        beside = (*numbers.shape, 1) if self.axis == 0 else numbers.shape
+        shape = (*numbers.shape, 1) if self.axis == 0 else numbers.shape
         if inside is not None:
-            found = loops.where(loops.reshape(inside, beside), found, 0)
+            found = loops.where(loops.reshape(inside, shape), found, 0)
         if weights is None:
             return found
-        return loops.apply("mul", found, loops.reshape(loops.cast(weights, found.element), beside))
+        return loops.apply("mul", found, loops.reshape(loops.cast(weights, found.element), shape))

@@ -60,8 +60,8 @@ def _ungrouped(x: Expression, w: Expression, window: Window) -> Expression:
 def _repeated(x: Expression, times: int) -> Expression:
     """Return `x` (N, C, ...) with each channel repeated."""
     batch, channels, *lengths = x.shape
-    beside = loops.reshape(x, (batch, channels, 1, *lengths))
-    every = loops.expand(beside, (batch, channels, times, *lengths))
+    separate = loops.reshape(x, (batch, channels, 1, *lengths))
+    every = loops.expand(separate, (batch, channels, times, *lengths))
     return loops.reshape(every, (batch, channels * times, *lengths))
 
 
@@ -214,7 +214,7 @@ def _empty(op: str, element: str) -> float:
 def averaged(x: Expression, window: Window, *, include_padding: bool) -> Expression:
     """Return the mean of each window of `x` (N, C, ...), of the elements that are inside the input.
 
-    With `include_padding` those of the padding count too, but not those past its end.
+    With `include_padding` the elements of the padding count too, but not those past its end.
     """
     total = pooled(x, window, "sum")
     padded = any(n != 0 for pair in window.pads for n in pair)

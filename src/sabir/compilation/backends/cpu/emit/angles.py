@@ -21,7 +21,7 @@ _PRODUCTS = {"float": 2.0**17, "double": 2.0**30}  # larger angles need more dig
 _INTEGER = (
     -1075
 )  # the value of a double is its significand as an integer times 2**(its exponent field - 1075)
-_ZEROS = 64  # bits in the table before those of 2/pi
+_ZEROS = 64  # zero bits in the table before 2/pi
 
 
 class Angle(NamedTuple):
