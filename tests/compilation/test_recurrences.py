@@ -219,7 +219,7 @@ def test_a_long_recurrence_has_rows_between_which_a_run_can_be_cancelled():
         engine.run(feeds)
         (program,) = engine._plans
         (layout,) = program._layouts.values()
-        (number,) = [n for n, e in enumerate(program.plan.entries) if isinstance(e, Entry) and e.turns]
+        (number,) = [n for n, e in enumerate(program.plan.entries) if isinstance(e, Entry) and e.loop]
         assert np.count_nonzero(layout.owners == number) >= least
 
 

@@ -168,7 +168,7 @@ _ALLOWED = {
     "sabir.compilation.plan.bounds": ("Reach", "ComputedTensor"),
     "sabir.compilation.plan.entries": (
         "BandPart", "BandParts", "Buffer", "BufferNumber", "Computed", "Entry", "Offset", "KernelPlan",
-        "StoredKernel", "Turns",
+        "StoredKernel", "EntryLoop",
     ),
     "sabir.compilation.plan.jobs": ("rows_of_a_job", "rows_of_attention", "rows_of_trees", "tiles_of_a_job"),
     "sabir.ir._dims_algebra": ("DimCall", "Expr"),

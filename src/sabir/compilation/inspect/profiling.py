@@ -149,7 +149,7 @@ class ProfiledRun(PlanRun):
 
         def turn(row: int) -> object:
             entry = entries[owners[row]]
-            return (entry.turns if isinstance(entry, Entry) else None) or row
+            return (entry.loop if isinstance(entry, Entry) else None) or row
 
         for _, group in groupby(range(*rows), key=turn):
             found = list(group)

@@ -85,7 +85,7 @@ Spec: TypeAlias = Kernel | StoredKernel
 
 
 @dataclass(slots=True, eq=False)
-class Turns:
+class EntryLoop:
     """A loop over consecutive entries, which share this object: all run in order, `count` times."""
 
     count: Size
@@ -98,7 +98,7 @@ class Entry:
     `choices` are variants of the kernel: `(size, limit, kernel, arguments)` is for a size up to the limit,
     the last one for all others. `scratch` is the bytes of scratch memory of a thread. `nodes` are the labels
     of the nodes that it computes, `reaches` the memory that it touches. The first `axes` arguments are the
-    sizes of its loops: they are set to 0 if all tensors in `writes` are empty. With `turns` the block of the
+    sizes of its loops: they are set to 0 if all tensors in `writes` are empty. With a `loop` the block of the
     kernel is the iteration and the address of the arguments. An entry that is `alone` runs in one thread; in
     a `whole` one each thread has one share. An entry with `bands` runs the kernels of these.
     """
@@ -111,7 +111,7 @@ class Entry:
     reaches: list[Reach] = field(default_factory=list["Reach"])
     writes: list[Buffer] = field(default_factory=list[Buffer])
     axes: int = 0
-    turns: Turns | None = None
+    loop: EntryLoop | None = None
     alone: bool = False
     whole: bool = False
     bands: BandParts | None = None

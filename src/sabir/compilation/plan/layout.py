@@ -213,12 +213,12 @@ def _call(
     block = [_argument(a, sizes, offsets, arenas) for a in arguments]
     if entry.bands is not None:
         block += _of_bands(entry, entry.bands, sizes, addresses, offsets, arenas)
-    turns = 1 if entry.turns is None else sizes(entry.turns.count)
+    times = 1 if entry.loop is None else sizes(entry.loop.count)
     if entry.writes and not any(sizes(b.size) for b in entry.writes):
         block[: entry.axes] = [0] * entry.axes  # a loop over 2 ** 40 rows of no elements must not run
-        turns = min(turns, 1)
-    is_fine = entry.turns is None and not (entry.alone or entry.whole) and sizes(entry.flops) >= fine
-    return KernelCall(number, addresses[spec], block, entry.turns, turns, is_fine)
+        times = min(times, 1)
+    is_fine = entry.loop is None and not (entry.alone or entry.whole) and sizes(entry.flops) >= fine
+    return KernelCall(number, addresses[spec], block, entry.loop, times, is_fine)
 
 
 def _runs(

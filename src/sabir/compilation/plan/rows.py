@@ -19,7 +19,7 @@ from sabir.compilation.plan.entries import Mismatch
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sabir.compilation.plan.entries import Turns
+    from sabir.compilation.plan.entries import EntryLoop
     from sabir.ir import Array
 
 _MOST_ROWS = 1 << 21  # of entries in a loop: 32 bytes each
@@ -35,7 +35,7 @@ class KernelCall(NamedTuple):
     entry: int
     kernel: int
     block: Sequence[int]
-    turns: Turns | None
+    loop: EntryLoop | None
     times: int
     fine: bool = False
 
@@ -52,9 +52,9 @@ def rows_of(calls: Sequence[KernelCall]) -> NativeRows:
     """Return the rows of calls; raises Mismatch if there are too many."""
     starts = np.cumsum([0, *(len(call.block) for call in calls)], dtype=np.int64)
     groups: list[list[int]] = []
-    for _, consecutive in groupby(enumerate(calls), key=lambda n: n[1].turns):
+    for _, consecutive in groupby(enumerate(calls), key=lambda n: n[1].loop):
         groups.append([number for number, _ in consecutive])
-    iterations = sum(len(g) * calls[g[0]].times for g in groups if calls[g[0]].turns is not None)
+    iterations = sum(len(g) * calls[g[0]].times for g in groups if calls[g[0]].loop is not None)
     if iterations > _MOST_ROWS:
         raise Mismatch(f"{iterations} steps are too many for one plan")
     memory: Array = np.empty(int(starts[-1]) + 2 * iterations, np.int64)
@@ -64,7 +64,7 @@ def rows_of(calls: Sequence[KernelCall]) -> NativeRows:
     for numbers in groups:
         first = calls[numbers[0]]
         blocks = memory.ctypes.data + _WORD * starts[numbers]
-        if first.turns is not None:
+        if first.loop is not None:
             pairs = memory[free : free + 2 * len(numbers) * first.times].reshape(first.times, len(numbers), 2)
             pairs[..., 0] = np.arange(first.times)[:, None]
             pairs[..., 1] = blocks

@@ -68,7 +68,7 @@ def _candidates(
 
 def _is_last(entry: Entry, users: Users) -> bool:
     """Return whether an entry is loops that cannot fail, and nothing reads what it writes."""
-    if entry.turns is not None or len(entry.choices) != 1 or not entry.writes:
+    if entry.loop is not None or len(entry.choices) != 1 or not entry.writes:
         return False
     nest = entry.choices[0][2]
     if not isinstance(nest, Nest) or any(nest.reduced) or can_transpose(nest):

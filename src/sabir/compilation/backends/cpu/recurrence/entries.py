@@ -17,7 +17,7 @@ from sabir.compilation.backends.cpu.recurrence.stages import Stage, leaves_of, s
 from sabir.compilation.fusion.groups import Group
 from sabir.compilation.fusion.views import Located, row_major
 from sabir.compilation.plan.bounds import ComputedTensor
-from sabir.compilation.plan.entries import BufferNumber, Entry, Offset, Turns, count_of
+from sabir.compilation.plan.entries import BufferNumber, Entry, EntryLoop, Offset, count_of
 from sabir.loops import Contract, Expression, Recur, StepOperand, StepState
 
 if TYPE_CHECKING:
@@ -69,10 +69,10 @@ def _steps(made: Sequence[_Making]) -> list[Entry]:
     """Return an entry for each stage, which all threads share."""
     entries: list[Entry] = []
     for making in made:
-        turns = Turns(making.steps)
+        loop = EntryLoop(making.steps)
         for built in making.built():
             entry = built.entry
-            entry.turns, entry.flops = turns, built.flops
+            entry.loop, entry.flops = loop, built.flops
             entry.writes, entry.axes = built.written, 3
             entry.choices = [
                 (
@@ -106,7 +106,7 @@ def _walk(specs: Sequence[Recurrence], parts: Sequence[tuple[_Making, list[_Buil
     making, stages = parts[0]
     arguments = [[a for built in part for a in built.arguments] for _, part in parts]
     length = making.steps_of_a_row
-    entry = Entry([], turns=Turns((making.steps + (length - 1)) // length), axes=WALK)
+    entry = Entry([], loop=EntryLoop((making.steps + (length - 1)) // length), axes=WALK)
     entry.alone = len(parts) == 1 and making.space[-2] == 1
     for _, part in parts:
         for built in part:
