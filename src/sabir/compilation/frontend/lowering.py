@@ -51,7 +51,7 @@ _KEY = 2  # words of a key
 _MOST_KNOWN = 1024  # elements of a constant whose contents lowerings see
 
 
-class EvaluatedCall(NamedTuple):
+class UnloweredCall(NamedTuple):
     """A call that numpy evaluates: its index in the program, the slots that it reads, and the reason."""
 
     place: int
@@ -72,7 +72,7 @@ class Lowered:
 
     prepared: Prepared
     expressions: dict[int, Expression] = field(default_factory=dict[int, Expression])
-    evaluated: dict[int, EvaluatedCall] = field(default_factory=dict[int, EvaluatedCall])
+    evaluated: dict[int, UnloweredCall] = field(default_factory=dict[int, UnloweredCall])
     lowered: list[int] = field(default_factory=list[int])
     assumptions: Assumptions = field(default_factory=lambda: Assumptions({}))
     aliases: dict[str, Size] = field(default_factory=dict[str, "Size"])
@@ -166,7 +166,7 @@ def _lower_call(found: Lowered, place: int) -> None:
         })
         return
     reads = tuple(dict.fromkeys(s for s in (*call.inputs, *call.captures) if s != ABSENT))
-    found.evaluated[place] = EvaluatedCall(place, reads, reason)
+    found.evaluated[place] = UnloweredCall(place, reads, reason)
     for slot in outputs:
         _store(found, slot)
 

@@ -44,7 +44,7 @@ from sabir.loops.walk import postorder
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sabir.compilation.frontend.lowering import EvaluatedCall, Lowered
+    from sabir.compilation.frontend.lowering import Lowered, UnloweredCall
     from sabir.compilation.fusion.families import Families
     from sabir.loops import Sizes
 
@@ -86,7 +86,7 @@ class Grouping:
     def run(self, outputs: Sequence[int]) -> None:
         """Group what the evaluated calls and the outputs, by their slots, need."""
         prepared = self.lowered.prepared
-        roots: list[tuple[int, EvaluatedCall | None, list[Expression]]] = []
+        roots: list[tuple[int, UnloweredCall | None, list[Expression]]] = []
         for place, _ in prepared.plan.steps:
             step = self.lowered.evaluated.get(place)
             if step is not None:
@@ -139,7 +139,7 @@ class Grouping:
         self.outputs[slot], self.shapes[slot] = x, shape
         return x
 
-    def _evaluated(self, step: EvaluatedCall, place: int, found: Sequence[Expression]) -> None:
+    def _evaluated(self, step: UnloweredCall, place: int, found: Sequence[Expression]) -> None:
         group = self.new_group("evaluate")
         group.step, group.place = step, place
         for x in found:

@@ -10,7 +10,7 @@ from sabir.loops import Expression
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from sabir.compilation.frontend.lowering import EvaluatedCall
+    from sabir.compilation.frontend.lowering import UnloweredCall
     from sabir.loops import Sizes, StepBody
 
 GroupKind = Literal[
@@ -38,7 +38,7 @@ class Group:
     )  # expressions that the kernel recomputes
     scores: Group | None = None  # of attention: the group of the scores
     after: int = 0
-    step: EvaluatedCall | None = None
+    step: UnloweredCall | None = None
     recurrences: dict[StepBody, tuple[Expression, ...]] = field(
         default_factory=dict["StepBody", "tuple[Expression, ...]"]
     )  # with their operands in memory

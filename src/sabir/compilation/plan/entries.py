@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from sabir.compilation.frontend.lowering import EvaluatedCall
+    from sabir.compilation.frontend.lowering import UnloweredCall
     from sabir.compilation.plan.bounds import ComputedTensor, Reach
     from sabir.loops import Size, Sizes
 
@@ -151,7 +151,7 @@ class BandParts:
 class EvaluatedEntry:
     """A call that is evaluated on arrays; `reads` has buffer, offset, strides and shape of each operand."""
 
-    call: EvaluatedCall
+    call: UnloweredCall
     reads: dict[int, tuple[Buffer, Size, Sizes, Sizes]]
     writes: dict[int, Buffer]
     label: str
