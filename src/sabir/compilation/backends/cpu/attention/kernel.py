@@ -87,10 +87,10 @@ class AttentionLayout:
 
 def attention_text(attention: Attention) -> str:
     """Return the LLVM module of an attention kernel."""
-    return _Emission(attention).text()
+    return _AttentionEmitter(attention).text()
 
 
-class _Emission:
+class _AttentionEmitter:
     """The scratch memory of a thread holds the rows of scores, the sums of results, and a panel of keys."""
 
     def __init__(self, attention: Attention) -> None:

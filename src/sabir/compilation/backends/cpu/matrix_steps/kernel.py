@@ -50,7 +50,7 @@ class MatrixRecurrence:
 
 def matrix_recurrence_text(spec: MatrixRecurrence) -> str:
     """Return the LLVM module of steps that update matrices."""
-    return _Emission(spec).text()
+    return _MatrixStepsEmitter(spec).text()
 
 
 class _Operand(NamedTuple):
@@ -58,7 +58,7 @@ class _Operand(NamedTuple):
     strides: list[Register]
 
 
-class _Emission:
+class _MatrixStepsEmitter:
     def __init__(self, spec: MatrixRecurrence) -> None:
         self.spec, self.e = spec, Emitter()
         self.place = 0

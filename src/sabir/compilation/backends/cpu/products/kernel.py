@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 def product_text(product: Product) -> str:
     """Return the LLVM module of a product's kernel."""
-    return _Emission(product).text()
+    return _ProductEmitter(product).text()
 
 
-class _Emission:
+class _ProductEmitter:
     def __init__(self, product: Product) -> None:
         self.product, self.e = product, Emitter(opaque_loops=True)
         self.body = Body(self.e, product.nest)

@@ -85,10 +85,10 @@ def places_of(results: int) -> int:
 
 def winograd_text(spec: Winograd) -> str:
     """Return the LLVM module of a convolution by Winograd's algorithm."""
-    return _Emission(spec).text()
+    return _WinogradEmitter(spec).text()
 
 
-class _Emission:
+class _WinogradEmitter:
     def __init__(self, spec: Winograd) -> None:
         self.spec, self.e = spec, Emitter(opaque_loops=True)
         self.transform = transform_of(spec.results)

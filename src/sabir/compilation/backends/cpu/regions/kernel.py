@@ -43,7 +43,7 @@ class Regions:
 
 def regions_text(regions: Regions) -> str:
     """Return the LLVM module of pooled regions."""
-    return _Emission(regions).text()
+    return _RegionsEmitter(regions).text()
 
 
 class _Axis(NamedTuple):
@@ -63,7 +63,7 @@ class _Sample(NamedTuple):
     weights: tuple[Register, Register]
 
 
-class _Emission:
+class _RegionsEmitter:
     def __init__(self, regions: Regions) -> None:
         self.spec, self.e = regions, Emitter()
         e = self.e

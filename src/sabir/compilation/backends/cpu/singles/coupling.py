@@ -43,10 +43,10 @@ def coupled_vectors(classes: int) -> int:
 
 def coupling_text(coupling: Coupling) -> str:
     """Return the LLVM module of a coupling."""
-    return _Emission(coupling).text()
+    return _CouplingEmitter(coupling).text()
 
 
-class _Emission:
+class _CouplingEmitter:
     def __init__(self, coupling: Coupling) -> None:
         self.spec, self.e = coupling, Emitter()
         e, nest = self.e, coupling.nest

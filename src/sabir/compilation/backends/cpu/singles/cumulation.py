@@ -45,7 +45,7 @@ class Cumulation:
 def cumulation_text(cumulation: Cumulation) -> str:
     """Return the LLVM module of a cumulation; its arguments are those of the nest."""
     body = Body(Emitter(), cumulation.nest)
-    emission = _Emission(cumulation, body)
+    emission = _CumulationEmitter(cumulation, body)
     if body.column:
         emission.columns()
     else:
@@ -53,7 +53,7 @@ def cumulation_text(cumulation: Cumulation) -> str:
     return body.e.text()
 
 
-class _Emission:
+class _CumulationEmitter:
     def __init__(self, cumulation: Cumulation, body: Body) -> None:
         self.spec, self.body, self.e = cumulation, body, body.e
         nest = body.nest

@@ -41,10 +41,10 @@ class Scattering:
 
 def scattering_text(scattering: Scattering) -> str:
     """Return the LLVM module of a scattering; its arguments are those of the nest."""
-    return _Emission(scattering).text()
+    return _ScatterEmitter(scattering).text()
 
 
-class _Emission:
+class _ScatterEmitter:
     def __init__(self, scattering: Scattering) -> None:
         self.spec, self.e = scattering, Emitter()
         nest = self.nest = scattering.nest

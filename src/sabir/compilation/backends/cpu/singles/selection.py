@@ -47,10 +47,10 @@ def record_bytes(element: str) -> int:
 
 def selection_text(selection: Selection) -> str:
     """Return the LLVM module of a selection; each thread needs memory for the records of one row."""
-    return _Emission(selection).text()
+    return _SelectionEmitter(selection).text()
 
 
-class _Emission:
+class _SelectionEmitter:
     def __init__(self, selection: Selection) -> None:
         self.spec, self.e = selection, Emitter()
         e = self.e

@@ -53,10 +53,10 @@ class Descent:
 
 def descent_text(descent: Descent) -> str:
     """Return the LLVM module of a descent."""
-    return _Emission(descent).text()
+    return _TreesEmitter(descent).text()
 
 
-class _Emission:
+class _TreesEmitter:
     def __init__(self, descent: Descent) -> None:
         self.spec, self.e = descent, Emitter()
         e = self.e

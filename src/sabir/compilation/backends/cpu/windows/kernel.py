@@ -68,10 +68,10 @@ def sliding_text(sliding: Sliding) -> str:
     the buffer and the offset of the weights. After those of integers come the bytes of a panel, the zero
     point of the operand, and what is subtracted from the weights.
     """
-    return _Emission(sliding).text()
+    return _WindowsEmitter(sliding).text()
 
 
-class _Emission:
+class _WindowsEmitter:
     def __init__(self, sliding: Sliding) -> None:
         self.sliding, self.e = sliding, Emitter(opaque_loops=True)
         nest = sliding.nest
