@@ -40,7 +40,7 @@ class _Phase(NamedTuple):
     before: int
 
 
-class _Axis(NamedTuple):
+class _TransposedAxis(NamedTuple):
     """One axis: its phases, the number of windows of each, and the begin of the output among all results."""
 
     phases: tuple[_Phase, ...]
@@ -80,7 +80,7 @@ def convolved_transposed(
     return channels_first(_interleaved(parts, axes))
 
 
-def _axis(windows: Transposed, i: int, length: Size, output: Dim) -> _Axis:
+def _axis(windows: Transposed, i: int, length: Size, output: Dim) -> _TransposedAxis:
     window = windows.window
     stride, distance, size = window.strides[i], window.dilations[i], window.kernel[i]
     kernel = None if size is None else loops.fixed(size)
@@ -99,7 +99,7 @@ def _axis(windows: Transposed, i: int, length: Size, output: Dim) -> _Axis:
     if output is None or not loops.at_least(output, 0):
         raise NotLowered("whether padding leaves elements is known at run time only")
     phases = tuple(_taps(r, stride, distance, kernel) for r in range(stride))
-    return _Axis(phases, known(ceil_div(add(output, begin), stride)), begin, known(output))
+    return _TransposedAxis(phases, known(ceil_div(add(output, begin), stride)), begin, known(output))
 
 
 def _taps(distance: int, stride: int, dilation: int, kernel: int) -> _Phase:
@@ -116,7 +116,7 @@ def _taps(distance: int, stride: int, dilation: int, kernel: int) -> _Phase:
     )
 
 
-def _padded(x: Expression, axes: Sequence[_Axis]) -> tuple[Expression, bool]:
+def _padded(x: Expression, axes: Sequence[_TransposedAxis]) -> tuple[Expression, bool]:
     """Return `x` as NHWC, padded with zeros so that all phases read inside, and whether it is padded."""
     last = channels_last(x)
     before = [axis.before for axis in axes]
@@ -137,7 +137,7 @@ def _filters(w: Expression, group: int) -> Expression:
 
 
 def _phase(
-    x: Expression, w: Expression, addends: Sequence[Expression], axes: Sequence[_Axis],
+    x: Expression, w: Expression, addends: Sequence[Expression], axes: Sequence[_TransposedAxis],
     chosen: Sequence[_Phase], group: int,
 ) -> Expression:  # fmt: skip
     """Return the results of one phase, (N, counts..., M), plus the addends."""
@@ -161,7 +161,7 @@ def _phase(
     return y
 
 
-def _interleaved(parts: Sequence[Expression], axes: Sequence[_Axis]) -> Expression:
+def _interleaved(parts: Sequence[Expression], axes: Sequence[_TransposedAxis]) -> Expression:
     """Return the phases interleaved along all axes: the output (N, ..., M)."""
     batch, *counts, channels = parts[0].shape
     lines, wide = [*parts], channels  # of the axes so far, with the later axes merged
