@@ -64,6 +64,8 @@ from sabir.loops._operations import (
     cast,
     check_computed,
     check_element,
+    contract,
+    convolve,
     count,
     couple,
     cumulate,
@@ -84,17 +86,18 @@ from sabir.loops._operations import (
     same_shape,
     scatter,
     sized,
+    slide,
+    slide_mixed,
     squeeze,
     take,
     tensor,
     where,
+    windows,
 )
-from sabir.loops._products import contract, convolve
 from sabir.loops._recurrences import Recur, Recurred, RecurrenceBuilder, StepBody, StepOperand, StepState
 from sabir.loops._regions import PoolRegions
 from sabir.loops._threefry import WordArithmetic, threefry
 from sabir.loops._trees import Descend
-from sabir.loops._windows import slide, slide_mixed, windows
 
 __all__ = [
     "ARITY", "BYTES", "ELEMENTS", "FLOATS", "HALVES", "INTEGERS", "NOT_READ", "SMALL_FLOATS",

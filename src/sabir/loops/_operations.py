@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from sabir.base import SabirError
 from sabir.ir import Expr, product
 from sabir.loops._assumptions import at_least, equal
-from sabir.loops._expression import ELEMENTS, HALVES, SMALL_FLOATS, SMALL_INTEGERS, Expression
+from sabir.loops._expression import ELEMENTS, FLOATS, HALVES, SMALL_FLOATS, SMALL_INTEGERS, Expression
 from sabir.loops._expressions import (
     PREDICATES,
     Best,
+    Contract,
     Count,
     Couple,
     Cumulate,
@@ -26,8 +27,10 @@ from sabir.loops._expressions import (
     Reshape,
     Scatter,
     Slice,
+    Slide,
     Stored,
     Take,
+    Windows,
 )
 
 if TYPE_CHECKING:
@@ -357,3 +360,85 @@ def known_sizes(x: Expression | None) -> tuple[Size, ...] | None:
 
 def _shown(shape: Sizes) -> str:
     return f"[{','.join(map(str, shape))}]"
+
+
+# ---------------------------------------------------------------- products and windows
+
+
+def contract(a: Expression, b: Expression) -> Expression:
+    """Return the matrix products of two tensors of rank 2 or more.
+
+    Raises NotLowered for sizes that may differ.
+    """
+    rows = a.rank - 1 if b.rank == 2 and a.rank > 2 else 1  # ruff: ignore[magic-value-comparison]  matrices
+    return convolve(a, b, rows, 1)
+
+
+def convolve(a: Expression, b: Expression, rows: int, depth: int) -> Expression:
+    """Return `[..., rows..., depth...]` by `[..., depth..., N]`: sums of products over all axes of the depth.
+
+    The leading axes broadcast. Raises NotLowered for sizes that may differ.
+    """
+    check_computed(a.element)
+    if a.element != b.element or a.element == "bool":
+        raise NotLowered(f"{a.element} and {b.element} are not multiplied")
+    sizes = zip(a.shape[a.rank - depth :], b.shape[-1 - depth : -1], strict=True)
+    for m, n in sizes:  # a kernel would read past the end
+        if not equal(m, n):
+            raise NotLowered(f"whether the sizes {m} and {n} are equal is known at run time only")
+    if a.element not in FLOATS:
+        return _sums(a, b, rows, depth)
+    batch = broadcast(a.shape[: a.rank - depth - rows], b.shape[: b.rank - depth - 1])
+    between = a.shape[a.rank - depth - rows : a.rank - depth]
+    return Contract(a.element, (*batch, *between, b.shape[-1]), a, b, rows, depth)
+
+
+def _sums(a: Expression, b: Expression, rows: int, depth: int) -> Expression:
+    """Return the product of integers, which wraps around, as a map and a reduction."""
+    columns = reshape(a, (*a.shape, 1))
+    head = b.rank - depth - 1
+    spread = reshape(b, (*b.shape[:head], *(1,) * rows, *b.shape[head:]))
+    terms = apply("mul", columns, spread)
+    axes = [*range(terms.rank - 1 - depth, terms.rank - 1)]
+    return squeeze(reduce("sum", terms, axes), axes)
+
+
+def windows(
+    x: Expression, axes: Sequence[int], kernel: Sequence[Size], counts: Sequence[Size],
+    strides: Sequence[int], dilations: Sequence[int],
+) -> Expression:  # fmt: skip
+    """Return the windows of `x` along some axes; their taps are further axes at the end.
+
+    `counts` is the number of windows along each of the axes; the caller pads `x` so that all are inside.
+    """
+    check_element(x.element)
+    shape = list(x.shape)
+    for axis, count in zip(axes, counts, strict=True):
+        shape[axis] = count
+    return Windows(x.element, (*shape, *kernel), x, tuple(axes), tuple(strides), tuple(dilations))
+
+
+def slide(op: str, x: Expression, taps: int, weights: Expression | None = None) -> Expression:
+    """Return the `sum`, `max` or `min` over the last `taps` axes of windows, or the sum of `x * weights`.
+
+    The weights have the last axes of the windows. Raises NotLowered if their sizes may differ.
+    """
+    check_computed(x.element)
+    if weights is not None:
+        if x.element not in FLOATS or weights.element != x.element:
+            raise NotLowered(f"sums of products of {x.element} have no kernel yet")
+        if not all(map(equal, weights.shape, x.shape[x.rank - weights.rank :])):
+            raise NotLowered("whether the weights fit the windows is known at run time only")
+    return Slide(x.element, x.shape[: x.rank - taps], op, x, weights, taps)
+
+
+def slide_mixed(x: Expression, taps: int, weights: Expression) -> Expression:
+    """Return the sums of windows `[..., C, taps...]` times weights `[C, mixed, taps...]`: `[..., C]`.
+
+    Each result is the sum over the taps and the `mixed` channels of its group. Raises NotLowered if sizes may
+    differ.
+    """
+    channels, mixed, *kernel = weights.shape
+    if not isinstance(mixed, int) or not all(map(equal, (channels, *kernel), x.shape[x.rank - taps - 1 :])):
+        raise NotLowered("whether the weights fit the windows is known at run time only")
+    return Slide(x.element, x.shape[: x.rank - taps], "sum", x, weights, taps, mixed=mixed)
