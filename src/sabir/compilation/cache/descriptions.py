@@ -104,8 +104,8 @@ def _shown_port(port: ValueInfo) -> list[Any] | None:
     if kind.shape is None:
         return [port.name, port.slot, kind.element.number, None]
     dims = [str(dim) if isinstance(dim, Expr) else dim for dim in kind.shape]
-    for dim, said in zip(kind.shape, dims, strict=True):
-        if isinstance(dim, Expr) and symbol(str(said)) != dim:
+    for dim, text in zip(kind.shape, dims, strict=True):
+        if isinstance(dim, Expr) and symbol(str(text)) != dim:
             return None
     return [port.name, port.slot, kind.element.number, dims]
 

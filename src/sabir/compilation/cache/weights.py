@@ -77,14 +77,16 @@ def packed_weights(
         return found
     lasting = [task for task in missing if task.is_durable]
     for tasks in (lasting, [task for task in missing if not task.is_durable]):
-        for task, array in zip(tasks, _made(tasks, pack), strict=True):
-            made = Packed(array, task.source)
+        for task, array in zip(tasks, _packed(tasks, pack), strict=True):
+            packed = Packed(array, task.source)
             with _LOCK:  # another session may have packed the same constant meanwhile
-                found[task.entry.writes[0]] = made if task.key is None else _SHARED.setdefault(task.key, made)
+                found[task.entry.writes[0]] = (
+                    packed if task.key is None else _SHARED.setdefault(task.key, packed)
+                )
     return found
 
 
-def _made(
+def _packed(
     tasks: Sequence[_PackingTask], pack: Callable[[Sequence[Entry], Mapping[Buffer, Array]], None]
 ) -> list[Array]:
     """Return the packed bytes of each task, from the disk or packed now and written to the disk."""

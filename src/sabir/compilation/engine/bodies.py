@@ -77,7 +77,7 @@ class CompiledBody:
         self._kept = KeptPlans()
         self._lock = ProcessLock()
         self._reserve = reserve
-        self._needed = 0.0  # seconds that the reserve must have before a plan is made
+        self._needed = 0.0  # seconds that the reserve must have before a plan is compiled
 
     def _varying(self, captured: Iterable[_T]) -> list[_T]:
         """Return the items of the captures that are not constants."""
@@ -149,7 +149,7 @@ class CompiledBody:
                 return found
             before = budget().mark()
             try:
-                made = self._made(pattern, sizes)
+                program = self._planned(pattern, sizes)
             except (CancelledError, LimitError):
                 raise
             except NotYet as error:
@@ -161,13 +161,13 @@ class CompiledBody:
                 return None
             finally:
                 budget().return_to(before)
-            if made is None:
+            if program is None:
                 self._kept.refuse(pattern, "the subgraph is not compiled")
             else:
-                self._kept.add(pattern, made)
-            return made
+                self._kept.add(pattern, program)
+            return program
 
-    def _made(self, pattern: ShapePattern, sizes: Mapping[str, int]) -> Runnable | None:
+    def _planned(self, pattern: ShapePattern, sizes: Mapping[str, int]) -> Runnable | None:
         kinds = dict(zip(self._slots, pattern.inputs, strict=True))
         if any(kind is None for kind in kinds.values()):
             return None  # a sequence, or a default
@@ -178,10 +178,10 @@ class CompiledBody:
         cost.add_calls(len(prepared.plan.steps))
         found = lowered(prepared, sizes, self._backend.passes, self._settings)
         bodies = partial(bodies_on, self._backend, self._settings, self._reserve)
-        made = self._backend.compile(Request(found, sizes, self._settings, cost, _timed, bodies))
+        program = self._backend.compile(Request(found, sizes, self._settings, cost, _timed, bodies))
         self._reserve.left -= cost.seconds
         self._needed = 0.0
-        return made
+        return program
 
 
 def _timed(_done: int, _all: int) -> None:

@@ -348,14 +348,14 @@ class Compiled:
         compiled last, or before the first run the plan for the declared shapes. Raises FeedError for a size
         that is neither declared nor in `shapes`.
         """
-        from sabir.compilation.frontend.assumed import stand_ins  # ruff: ignore[import-outside-top-level]  for tools
+        from sabir.compilation.frontend.placeholders import placeholder_feeds  # ruff: ignore[import-outside-top-level]  for tools
 
         if shapes is None and self._plans.latest is None:
             refusal = self._plans.refusal()
             if refusal is not None:
                 raise _no_plan("the shapes of the last run", refusal)
         if shapes is not None or self._plans.latest is None:
-            return self.compile(stand_ins(self.inputs, shapes or {})).explain()
+            return self.compile(placeholder_feeds(self.inputs, shapes or {})).explain()
         return self._inspected(*self._plans.latest).explain()
 
     def profile(self, feeds: Mapping[str, Any], runs: int = 10) -> Profile:

@@ -70,18 +70,18 @@ class KeptPlans:
         _remember(self._asked, pattern, None)
         return False
 
-    def add(self, pattern: ShapePattern, made: Runnable, instead_of: Runnable | None = None) -> None:
+    def add(self, pattern: ShapePattern, program: Runnable, instead_of: Runnable | None = None) -> None:
         """Add a plan, `instead_of` another one of the pattern; removes the least recently used pattern."""
         shelf = self._shelves.setdefault(pattern, _Shelf())
-        shelf.programs = (*(p for p in shelf.programs if p is not instead_of), made)
+        shelf.programs = (*(p for p in shelf.programs if p is not instead_of), program)
         self._clock = shelf.used = self._clock + 1
         self._asked.pop(pattern, None)
         by_age = sorted(self._shelves, key=lambda key: self._shelves[key].used, reverse=True)
         for key in by_age[MOST_PATTERNS:]:
             del self._shelves[key]
         for key in by_age[_MOST_ARENAS:MOST_PATTERNS]:
-            for program in self._shelves[key].programs:
-                program.release()
+            for old in self._shelves[key].programs:
+                old.release()
 
     def refuse(self, pattern: ShapePattern, reason: str) -> None:
         """Record that no plan can be compiled for a pattern, and why."""

@@ -89,14 +89,14 @@ class Plans:
                 return None
             removes = self._kept.removes_one_for(pattern)
             allowed = math.inf if at_once or self._worth else self._waited if removes else None
-            made = self._compiled(pattern, sizes, progress, allowed)
-            if made is not None:
+            program = self._compiled(pattern, sizes, progress, allowed)
+            if program is not None:
                 if removes or self._worth:
                     self._waited = max(0.0, self._waited - max(self._worth, self._spent))
                 self._worth = self._worth if removes else 0.0
                 self.latest = pattern, dict(sizes)
-                self._kept.add(pattern, made)
-            return made
+                self._kept.add(pattern, program)
+            return program
 
     def interpreted(self, seconds: float) -> None:
         """Add the time of an interpreted run: when all took as long as a plan, the plan is compiled."""
@@ -110,10 +110,10 @@ class Plans:
         """Return the plan with its program, which a plan from the disk lacks."""
         if found.prepared is not None:
             return found
-        made = run_with_limits(self._limits, self._new_plan, pattern, sizes)
+        program = run_with_limits(self._limits, self._new_plan, pattern, sizes)
         with self._lock:
-            self._kept.add(pattern, made, instead_of=found)
-        return made
+            self._kept.add(pattern, program, instead_of=found)
+        return program
 
     def request(self, pattern: ShapePattern, sizes: Mapping[str, int]) -> Request:
         """Return the request for a backend to compile a pattern, without its subgraphs."""
@@ -160,10 +160,10 @@ class Plans:
         if found is not None and found.fits(sizes):
             self._subject.keep()
             return found
-        made = self._new_plan(pattern, sizes, progress, allowed)
-        if key is not None and self._stored.write(key, made):
+        program = self._new_plan(pattern, sizes, progress, allowed)
+        if key is not None and self._stored.write(key, program):
             self._subject.keep()
-        return made
+        return program
 
     def _new_plan(
         self, pattern: ShapePattern, sizes: Mapping[str, int],
@@ -176,11 +176,11 @@ class Plans:
 
             prepared = self._prepared(pattern, sizes)
             cost = PlanCost(allowed_for(prepared, sizes) if allowed is None else allowed)
-            made = planned(
+            program = planned(
                 prepared, sizes, self._backend, self._settings, progress or _timed, self._updates, cost
             )
         self._spent = cost.seconds
-        return made
+        return program
 
     def _prepared(self, pattern: ShapePattern, sizes: Mapping[str, int]) -> Prepared:
         from sabir.compilation.engine.planning import prepare  # ruff: ignore[import-outside-top-level]  slow to load

@@ -154,8 +154,8 @@ class Heads:
 
     def scores(self, masks: ScoreMasks, stages: ScoreStages) -> Sequence[Expression]:
         """Return the scores of all stages: scaled products, capped, masked, and the probabilities."""
-        turned = [*range(self.rank - 2), self.rank - 1, self.rank - 2]
-        products = loops.contract(self.of_queries(self.q), loops.permute(self.of_keys(self.k), turned))
+        transposed = [*range(self.rank - 2), self.rank - 1, self.rank - 2]
+        products = loops.contract(self.of_queries(self.q), loops.permute(self.of_keys(self.k), transposed))
         raw = loops.apply("mul", products, stages.scale)
         capped = raw
         if stages.softcap:

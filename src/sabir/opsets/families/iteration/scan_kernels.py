@@ -72,12 +72,13 @@ def scanned(
         [results[n] for n in changed], [part for parts in outputs.values() for part in parts]
     )
     left = iter(found.outputs)
-    made = {x: _joined([next(left) for _ in parts]) for x, parts in outputs.items()}
+    computed = {x: _joined([next(left) for _ in parts]) for x, parts in outputs.items()}
     final = dict(zip(changed, found.final, strict=True))
     return Scanned(
         tuple(loops.reshape(final.get(n, x), x.shape) for n, x in enumerate(initial)),
         tuple(
-            loops.reshape(made[x] if x in made else lifting.over_steps(x), (count, *x.shape)) for x in stacks
+            loops.reshape(computed[x] if x in computed else lifting.over_steps(x), (count, *x.shape))
+            for x in stacks
         ),
     )
 

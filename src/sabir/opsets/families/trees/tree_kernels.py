@@ -189,13 +189,13 @@ def _tests(forest: Forest, kind: Any) -> _Tests:
     """Return all tests in one form; tests for equality have a second node, after all others."""
     nodes, mode = forest.nodes, forest.nodes.mode
     threshold = nodes.threshold.astype(kind)
-    turned = np.isin(mode, (_GTE, _GT, _NEQ))
+    inverted = np.isin(mode, (_GTE, _GT, _NEQ))
     tests = _Tests(
         np.where(mode == LEAF, -1, nodes.feature),
         key_of(threshold) - np.isin(mode, (_LT, _GTE)).astype(np.uint64),
-        np.where(turned, nodes.if_false, nodes.if_true),
-        np.where(turned, nodes.if_true, nodes.if_false),
-        nodes.missing_is_true ^ turned,
+        np.where(inverted, nodes.if_false, nodes.if_true),
+        np.where(inverted, nodes.if_true, nodes.if_false),
+        nodes.missing_is_true ^ inverted,
     )
     is_nan = np.isnan(threshold) & (mode != MEMBER)
     tests = _with_nan(tests, forest, np.flatnonzero(is_nan), kind)

@@ -93,8 +93,8 @@ class Images(NamedTuple):
         channels, each = x.shape[1], product(x.shape[2:]) or 0
         count = x.shape[0] * each
         if isinstance(channels, int) and channels < _FEW:
-            turned = loops.permute(x, (1, 0, *range(2, x.rank)))
-            return cls(loops.reshape(turned, (channels, count)), count, each, 1)
+            transposed = loops.permute(x, (1, 0, *range(2, x.rank)))
+            return cls(loops.reshape(transposed, (channels, count)), count, each, 1)
         flat = loops.reshape(channels_last(x), (count, channels))
         if x.shape[0] == 1:  # else it is a view with distant channels: one more row makes it a copy
             flat = loops.pad(flat, (0, 0), (1, 0), 0)

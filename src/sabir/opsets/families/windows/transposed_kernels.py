@@ -132,8 +132,8 @@ def _filters(w: Expression, group: int) -> Expression:
     if group == 1:
         return loops.permute(w, [1, 0, *range(2, w.rank)])
     split = loops.reshape(w, (group, loops.divided(channels, group) or 0, *w.shape[1:]))
-    turned = loops.permute(split, [0, 2, 1, *range(3, split.rank)])
-    return loops.reshape(turned, (each * group, *turned.shape[2:]))
+    transposed = loops.permute(split, [0, 2, 1, *range(3, split.rank)])
+    return loops.reshape(transposed, (each * group, *transposed.shape[2:]))
 
 
 def _phase(

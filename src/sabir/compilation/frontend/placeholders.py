@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _ADVICE = "run the session first, or pass its shape, such as shapes={{{}: [1, 3]}}"
 
 
-def stand_ins(ports: Sequence[ModelPort], shapes: Mapping[str, Sequence[int]]) -> dict[str, Array]:
+def placeholder_feeds(ports: Sequence[ModelPort], shapes: Mapping[str, Sequence[int]]) -> dict[str, Array]:
     """Return a feed for each input in `shapes` or without default; raises FeedError for an unknown shape."""
     names = [port.name for port in ports]
     for name in shapes:
@@ -27,10 +27,10 @@ def stand_ins(ports: Sequence[ModelPort], shapes: Mapping[str, Sequence[int]]) -
             listed = ", ".join(map(quote, names)) or "none"
             raise FeedError(f"the model has no input {quote(name)}; its inputs are {listed}")
     wanted = [port for port in ports if port.name in shapes or not port.optional]
-    return {port.name: _stand_in(port, shapes.get(port.name)) for port in wanted}
+    return {port.name: _placeholder(port, shapes.get(port.name)) for port in wanted}
 
 
-def _stand_in(port: ModelPort, shape: Sequence[int] | None) -> Array:
+def _placeholder(port: ModelPort, shape: Sequence[int] | None) -> Array:
     kind, name = port.type, quote(port.name)
     if not isinstance(kind, TensorType):
         raise FeedError(f"input {name} is {kind or 'of no declared type'}: run the session first")
