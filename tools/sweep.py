@@ -9,6 +9,10 @@ outputs of the same types and shapes, or with the same error. Its cache is empty
 plans that would take long come last.
 
 `--write` puts the counts, the longest time and the most memory of a case into the table of docs/sweep.md.
+
+With `--awkward N` the first N awkward calls (tests/support/awkward.py) are run instead: each twice on the
+compiled engine, whose memory is between protected pages, and once on the interpreter. All runs of a call must
+end with the same values, as near as rounding allows, or with the same error.
 """
 
 from __future__ import annotations
@@ -28,19 +32,22 @@ import warnings
 from collections import Counter
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
-    from support.sweep import Case
+    import sabir
+    from support.awkward import Awkward
 
 ROOT = Path(__file__).parents[1]
 ADDRESS_SPACE, MOST_MEMORY = 3 << 30, 3 << 29
 MOST_SECONDS, PATIENCE, MOST_TEXT = 10.0, 60.0, 2000  # of the processor; on the clock, where others work too
 ITERATIONS = 1 << 14  # of loops, where two engines are compared
 PLANS = 1 << 24  # the place of the first model whose plan takes long
+FEW_BYTES = 1 << 28  # of values, where a call is run three times
 MOST_AXES = 32  # numpy does not do everything with more, which an engine may
+LONGEST_PROBLEM = 600
 MILE = 5000  # models from one sign of progress to the next
 CACHE = "SABIR_CACHE"  # the variable that names the folder of compiled code
 PAGE, BEGIN, END = ROOT / "docs" / "sweep.md", "<!-- written by tools/sweep.py -->", "<!-- end -->"
@@ -53,7 +60,7 @@ def main() -> int:
     if options.child:
         _child(options)
         return 0
-    began, failures, count = time.monotonic(), list[dict[str, Any]](), 0
+    began, failures, count, ends = time.monotonic(), list[dict[str, Any]](), 0, Counter[str]()
     longest, largest = {"seconds": 0.0, "name": ""}, {"bytes": 0, "name": ""}
     with tempfile.TemporaryDirectory() as folder:
         os.environ[CACHE] = folder  # what an earlier sweep compiled would hide the time that it takes
@@ -61,6 +68,8 @@ def main() -> int:
             if "failed" in message:
                 failures.append(message)
                 print(f"{message['name']}: {message['failed']}", flush=True)
+            elif "ended" in message:
+                ends.update(message["ended"])
             elif "seconds" in message:
                 longest = max(longest, message, key=itemgetter("seconds"))
                 largest = max(largest, message, key=itemgetter("bytes"))
@@ -69,6 +78,8 @@ def main() -> int:
                 if count % MILE == 0:
                     print(f"{count} models, {len(failures)} failures", file=sys.stderr, flush=True)
     kinds = Counter(f["failed"].split(":")[0] for f in failures)
+    if ends:
+        print(", ".join(f"{number} {end}" for end, number in sorted(ends.items())))
     print(f"{count} models, {len(failures)} failures {dict(kinds)}, {time.monotonic() - began:.0f} s")
     print(f"longest: {longest['seconds']:.1f} s, {longest['name']}; ", end="")
     print(f"most memory: {largest['bytes'] >> 20} MiB, {largest['name']}")
@@ -82,6 +93,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--share", type=int, default=1, metavar="N", help="run one case in N")
     parser.add_argument("--only", default="", metavar="TEXT", help="run the cases whose name holds TEXT")
     parser.add_argument("--no-plans", action="store_true", help="leave the models out whose plans take long")
+    parser.add_argument(
+        "--awkward", type=int, default=0, metavar="N", help="run the first N awkward calls instead"
+    )
     parser.add_argument("--engine", choices=["reference", "compiled"], default="reference")
     parser.add_argument("--write", action="store_true", help="put the figures into docs/sweep.md")
     parser.add_argument("--after", type=int, default=-1, help=argparse.SUPPRESS)
@@ -94,10 +108,10 @@ def _write(
 ) -> None:
     """Replace the row of an engine in the table of docs/sweep.md, or add it."""
     what = {"reference": "checked, inferred and run by the interpreter", "compiled": "run by both engines"}
-    plans = options.engine != "reference" and not options.no_plans
-    kind = f"named `{options.only.strip()}…`" if options.only else "all" if plans else "of one node"
+    engine = "compiled" if options.awkward else options.engine
+    kind = _kind(options)
     share = "all" if options.share == 1 else f"one in {options.share:,}"
-    start = f"| {what[options.engine]} | {kind} |"
+    start = f"| {what[engine]} | {kind} |"
     row = (
         f"{start} {time.strftime('%Y-%m-%d')} | {count:,} ({share}) | {failures} |"
         f" {longest['seconds']:.1f} s: {_cell(longest['name'])} |"
@@ -107,6 +121,14 @@ def _write(
     first, last = lines.index(BEGIN), lines.index(END)
     table = [line for line in lines[first + 1 : last] if line and not line.startswith(start)]
     PAGE.write_text("\n".join([*lines[: first + 1], "", *table, row, "", *lines[last:], ""]), "utf-8")
+
+
+def _kind(options: argparse.Namespace) -> str:
+    if options.awkward:
+        return "awkward calls"
+    if options.only:
+        return f"named `{options.only.strip()}…`"
+    return "of one node" if options.engine == "reference" or options.no_plans else "all"
 
 
 def _cell(text: str) -> str:
@@ -144,7 +166,7 @@ def _started(
     command = [
         sys.executable, __file__, "--child", str(writing), "--after", str(after),
         "--share", str(options.share), "--only", options.only, "--engine", options.engine,
-        *(["--no-plans"] if options.no_plans else []),
+        *(["--no-plans"] if options.no_plans else []), "--awkward", str(options.awkward),
     ]  # fmt: skip
     # ruff: ignore[subprocess-without-shell-equals-true]  this very file
     child = subprocess.Popen(command, pass_fds=(writing,))
@@ -177,8 +199,40 @@ def _lines(child: subprocess.Popen[bytes], reading: int) -> Iterator[dict[str, A
 def _child(options: argparse.Namespace) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     sys.path.insert(0, str(ROOT / "tests"))
+    with os.fdopen(options.child, "w") as pipe, tempfile.TemporaryFile() as printed:
+
+        def tell(**facts: object) -> None:
+            pipe.write(json.dumps(facts) + "\n")
+            pipe.flush()
+
+        for descriptor in (1, 2):
+            os.dup2(printed.fileno(), descriptor)
+        for place, name, stages in _awkward(options, tell) if options.awkward else _hostile(options):
+            tell(place=place, name=name)
+            started = time.process_time()
+            for problem in run(stages, printed.fileno()):
+                tell(name=name, failed=problem)
+            tell(name=name, seconds=time.process_time() - started, bytes=_peak())
+        tell(end=True)
+
+
+Stages: TypeAlias = "dict[str, Callable[[], object]]"
+
+
+def _hostile(options: argparse.Namespace) -> Iterator[tuple[int, str, Stages]]:
+    """Yield the models with hostile inputs and attributes: place, name, and what is done with each."""
+    import sabir  # ruff: ignore[import-outside-top-level]  the parent needs none of it
     from support.costly_plans import costly_plans  # ruff: ignore[import-outside-top-level]  beside the tests
-    from support.sweep import cases, in_sample  # ruff: ignore[import-outside-top-level]  beside the tests
+    from support.sweep import Case, cases, in_sample  # ruff: ignore[import-outside-top-level]  the same
+
+    def stages(case: Case) -> Stages:
+        if options.engine != "reference":
+            return {"compare": lambda: _compare(case.data, case.feeds, options.engine)}
+        return {
+            "check": lambda: list(sabir.findings(case.data)),
+            "infer": lambda: sabir.infer(sabir.load(case.data)),
+            "evaluate": lambda: sabir.evaluate(sabir.load(case.data), case.feeds),
+        }
 
     def wanted(place: int, name: str) -> bool:
         in_share = place >= PLANS or in_sample(place, options.share)
@@ -189,35 +243,32 @@ def _child(options: argparse.Namespace) -> None:
         if options.engine != "reference" and not options.no_plans:
             yield from costly_plans(wanted, PLANS)
 
-    with os.fdopen(options.child, "w") as pipe, tempfile.TemporaryFile() as printed:
-
-        def tell(**facts: object) -> None:
-            pipe.write(json.dumps(facts) + "\n")
-            pipe.flush()
-
-        for descriptor in (1, 2):
-            os.dup2(printed.fileno(), descriptor)
-        for place, case in all_cases():
-            tell(place=place, name=case.name)
-            started = time.process_time()
-            for problem in run(case.data, case.feeds, printed.fileno(), options.engine):
-                tell(name=case.name, failed=problem)
-            tell(name=case.name, seconds=time.process_time() - started, bytes=_peak())
-        tell(end=True)
+    for place, case in all_cases():
+        yield place, case.name, stages(case)
 
 
-def run(data: bytes, feeds: dict[str, Any], printed: int, engine: str) -> Iterator[str]:
-    """Yield what is wrong with how one case went."""
+def _awkward(options: argparse.Namespace, tell: Callable[..., None]) -> Iterator[tuple[int, str, Stages]]:
+    """Yield the awkward calls, which are run between protected pages."""
+    from support.awkward import awkward_call  # ruff: ignore[import-outside-top-level]  beside the tests
+    from support.guards import Guards, install  # ruff: ignore[import-outside-top-level]  the same
+    from support.sweep import in_sample  # ruff: ignore[import-outside-top-level]  the same
+
+    install()
+    for place in range(options.after + 1, options.awkward):
+        if not in_sample(place, options.share):
+            continue
+        call = awkward_call(place)
+        if options.only not in call.name:
+            continue
+        Guards.before = bool(place % 2)
+        yield place, call.name, {"compare": lambda call=call: tell(ended=_compare_call(call))}
+
+
+def run(stages: Stages, printed: int) -> Iterator[str]:
+    """Yield what is wrong with how the stages of one case went."""
     import sabir  # ruff: ignore[import-outside-top-level]  the parent needs none of it
 
     sabir.set_default_limits(sabir.Limits.untrusted())
-    stages: dict[str, Callable[[], object]] = {
-        "check": lambda: list(sabir.findings(data)),
-        "infer": lambda: sabir.infer(sabir.load(data)),
-        "evaluate": lambda: sabir.evaluate(sabir.load(data), feeds),
-    }
-    if engine != "reference":
-        stages = {"compare": lambda: _compare(data, feeds, engine)}
     Path("/proc/self/clear_refs").write_text(CLEAR_PEAK, encoding="ascii")
     began = time.process_time()
     with warnings.catch_warnings(record=True) as warned:
@@ -231,7 +282,7 @@ def run(data: bytes, feeds: dict[str, Any], printed: int, engine: str) -> Iterat
                 if len(str(error)) > MOST_TEXT:
                     yield f"long message in {stage}: {str(error)[:100]!r}"
             except Exception as error:  # ruff: ignore[blind-except]  any other is what is looked for
-                yield f"untyped error in {stage}: {type(error).__name__}: {str(error)[:200]!r}"
+                yield f"untyped error in {stage}: {type(error).__name__}: {str(error)[:LONGEST_PROBLEM]!r}"
     if warned:
         yield f"warning: {str(warned[0].message)[:200]!r}"
     took = time.process_time() - began
@@ -243,6 +294,39 @@ def run(data: bytes, feeds: dict[str, Any], printed: int, engine: str) -> Iterat
         os.ftruncate(printed, 0)
         os.lseek(printed, 0, os.SEEK_SET)
         yield "printed: something"
+
+
+def _compare_call(call: Awkward) -> list[str]:
+    """Run a call on both engines; return how it ended. Raises AssertionError where they do not agree."""
+    import sabir  # ruff: ignore[import-outside-top-level]  the parent needs none of it
+    from support.differences import difference  # ruff: ignore[import-outside-top-level]  beside the tests
+    from support.guards import guarded_feed, is_native  # ruff: ignore[import-outside-top-level]  the same
+
+    limits = sabir.Limits.untrusted()._replace(iterations=ITERATIONS, memory=FEW_BYTES)
+    feeds = {name: guarded_feed(x) for name, x in call.feeds.items()}
+
+    def ran(session: sabir.Session | str) -> list[Any] | str:
+        try:
+            return session if isinstance(session, str) else list(session.run(feeds).values())
+        except sabir.SabirError as error:
+            return f"{type(error).__name__}: {error}"
+
+    def made(engine: Any) -> sabir.Session | str:
+        try:
+            return sabir.Session(call.model, engine=engine, limits=limits)
+        except sabir.SabirError as error:
+            return f"{type(error).__name__}: {error}"
+
+    compiled = made("compiled")
+    expected, *found = ran(made("reference")), ran(compiled), ran(compiled)
+    for results in found:
+        problem = difference(results, expected, call.scale)
+        if problem:
+            raise AssertionError(problem)
+    ends = ["runs that end in an error" if isinstance(expected, str) else "runs with results"]
+    if not isinstance(compiled, str) and is_native(compiled):
+        ends.append("models with kernels")
+    return ends
 
 
 def _compare(data: bytes, feeds: dict[str, Any], engine: str) -> None:

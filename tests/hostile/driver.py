@@ -257,12 +257,24 @@ def _stages(data: bytes, form: str, held: list[Any]) -> dict[str, Callable[[], A
     """Return the stages in order; the first puts the model into `held`."""
     import sabir  # ruff: ignore[import-outside-top-level]  the parent needs none of it
     from hostile.feeds import feeds_for  # ruff: ignore[import-outside-top-level]  the parent needs none of it
+    from support.differences import difference, scale_of  # ruff: ignore[import-outside-top-level]  as above
+
+    results: list[Any] = []
 
     def loaded() -> None:
         held.append(sabir.loads(data, format=form))
 
     def saved(other: str) -> None:
         sabir.loads(sabir.dumps(held[0], format=other), format=other)
+
+    def evaluated() -> None:
+        results.append([*sabir.evaluate(held[0], feeds_for(held[0])).values()])
+
+    def compiled() -> None:
+        found = [*sabir.Session(held[0], engine="compiled").run(feeds_for(held[0])).values()]
+        for expected in results:  # none where the interpreter refuses the model
+            if problem := difference(found, expected, scale_of(held[0])):
+                raise AssertionError(problem)
 
     return {
         "load": loaded,
@@ -272,8 +284,8 @@ def _stages(data: bytes, form: str, held: list[Any]) -> dict[str, Callable[[], A
         "json": lambda: saved("json"),
         "textproto": lambda: saved("textproto"),
         "repr": lambda: repr(held[0]),
-        "evaluate": lambda: sabir.evaluate(held[0], feeds_for(held[0])),
-        "compiled": lambda: sabir.Session(held[0], engine="compiled").run(feeds_for(held[0])),
+        "evaluate": evaluated,
+        "compiled": compiled,
         "infer": lambda: sabir.infer(held[0]),
         "inline": lambda: sabir.inline(held[0]),
     }

@@ -7,6 +7,9 @@ from typing import Literal, NamedTuple
 Precision = Literal["exact", "fast"]
 """How much kernels may round: as little as the reference engine, or a few times more where that is faster."""
 
+MOST_CALLS = 1 << 15
+"""Calls of a program that is compiled: planning takes memory for each pair of groups, 128 MiB for so many."""
+
 
 class Settings(NamedTuple):
     """The options of one compilation: everything that a stored plan depends on, apart from model and machine.

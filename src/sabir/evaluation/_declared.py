@@ -181,7 +181,7 @@ class _MapDeclaration:
             if not issubclass(kind, (str, np.str_) if is_text else (int, np.integer)) or kind is bool:
                 shown = next(key for key in entries if type(key) is kind)
                 return f"{where} is declared {self._kind}, and has the key {shown!r}: pass {self._key} keys"
-        if is_text or not entries:
+        if is_text or not entries or not self._key.is_integer:
             return ""
         lowest, highest = whole_range(self._key)
         for key in (min(entries), max(entries)):

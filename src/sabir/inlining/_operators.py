@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.ir import canonical_domain
+from sabir.ir import Node, canonical_domain
 from sabir.rewrite import Rewriter, apply_rules
 from sabir.schema import Unconvertible, Version
 
 if TYPE_CHECKING:
-    from sabir.ir import Model, Node
+    from sabir.ir import Model
     from sabir.schema import Behaviour, Registry
 
 
 class InlineOperators(NamedTuple):
     """The pass that replaces nodes by the bodies of their operators: of those `named`, or, for None, of all.
 
-    A node stays where the body needs types that are not known. With another `behaviour` that builds a graph,
-    nodes are replaced by that one.
+    A node stays where the body needs types that are not known, and where it is among the `kept`. With another
+    `behaviour` that builds a graph, nodes are replaced by that one.
 
     >>> from sabir.opsets import STANDARD
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
@@ -30,6 +30,7 @@ class InlineOperators(NamedTuple):
     named: frozenset[str] | None
     name: str = "inline operators"
     behaviour: Behaviour = "body"
+    kept: frozenset[Node] = frozenset()
 
     def run(self, model: Model) -> bool:
         """Replace the nodes, those of bodies too, until none is left that can be; return whether any was."""
@@ -48,7 +49,7 @@ class InlineOperators(NamedTuple):
 
     def _version(self, node: Node, model: Model) -> Version | None:
         """Return the version that a node calls, where it is to be replaced and has what replaces it."""
-        if self.named is not None and node.op not in self.named:
+        if (self.named is not None and node.op not in self.named) or node in self.kept:
             return None
         opset = model.opset(canonical_domain(node.domain))
         version = self.registry.find_version(node.domain, node.op, opset)

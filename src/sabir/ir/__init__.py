@@ -33,6 +33,7 @@ from sabir.ir._dims import (
     upper_bound,
 )
 from sabir.ir._dims_choices import choose_extremes
+from sabir.ir._dims_judging import judging, may_be_at_most, may_be_equal
 from sabir.ir._features import (
     CONSTANTS,
     CONTAINERS,
@@ -259,12 +260,15 @@ __all__ = [
     "floor_div",
     "is_nonnegative",
     "is_one",
+    "judging",
     "known_equal",
     "layout_with_dims",
     "least_ir",
     "least_ir_of_imports",
     "literal",
     "lower_bound",
+    "may_be_at_most",
+    "may_be_equal",
     "minimum_ir",
     "mod",
     "mul",

@@ -220,6 +220,8 @@ def known_equal(a: Dim, b: Dim) -> bool | None:
         return None
     if a == b:
         return True
+    if any(isinstance(n, int) and n <= 1 and _is_above_one(d) for n, d in ((a, b), (b, a))):
+        return False
     difference = sub(a, b)
     if difference is None:
         return None
@@ -238,7 +240,7 @@ _ABOVE_ONE: ContextVar[frozenset[str]] = ContextVar(
 
 @contextmanager
 def above_one(symbols: Collection[str]) -> Generator[None]:
-    """Let these symbols stand for sizes above 1 while the context lasts; `is_one` knows it.
+    """Let these symbols stand for sizes above 1 while the context lasts; `known_equal` knows it.
 
     >>> n = symbol('n')
     >>> with above_one({'n'}):
@@ -258,9 +260,11 @@ def is_one(dim: Dim) -> bool | None:
     >>> is_one(1), is_one(symbol('n') + 2), is_one(symbol('n'))
     (True, False, None)
     """
-    if isinstance(dim, Expr) and any(dim == symbol(name) for name in _ABOVE_ONE.get() & dim.symbols):
-        return False
     return known_equal(dim, 1)
+
+
+def _is_above_one(dim: Dim) -> bool:
+    return isinstance(dim, Expr) and any(dim == symbol(name) for name in _ABOVE_ONE.get() & dim.symbols)
 
 
 # ---------------------------------------------------------------- text

@@ -57,6 +57,12 @@ class Match:
         found = self._inference().type_of(self._values[name])
         return found if isinstance(found, TensorType) else None
 
+    def result_type(self, name: str) -> TensorType | None:
+        """Return the inferred type of the first output of the node of a name, as `type` does."""
+        output = self.nodes[name].outputs[0]
+        found = None if output is None else self._inference().type_of(output)
+        return found if isinstance(found, TensorType) else None
+
     def rank(self, name: str) -> int | None:
         """Return the rank of the value of a name, None where it is not known."""
         found = self.type(name)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.ir import Node
+from sabir.ir import Node, known_equal
 from sabir.simplification._declaration import Match, Rewrite
 from sabir.simplification._pattern import Pattern
 
@@ -97,16 +97,28 @@ def _minus_zero(_b: DetachedBuilder, m: Match) -> Value | None:
 @_rewrite(
     "no-pads", "Pad(x, 0) = x", "Pad(x, $pads)",
     examples=["p = Constant <value = int64[4] {0,0,0,0}> () a = Pad (x, p) y = Relu (a)"],
-    others=["p = Constant <value = int64[4] {0,1,0,0}> () a = Pad (x, p) y = Relu (a)"],
+    others=[
+        "p = Constant <value = int64[4] {0,1,0,0}> () a = Pad (x, p) y = Relu (a)",
+        "p = Constant <value = int64[2] {0,0}> () a = Pad (x, p) y = Relu (a)",  # invalid
+    ],
 )  # fmt: skip
 def _no_pads(_b: DetachedBuilder, m: Match) -> Value | None:
-    return None if m.constant("pads").any() else m["x"]
+    # other numbers of pads are an invalid call, which the run reports
+    rank, pads = m.rank("x"), m.constant("pads")
+    return None if rank is None or pads.shape != (2 * rank,) or pads.any() else m["x"]
 
 
 @_rewrite(
     "concat-of-one", "Concat(x) = x", "Concat(x)",
     examples=["a = Concat <axis = 0> (x) y = Relu (a)"],
+    others=["a = Concat <axis = 2> (x) y = Relu (a)"],  # invalid
 )  # fmt: skip
+def _one_part(_b: DetachedBuilder, m: Match) -> Value | None:
+    rank, axis = m.rank("x"), m.attributes()["axis"]
+    axis = 1 if axis is None else axis
+    return m["x"] if rank is not None and -rank <= axis < rank else None
+
+
 @_rewrite("sum-of-one", "Sum(x) = x", "Sum(x)", examples=["a = Sum (x) y = Relu (a)"])
 @_rewrite("max-of-one", "Max(x) = x", "Max(x)", examples=["a = Max (x) y = Relu (a)"])
 @_rewrite("min-of-one", "Min(x) = x", "Min(x)", examples=["a = Min (x) y = Relu (a)"])
@@ -146,7 +158,7 @@ def _transposes(b: DetachedBuilder, m: Match) -> Value | None:
 
 @_rewrite(
     "reshape-of-reshape", "Reshape(Reshape(x, s), t) = Reshape(x, t), where t has no 0",
-    "Reshape(Reshape(x, s), $t)",
+    "Reshape(inner = Reshape(x, s), $t)",
     examples=[
         f"{_FLAT} t = Constant <value = int64[2] {{6, -1}}> () y = Reshape (a, t)",
     ],
@@ -155,6 +167,9 @@ def _transposes(b: DetachedBuilder, m: Match) -> Value | None:
     ],
 )  # fmt: skip
 def _reshapes(b: DetachedBuilder, m: Match) -> Value | None:
+    before, between = m.type("x"), m.result_type("inner")
+    if before is None or between is None or not known_equal(before.size, between.size):
+        return None  # the first may be an invalid call, which the run reports
     return b.Reshape(m["x"], m["t"]) if m.constant("t").all() else None
 
 
@@ -251,7 +266,7 @@ def _normalized_convolution(b: DetachedBuilder, m: Match) -> Value | None:
     if found is None or weights.dtype not in {np.dtype(np.float32), np.dtype(np.float64)}:
         return None
     scale, shift = found
-    if scale.shape != weights.shape[:1]:
+    if not scale.shape == shift.shape == weights.shape[:1]:
         return None
     if m.has("bias"):
         shift += scale * m.constant("bias").astype(np.float64)
@@ -272,6 +287,8 @@ def _normalization(m: Match) -> tuple[Array, Array] | None:
         return None
     names = ("scale", "shift", "mean", "variance")
     scale, shift, mean, variance = (m.constant(name).astype(np.float64) for name in names)
+    if not scale.shape == shift.shape == mean.shape == variance.shape:
+        return None  # an invalid call, which the run reports
     factor = scale / np.sqrt(variance + attributes["epsilon"])
     return factor, shift - mean * factor
 

@@ -32,7 +32,7 @@ def written_gradients(
     """
     outputs = list(b.graph.outputs)
     combined = _combined(b, rewriter, loss, parameters, names)
-    wanted = {v.name: rewriter.names.fresh(f"grad_{v.name}") for v in parameters}
+    wanted: dict[Value | str, str] = {v.name: rewriter.names.fresh(f"grad_{v.name}") for v in parameters}
     found = differentiate(
         combined, loss.name, list(wanted), names=wanted, recompute=recompute, registry=rewriter.registry
     )

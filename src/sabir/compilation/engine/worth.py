@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from sabir.base import UnsupportedError, budget
 from sabir.compilation.frontend.patterns import number_of
 from sabir.compilation.native import is_compiled
+from sabir.compilation.settings import MOST_CALLS
 from sabir.ir import TensorType
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from sabir.ir import Type
 
 AT_ONCE = 2.0  # seconds that any plan may cost; models in use cost half a second
-MOST_CALLS = 1 << 15  # calls of a plan: planning has a bit for each pair of groups: 128 MiB
 _PLAN = 5e-3  # seconds to compile a plan without calls
 _CALL = 3e-4  # seconds to plan a call, measured with chains of small products, maps and softmaxes
 _CHARACTER = (

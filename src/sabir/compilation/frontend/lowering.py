@@ -211,6 +211,8 @@ def _are_views(found: Lowered, call: Any) -> bool:
 def _expressions(found: Lowered, call: Any) -> tuple[Expression, ...]:
     if not isinstance(call, OperatorCall) or call.problem:
         raise NotLowered("it is a call of a function")
+    if any(slot != ABSENT and _type(found, slot) is None for slot in call.outputs):
+        raise NotLowered("inference finds no types for it: it may be invalid")
     if call.version.find("lower") is None:
         raise NotLowered(call.version.why_absent("lower") or f"{call.version} has no kernel yet")
     types = tuple(None if s == ABSENT else _type(found, s) for s in call.outputs)

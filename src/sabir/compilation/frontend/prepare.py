@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from sabir.base import ACCIDENTS, SabirError, UnsupportedError, budget, check_time, shown_number
-from sabir.compilation.engine.worth import MOST_CALLS
 from sabir.compilation.frontend.patterns import Guard, number_of
+from sabir.compilation.settings import MOST_CALLS
 from sabir.evaluation import CallBinder
 from sabir.inference import Inference
 from sabir.ir import (
@@ -20,6 +20,7 @@ from sabir.ir import (
     dim_max,
     dim_min,
     drop_constants,
+    judging,
     symbol,
 )
 from sabir.rewrite import InlineFunctions, run_passes
@@ -66,9 +67,9 @@ def prepare(
     copy = model.clone()
     if copy.functions:
         run_passes(copy, [_inlining(registry)])
-    run_passes(copy, [*_replacements(copy, registry), Simplify(registry=registry)])
     graph = copy.graph
     _apply_pattern(graph, pattern)
+    run_passes(copy, [*_replacements(copy, registry, sizes), Simplify(registry=registry)])
     typing = _Typing(copy, registry, sizes)
     for value, kind in typing.run().items():
         if value.home is graph:
@@ -105,8 +106,11 @@ def _inlining(registry: Registry) -> InlineFunctions:
     return InlineFunctions(registry, convert=convert)
 
 
-def _replacements(model: Model, registry: Registry) -> list[InlineOperators]:
-    """Return the passes that inline operators that are lowered only as their bodies, or in parts."""
+def _replacements(model: Model, registry: Registry, sizes: Mapping[str, int]) -> list[InlineOperators]:
+    """Return the passes that inline operators that are lowered only as their bodies, or in parts.
+
+    A call that inference refuses is not inlined: its body may accept what the operator does not.
+    """
     bodies: set[str] = set()
     parts: set[str] = set()
     for node in (node for graph in model.graphs() for node in graph):
@@ -122,9 +126,11 @@ def _replacements(model: Model, registry: Registry) -> list[InlineOperators]:
     # ruff: ignore[import-outside-top-level]  slow to load, and few models have such operators
     from sabir.inlining import InlineOperators
 
+    types = _Typing(model, registry, sizes).run()
+    invalid = frozenset(n for n in model.graph if any(v is not None and v not in types for v in n.outputs))
     found = [
-        InlineOperators(registry, frozenset(parts), behaviour="parts"),
-        InlineOperators(registry, frozenset(bodies)),
+        InlineOperators(registry, frozenset(parts), behaviour="parts", kept=invalid),
+        InlineOperators(registry, frozenset(bodies), kept=invalid),
     ]
     return [each for each in found if each.named]
 
@@ -162,8 +168,18 @@ class _Typing:
 
     def run(self) -> dict[Value, Type]:
         """Return the types by value."""
-        with above_one(self._sizes):  # smaller sizes are numbers in a pattern
+        with above_one(self._sizes), judging(self._is_so):  # smaller sizes are numbers in a pattern
             return self._run()
+
+    def _is_so(self, op: Literal["equal", "max"], a: int | Expr, b: int | Expr) -> bool:
+        """Return whether sizes are equal, or in order, for the current feeds; if so, add a guard."""
+        if number_of(a, self._sizes) is None or number_of(b, self._sizes) is None:
+            return True  # a call decides one of them, and its readers check it
+        guard = Guard(op, a, (b,))
+        if not guard.holds(self._sizes):
+            return False
+        self.guards.setdefault(guard)
+        return True
 
     def _run(self) -> dict[Value, Type]:
         inference = self._inference

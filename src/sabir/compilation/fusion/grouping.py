@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.base import check_time
+from sabir.compilation.fusion.checks import checks_of
 from sabir.compilation.fusion.groups import Group, GroupKind
 from sabir.compilation.fusion.inlining import is_inline, read_by
 from sabir.compilation.fusion.parts import parts_to_write
@@ -93,6 +94,7 @@ class Grouping:
                 found = [self._read(s) for s in step.reads if s in self.lowered.expressions]
                 roots.append((place, step, found))
         last = [self._output(slot) for slot in outputs if slot in self.lowered.expressions]
+        last += checks_of(self.lowered, [*(x for _, _, found in roots for x in found), *last])
         roots.append((len(prepared.program.calls), None, last))
         seen: set[Expression] = set()
         reshapes: list[Reshape] = []
@@ -251,6 +253,8 @@ class Grouping:
         if isinstance(x, Take):
             self.operands[x] = data, _ = self.in_memory(x.operand), x.indices
             memory.append(data)
+            if isinstance(x.indices, Count):
+                return direct, memory  # a position of the loops
             in_memory = isinstance(x.indices, (*VIEWS, Stored)) or x.indices in self.of
             (memory if in_memory or is_inline(x.indices) else direct).append(x.indices)
             return direct, memory

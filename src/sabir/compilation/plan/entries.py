@@ -149,13 +149,18 @@ class BandParts:
 
 @dataclass(slots=True, eq=False)
 class EvaluatedEntry:
-    """A call that is evaluated on arrays; `reads` has buffer, offset, strides and shape of each operand."""
+    """A call that is evaluated on arrays; `reads` has buffer, offset, strides and shape of each operand.
+
+    `decides` has the shapes, by slot, of results that kernels do not read, texts for example, but whose sizes
+    they need.
+    """
 
     call: UnloweredCall
     reads: dict[int, tuple[Buffer, Size, Sizes, Sizes]]
     writes: dict[int, Buffer]
     label: str
     reason: str
+    decides: dict[int, Sizes]
 
 
 @dataclass(slots=True, eq=False)

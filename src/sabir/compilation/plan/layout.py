@@ -121,7 +121,8 @@ def plan_parts(plan: KernelPlan, symbols: frozenset[str]) -> list[PlanPart]:
         if open_:
             raise AssertionError(f"entry {number} needs {', '.join(sorted(open_))} before a run decides it")
         if isinstance(entry, EvaluatedEntry):
-            new = {s for b in entry.writes.values() for s in _symbols(b.shape)} - known.keys()
+            shapes = [*(b.shape for b in entry.writes.values()), *entry.decides.values()]
+            new = {s for shape in shapes for s in _symbols(shape)} - known.keys()
             if new:
                 spans.append((first, number + 1))
                 first = number + 1

@@ -211,6 +211,8 @@ class PlanRun:
         run_call(call, slots, sizes, self.state)
         for slot, buffer in step.writes.items():
             self._result(slots, slot, buffer)
+        for slot, shape in step.decides.items():
+            self._bind_all(shape, np.shape(slots[slot]))
         for slot in step.reads:
             slots[slot] = None
 
@@ -249,15 +251,19 @@ class PlanRun:
         array = cast("Array", found)
         if array.dtype != element(buffer.element).dtype:
             raise Mismatch("an evaluated call gave another type than inferred")
-        if array.ndim != len(buffer.shape):
-            raise Mismatch("an evaluated call gave another rank than inferred")
-        for size, dim in zip(array.shape, buffer.shape, strict=True):
-            self._bind(dim, size)
+        self._bind_all(buffer.shape, array.shape)
         if self._is_inside(array):
             array = array.copy()
         array = np.require(array, None, ["C", "A"])
         slots[slot] = array
         self._point(buffer, array)
+
+    def _bind_all(self, inferred: Any, shape: tuple[int, ...]) -> None:
+        """Compare the shape of the result of a call with the inferred one, or let it decide symbols."""
+        if len(shape) != len(inferred):
+            raise Mismatch("an evaluated call gave another rank than inferred")
+        for size, dim in zip(shape, inferred, strict=True):
+            self._bind(dim, size)
 
     def _bind(self, dim: Any, size: int) -> None:
         """Compare a size with the inferred one, or let it decide a symbol."""

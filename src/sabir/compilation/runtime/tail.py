@@ -137,7 +137,7 @@ def has_tail(program: CompiledProgram) -> bool:
         seen = True
         call = program.calls[entry.call.place]
         places = {read[0].kind for read in entry.reads.values()}
-        if entry.writes or call.nested or call.cost > 1 or places - {"arena", "output"}:
+        if entry.writes or entry.decides or call.nested or call.cost > 1 or places - {"arena", "output"}:
             return False
     return seen
 

@@ -8,7 +8,7 @@ import numpy as np
 from sabir import loops
 from sabir.base import InferenceError, UnsupportedError
 from sabir.elements import FLOAT
-from sabir.ir import Builder, TensorType, Value, known_equal, sub
+from sabir.ir import Builder, TensorType, Value, may_be_equal, sub
 from sabir.loops import Expression, NotLowered
 from sabir.opsets.families.lowering import kernels
 from sabir.opsets.families.numbers import halves
@@ -89,7 +89,7 @@ def infer(
     check_rank("bias", bias, 1)
     batch, channels, length = x.shape or (None,) * RANK
     rows, one, k = weight.shape or (None,) * RANK
-    if known_equal(one, 1) is False or (isinstance(k, int) and k < 1):
+    if not may_be_equal(one, 1) or (isinstance(k, int) and k < 1):
         raise InferenceError(f"weights must have the shape (channels, 1, k), and are {weight}")
     channels = same_dim([channels, rows, *(bias.shape if bias and bias.shape else ())], "the channels")
     before = sub(k, 1)

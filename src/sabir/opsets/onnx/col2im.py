@@ -9,7 +9,7 @@ import numpy as np
 
 from sabir import loops
 from sabir.base import InferenceError, check_elements
-from sabir.ir import Dim, TensorType, Value, exact_quotient, known_equal, mod, product
+from sabir.ir import Dim, TensorType, Value, exact_quotient, may_be_equal, mod, product
 from sabir.loops import Expression, NotLowered
 from sabir.opsets.families.lowering import kernels
 from sabir.opsets.families.numbers.arithmetic import widened
@@ -64,7 +64,7 @@ def infer(x: TensorType, image_shape: TensorType, block_shape: TensorType, /, **
     if len(image) != len(block):
         raise InferenceError(f"image_shape has {len(image)} sizes, and block_shape {len(block)}")
     windows = product(Window.of(block, **window).outputs(image))
-    if known_equal(windows, count) is False:
+    if not may_be_equal(windows, count):
         raise InferenceError(f"the image has {windows} blocks, and the input {count}")
     return TensorType(x.element, (batch, _channels(elements, product(block)), *image))
 

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import Dim, TensorType, Value, known_equal, mod, mul
+from sabir.ir import Dim, TensorType, Value, may_be_equal, mod, mul
 from sabir.loops import Expression
 from sabir.opsets.families.numbers.arithmetic import widened
 from sabir.opsets.families.shapes.ranks import check_shape
@@ -102,7 +102,7 @@ def infer(
     lengths = (None,) * (rank + 2) if x.shape is None else x.shape
     weights = (None,) * (rank + 2) if w.shape is None else w.shape
     left = mod(lengths[1], group)
-    if known_equal(lengths[1], weights[0]) is False or (isinstance(left, int) and left):
+    if not may_be_equal(lengths[1], weights[0]) or (isinstance(left, int) and left):
         raise InferenceError(f"{lengths[1]} channels do not match weights {w} in {group} groups")
     windows = _windows(kernel_of(weights, kernel_shape), **window)
     check_shape("B", b, mul(weights[1], group))

@@ -10,7 +10,7 @@ import numpy as np
 
 from sabir import loops
 from sabir.base import InferenceError
-from sabir.ir import Dim, TensorType, Value, known_equal, mul, product
+from sabir.ir import Dim, TensorType, Value, may_be_equal, mul, product
 from sabir.loops import Expression
 from sabir.opsets.families.numbers.arithmetic import widened
 from sabir.opsets.families.resampling.deformation_gradients import Deformation
@@ -87,7 +87,7 @@ def infer(
 
 def _unified(shape: tuple[Dim, ...], other: tuple[Dim, ...], channels: Dim, name: str) -> tuple[Dim, ...]:
     """Return the output's shape, unified with that of an input that has the same batch and spatial sizes."""
-    if len(other) != len(shape) or known_equal(other[1], channels) is False:
+    if len(other) != len(shape) or not may_be_equal(other[1], channels):
         raise InferenceError(f"{name} {list(other)} does not match an output {list(shape)}")
     sizes = [same_dim(pair, f"an axis of {name}") for pair in zip(shape[2:], other[2:], strict=True)]
     return same_dim((shape[0], other[0]), "the batch"), shape[1], *sizes
@@ -123,10 +123,11 @@ def evaluate(
         origins = _origins(axes, w.shape[2:], chosen, y.dtype)
         for item in range(len(x)):
             at = [o + offsets[item, :, chosen, i] for i, o in enumerate(origins)]
-            found = _interpolated(images[item], at).reshape(offset_group, -1, y.shape[-1], images.shape[-1])
+            found = _interpolated(images[item], at)
+            found = found.reshape(offset_group, len(at[0][0]), y.shape[-1], images.shape[-1])
             if masks is not None:
                 found *= masks[item, :, chosen]
-            columns = found.transpose(0, 3, 1, 2).reshape(group, -1, y.shape[-1])
+            columns = found.transpose(0, 3, 1, 2).reshape(group, w.shape[1] * len(at[0][0]), y.shape[-1])
             y[item] += filters[..., chosen].reshape(*filters.shape[:2], columns.shape[1]) @ columns
     if b is not None:
         y += widened(b).reshape(group, len(w) // group, 1)

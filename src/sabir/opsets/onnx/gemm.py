@@ -10,7 +10,7 @@ import numpy as np
 
 from sabir import loops
 from sabir.base import InferenceError
-from sabir.ir import Builder, Dim, TensorType, Value
+from sabir.ir import Builder, Dim, TensorType, Value, is_one
 from sabir.loops import INTEGERS, Expression
 from sabir.opsets.families.numbers.arithmetic import LARGE_INTEGERS
 from sabir.opsets.families.products import products
@@ -91,7 +91,7 @@ def _with_addend(m: Dim, n: Dim, c: tuple[Dim, ...], *, exact: bool) -> tuple[Di
         raise InferenceError(f"C of rank {len(c)} does not fit an output of rank 2")
     sides: list[Dim] = [m, n]
     for place, dim in enumerate(c, start=products.MATRIX - len(c)):
-        if exact or (isinstance(dim, int) and dim != 1):
+        if exact or is_one(dim) is False:
             sides[place] = same_dim([sides[place], dim], "the shape of C and that of the output")
     return sides[0], sides[1]
 

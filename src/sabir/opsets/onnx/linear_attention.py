@@ -9,7 +9,7 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.elements import FLOAT
-from sabir.ir import Builder, Dim, Graph, TensorType, Value, exact_quotient, known_equal, mul
+from sabir.ir import Builder, Dim, Graph, TensorType, Value, exact_quotient, may_be_equal, mul
 from sabir.loops import Expression
 from sabir.opsets.families.numbers.scalars import element_of
 from sabir.opsets.families.recurrence import state_gradients, state_kernels
@@ -146,7 +146,7 @@ def infer(
 def _check_gates(decay: TensorType | None, beta: TensorType | None, key_size: Dim, heads: int) -> None:
     """Raise InferenceError unless decay is per head or key element, and beta per head or one for all."""
     for name, gate, widths in (("decay", decay, (heads, mul(key_size, heads))), ("beta", beta, (heads, 1))):
-        if gate is not None and gate.shape and all(known_equal(gate.shape[-1], w) is False for w in widths):
+        if gate is not None and gate.shape and all(not may_be_equal(gate.shape[-1], w) for w in widths):
             allowed = " or ".join(map(str, widths))
             raise InferenceError(f"the last dimension of `{name}` must be {allowed}, and is {gate.shape[-1]}")
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.elements import INT64
-from sabir.ir import TensorType, known_equal
+from sabir.ir import TensorType, may_be_equal
 from sabir.opsets.families.shapes.ranks import check_one, check_rank, check_shape
 from sabir.opsets.families.shapes.sizes import spend_operations
 from sabir.opsets.typing import Array
@@ -77,7 +77,7 @@ def infer(
             raise InferenceError(f"`{name}` must be of rank 3, and has rank {len(t.shape)}")
     if boxes.shape is not None and scores.shape is not None:
         pairs = (boxes.shape[0], scores.shape[0]), (boxes.shape[1], scores.shape[2]), (boxes.shape[2], 4)
-        if any(known_equal(*pair) is False for pair in pairs):
+        if any(not may_be_equal(*pair) for pair in pairs):
             raise InferenceError(f"`boxes` {boxes} and `scores` {scores} do not match")
     _check_numbers(most, iou_threshold, score_threshold)
     nothing = most is None or (most.known is not None and most.known[:1] == (0,))

@@ -103,8 +103,10 @@ def _spread(places: Array, depth: Array, values: Array, axis: int) -> Array:
     axis = axis_in(axis, rank)
     length = int(as_number("depth", depth))
     shape = allotted([*places.shape[:axis], length, *places.shape[axis:]], values.dtype, places.size)
-    row = np.arange(length).reshape([-1 if i == axis else 1 for i in range(rank)])
     y: Array = np.empty(shape, values.dtype)
+    if not y.size:
+        return y  # its depth may be any number
+    row = np.arange(length).reshape([-1 if i == axis else 1 for i in range(rank)])
     y[...] = values[:1]
     np.copyto(y, values[1:], where=np.expand_dims(places, axis) == row)
     return y

@@ -7,7 +7,7 @@ import numpy as np
 
 from sabir import loops
 from sabir.base import InferenceError
-from sabir.ir import Builder, TensorType, Value, known_equal
+from sabir.ir import Builder, TensorType, Value, may_be_equal
 from sabir.loops import Expression
 from sabir.opsets.families.numbers import broadcasting
 from sabir.opsets.families.numbers.arithmetic import LARGE_INTEGERS, widened
@@ -57,7 +57,7 @@ def infer(x: TensorType, slope: TensorType, /) -> TensorType:
     common = broadcast(x.shape, slope.shape)
     if x.shape is not None and common is not None:
         grown = len(common) > len(x.shape)
-        if grown or any(known_equal(a, b) is False for a, b in zip(x.shape, common, strict=True)):
+        if grown or any(not may_be_equal(a, b) for a, b in zip(x.shape, common, strict=True)):
             raise InferenceError(f"{slope} cannot be broadcast to {x}")
     return TensorType(x.element, x.shape)
 

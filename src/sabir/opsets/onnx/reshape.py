@@ -6,7 +6,18 @@ import numpy as np
 
 from sabir import loops
 from sabir.base import InferenceError
-from sabir.ir import Builder, Dim, Shape, TensorType, Value, exact_quotient, known_equal, lower_bound, product
+from sabir.ir import (
+    Builder,
+    Dim,
+    Shape,
+    TensorType,
+    Value,
+    exact_quotient,
+    known_equal,
+    lower_bound,
+    may_be_equal,
+    product,
+)
 from sabir.loops import Expression, Lowering
 from sabir.opsets.families.lowering import kernels
 from sabir.opsets.families.shapes import contents
@@ -170,7 +181,7 @@ def _left_over(source: Shape, rest: Sequence[Dim]) -> Dim:
 def _reshaped(data: TensorType, dims: tuple[Dim, ...], call: Call) -> TensorType:
     before, after = data.size, product(dims)
     call.suppose(before, after, f"the elements of the constant shape {_shown(dims)}")
-    if known_equal(before, after) is False:
+    if not may_be_equal(before, after):
         raise InferenceError(f"{before} elements cannot take the shape {_shown(dims)}")
     return contents.moved(TensorType(data.element, dims), lambda x: x, data)
 

@@ -82,7 +82,7 @@ def lower(x: Expression, lengths: Expression, /, *, batch_axis: int, time_axis: 
     """
     _check_axes(batch_axis, time_axis)
     shape = (x.shape[0], x.shape[1])
-    if 0 in x.shape:
+    if 0 in x.shape or not loops.at_least(x.shape[time_axis], 1):
         raise NotLowered("sequences without elements are evaluated")
     if not loops.same_shape(lengths.shape, (x.shape[batch_axis],)):
         raise NotLowered("whether the lengths are valid is known at run time only")

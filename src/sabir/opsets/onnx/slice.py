@@ -8,7 +8,7 @@ import numpy as np
 from sabir import loops
 from sabir.base import InferenceError
 from sabir.elements import INT64
-from sabir.ir import Builder, Dim, Item, Known, TensorType, Value, ceil_div, known_equal
+from sabir.ir import Builder, Dim, Item, Known, TensorType, Value, ceil_div, may_be_equal
 from sabir.loops import Expression, Lowering, NotLowered, Size
 from sabir.opsets.families.indexing.indexing import INDEX_TYPES, TO_THE_END, sliced_dim, sliced_start, span
 from sabir.opsets.families.indexing.move_gradients import moved_back, numbers_of
@@ -107,7 +107,7 @@ def _check_vectors(*inputs: TensorType | Array | None) -> None:
     for name, x in zip(("starts", "ends", "axes", "steps"), inputs, strict=True):
         check_rank(name, x, 1)
         if x is not None and x.shape:
-            if known_equal(length, x.shape[0]) is False:
+            if not may_be_equal(length, x.shape[0]):
                 raise InferenceError(f"`{name}` has {x.shape[0]} elements, and `starts` {length}")
             length = x.shape[0] if length is None else length
 

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import Dim, SequenceType, TensorType, Value, exact_quotient, known_equal, total
+from sabir.ir import Dim, SequenceType, TensorType, Value, exact_quotient, known_equal, may_be_equal, total
 from sabir.opsets.families.indexing.indexing import INDEX_TYPES
 from sabir.opsets.families.indexing.splitting import check_parts, cut
 from sabir.opsets.families.sequences.sequences import NO_SEQUENCES
@@ -68,7 +68,7 @@ def _size_of_all(size: Dim, split: TensorType) -> Dim:
     sizes = sizes_in("split", split) if split.rank == 1 else None
     if sizes is None:
         return None
-    if known_equal(total(sizes), size) is False:
+    if not may_be_equal(total(sizes), size):
         raise InferenceError(f"sizes with the sum {total(sizes)} do not fit a dimension of {size}")
     return sizes[0] if sizes and all(known_equal(s, sizes[0]) for s in sizes) else None
 

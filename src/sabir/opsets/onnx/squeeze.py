@@ -6,7 +6,7 @@ import numpy as np
 
 from sabir import loops
 from sabir.base import InferenceError
-from sabir.ir import Builder, Shape, TensorType, Value, is_one, known_equal
+from sabir.ir import Builder, Shape, TensorType, Value, is_one, known_equal, may_be_equal
 from sabir.loops import Expression, Lowering
 from sabir.opsets.families.lowering import kernels
 from sabir.opsets.families.shapes import contents
@@ -78,7 +78,7 @@ def infer(data: TensorType, axes: TensorType | None = None, /) -> TensorType:
 def _without(shape: Shape, axes: Sequence[int]) -> Shape:
     places = axes_in(axes, len(shape))
     for place in places:
-        if known_equal(shape[place], 1) is False:
+        if not may_be_equal(shape[place], 1):
             raise InferenceError(f"axis {place} of size {shape[place]} cannot be removed; its size must be 1")
     return tuple(d for i, d in enumerate(shape) if i not in places)
 

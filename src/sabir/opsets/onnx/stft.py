@@ -12,7 +12,7 @@ import numpy as np
 
 from sabir import loops
 from sabir.base import InferenceError
-from sabir.ir import Shape, TensorType, Value, add, floor_div, known_equal, sub
+from sabir.ir import Shape, TensorType, Value, add, floor_div, known_equal, may_be_at_most, sub
 from sabir.loops import Expression, Lowering, NotLowered
 from sabir.opsets.families.lowering import kernels
 from sabir.opsets.families.numbers.arithmetic import widened
@@ -92,7 +92,7 @@ def infer(
     if isinstance(distance, int) and distance < 1:
         raise InferenceError(f"`frame_step` is {distance}, and must be 1 or more")
     frames = 1 if known_equal(frame, samples) else add(floor_div(sub(samples, frame), distance), 1)
-    if isinstance(frames, int) and frames < 1:
+    if not may_be_at_most(frame, samples) or (isinstance(frames, int) and frames < 1):
         raise InferenceError(f"a frame of {frame} is longer than the signal of {samples}")
     return signal.with_shape(batch, frames, spectra.bins(frame, onesided=bool(onesided)), spectra.COMPLEX)
 

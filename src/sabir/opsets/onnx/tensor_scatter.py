@@ -8,7 +8,7 @@ import numpy as np
 
 from sabir import loops
 from sabir.base import EvaluationError, InferenceError
-from sabir.ir import Builder, Shape, TensorType, Value
+from sabir.ir import Builder, Shape, TensorType, Value, may_be_at_most
 from sabir.loops import Expression, NotLowered
 from sabir.opsets.families.shapes.extents import indices, shape_of, sizes, unsqueezed
 from sabir.opsets.families.shapes.ranks import check_shape
@@ -88,7 +88,7 @@ def _check_steps(past: Shape, update: TensorType | Array, axis: int) -> None:
     """Raise InferenceError if `update` has another shape than the cache, or more steps."""
     check_shape("update", update, *(None if i == axis else d for i, d in enumerate(past)))
     length, steps = past[axis], update.shape[axis] if update.shape else None
-    if isinstance(length, int) and isinstance(steps, int) and steps > length:
+    if not may_be_at_most(steps, length):
         raise InferenceError(f"{steps} steps do not fit into a cache of {length}")
 
 
@@ -124,7 +124,7 @@ def lower(
     others = [(p, u) for i, (p, u) in enumerate(zip(past.shape, update.shape, strict=True)) if i != axis]
     if update.shape[axis] == 0:
         raise NotLowered("an update without steps is evaluated")
-    if not all(starmap(loops.equal, others)):
+    if not all(starmap(loops.equal, others)) or not loops.at_least(past.shape[axis], update.shape[axis]):
         raise NotLowered("whether the update fits the cache is known at run time only")
     column = [d if i == axis else 1 for i, d in enumerate(update.shape)]
     length, steps = (loops.sized("int64", x.shape[axis]) for x in (past, update))

@@ -26,6 +26,7 @@ from sabir.compilation.plan.entries import (
     StoredKernel,
 )
 from sabir.compilation.plan.origins import Origins
+from sabir.ir import Expr, TensorType
 from sabir.loops import Expression, Size, Sizes, Stored, element_bytes
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from sabir.compilation.plan.bounds import ComputedTensor
     from sabir.compilation.plan.entries import Spec
     from sabir.compilation.protocol import Request
+    from sabir.scheduling import ScheduledCall
 
 
 def build(request: Request, host: Host, early: EarlyKernels | None = None) -> KernelPlan:
@@ -180,11 +182,22 @@ class PlanBuilder:
     # ------------------------------------------------------------ evaluated calls
 
     def _gives_no_tensor(self, group: Group) -> bool:
-        """Return whether a group is a call that is evaluated, and no kernel can read its results: texts."""
+        """Return whether a group is a call that is evaluated, and kernels need none of its results."""
         if group.step is None:
             return False
         call = self.lowered.prepared.program.calls[group.step.place]
-        return not any(slot in self.lowered.expressions for slot in call.outputs)
+        return not any(slot in self.lowered.expressions for slot in call.outputs) and not self._decided(call)
+
+    def _decided(self, call: ScheduledCall) -> dict[int, Sizes]:
+        """Return the shapes, by slot, of results that are no tensors of kernels, and that decide sizes."""
+        prepared, found = self.lowered.prepared, dict[int, Sizes]()
+        for slot in call.outputs:
+            kind = None if slot in self.lowered.expressions else prepared.types[slot]
+            shape = kind.shape if isinstance(kind, TensorType) else None
+            sizes = tuple(d for d in shape or () if d is not None)
+            if any(isinstance(d, Expr) and d.symbols & prepared.unknown for d in sizes):
+                found[slot] = sizes
+        return found
 
     def _evaluate(self, group: Group) -> None:
         step = group.step
@@ -211,7 +224,7 @@ class PlanBuilder:
         memory = frozenset(buffer for buffer, *_ in reads.values())
         memory = memory.union(*(self._aliased.get(slot, ()) for slot in step.reads))
         self._aliased |= dict.fromkeys(set(call.outputs) - writes.keys(), memory)
-        self.entries.append(EvaluatedEntry(step, reads, writes, call.label, step.reason))
+        self.entries.append(EvaluatedEntry(step, reads, writes, call.label, step.reason, self._decided(call)))
 
     def _keep_aliased(self, slots: Iterable[int]) -> None:
         """Keep the memory alive up to the next entry that values in some slots may contain.

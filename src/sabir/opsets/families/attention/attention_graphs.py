@@ -181,8 +181,11 @@ def is_packed(values: Sequence[Value], heads: int | None) -> bool:
 
 
 def grouped(b: Builder, x: Value, k: Value) -> Value:
-    """Return (batch, heads, queries, ...) with the queries that share a head of `k` as rows of one matrix."""
-    rows = b.Div(b.Mul(size(b, x, 1), size(b, x, 2)), size(b, k, 1))
+    """Return (batch, heads, queries, ...) with the queries that share a head of `k` as rows of one matrix.
+
+    Where the heads are no multiple of those of `k`, there are too few rows for the elements: an error.
+    """
+    rows = b.Mul(b.Div(size(b, x, 1), size(b, k, 1)), size(b, x, 2))
     return reshaped(b, x, b.Shape(k, start=0, end=2), rows, size(b, x, 3))
 
 

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import Expr, add, ceil_div, dim_max, dim_min, is_nonnegative, lower_bound, sub, upper_bound
+from sabir.ir import (
+    Expr,
+    add,
+    ceil_div,
+    dim_max,
+    dim_min,
+    is_nonnegative,
+    lower_bound,
+    may_be_at_most,
+    sub,
+    upper_bound,
+)
 from sabir.opsets.families.shapes.shapes import axis_in
 from sabir.schema import Attribute, Input, tensors
 
@@ -34,7 +45,7 @@ def check_index_shape(data: Shape, indices: Shape, axis: int) -> None:
         raise InferenceError(f"`data` has rank {len(data)}, `indices` {len(indices)}; they must be equal")
     axis = axis_in(axis, len(data))
     for place, (size, wanted) in enumerate(zip(data, indices, strict=True)):
-        if place != axis and isinstance(size, int) and isinstance(wanted, int) and wanted > size:
+        if place != axis and not may_be_at_most(wanted, size):
             raise InferenceError(f"`indices` has size {wanted} along axis {place}, and `data` {size}")
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import TensorType, known_equal
+from sabir.ir import TensorType, may_be_equal
 from sabir.opsets.families.indexing.indexing import check_index_shape, check_known, checked
 from sabir.opsets.families.numbers.arithmetic import widened
 from sabir.opsets.families.shapes import contents
@@ -73,7 +73,7 @@ def _check_same_shape(indices: TensorType, updates: TensorType) -> None:
     if indices.shape is None or updates.shape is None:
         return
     pairs = zip(indices.shape, updates.shape, strict=False)
-    if len(indices.shape) != len(updates.shape) or any(known_equal(*pair) is False for pair in pairs):
+    if len(indices.shape) != len(updates.shape) or any(not may_be_equal(*pair) for pair in pairs):
         raise InferenceError(f"`updates` must have the shape of `indices`, {indices}, and is {updates}")
 
 
@@ -126,7 +126,7 @@ def infer_tuples(
     wanted = (*indices.shape[:-1], *data.shape[width:])
     if updates.shape is not None and (
         len(updates.shape) != len(wanted)
-        or any(known_equal(*pair) is False for pair in zip(wanted, updates.shape, strict=True))
+        or any(not may_be_equal(*pair) for pair in zip(wanted, updates.shape, strict=True))
     ):
         raise InferenceError(f"`updates` is {updates}, and must be {TensorType(updates.element, wanted)}")
     places = contents.array_of(indices)

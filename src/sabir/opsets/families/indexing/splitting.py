@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sabir import loops
 from sabir.base import InferenceError, check_elements
-from sabir.ir import Dim, TensorType, ceil_div, floor_div, known_equal, mul, sub, total
+from sabir.ir import Dim, TensorType, ceil_div, floor_div, may_be_equal, mul, sub, total
 from sabir.loops import NotLowered
 from sabir.opsets.families.shapes import contents
 from sabir.opsets.families.shapes.shapes import axis_in
@@ -43,14 +43,14 @@ def parts(
         raise InferenceError(f"there are {len(sizes)} sizes for {count} outputs")
     if x.shape is None:
         return (TensorType(x.element),) * count
-    axis = axis_in(axis, len(x.shape))
+    axis, is_told = axis_in(axis, len(x.shape)), sizes is None or None not in sizes
     if sizes is None:
         sizes = equal(x.shape[axis], count)
     elif whole:
         sizes = _completed(sizes, x.shape[axis])
     shapes = [(*x.shape[:axis], size, *x.shape[axis + 1 :]) for size in sizes]
     known = [s for s in sizes if isinstance(s, int)]
-    if x.known is None or len(known) < len(sizes):
+    if x.known is None or len(known) < len(sizes) or not is_told:  # the run finds out whether the sizes fit
         return tuple(TensorType(x.element, s) for s in shapes)
     cuts = _slices(known, axis)
     return tuple(
@@ -64,7 +64,7 @@ def _completed(sizes: Sequence[Dim], whole: Dim) -> Sequence[Dim]:
     known = [s for s in sizes if s is not None]
     rest = sub(whole, total(known))
     if len(known) == len(sizes):
-        if known_equal(rest, 0) is False:
+        if not may_be_equal(rest, 0):
             raise InferenceError(f"sizes with the sum {total(known)} do not fit a dimension of {whole}")
         return sizes
     if isinstance(rest, int) and rest < 0:

@@ -12,7 +12,7 @@ import numpy as np
 
 from sabir import loops
 from sabir.base import InferenceError
-from sabir.ir import Builder, TensorType, Value, known_equal
+from sabir.ir import Builder, TensorType, Value, known_equal, may_be_equal
 from sabir.loops import NotLowered
 from sabir.opsets.families.shapes import contents
 from sabir.opsets.families.shapes.shapes import axis_in, broadcast
@@ -144,7 +144,7 @@ def _check_one_way(a: Shape, b: Shape, broadcast: int, axis: int | None) -> None
         raise InferenceError(f"ranks {len(a)} and {len(b)} differ, and `broadcast` is not set")
     start = _start_of(len(a), len(b), axis if broadcast else None)
     for wide, narrow in zip(a[start:], b, strict=False):
-        if known_equal(wide, narrow) is False and not (broadcast and narrow == 1):
+        if not may_be_equal(wide, narrow) and not (broadcast and narrow == 1):
             raise InferenceError(f"dimension {narrow} of the second operand does not fit {wide} of the first")
 
 

@@ -65,7 +65,8 @@ def _float_matmul(a: Array, b: Array) -> Array:
 def _integer_matmul(a: Array, b: Array) -> Array:
     """Use BLAS in float64 where all partial sums are exact; numpy's integer product is a plain loop."""
     if b.size and a.size * b.shape[-1] > _LARGE and _largest(a) * _largest(b) * a.shape[-1] <= _EXACT:
-        return matmul(a.astype(np.float64), b.astype(np.float64)).astype(a.dtype)
+        y = matmul(a.astype(np.float64), b.astype(np.float64))
+        return y.astype(np.int64).astype(a.dtype)  # wraps, as floats out of range do not
     _spend(a, b, 1)
     return np.matmul(a, b)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.elements import BFLOAT16, DOUBLE, FLOAT, FLOAT8E8M0, FLOAT16, element
-from sabir.ir import TensorType, ceil_div, known_equal
+from sabir.ir import TensorType, ceil_div, is_one, may_be_equal
 from sabir.opsets.families.numbers.casting import converted
 from sabir.opsets.families.products.products import matmul
 from sabir.opsets.families.shapes.ranks import (
@@ -231,7 +231,7 @@ def check_parameter(x: TensorType, parameter: TensorType | None, axis: int, bloc
         return
     if len(parameter.shape) == 1 and not (block_size and len(x.shape) == 1):
         length = parameter.shape[0]
-        if isinstance(length, int):
+        if is_one(length) is False:
             _check_equal(x, parameter, length, x.shape[axis_in(axis, len(x.shape))])
         return
     axis = axis_in(axis, len(x.shape))
@@ -279,7 +279,7 @@ def check_filters(name: str, parameter: TensorType | Array | None, filters: Dim)
 
 
 def _is_several(parameter: TensorType | Array | None) -> bool:
-    return parameter is not None and isinstance(parameter.size, int) and parameter.size != 1
+    return parameter is not None and not may_be_equal(parameter.size, 1)
 
 
 def _check_stack(name: str, parameter: TensorType | Array | None, matrix: Shape, target: Shape) -> None:
@@ -290,5 +290,5 @@ def _check_stack(name: str, parameter: TensorType | Array | None, matrix: Shape,
 
 
 def _check_equal(x: TensorType, parameter: TensorType, found: Dim, needed: Dim) -> None:
-    if known_equal(found, needed) is False:
+    if not may_be_equal(found, needed):
         raise InferenceError(f"scales {parameter} do not match {x}: {found} is not {needed}")

@@ -81,7 +81,8 @@ def range_of(to: ElementType, low: float, high: float) -> tuple[float, float]:
     precision(to)
     if not (math.isfinite(low) and math.isfinite(high) and low <= high):
         raise ValueError(f"no numbers lie evenly between {low} and {high}")
-    first, end = np.asarray(low, to.dtype), np.asarray(high, to.dtype)
+    with np.errstate(over="ignore"):  # the number before infinity is the largest one
+        first, end = np.asarray(low, to.dtype), np.asarray(high, to.dtype)
     return float(first), float(np.nextafter(end, first))
 
 

@@ -79,6 +79,8 @@ def recur(
     named = recurrences.named_of(layer, *parameters, direction=direction)
     if layout:
         inputs = inputs._replace(x=_swapped(inputs.x), h=_swapped(inputs.h), c=_swapped(inputs.c))
+    if inputs.lens is not None and not loops.at_least(shape.time, 1):
+        raise NotLowered("lengths of sequences that may have no steps are evaluated")
     active = _active(inputs.lens, shape)
     found: list[Recurred] = []
     for number, backwards in enumerate(directions_of(direction)):

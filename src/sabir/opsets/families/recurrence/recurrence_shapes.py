@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from sabir.base import InferenceError
-from sabir.ir import TensorType, exact_quotient, known_equal, mul
+from sabir.ir import TensorType, exact_quotient, may_be_equal, mul
 from sabir.opsets.families.shapes.ranks import shown
 from sabir.schema import one_of
 
@@ -121,7 +121,7 @@ def _fit(
 
 
 def _differ(one: Dim, other: Dim) -> bool:
-    return known_equal(one, other) is False
+    return not may_be_equal(one, other)
 
 
 def _needed(dim: str | tuple[int, str], known: dict[str, Dim]) -> Dim:

@@ -41,12 +41,13 @@ def deformed(
     batch, rank = x.shape[0], len(kernel)
     pixels = combined(_pixels(x, offset, window, kernel, offset_group), x.shape[2:])
     images = Images.of(loops.reshape(x, (batch * offset_group, each, *x.shape[2:])))
-    weights = pixels.weights
-    if mask is not None:
-        parts = loops.reshape(mask, (batch, offset_group, math.prod(kernel), *mask.shape[2:]))
-        weights = loops.apply("mul", weights, loops.permute(parts, _turned(rank)))
     numbers = images.numbers(pixels, _image(batch, offset_group, rank))
-    columns = _by_channels(images.read(numbers, pixels.inside, weights), x.shape[1])
+    samples = images.read(numbers, pixels.inside, pixels.weights)
+    if mask is not None:  # after the sum: a factor may be infinite, and the weight of a corner 0
+        parts = loops.reshape(mask, (batch, offset_group, math.prod(kernel), *mask.shape[2:]))
+        factors = loops.permute(parts, _turned(rank))
+        samples = loops.apply("mul", samples, loops.reshape(factors, (batch, 1, *factors.shape[1:])))
+    columns = _by_channels(samples, x.shape[1])
     filters = loops.reshape(w, (*w.shape[:2], math.prod(kernel)))
     return channels_first(loops.filtered(columns, filters, group))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sabir.base import InferenceError
 from sabir.elements import element
-from sabir.ir import TensorType, known_equal
+from sabir.ir import TensorType, may_be_equal
 from sabir.opsets.families.shapes import contents
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def check_shape(name: str, x: Shaped | None, *shape: Dim) -> None:
     if x is None or x.shape is None:
         return
     if len(x.shape) != len(shape) or any(
-        known_equal(found, needed) is False for found, needed in zip(x.shape, shape, strict=True)
+        not may_be_equal(found, needed) for found, needed in zip(x.shape, shape, strict=True)
     ):
         raise InferenceError(f"`{name}` must have the shape {shown(shape)}, and has {shown(x.shape)}")
 
@@ -62,7 +62,7 @@ def check_shape(name: str, x: Shaped | None, *shape: Dim) -> None:
 def check_one(name: str, x: Shaped | None) -> None:
     """Raise InferenceError where an input that the text calls a scalar has more elements or axes."""
     shape = None if x is None else x.shape
-    if shape and (len(shape) > 1 or any(known_equal(d, 1) is False for d in shape)):
+    if shape and (len(shape) > 1 or any(not may_be_equal(d, 1) for d in shape)):
         raise InferenceError(f"`{name}` must be a scalar, and has the shape {shown(shape)}")
 
 
@@ -71,7 +71,7 @@ def check_alike(names: Sequence[str], inputs: Sequence[Shaped]) -> None:
     known = [(name, x.shape) for name, x in zip(names, inputs, strict=True) if x.shape is not None]
     for name, shape in known[1:]:
         first, other = known[0]
-        if len(shape) != len(other) or any(known_equal(*p) is False for p in zip(shape, other, strict=True)):
+        if len(shape) != len(other) or any(not may_be_equal(*p) for p in zip(shape, other, strict=True)):
             raise InferenceError(
                 f"`{name}` must have the shape of `{first}`, {shown(other)}, and has {shown(shape)}"
             )
@@ -82,9 +82,7 @@ def check_broadcast(name: str, x: Shaped | None, target: Shape | None) -> None:
     if x is None or x.shape is None or target is None:
         return
     pairs = zip(reversed(x.shape), reversed(target), strict=False)
-    if len(x.shape) > len(target) or any(
-        found != 1 and known_equal(found, dim) is False for found, dim in pairs
-    ):
+    if len(x.shape) > len(target) or any(found != 1 and not may_be_equal(found, dim) for found, dim in pairs):
         raise InferenceError(f"`{name}` of the shape {shown(x.shape)} does not broadcast to {shown(target)}")
 
 

@@ -6,7 +6,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from sabir.base import InferenceError
-from sabir.ir import MAX_RANK, known_equal
+from sabir.ir import MAX_RANK, is_one, known_equal, may_be_equal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -44,13 +44,15 @@ def broadcast_dim(dims: Sequence[Dim]) -> Dim:
     A number above 1 is the result. For different symbols it is unknown, because one of them may be 1.
     """
     wide = [d for d in dims if d != 1]
-    numbers = [d for d in wide if isinstance(d, int)]
-    if numbers:
-        if any(n != numbers[0] for n in numbers):
-            raise InferenceError(f"dimensions {' and '.join(map(str, numbers))} do not broadcast")
-        return numbers[0]
     if not wide:
         return 1
+    numbers = [d for d in wide if isinstance(d, int)]
+    # a symbol may be 1, unless a plan is made for larger sizes
+    fixed = [*numbers, *(d for d in wide if not isinstance(d, int) and is_one(d) is False)]
+    if any(not may_be_equal(fixed[0], d) for d in fixed):
+        raise InferenceError(f"dimensions {' and '.join(map(str, wide))} do not broadcast")
+    if numbers:
+        return numbers[0]
     return wide[0] if all(known_equal(wide[0], d) for d in wide) else None
 
 
@@ -58,7 +60,7 @@ def same_dim(dims: Sequence[Dim], what: str) -> Dim:
     """Return the dimension that several must equal, a number if one of them is."""
     best: Dim = None
     for dim in dims:
-        if known_equal(best, dim) is False:
+        if not may_be_equal(best, dim):
             raise InferenceError(f"{what}: {best} and {dim} must be equal")
         if best is None or (isinstance(dim, int) and not isinstance(best, int)):
             best = dim

@@ -32,6 +32,7 @@ _LEQ, _LT, _GTE, _GT, _EQ, _NEQ = (
     MODES.index(f"BRANCH_{m}") for m in ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ")
 )
 _MOST_STEPS = 1 << 12  # of a row in a tree
+_MOST_FEATURES = 1 << 28  # of a row whose width is known in a run only: links have 64 bits
 _MOST_VOTES = 1 << 16  # of a small forest
 _COPIES = 16  # parents of a leaf, on average
 
@@ -41,7 +42,7 @@ def scores(x: Expression, forest: Forest, targets: int, how: str) -> Expression:
 
     Raises NotLowered for a tree that is too deep, and for a missing feature or target.
     """
-    if isinstance(x.shape[1], int) and forest.last_feature >= x.shape[1]:
+    if forest.last_feature >= (x.shape[1] if isinstance(x.shape[1], int) else _MOST_FEATURES):
         raise NotLowered("a node tests a feature that rows do not have")
     if forest.last_target >= targets or not targets:
         raise NotLowered("a leaf votes for a target that there is not")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sabir.base import InferenceError, check_time, spend_work
+from sabir.ir import may_be_at_most
 from sabir.opsets.families.shapes.sizes import allotted
 from sabir.schema import one_of
 
@@ -103,7 +104,7 @@ class Forest:
 
     def check(self, width: Dim, targets: int) -> None:
         """Raise InferenceError where a node tests a feature beyond `width`, or a vote is beyond `targets`."""
-        if isinstance(width, int) and self.last_feature >= width:
+        if not may_be_at_most(self.last_feature + 1, width):
             raise InferenceError(f"a node tests feature {self.last_feature}, and rows have {width}")
         if self.last_target >= targets:
             raise InferenceError(f"a leaf votes for target {self.last_target}, and there are {targets}")

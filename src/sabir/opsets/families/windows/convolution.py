@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import known_equal, mod, mul
+from sabir.ir import may_be_equal, mod, mul
 from sabir.opsets.families.shapes.ranks import check_shape
 from sabir.opsets.families.shapes.shapes import same_dim
 from sabir.opsets.families.shapes.sizes import allotted, spend_operations
@@ -65,7 +65,7 @@ def convolved_shape(
     lengths = (None,) * (rank + 2) if x.shape is None else x.shape
     filters = (None,) * (rank + 2) if w.shape is None else w.shape
     left = mod(filters[0], group)
-    if known_equal(lengths[1], mul(filters[1], group)) is False or (isinstance(left, int) and left):
+    if not may_be_equal(lengths[1], mul(filters[1], group)) or (isinstance(left, int) and left):
         raise InferenceError(f"{lengths[1]} channels do not match weights {w} in {group} groups")
     outputs = Window.of(kernel_of(filters, kernel_shape), **window).outputs(lengths[2:])
     check_shape("B", bias, filters[0])

@@ -146,8 +146,9 @@ class NestBuilder:
         self.numbers[x] = found
         return found
 
-    def _position(self, x: Count) -> int:
-        return self._step(Position("int64", len(self.group.space) - x.rank + x.axis))
+    def _position(self, x: Count, tail: int = 0) -> int:
+        """Return the step that counts; the last axis of `x` is followed by `tail` other axes of the loops."""
+        return self._step(Position("int64", len(self.group.space) - tail - x.rank + x.axis))
 
     def _load(self, x: Expression) -> int:
         """Return the load of an expression in memory, or of a number behind views."""
@@ -207,10 +208,12 @@ class NestBuilder:
     def _index(self, x: Take) -> int:
         if isinstance(x.indices, (Number, Extent)) or x.indices in self.numbers:
             return self.operand(x.indices)
+        tail = x.rank - x.axis - x.indices.rank
+        if isinstance(x.indices, Count):
+            return self._position(x.indices, tail)
         located = self.grouping.views.locate(x.indices)
         if isinstance(located.base, (Number, Extent)):
             return self.operand(located.base)
-        tail = x.rank - x.axis - x.indices.rank
         strides = (*(0,) * x.axis, *located.strides, *(0,) * tail)
         return self._step(Load(x.indices.element, self._place(Place(located, x.indices.element, strides))))
 

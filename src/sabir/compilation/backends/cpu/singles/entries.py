@@ -12,6 +12,7 @@ from sabir.compilation.backends.cpu.singles.coupling import Coupling, coupled_ve
 from sabir.compilation.backends.cpu.singles.cumulation import Cumulation
 from sabir.compilation.backends.cpu.singles.scattering import Scattering
 from sabir.compilation.backends.cpu.singles.selection import Selection, record_bytes
+from sabir.compilation.fusion.inlining import read_by
 from sabir.compilation.fusion.views import Copy
 from sabir.compilation.plan.entries import Entry, count_of
 from sabir.ir import is_nonnegative, sub
@@ -115,7 +116,7 @@ def begin_single(
     grouping: Grouping, x: Expression, reads: Sequence[Expression], axis: int, kind: GroupKind
 ) -> Group:
     """Begin the group of an expression that a kernel computes alone, in loops over the last that it reads."""
-    needed = [g for o in reads for g in grouping.need(o)]
+    needed = [g for o in reads for read in read_by(o) for g in grouping.need(read)]
     group = grouping.start(x, reads[-1].shape, kind)
     group.reduced = (axis,)
     grouping.stored[x] = None

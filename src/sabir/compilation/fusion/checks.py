@@ -1,0 +1,91 @@
+"""Indices that a plan looks at only to find one out of range.
+
+An index outside of its axis is an error of the run, whatever becomes of the result. A kernel that takes or
+scatters finds it where it computes an element. So a plan has a kernel of its own for the indices of a call
+that it does not compute, as only the shape of the result is read, or whose result may have no elements.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.ir import lower_bound, symbol
+from sabir.loops import Expand, Expression, Number, PoolRegions, Reshape, Scatter, Stored, Take
+from sabir.loops.walk import postorder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sabir.compilation.frontend.lowering import Lowered
+    from sabir.loops import Size
+
+_ELEMENT = "uint8"
+_LEAST = 2  # what the symbols of a pattern stand for at least
+
+
+def checks_of(lowered: Lowered, computed: Iterable[Expression]) -> list[Expression]:
+    """Return what a plan computes beside the expressions that it needs, so that every index is looked at.
+
+    A call that no output needs, not even for its shape, is not run: neither does the interpreter.
+    """
+    calls = (lowered.prepared.program.calls[place] for place in lowered.lowered)
+    slots = (slot for call in calls for slot in call.outputs if slot in lowered.expressions)
+    indexed = [
+        x
+        for x in postorder(lowered.expressions[slot] for slot in slots)
+        if isinstance(x, (Take, Scatter, PoolRegions))
+    ]
+    if not indexed:
+        return []
+    seen = set[Expression]()
+    _visit(computed, seen)
+    found: list[Expression] = []
+    for x in reversed(indexed):  # what a call takes may be an index of another
+        if isinstance(x, PoolRegions):
+            found += () if x in seen else (x,)
+            continue
+        if (x in seen and not _may_be_empty(x, lowered.prepared.unknown)) or _are_inside(x):
+            continue
+        table, indices = Expand(_ELEMENT, (_size(x),), Number(_ELEMENT, (), 0)), _base(x.indices)
+        found.append(Take(_ELEMENT, indices.shape, table, indices, 0))
+        _visit([indices], seen)
+    return found
+
+
+def _visit(roots: Iterable[Expression], seen: set[Expression]) -> None:
+    for _ in postorder(roots, seen):
+        pass
+
+
+def _base(x: Expression) -> Expression:
+    """Return the indices that others repeat along axes that may have no elements."""
+    while isinstance(x, Expand) or (isinstance(x, Reshape) and isinstance(x.operand, (Expand, Reshape))):
+        x = x.operand
+    return x
+
+
+def _size(x: Take | Scatter) -> Size:
+    return x.operand.shape[x.axis]
+
+
+def _may_be_empty(x: Take | Scatter, unknown: frozenset[str]) -> bool:
+    """Return whether a result may have no elements though there are indices.
+
+    The sizes of feeds that are 0 are numbers in a pattern; a size that a call decides may be 0 too.
+    """
+    return any(_may_be_zero(n, unknown) for axis, n in enumerate(x.operand.shape) if axis != x.axis)
+
+
+def _may_be_zero(size: Size, unknown: frozenset[str]) -> bool:
+    if isinstance(size, int):
+        return size == 0
+    least = size.substitute({name: symbol(name) + _LEAST for name in size.symbols - unknown})
+    return (lower_bound(least) or 0) <= 0
+
+
+def _are_inside(x: Take | Scatter) -> bool:
+    """Return whether all indices are known, and inside of the axis."""
+    known, size = x.indices.known if isinstance(x.indices, Stored) else None, _size(x)
+    if known is None or not isinstance(size, int):
+        return False
+    return all(isinstance(n, int) and -size <= n < size for n in known)
