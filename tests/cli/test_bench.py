@@ -44,6 +44,23 @@ def test_a_profile(cli, model):
     assert "the slowest 1 of 4" in cli("profile", model, "--dim", "N=3", "--runs", "1", "--top", "1").out
 
 
+def test_a_profile_has_the_decisions_of_its_kernels(cli, write):
+    rejected = write("""<ir_version: 10, opset_import: ["" : 21]>
+        g (float[N,4] x) => (float[N,2] y) <float[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8}> {
+          h = MatMul (x, w)  y = Softmax (h) }""")
+    out = cli("profile", rejected, "--dim", "N=3", "--runs", "1").out
+    assert "Decisions  what was rejected for these kernels, and why\n" in out
+    reason = "a kernel of the kind product computes no folds"
+    node, other = "Softmax with output 'y'", "MatMul with output 'h'"
+    assert f"   {node}: a separate kernel, not fused with {other}: {reason}\n" in out
+    report = json.loads(cli("profile", rejected, "--dim", "N=3", "--runs", "1", "--json").out)
+    (fused,) = [d for e in report["entries"] for d in e["decisions"] if d["subject"] == "fusion"]
+    assert fused == {
+        "nodes": [node], "subject": "fusion", "chosen": "a separate kernel", "rejected": f"fused with {other}",
+        "because": reason,
+    }  # fmt: skip
+
+
 def test_a_profile_as_a_trace(cli, model, tmp_path):
     path = tmp_path / "trace.json"
     assert cli("profile", model, "--shape", "x=3,4", "--runs", "1", "--trace", path).code == 0

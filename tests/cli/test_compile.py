@@ -89,7 +89,9 @@ def test_names_cannot_move_the_cursor(cli, model):
 
 
 def test_wrong_usage(fails, model):
-    assert "'x' is none of nodes, loops, schedule, plan, llvm, asm" in fails("compile", model, "--show", "x")
+    assert "'x' is none of nodes, decisions, loops, schedule, plan, llvm, asm" in fails(
+        "compile", model, "--show", "x"
+    )
     assert "no input has this name" in fails("compile", model, "--shape", "q=1")
     assert "does not fit" in fails("compile", model, "--shape", "x=1,5")
 
@@ -97,3 +99,17 @@ def test_wrong_usage(fails, model):
 def test_another_machine_is_told(fails, model, monkeypatch):
     monkeypatch.setenv("SABIR_CPU", "z80")
     assert "SABIR_CPU is 'z80'" in fails("compile", model)
+
+
+def test_decisions_one_a_line(cli, model):
+    code, out, err = cli("compile", model, "--dim", "N=3", "--show", "decisions", "--target", "x86-64-v3")
+    assert (code, err) == (0, "")
+    both = "MatMul with output 'h', Relu with output 'y'"
+    lines = out.splitlines()
+    assert "Relu with output 'y': fused with MatMul with output 'h'" in lines
+    assert f"{both}: second operand packed once: it is constant" in lines
+    report = json.loads(cli("compile", model, "--dim", "N=3", "--json").out)
+    assert {
+        "nodes": ["Relu with output 'y'"], "subject": "fusion", "chosen": "fused with MatMul with output 'h'",
+        "rejected": "", "because": "",
+    } in report["decisions"]  # fmt: skip

@@ -3,36 +3,25 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 import sabir
-from sabir.compilation import Compiled
-from sabir.compilation.backends.cpu.bands import chains as _chains
-from sabir.compilation.cache import stored as _stored
-from sabir.compilation.engine import compiled as _engine
-from sabir.compilation.native import host
 from sabir.compilation.plan.entries import Entry
 from sabir.evaluation import Runner
+from support.thresholds import compiled_by, texts_on
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-KEY = _stored.StoredPlans.key
+    from sabir.compilation import Compiled
 
 
-pytestmark = pytest.mark.usefixtures("small")
-
-
-@pytest.fixture(name="small")
-def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let small images run in bands of few rows, on any machine."""
-    monkeypatch.setattr(_stored.StoredPlans, "key", lambda *_: None)  # what is patched here is no part of it
-    monkeypatch.setattr(_chains, "_LEAST", 0)
-    monkeypatch.setattr(_engine, "host", lambda: replace(host(), cores=2))
+def small(model: sabir.Model, *, threads: int = 2, banded_bytes: int = 0, **thresholds: int) -> Compiled:
+    """A model whose small images run in bands of few rows, on any machine."""
+    return compiled_by(model, threads=threads, cores=2, banded_bytes=banded_bytes, **thresholds)
 
 
 def integers(shape: tuple[int, ...], seed: int, dtype: str = "float32") -> np.ndarray:
@@ -76,9 +65,9 @@ def in_bands(compiled: Compiled) -> list[tuple[str, ...]]:
     return [tuple(node.split()[0] for node in k.nodes) for k in kernels]
 
 
-def banded(model: sabir.Model, *feeds: np.ndarray, threads: int = 2) -> list[tuple[str, ...]]:
+def banded(model: sabir.Model, *feeds: np.ndarray, **options: int) -> list[tuple[str, ...]]:
     """Run a model in both engines, whose results must be equal; return the operators of each band."""
-    compiled, runner = Compiled(model, threads=threads), Runner(model)
+    compiled, runner = small(model, **options), Runner(model)
     for x in feeds:
         expected = runner.run({"x": x})
         for name, y in compiled.run({"x": x}).items():
@@ -107,15 +96,15 @@ def test_windows_of_every_form():
         assert banded(model, integers((1, 3, height, 9), 1)) == [BLOCK], (height, windows, taps)
 
 
-def test_bands_of_every_number_of_rows(monkeypatch: pytest.MonkeyPatch):
+def test_bands_of_every_number_of_rows():
     """The last band may have few rows, and be the one after the first."""
     numbers: set[int] = set()
     for rows, height, (taps, stride, pad) in itertools.product(
         (4, 7, 12), (11, 16, 21), ((3, 1, 1), (3, 2, 1), (5, 1, 2), (5, 2, 1), (2, 2, 0))
     ):
-        monkeypatch.setattr(_chains, "_BAND", rows * 2 * 9 * 24 * 4)
         model = block([1, 2, height, 7], {"pads": [pad] * 4, "strides": [stride] * 2}, (taps, taps))
-        compiled, x = Compiled(model), integers((1, 2, height, 7), rows)
+        compiled = small(model, band_bytes=rows * 2 * 9 * 24 * 4)
+        x = integers((1, 2, height, 7), rows)
         expected = Runner(model).run({"x": x})["y"]
         np.testing.assert_array_equal(compiled.run({"x": x})["y"], expected, strict=True)
         (program,) = compiled._plans
@@ -124,14 +113,13 @@ def test_bands_of_every_number_of_rows(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_the_bits_are_those_of_whole_images(monkeypatch: pytest.MonkeyPatch, dtype: str):
+def test_the_bits_are_those_of_whole_images(dtype: str):
     x = np.random.default_rng(3).standard_normal((2, 5, 33, 18)).astype(dtype)
     model = block([2, 5, 33, 18], {"pads": [1, 1, 1, 1]}, residual=True, random=True, dtype=dtype)
-    found = [Compiled(model, threads=threads) for threads in (1, 2, 3, 5)]
+    found = [small(model, threads=threads) for threads in (1, 2, 3, 5)]
     results = [compiled.run({"x": x})["y"] for compiled in found]
     assert all(in_bands(compiled) == [(*BLOCK, "Add")] for compiled in found)
-    monkeypatch.setattr(_chains, "_LEAST", 1 << 40)
-    whole = Compiled(model)
+    whole = small(model, banded_bytes=1 << 40)
     expected = whole.run({"x": x})["y"]
     assert in_bands(whole) == []
     for y in results:
@@ -204,7 +192,7 @@ def test_a_second_product_of_other_rows():
         b.output(b.Conv(y, integers((2, 6, 1, 1), 3), **attributes), "y")
         model = b.model()
         banded(model, integers((1, 2, 12, 8), 1))
-        compiled = Compiled(model)
+        compiled = small(model)
         compiled.run({"x": integers((1, 2, 12, 8), 1)})
         (spec,) = [k.spec for k in compiled.explain().kernels if k.kind == "bands"]
         assert spec.count("product float") == kernels, attributes
@@ -218,23 +206,22 @@ def test_padding_of_the_batch():
     assert banded(b.model(), integers((2, 3, 14, 9), 4)) == []
 
 
-def test_small_images_need_no_bands(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_chains, "_LEAST", 1 << 16)
-    assert banded(block([1, 3, 18, 9], {"pads": [1, 1, 1, 1]}), integers((1, 3, 18, 9), 1)) == []
+def test_small_images_need_no_bands():
+    model = block([1, 3, 18, 9], {"pads": [1, 1, 1, 1]})
+    assert banded(model, integers((1, 3, 18, 9), 1), banded_bytes=1 << 16) == []
 
 
 def test_a_plan_on_the_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("SABIR_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(_stored.StoredPlans, "key", KEY)
     feeds = {"x": integers((1, 3, 18, 9), 1)}
-    found = [Compiled(block([1, 3, 18, 9], {"pads": [1] * 4})) for _ in range(2)]
+    found = [small(block([1, 3, 18, 9], {"pads": [1] * 4})) for _ in range(2)]
     first, second = (compiled.run(feeds)["y"] for compiled in found)
     assert [plan.prepared is None for compiled in found for plan in compiled._plans] == [False, True]
     np.testing.assert_array_equal(first, second)
 
 
 def test_what_is_said_of_them():
-    compiled, feeds = Compiled(block([1, 3, 18, 9], {"pads": [1] * 4})), {"x": integers((1, 3, 18, 9), 1)}
+    compiled, feeds = small(block([1, 3, 18, 9], {"pads": [1] * 4})), {"x": integers((1, 3, 18, 9), 1)}
     compiled.run(feeds)
     (kernel,) = [k for k in compiled.explain().kernels if k.kind == "bands"]
     assert kernel.spec.count("product float") == 2
@@ -242,3 +229,33 @@ def test_what_is_said_of_them():
     (timing,) = [t for t in compiled.profile(feeds, runs=1).timings if t.kind == "bands"]
     products, windows = 2 * 18 * 9 * 24 * (3 + 3), 2 * 18 * 9 * 24 * 9
     assert timing.flops == products + windows
+
+
+def test_decisions_on_bands():
+    """Each image has bands, or a reason against them."""
+    pads = {"pads": [1] * 4}
+
+    def bands(model: sabir.Model, **thresholds: int) -> list[str]:
+        return texts_on(model, "bands", **({"banded_bytes": 0} | thresholds))
+
+    model, line, result = block([1, 3, 18, 9], pads), 11 * 24 * 4, 9 * 24 * 4  # bytes, of padded rows too
+    assert bands(model) == ["4 bands of 5 rows"]
+    assert bands(model, banded_bytes=1 << 16) == [
+        f"whole images, not bands: {19 * line + 18 * result} bytes between the kernels <= 65536 for each of 4 cores"
+    ]
+    assert bands(model, band_bytes=100) == [
+        f"whole images, not bands: {3 * line + result} bytes of a band of one row > 100"
+    ]
+    for rest, reason in (
+        ({"extra": True}, "the product has other results too"),
+        ({"size": "N"}, "sizes or strides of the image are symbolic"),
+    ):
+        b = sabir.Builder(opsets={"": 21})
+        e = b.Conv(b.input("x", "float", [1, 2, rest.get("size", 12), 8]), integers((6, 2, 1, 1), 1))
+        b.output(b.Conv(e, integers((6, 1, 3, 3), 2), group=6, pads=[1] * 4), "y")
+        if "extra" in rest:
+            b.output(b.Relu(e), "e")
+        shapes = {"x": [1, 2, 12, 8]}
+        assert texts_on(b.model(), "bands", shapes=shapes, banded_bytes=0) == [
+            f"whole images, not bands: {reason}"
+        ]

@@ -11,6 +11,7 @@ import sabir
 from sabir.compilation import Compiled
 from sabir.compilation.backends.cpu.windows.kernel import Sliding
 from support.levels import LEVELS
+from support.thresholds import texts_on
 
 BYTES = (np.uint8, np.int8)
 # channels, sizes, taps, stride, dilation, padding
@@ -145,3 +146,16 @@ def test_quantized_windows_are_those_of_the_interpreter(form):
         assert difference.max() <= (form == "Conv")
         again, _ = compiled_run(model, {"x": x[1:2]}, threads=2)
         assert again.tobytes() == found[1:2].tobytes()
+
+
+def test_decisions_on_windows():
+    def found(taps, **thresholds):
+        b = sabir.Builder(21)
+        x, w = b.input("x", "uint8", [1, 16, 40, 40]), np.ones((16, 1, taps, taps), np.int8)
+        b.output(b.ConvInteger(x, w, np.uint8(3), group=16), "y")
+        return texts_on(b.model(), "windows", **thresholds)
+
+    assert found(3) == ["7 windows at a time"]
+    assert found(7) == ["2 windows at a time, not 8: 224 products in the code > 64"]
+    assert found(7, window_products=1 << 10) == ["8 windows at a time"]
+    assert found(3, window_places=2) == ["2 windows at a time"]

@@ -1,14 +1,15 @@
 """Products of small matrices that no plan knows: the second operand is read where it lies."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
 
 import sabir
 from sabir.compilation import Compiled
-from sabir.compilation.backends.cpu.products import direct as _direct
 from support.lowered import kernels_only, same_bits
+from support.thresholds import compiled_by, texts_on
 
 RANDOM = np.random.default_rng(11)
 OF_NUMPY = {"float": np.float32, "double": np.float64}
@@ -112,7 +113,7 @@ def test_constants_and_large_matrices_are_packed():
 
 
 @pytest.mark.parametrize("kind", OF_NUMPY)
-def test_the_bits_are_those_of_panels_and_of_any_number_of_threads(kind, monkeypatch):
+def test_the_bits_are_those_of_panels_and_of_any_number_of_threads(kind):
     model = model_of(kind, 19, 300, 27)
     feeds = {
         x: RANDOM.standard_normal(s).astype(OF_NUMPY[kind])
@@ -120,14 +121,13 @@ def test_the_bits_are_those_of_panels_and_of_any_number_of_threads(kind, monkeyp
     }
     assert "direct" in specs_of(model)
     found = [Compiled(model, threads=threads).run(feeds)["y"] for threads in (1, 2)]
-    monkeypatch.setattr(_direct, "_MOST_ROWS", 0)
-    packed = Compiled(model)
+    packed = compiled_by(model, direct_rows=0)
     same_bits(packed.run(feeds)["y"], found[0], "panels")
     same_bits(found[1], found[0], "two threads")
     assert any(kernel.kind == "pack" for kernel in packed.explain().kernels)
 
 
-def test_few_rows_stream_matrices_of_any_size(monkeypatch):
+def test_few_rows_stream_matrices_of_any_size():
     """Strips of several tiles, rests of rows and of columns, items of a batch that share a matrix."""
     cases = ((1, 70, 9000), (4, 129, 1100), (3, 8, 5000), (2, 300, "N"))
     for (m, k, n), turned in itertools.product(cases, (False, True)):
@@ -142,12 +142,9 @@ def test_few_rows_stream_matrices_of_any_size(monkeypatch):
         kernels = Compiled(model).explain({name: list(x.shape) for name, x in feeds.items()}).kernels
         assert ("turned" if turned else "streamed") in "".join(kernel.spec for kernel in kernels)
         same_bits(found[1], found[0], "two threads")
-        with monkeypatch.context() as patched:
-            patched.setattr(_direct, "FEW", 0)
-            patched.setattr(_direct, "_MOST_ROWS", 0)
-            packed = Compiled(model)
-            same_bits(packed.run(feeds)["y"], found[0], f"panels {m} {k} {n}")
-            assert any(kernel.kind == "pack" for kernel in packed.explain().kernels)
+        packed = compiled_by(model, few_rows=0, direct_rows=0)
+        same_bits(packed.run(feeds)["y"], found[0], f"panels {m} {k} {n}")
+        assert any(kernel.kind == "pack" for kernel in packed.explain().kernels)
 
 
 def test_sums_over_no_elements_are_0():
@@ -192,3 +189,64 @@ def test_attention_with_few_rows_copies_the_keys_itself():
             found = kernels_only(model, {"q": q, "k": k, "v": v})["y"]
             np.testing.assert_allclose(found, attention_in_float64(q, c, v), rtol=2e-5, atol=2e-6)
             assert f"keys in {order}" in specs_of(model)
+
+
+def test_decisions_on_second_operands():
+    packed = "second operand packed in each run, not read in place: "
+    constant = sabir.parse("""<ir_version: 10, opset_import: ["" : 21]> g (float[6,3] a) => (float[6,2] y)
+        <float[3,2] w = {1, 2, 3, 4, 5, 6}> { y = MatMul (a, w) }""")
+    integers = sabir.parse("""<ir_version: 10, opset_import: ["" : 21]>
+        g (uint8[60,20] a, int8[20,20] b) => (int32[60,20] y) { y = MatMulInteger (a, b) }""")
+    for model, expected in (
+        (constant, "second operand packed once: it is constant"),
+        (model_of("float", 6, 200, 200), packed + "160000 bytes > 65536"),
+        (model_of("float", 600, 20, 20), packed + "600 rows > 512"),
+        (model_of("float", "m", 20, 20), packed + "the number of rows is symbolic"),
+        (model_of("float", 60, 20, "n"), packed + "its size is symbolic"),
+        (integers, packed + "integers are added up in groups, which panels have side by side"),
+        (model_of("float16", 60, 20, 20), packed + "its elements are converted"),
+        (model_of("float", 60, 20, 60, "t = Transpose <perm = [0, 2, 1]> (a) y = MatMul (a, t)"),
+         packed + "its columns are not side by side in memory"),
+        (model_of("float", 60, 20, 20), "second operand read in place in blocks, not streamed: 60 rows > 4"),
+        (model_of("float", 3, 20, 20), "second operand read in place and streamed: 3 rows <= 4"),
+    ):  # fmt: skip
+        open_sizes = any(re.search(r"\b[mn]\b", str(x.type)) for x in model.graph.inputs)
+        shapes = {"a": [3, 60, 20], "b": [3, 20, 20]} if open_sizes else None
+        assert texts_on(model, "second operand", shapes=shapes) == [expected]
+    model = model_of("float", 60, 20, 20)
+    assert texts_on(model, "second operand", direct_rows=59) == [packed + "60 rows > 59"]
+    assert texts_on(model, "second operand", direct_bytes=100) == [packed + "1600 bytes > 100"]
+    assert texts_on(model, "second operand", few_rows=60) == [
+        "second operand read in place and streamed: 60 rows <= 60"
+    ]
+    assert texts_on(model_of("float", 3, 20, 20), "threads")[0] == (
+        "one share for each thread, not smaller shares: memory is read in pieces as long as shares are wide"
+    )
+
+
+def test_decisions_on_first_operands():
+    copied = "first operand copied row by row, not read in place: "
+    turned = "t = Transpose <perm = [0, 2, 1]> (a) y = MatMul (t, b)"
+    near = model_of("float", 24, 700, 200, turned, left="700,24")
+    assert texts_on(near, "first operand") == []
+    assert texts_on(near, "first operand", near_stride=8) == [
+        copied + "its columns are 24 elements apart > 8"
+    ]
+    far = model_of("float", 40, 700, 200, turned, left="700,40")
+    assert texts_on(far, "first operand") == [copied + "its columns are 40 elements apart > 32"]
+
+
+def test_decisions_on_tiles():
+    model = sabir.parse("""<ir_version: 10, opset_import: ["" : 21]>
+        g (float[60,3000] a, float[3000,72] b, float[72,16] c) => (float[60,72] y, float[60,16] z) {
+          y = MatMul (a, b) z = MatMul (y, c) }""")
+    usual, other = "tiles of 4 rows by 1 panels of 3 vectors", "tiles of 6 rows by 1 panels of 2 vectors"
+    assert texts_on(model, "tiles") == [
+        usual,
+        f"{other}: 16 columns would leave more than 10% of panels of 3 vectors unused",
+    ]
+    assert texts_on(model, "tiles", unused_matrix_columns=0.5) == [usual, usual]
+    assert texts_on(model, "k", large_panel=1 << 17) == [
+        "3 blocks of k, not one: a panel of 288000 bytes > 131072"
+    ]
+    assert texts_on(model, "k") == []

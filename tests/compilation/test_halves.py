@@ -12,6 +12,7 @@ from sabir.compilation.backends.cpu.products.spec import Product
 from sabir.compilation.backends.cpu.products.winograd_kernel import Winograd
 from sabir.compilation.backends.cpu.windows.kernel import Sliding
 from sabir.elements import element
+from support.thresholds import texts_on
 
 HALVES = {"float16": np.dtype(np.float16), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
 HEAD = '<ir_version: 11, opset_import: ["" : 24]> g'
@@ -267,3 +268,41 @@ def test_weights_with_any_zero_point_stay_narrow():
                     found, kernels = run(b.model(), {"x": x})
                     np.testing.assert_array_equal(found, x.astype(np.float64) @ ((w - zeros) * 0.5))
                     assert [bool(k.narrow) for k in kernels if isinstance(k, Product)] == [True]
+
+
+def test_decisions_on_widened_weights():
+    each, once = "weights widened for each tile", "widened once for all rows of a job"
+
+    def found(rows, depth=67, subject="weights", **thresholds):
+        b = sabir.Builder(24)
+        b.output(b.MatMul(b.input("x", "float16", [rows, depth]), np.ones((depth, 48), np.float16)), "y")
+        shapes = {"x": [60, depth]} if rows == "n" else None
+        return texts_on(b.model(), subject, shapes=shapes, target="x86-64-v4", **thresholds)
+
+    assert found("n") == found(60) == [f"weights {once}"]
+    assert found(60, subject="second operand") == ["second operand packed once, as float16: it is constant"]
+    assert found(12) == [f"{each}, not {once}: 12 rows <= 2 tiles of 6"]
+    assert found(60, few_rows=8) == [f"{each}, not {once}: tiles of 8 rows <= 8"]
+    assert found(60, widened_bytes=100) == [f"{each}, not {once}: a panel of {67 * 48 * 4} bytes > 100"]
+
+
+def test_decisions_on_attention():
+    text = f"""{HEAD} (float[n,4,m,8] x, float[n,4,8,35] k, float[n,4,35,16] v) => (y) {{
+        p = MatMul (x, k)  s = Softmax (p)  y = MatMul (s, v) }}"""
+    shapes = {"x": [2, 4, 21, 8], "k": [2, 4, 8, 35], "v": [2, 4, 35, 16]}
+    first, last = "MatMul with output 'p'", "Softmax with output 's'"
+    assert texts_on(sabir.parse(text), "attention", shapes=shapes) == [f"one kernel with {first} and {last}"]
+    keys = "keys packed before, not copied by each job: "
+    assert texts_on(sabir.parse(text), "keys", shapes=shapes) == [keys + "the number of rows is symbolic"]
+    many = sabir.parse(text.replace("m,8", "21,8"))
+    shapes = {"x": [2, 4, 21, 8], "k": [2, 4, 8, 35], "v": [2, 4, 35, 16]}
+    assert texts_on(many, "keys", shapes=shapes) == ["columns of keys copied by each job: 21 rows <= 24"]
+    assert texts_on(many, "keys", shapes=shapes, attention_rows=20) == [keys + "21 rows > 20"]
+    for change, reason in (
+        (("y = MatMul (s, v)", "y = MatMul (s, v)  z = Exp (p)"), "another kernel reads the scores"),
+        (("s = Softmax (p)", "t = Softmax (p) f = Neg (x) q = MatMul (f, k) s = Mul (q, t)"), "the rows between them need several products"),
+    ):  # fmt: skip
+        model = sabir.parse(
+            text.replace(*change).replace("(y) {", "(y, z) {" if "z =" in change[1] else "(y) {")
+        )
+        assert texts_on(model, "attention", shapes=shapes) == [f"two products, not one kernel: {reason}"]

@@ -11,6 +11,7 @@ import sabir
 from sabir.compilation import Compiled
 from sabir.compilation.backends.cpu.products.spec import Product
 from support.levels import LEVELS
+from support.thresholds import texts_on
 
 BYTES = (np.uint8, np.int8)
 
@@ -217,3 +218,15 @@ def test_scalars_that_share_their_operands_are_computed_once():
         {steps}  y = Mul (x, s60) }}"""
     found, _ = run(sabir.parse(text), {"s0": np.float32(1), "x": np.float32([2, 3])})
     np.testing.assert_array_equal(found, [2, 3])
+
+
+def test_decisions_on_instructions():
+    b = sabir.Builder(21)
+    b.output(b.MatMulInteger(b.input("x", "uint8", [5, 31]), integers((31, 50), np.int8)), "y")
+    for target, expected in (
+        ("x86-64-v3", "instruction pmaddwd, not vpdpbusd: the processor has neither avx512vnni nor avxvnni"),
+        ("aarch64", "instruction sadalp, not usdot: the processor has neither i8mm nor dotprod"),
+        ("neoverse-n1", "instruction sdot, not usdot: the processor has no i8mm"),
+        ("neoverse-v1", "instruction usdot"),
+    ):
+        assert texts_on(b.model(), "instruction", target=target) == [expected]

@@ -9,10 +9,10 @@ import sabir
 from sabir import Builder
 from sabir.base import EvaluationError
 from sabir.compilation import Compiled
-from sabir.compilation.backends.cpu.recurrence import entries as _recurrences
 from sabir.compilation.plan import rows as _rows
 from sabir.compilation.plan.entries import Entry
 from support.lowered import NAMES, kernels_only, same_bits
+from support.thresholds import backend_by, texts_on
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 FUNCTIONS = {"LSTM": 3, "GRU": 2, "RNN": 1}
@@ -79,9 +79,15 @@ def layer(name, operands, *, fixed=WEIGHTS, symbols=True, wanted=None, **attribu
     return b.model(), feeds
 
 
-def run(name, operands, **options):
+def run(name, operands, backend=None, **options):
     model, feeds = layer(name, operands, **options)
-    return kernels_only(model, feeds)
+    return kernels_only(model, feeds, backend)
+
+
+def backend_that(way, threads=None):
+    """A backend in which a thread walks all steps of rows, or all threads share each step."""
+    most = 1 << 40 if way == "walk" else 0
+    return backend_by(threads=threads, walked_operations=most, walked_cached_operations=most)
 
 
 def close(got, expected, error, where):
@@ -126,16 +132,14 @@ def test_every_option():
 
 
 @pytest.mark.parametrize("way", ["walk", "step"])
-def test_the_division_of_the_work_changes_no_bit(way, monkeypatch):
+def test_the_division_of_the_work_changes_no_bit(way):
     """A row has the bits that it has alone, on any number of threads, whether a thread walks the steps or shares them."""
-    monkeypatch.setattr(_recurrences, "_SMALL", 1 << 40 if way == "walk" else 0)
-    monkeypatch.setattr(_recurrences, "_CACHED", 1 << 40 if way == "walk" else 0)
     for name, hidden in (("LSTM", 70), ("GRU", 70), ("GRU", 33), ("RNN", 200)):
         operands = operands_of(name, (4, 13, 5, hidden), ["b", "h", "c"], direction="bidirectional")
         model, feeds = layer(name, operands, direction="bidirectional")
-        expected = Compiled(model, threads=1).run(feeds)
+        expected = Compiled(model, backend=backend_that(way, 1)).run(feeds)
         for threads in (2, 3):
-            got = Compiled(model, threads=threads).run(feeds)
+            got = Compiled(model, backend=backend_that(way, threads)).run(feeds)
             for output, y in expected.items():
                 same_bits(got[output], y, (name, threads))
         for rows in (slice(4, 5), slice(2, 4), slice(0, 9)):
@@ -143,12 +147,12 @@ def test_the_division_of_the_work_changes_no_bit(way, monkeypatch):
                 n: x if x is None or n in WEIGHTS else np.ascontiguousarray(x[:, rows])
                 for n, x in operands.items()
             }
-            got = run(name, part, direction="bidirectional")
+            got = run(name, part, backend_that(way), direction="bidirectional")
             for output, y in expected.items():
                 same_bits(got[output], y[..., rows, :], (name, rows))
 
 
-def test_both_divisions_have_the_same_bits(monkeypatch):
+def test_both_divisions_have_the_same_bits():
     for name, given, late in (
         ("LSTM", ["b", "p", "lens"], None),
         ("GRU", ["b"], 0),
@@ -157,11 +161,7 @@ def test_both_divisions_have_the_same_bits(monkeypatch):
     ):
         attributes = {} if late is None else {"linear_before_reset": late}
         operands = operands_of(name, (5, 3, 4, 37), given)
-        found = []
-        for limit in (0, 1 << 40):
-            monkeypatch.setattr(_recurrences, "_SMALL", limit)
-            monkeypatch.setattr(_recurrences, "_CACHED", limit)
-            found.append(run(name, operands, **attributes))
+        found = [run(name, operands, backend_that(way), **attributes) for way in ("step", "walk")]
         for output, y in found[0].items():
             same_bits(found[1][output], y, (name, late))
 
@@ -263,3 +263,21 @@ def test_layers_in_a_network():
     plan = Compiled(model).compile(feeds)
     listed = [line for form in ("loops", "schedule", "plan") for line in plan.listing(form)]
     assert any("steps backwards" in line for line in listed)
+
+
+def test_decisions_on_threads():
+    def found(name, hidden, batch, **thresholds):
+        model, _ = layer(name, operands_of(name, (4, batch, 2, hidden), []), symbols=False)
+        return texts_on(model, "threads", **thresholds)[0]
+
+    alone, shared = "one thread for all steps of a row", "all threads for each step"
+    assert found("RNN", 20, 3) == alone
+    assert found("GRU", 300, 3).startswith(f"{shared}, not {alone}: ")
+    assert found("GRU", 300, 3).endswith(" operations of a step of a row >= 196608")
+    assert found("RNN", 20, 3, walked_cached_operations=100) == (
+        f"{shared}, not {alone}: 820 operations of a step of a row >= 100"
+    )
+    assert found("RNN", 20, 1, walked_operations=100) == (
+        f"{shared}, not {alone}: 820 operations of a step of a row >= 100"
+    )
+    assert found("GRU", 300, 3, walked_cached_operations=1 << 40) == alone

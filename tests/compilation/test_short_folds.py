@@ -9,6 +9,7 @@ import pytest
 
 import sabir
 from sabir.compilation import Compiled
+from support.thresholds import texts_on
 
 ROWS = (0, 1, 2, 7, 8, 9, 15, 16, 17, 33)
 
@@ -85,3 +86,32 @@ def test_products_with_few_columns(depth, columns):
     (whole,) = engine.run({"x": noise}).values()
     np.testing.assert_allclose(whole, noise.astype(np.float64) @ w, 1e-5, 1e-4)
     check(engine, noise, whole)
+
+
+def test_decisions_on_vectors():
+    def sums(b, x):
+        return b.ReduceSum(x, np.array([1]))
+
+    def model(build, width):
+        b = sabir.Builder(21)
+        b.output(build(b, b.input("x", "float", ["n", width])), "y")
+        return b.model()
+
+    shapes = {"x": [7, 17]}
+    across = "vectors across the folds, not along them: "
+    assert texts_on(model(sums, 16), "vectors", shapes={"x": [7, 16]}) == [across + "16 elements <= 16"]
+    assert texts_on(model(sums, 17), "vectors", shapes=shapes) == [
+        "vectors along the folds: 17 elements > 16"
+    ]
+    assert texts_on(model(sums, 17), "vectors", shapes=shapes, short_fold=17) == [
+        across + "17 elements <= 17"
+    ]
+    softmax = model(lambda b, x: b.Softmax(x), 5)
+    assert texts_on(softmax, "vectors", shapes={"x": [7, 5]}) == ["vectors along the folds: 5 elements > 4"]
+    assert texts_on(softmax, "vectors", shapes={"x": [7, 5]}, short_folds=5) == [across + "5 elements <= 5"]
+    columns = model(lambda b, x: b.ReduceSum(x, np.array([0])), 40)
+    assert texts_on(columns, "vectors", shapes={"x": [7, 40]}) == [
+        "vectors across the folds: more of what they read is side by side"
+    ]
+    turned = model(lambda b, x: b.Transpose(x), 40)
+    assert texts_on(turned, "vectors", shapes={"x": [7, 40]}) == ["tiles transposed in registers"]

@@ -10,6 +10,7 @@ import numpy as np
 
 import sabir
 from sabir.compilation import Compiled, Settings
+from support.thresholds import texts_on
 
 # of small integers, and of their halves and quarters, all sums are exact in any order
 
@@ -182,3 +183,49 @@ def test_infinities_stay_where_they_belong_in_fast_convolutions():
     found[..., 9:12, 23:] = expected[..., 9:12, 23:] = 0
     np.testing.assert_array_equal(found, expected)
     assert results(compiled, shape) == "4x4"
+
+
+def test_decisions_on_algorithms():
+    """Each convolution of several taps has an algorithm, and the reason against the other ones."""
+    w = np.ones((40, 64, 3, 3), np.float32)
+    large, small = [1, 64, 30, 30], [1, 64, 8, 8]
+    infinite = w.copy()
+    infinite[3, 2, 1, 0] = np.inf
+    for model, expected in (
+        (conv(large, w), "winograd F(2x2), not winograd F(4x4): the precision is exact"),
+        (conv([1, 16, 30, 30], w[:, :16]), "direct, not winograd: 16 channels < 32"),
+        (conv(large, w[:20]), "direct, not winograd: 20 filters < 32"),
+        (conv(small, w), "direct, not winograd: 9 tiles of 2x2 < 36"),
+        (conv(large, np.ones((40, 64, 5, 3), np.float32)), "direct, not winograd: windows of 5x3, not 3x3"),
+        (conv(large, w, strides=[2, 2]), "direct, not winograd: its windows are not side by side"),
+        (conv(large, infinite), "direct, not winograd: its filters may have infinities or NaN, whose differences are NaN"),
+        (conv([1, 64, 30], w[..., 0]), "direct, not winograd: its images have not two axes"),
+        (conv(["N", 64, "H", "W"], np.ones((2000, 64, 3, 3), np.float32)),
+         "direct, not winograd: 128000 channels times filters > 65536 for an image of symbolic size"),
+    ):  # fmt: skip
+        assert texts_on(model, "algorithm", shapes=_shapes(model)) == [expected]
+    assert texts_on(conv(large, w[..., :1, :1]), "algorithm") == [], "a convolution of one tap is a product"
+
+
+def _shapes(model: sabir.Model) -> dict[str, list[int]] | None:
+    """The shapes of an image of symbolic size."""
+    return {"x": [2, 64, 30, 30]} if "N" in str(model.graph.inputs[0].type) else None
+
+
+def test_decisions_on_algorithms_by_other_thresholds_and_precisions():
+    w = np.ones((40, 64, 3, 3), np.float32)
+    exact = "winograd F(2x2), not winograd F(4x4): "
+    small = conv([1, 64, 8, 8], w)
+    assert texts_on(small, "algorithm", winograd_tiles=9) == [exact + "the precision is exact"]
+    assert texts_on(small, "algorithm", winograd_tiles=9, precision="fast") == [exact + "4 tiles of 4x4 < 9"]
+    assert texts_on(small, "algorithm", winograd_tiles=4, precision="fast") == [
+        "winograd F(4x4): the precision is fast"
+    ]
+    few = conv([1, 64, 30, 30], w[:20])
+    assert texts_on(few, "algorithm", winograd_channels=20) == [exact + "the precision is exact"]
+
+
+def test_filters_that_vary_are_no_filters_of_winograd():
+    b = sabir.Builder(opsets={"": 21})
+    b.output(b.Conv(b.input("x", "float", [1, 64, 30, 30]), b.input("w", "float", [40, 64, 3, 3])), "y")
+    assert texts_on(b.model(), "algorithm") == ["direct, not winograd: its filters vary from run to run"]

@@ -30,9 +30,9 @@ def typed(x, fixed):
     return f"{NAMES[x.dtype]}[{sizes}]" if x.ndim else NAMES[x.dtype]
 
 
-def kernels_only(model, feeds):
+def kernels_only(model, feeds, backend=None):
     """Return the results of a model after asserting that only kernels compute them."""
-    engine = Compiled(model)
+    engine = Compiled(model, backend=backend)
     results = engine.run(feeds)
     program = next(iter(engine._plans))
     fallen = [f"{s.label}: {s.reason}" for s in program.plan.entries if hasattr(s, "reason")]

@@ -5,6 +5,7 @@ import pytest
 
 import sabir
 from sabir.base import EvaluationError
+from sabir.compilation import Compiled
 from sabir.compilation.runtime import fast as _fast
 from sabir.training import SGD, Adam, prepare
 
@@ -237,3 +238,31 @@ def test_a_step_with_dropout_is_native_and_writes_its_state_where_it_lies():
     assert in_place(ours) == ours.state.keys() - {"learning_rate", "training_step"}
     for name, value in other.state.items():
         np.testing.assert_allclose(ours.state[name], value, rtol=1e-4, atol=1e-6, err_msg=name)
+
+
+def test_decisions_on_results_over_inputs():
+    own = "result in new memory, not written over its input: "
+    for body, expected in (
+        ("a = Add (w, y)  b = Mul (v, y)", ["written over its input"] * 2),
+        (
+            "t = Transpose (w)  a = Add (t, y)  b = Sub (v, y)",
+            [own + "its kernel is not plain loops over elements that cannot fail", "written over its input"],
+        ),
+        ("a = Sub (v, y)  b = Sub (w, y)", [own + "another of these kernels reads the old values"] * 2),
+        ("a = Sub (w, y)  b = MatMul (a, y)", [own + "another kernel reads the result"]),
+        ("a = MatMul (w, y)  b = Sub (v, y)", [own + "its kernel is not plain loops over elements that cannot fail", "written over its input"]),
+    ):  # fmt: skip
+        model = sabir.parse(f"""{HEAD} g (float[4,4] w, float[4,4] v, float[4,4] y) => (float[4,4] a, float[4,4] b) {{
+            {body} }}""")
+        found = Compiled(model, updates={"a": "w", "b": "v"}).explain().decisions
+        texts = [d.text for d in found if d.subject == "in place"]
+        assert texts == expected, body
+    calls = sabir.parse(
+        f"{HEAD} g (float[4] w) => (float[4] a, int64[1,N] b) {{ a = Neg (w) b = NonZero (w) }}"
+    )
+    (decision,) = [
+        d for d in Compiled(calls, updates={"a": "w"}).explain().decisions if d.subject == "in place"
+    ]
+    assert str(decision) == (
+        "the plan: results in new memory, not written over inputs: the plan has evaluated calls, which may fail"
+    )

@@ -28,21 +28,22 @@ from sabir.cli._screen import Screen, cut, plain, seconds_text
 from sabir.compilation import LISTINGS, PASSES, TARGETS, Compiled, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from sabir.cli._feeds import Feed, Feeds
-    from sabir.compilation import CompiledPlan, Explanation
+    from sabir.compilation import CompiledPlan, Decision, Explanation
 
 EXAMPLES = (
     "sabir compile model.onnx",
     "sabir compile model.onnx --dim batch=8 --shape mask=8,128",
     "sabir compile model.onnx --show nodes",
+    "sabir compile model.onnx --show decisions",
     "sabir compile model.onnx --show schedule > schedule.txt",
     "sabir compile model.onnx --show asm --target aarch64",
     "sabir compile model.onnx --show channels-last --without shared-heads",
 )
-_NODES = "nodes"
-_FORMS = (_NODES, *LISTINGS, *PASSES)
+_NODES, _DECISIONS = "nodes", "decisions"
+_FORMS = (_NODES, _DECISIONS, *LISTINGS, *PASSES)
 
 
 def _form(text: str | None) -> str | None:
@@ -72,7 +73,8 @@ def compile(  # ruff: ignore[builtin-variable-shadowing, too-many-arguments]  th
         typer.Option(
             metavar="FORM",
             callback=_form,
-            help="Write this instead of the report: nodes (which kernel computes them), loops (the tensor "
+            help="Write this instead of the report: nodes (which kernel computes them), decisions (what was "
+            "chosen at each node, what was rejected, and why), loops (the tensor "
             "expressions of each node), schedule (the kernels with their loops), plan (the kernels with "
             "their memory), llvm or asm (the code of each kernel), or a pass of the compiler (the tensor "
             f"expressions after it: {', '.join(PASSES)}).",
@@ -124,12 +126,18 @@ def compile(  # ruff: ignore[builtin-variable-shadowing, too-many-arguments]  th
         plan = compiled.compile(values_of(feeds.values), progress, target=target)
     seconds = time.perf_counter() - started
     if show is not None:
-        lines = str(plan.explain()).split("\n") if show == _NODES else plan.listing(show)
-        Screen().lines(map(plain, lines))
+        Screen().lines(map(plain, _shown(plan, show)))
     elif as_json:
         write_json(_as_json(plan, feeds, seconds))
     else:
         _report(shown(Path(model.name)), plan, feeds, seconds)
+
+
+def _shown(plan: CompiledPlan, form: str) -> Iterable[str]:
+    """Return the lines of a form of a plan."""
+    if form == _NODES:
+        return str(plan.explain()).split("\n")
+    return map(str, plan.explain().decisions) if form == _DECISIONS else plan.listing(form)
 
 
 def values_of(feeds: Mapping[str, Feed]) -> dict[str, Any]:
@@ -188,4 +196,10 @@ def _as_json(plan: CompiledPlan, feeds: Feeds, seconds: float) -> dict[str, Any]
         "once": [{"kind": k.kind, "nodes": list(k.nodes)} for k in found.prepared],
         "evaluated": [{"node": call.node, "reason": call.reason} for call in found.evaluated],
         "without_work": list(found.without_work),
+        "decisions": list(map(decision_as_json, found.decisions)),
     }
+
+
+def decision_as_json(decision: Decision) -> dict[str, Any]:
+    """Return a decision as an object of JSON."""
+    return decision._asdict() | {"nodes": list(decision.nodes)}

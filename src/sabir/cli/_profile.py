@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sabir.cli._compile import values_of
+from sabir.cli._compile import decision_as_json, values_of
 from sabir.cli._feed_options import (
     DimsOption,
     InputsOption,
@@ -114,6 +114,15 @@ def _report(name: str, found: Profile, limits: Roofline, feeds: Feeds, top: int)
     columns = ("place", "time", "share", "GFLOP/s", "GB/s", "of limit", "kind", "nodes")
     rows = [_row(place, timing, found.seconds, limits) for place, timing in timings[:top]]
     screen.table([columns, *rows], *["right"] * 5, "", "cyan")
+    decided = [
+        (str(place), plain(str(decision)))
+        for place, timing in timings[:top]
+        for decision in timing.decisions
+        if decision.rejected
+    ]
+    if decided:
+        screen.heading("Decisions", "what was rejected for these kernels, and why")
+        screen.table(decided, "right", "")
     screen.heading("Nodes", _of(top, len(found.nodes)))
     nodes = [
         (seconds_text(n.seconds), f"shared with {n.others} more" if n.others else "", plain(n.node))
@@ -165,4 +174,5 @@ def _entries(found: Profile, limits: Roofline) -> Iterator[dict[str, Any]]:
             "flops": timing.flops,
             "bytes": timing.bytes,
             "of_limit": timing.fraction(limits),
+            "decisions": list(map(decision_as_json, timing.decisions)),
         }

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from sabir.compilation.inspect.profiling import NodeTime, Profile, Timing
     from sabir.compilation.inspect.roofline import Roofline
     from sabir.compilation.native import TARGETS
+    from sabir.compilation.plan.decisions import Decision
     from sabir.compilation.settings import Precision
 
 # a plan that is read from the disk runs without the modules that make and show plans
 _LATER = {
-    "CompiledPlan": "inspect.inspecting", "EvaluatedCall": "inspect.explaining",
+    "CompiledPlan": "inspect.inspecting", "Decision": "plan.decisions", "EvaluatedCall": "inspect.explaining",
     "Explanation": "inspect.explaining", "Kernel": "inspect.explaining", "LISTINGS": "inspect.listing",
     "NodeTime": "inspect.profiling", "PASSES": "backends.cpu.passes", "Precision": "settings",
     "Profile": "inspect.profiling", "Roofline": "inspect.roofline", "TARGETS": "native",
@@ -37,6 +38,7 @@ __all__ = [
     "Commit",
     "Compiled",
     "CompiledPlan",
+    "Decision",
     "EvaluatedCall",
     "Explanation",
     "Kernel",

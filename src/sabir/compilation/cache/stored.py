@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sabir.ir import Array, Constant
 
 KIND = "plans"
-_FORMAT = "5"  # increased when the format of stored plans changes
+_FORMAT = "6"  # increased when the format of stored plans changes
 _SMALL = 1 << 16  # bytes of a constant that is stored in a plan, unless a file has it in the same form
 _MOST_KEPT = 1 << 24  # bytes of computed constants that are stored with a plan
 
@@ -157,7 +157,8 @@ def _without_texts(plan: KernelPlan, keys: Mapping[Any, bytes]) -> KernelPlan:
         return replace(bands, parts=[part._replace(entry=stored(part.entry)) for part in bands.parts])
 
     entries = [stored(e) if isinstance(e, Entry) else e for e in plan.entries]
-    return replace(plan, entries=entries, setup=[stored(e) for e in plan.setup])
+    setup = [stored(e) for e in plan.setup]
+    return replace(plan, entries=entries, setup=setup, decisions=plan.decisions.as_text())
 
 
 _ALLOWED = {
@@ -166,6 +167,7 @@ _ALLOWED = {
     "sabir.compilation.frontend.patterns": ("Guard",),
     "sabir.compilation.native._placing": ("Image",),
     "sabir.compilation.plan.bounds": ("Reach", "ComputedTensor"),
+    "sabir.compilation.plan.decisions": ("Decisions",),
     "sabir.compilation.plan.entries": (
         "BandPart", "BandParts", "Buffer", "BufferNumber", "Computed", "Entry", "Offset", "KernelPlan",
         "StoredKernel", "EntryLoop",

@@ -7,12 +7,12 @@ and LayerNormalization, however a model writes them, become one kernel. Maps aft
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from sabir.base import check_time
 from sabir.compilation.fusion.checks import checks_of
 from sabir.compilation.fusion.groups import Group, GroupKind
-from sabir.compilation.fusion.inlining import is_inline, read_by
+from sabir.compilation.fusion.inlining import InliningHeuristics, is_inline, read_by, why_inline
 from sabir.compilation.fusion.parts import parts_to_write
 from sabir.compilation.fusion.updates import absorb, candidates, is_update, note_reader
 from sabir.compilation.fusion.views import (
@@ -22,6 +22,7 @@ from sabir.compilation.fusion.views import (
     is_number,
     is_reshape,
 )
+from sabir.compilation.plan.decisions import Decisions, NodesOf, Reason
 from sabir.loops import (
     Contract,
     Count,
@@ -49,7 +50,31 @@ if TYPE_CHECKING:
     from sabir.compilation.fusion.families import Families
     from sabir.loops import Sizes
 
-_MOST_MEMBERS = 48  # of one group: its code must stay small
+# why an expression joins no group
+_CLOSED = Reason("that kernel computes nothing else")
+_TAKEN = Reason("only plain loops over the same shape take elements")
+_NO_AXES = Reason("it folds no axis")
+_OTHER_AXES = Reason("that kernel folds other axes")
+_OTHER_SHAPE = Reason("it has another shape")
+_OTHER_RESULT = Reason("it reads a result of another shape there")
+_UPDATE = Reason("tensors of an optimizer are read faster row by row than in tiles")
+_CIRCLE = Reason("the kernels would wait for each other")
+_VIEW = Reason("it reads a view of the result")
+_OWN = "a separate kernel"
+
+
+class FusionHeuristics(InliningHeuristics, Protocol):
+    """The thresholds of a target for fusion."""
+
+    @property
+    def most_members(self) -> int:
+        """The expressions of a group."""
+        ...
+
+    @property
+    def update_tensors(self) -> int:
+        """The tensors that an optimizer reads and changes."""
+        ...
 
 
 def _reads_channels(user: object) -> bool:
@@ -57,12 +82,24 @@ def _reads_channels(user: object) -> bool:
     return isinstance(user, (Windows, Slide)) or (isinstance(user, Contract) and user.rows > 1)
 
 
+def _why_unfolded(x: Reduce, group: Group) -> Reason | None:
+    """Return why the kernel of a group does not compute a fold, else None."""
+    if group.kind != "nest":
+        return Reason("a kernel of the kind {} computes no folds", (group.kind,))
+    if x.operand.shape != group.space:
+        return _OTHER_SHAPE
+    if not x.axes:
+        return _NO_AXES
+    return None if group.reduced in {None, x.axes} else _OTHER_AXES
+
+
 class Grouping:
     """The groups of one plan, and which expressions they store."""
 
-    def __init__(self, lowered: Lowered, families: Families) -> None:
+    def __init__(self, lowered: Lowered, families: Families, heuristics: FusionHeuristics) -> None:
         self.lowered = lowered
-        self.families = families
+        self.families, self.heuristics = families, heuristics
+        self.decisions = Decisions()
         self.views = Views(families.row_major)
         self.groups: list[Group] = []
         self.of: dict[Expression, Group] = {}
@@ -72,6 +109,7 @@ class Grouping:
         self.readers: dict[Expression, Group] = {}  # of results: the nest that a map which reads it began
         self.updates: dict[Group, bool] = {}  # products whose epilogue would be an optimizer
         self._visited: set[Expression] = set()
+        self._inline: list[Expression] = []
         self._copied: dict[Expression, Copy] = {}
         self.users: dict[Expression, list[object]] = {}
         self.recurrences: dict[StepBody, Group] = {}
@@ -114,6 +152,7 @@ class Grouping:
             else:
                 for x in found:
                     self.need(x)
+        self._decide_inline()
 
     def _prefer(self, reshapes: Iterable[Reshape]) -> None:
         """Let what reshapes read lie in their order, unless a convolution or a pooling reads it too."""
@@ -154,13 +193,21 @@ class Grouping:
             if x is not None:
                 self.of[x] = group
 
+    def _decide_inline(self) -> None:
+        """Record which expressions are computed by their readers alone."""
+        for x in self._inline:
+            if x not in self.of:
+                self.decisions.add((x,), "storage", "computed by each reader", because=why_inline(x))
+
     # ------------------------------------------------------------ visiting
 
     def _visit(self, roots: Iterable[Expression]) -> None:
         for x in postorder(roots, self._visited):
             check_time()
             if isinstance(x, (Map, Reduce, Take, Copy)):
-                if not is_inline(x):  # those are computed by their readers, until they are needed in memory
+                if is_inline(x, self.heuristics):  # computed by readers, until it is needed in memory
+                    self._inline.append(x)
+                else:
                     self.assign(x)
             elif isinstance(x, (Join, Pad)):
                 self._parts(x)
@@ -184,7 +231,7 @@ class Grouping:
             return []
         if isinstance(base, Count) and base not in self.of:
             self.start(base, base.shape)
-        if base not in self.of and is_inline(base):
+        if base not in self.of and is_inline(base, self.heuristics):
             self.assign(base)
         if isinstance(base, Stored):
             return [self.of[base]] if base in self.of else []
@@ -225,21 +272,40 @@ class Grouping:
         """Add a map, a fold, a move or a copy to the best group that it fits, or begin a nest for it."""
         direct, memory = self._operands(x)
         needed = [g for o in memory for g in self.need(o)]
+        rejected: list[tuple[Group, Reason]] = []
         for group in self._readers(x) if isinstance(x, Take) else candidates(self, x, direct):
             others = [o for o in direct if self.of.get(o) is not group and o in self.of]
-            if self._joins(x, group, direct) and self.allowed(
-                group, [*needed, *(self.of[o] for o in others)]
-            ):
-                absorb(self, group, [self.of[o] for o in others], _MOST_MEMBERS - 1)
+            apart = self._why_apart(x, group, direct)
+            if apart is None and not self.allowed(group, [*needed, *(self.of[o] for o in others)]):
+                apart = _CIRCLE
+            if apart is None:
+                absorb(self, group, [self.of[o] for o in others], self.heuristics.most_members - 1)
                 needed += [g for o in others if self.of[o] is not group for g in self.need(o)]
+                self._decide(x, Reason("fused with {}", (NodesOf(group.members[0]),)), rejected)
                 self._join(x, group, needed)
                 return
+            rejected.append((group, apart))
         needed += [g for o in direct if o in self.of for g in self.need(o)]
+        rejected += [(self.of[o], _VIEW) for o in map(self._viewed, memory) if o in self.of]
+        self._decide(x, _OWN, rejected)
         group = self.start(x, x.operand.shape if isinstance(x, Reduce) else x.shape)
         group.reduced = x.axes if isinstance(x, Reduce) else None
         note_reader(self, x, group)
         self.depend(group, needed)
         self._wrote(x, group)
+
+    def _decide(self, x: Expression, chosen: Reason | str, rejected: Sequence[tuple[Group, Reason]]) -> None:
+        """Record with what an expression is computed."""
+        if not rejected:
+            self.decisions.add((x,), "fusion", chosen)
+        for group, reason in rejected:
+            if group.members:
+                other = Reason("fused with {}", (NodesOf(group.members[0]),))
+                self.decisions.add((x,), "fusion", chosen, other, reason)
+
+    def _viewed(self, x: Expression) -> Expression:
+        """Return what an expression is a view of, itself if it is none."""
+        return self.views.locate(x).base if isinstance(x, VIEWS) else x
 
     def _readers(self, x: Take) -> Iterable[Group]:
         """Return the group that took of the same tensor last, unless it computes the places of this one."""
@@ -256,9 +322,9 @@ class Grouping:
             if isinstance(x.indices, Count):
                 return direct, memory  # a position of the loops
             in_memory = isinstance(x.indices, (*VIEWS, Stored)) or x.indices in self.of
-            (memory if in_memory or is_inline(x.indices) else direct).append(x.indices)
+            (memory if in_memory or is_inline(x.indices, self.heuristics) else direct).append(x.indices)
             return direct, memory
-        for o in dict.fromkeys(read for operand in x.operands for read in read_by(operand)):
+        for o in dict.fromkeys(read for operand in x.operands for read in read_by(operand, self.heuristics)):
             if isinstance(o, (Number, Extent, Count)):
                 continue
             if isinstance(o, (*VIEWS, Stored, Join, Pad)):
@@ -275,21 +341,25 @@ class Grouping:
         self.assign(copy)
         return copy
 
-    def _joins(self, x: Expression, group: Group, direct: Sequence[Expression]) -> bool:
-        """Return whether an expression fits the loops of a group."""
-        if self.families.is_closed(group) or len(group.members) >= _MOST_MEMBERS:
-            return False
+    def _why_apart(self, x: Expression, group: Group, direct: Sequence[Expression]) -> Reason | None:
+        """Return why an expression does not fit the loops of a group, None where it does."""
+        if self.families.is_closed(group):
+            return _CLOSED
+        if len(group.members) >= self.heuristics.most_members:
+            return Reason("{} expressions >= {}", (len(group.members), self.heuristics.most_members))
         if isinstance(x, Take):
-            return group.kind == "nest" and group.reduced is None and group.space == x.shape
+            fits = group.kind == "nest" and group.reduced is None and group.space == x.shape
+            return None if fits else _TAKEN
         inside = [o for o in direct if self.of.get(o) is group]
         if isinstance(x, Reduce):
-            fits = group.kind == "nest" and x.operand.shape == group.space and len(x.axes) > 0
-            return fits and group.reduced in {None, x.axes}
+            return _why_unfolded(x, group)
         if x.shape == group.space:
-            if self.families.has_epilogue(group):
-                return all(o.shape == group.space for o in inside) and not is_update(self, group)
-            return all(o.shape in {group.space, group.narrow()} for o in inside)
-        return group.reduced is not None and x.shape == group.narrow()
+            has_epilogue = self.families.has_epilogue(group)
+            shapes = {group.space} if has_epilogue else {group.space, group.narrow()}
+            if not all(o.shape in shapes for o in inside):
+                return _OTHER_RESULT
+            return _UPDATE if has_epilogue and is_update(self, group) else None
+        return None if group.reduced is not None and x.shape == group.narrow() else _OTHER_SHAPE
 
     def allowed(self, group: Group, needed: Sequence[Group]) -> bool:
         """Return whether a group may wait for others: none of them is itself, or waits for it."""

@@ -6,26 +6,46 @@ and casts. Only the narrow tensor is in memory.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from sabir.compilation.fusion.views import VIEWS
+from sabir.compilation.plan.decisions import Reason
 from sabir.loops import FLOATS, Count, Expression, Extent, Map, Number, Stored, element_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _CHEAP = frozenset({"sub", "mul"})
-_NARROW = 2  # bytes
-_MOST_STEPS = 16  # of a scalar
+_SCALAR = Reason("it is one number")
+_WIDENED = Reason("a narrow tensor takes less memory than its floats")
 
 
-def is_inline(x: Expression) -> bool:
+class InliningHeuristics(Protocol):
+    """The thresholds of a target for inlining."""
+
+    @property
+    def inlined_bytes(self) -> int:
+        """The bytes of an element of a narrow tensor, at most."""
+        ...
+
+    @property
+    def inlined_steps(self) -> int:
+        """The maps of a scalar, at most."""
+        ...
+
+
+def is_inline(x: Expression, heuristics: InliningHeuristics) -> bool:
     """Return whether the readers of an expression recompute it."""
     if not isinstance(x, Map):
         return False
     if x.rank == 0:
-        return _steps_left(x, _MOST_STEPS) >= 0
-    return x.element in FLOATS and _is_widened(x)
+        return _steps_left(x, heuristics.inlined_steps) >= 0
+    return x.element in FLOATS and _is_widened(x, heuristics)
+
+
+def why_inline(x: Expression) -> Reason:
+    """Return why each reader of an expression computes it."""
+    return _WIDENED if x.rank else _SCALAR
 
 
 def _steps_left(x: Expression, left: int) -> int:
@@ -42,7 +62,7 @@ def _steps_left(x: Expression, left: int) -> int:
     return left
 
 
-def _is_widened(x: Expression) -> bool:
+def _is_widened(x: Expression, heuristics: InliningHeuristics) -> bool:
     """Return whether an expression is `(cast(narrow) - zero) * scale`, or a part of that form."""
     if not isinstance(x, Map):
         return False
@@ -50,24 +70,27 @@ def _is_widened(x: Expression) -> bool:
     if first.shape != x.shape:
         return False
     if x.op == "cast":
-        return element_bytes(first.element) <= _NARROW and not isinstance(first, (Number, Extent, Count))
-    return x.op in _CHEAP and all(map(_is_parameter, others)) and _is_widened(first)
+        is_narrow = element_bytes(first.element) <= heuristics.inlined_bytes
+        return is_narrow and not isinstance(first, (Number, Extent, Count))
+    if x.op not in _CHEAP or not all(_is_parameter(o, heuristics) for o in others):
+        return False
+    return _is_widened(first, heuristics)
 
 
-def _is_parameter(x: Expression) -> bool:
+def _is_parameter(x: Expression, heuristics: InliningHeuristics) -> bool:
     """Return whether an expression is a stored or constant parameter, such as a scale or zero point."""
     if isinstance(x, Map) and x.op == "cast":
         (x,) = x.operands
     while isinstance(x, VIEWS):
         x = x.operand
-    return isinstance(x, (Stored, Number, Extent)) or (x.rank == 0 and is_inline(x))
+    return isinstance(x, (Stored, Number, Extent)) or (x.rank == 0 and is_inline(x, heuristics))
 
 
-def read_by(x: Expression) -> Iterator[Expression]:
+def read_by(x: Expression, heuristics: InliningHeuristics) -> Iterator[Expression]:
     """Yield the tensors that a kernel loads to compute an expression: itself, unless it is inlined."""
-    if not is_inline(x):
+    if not is_inline(x, heuristics):
         yield x
         return
     if isinstance(x, Map):
         for o in x.operands:
-            yield from read_by(o)
+            yield from read_by(o, heuristics)

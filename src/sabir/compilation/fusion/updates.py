@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from sabir.compilation.fusion.grouping import Grouping
     from sabir.compilation.fusion.groups import Group
 
-_STATE = 2  # tensors that an optimizer reads and writes: a parameter and its state
-
 
 def is_update(grouping: Grouping, group: Group) -> bool:
     """Return whether the maps after a product read two fed tensors of its shape, and compute two outputs.
@@ -35,7 +33,8 @@ def is_update(grouping: Grouping, group: Group) -> bool:
 
 
 def _has_state_behind(grouping: Grouping, x: Expression) -> bool:
-    if sum(y.shape == x.shape for y in grouping.outputs.values()) < _STATE:
+    least = grouping.heuristics.update_tensors
+    if sum(y.shape == x.shape for y in grouping.outputs.values()) < least:
         return False
     behind, pending = {x}, [x]
     while pending:
@@ -43,15 +42,14 @@ def _has_state_behind(grouping: Grouping, x: Expression) -> bool:
             if isinstance(user, Map) and user.shape == x.shape and user not in behind:
                 behind.add(user)
                 pending.append(user)
-    if sum(y in behind for y in grouping.outputs.values()) < _STATE:
+    if sum(y in behind for y in grouping.outputs.values()) < least:
         return False
     read = {o for y in behind if isinstance(y, Map) for o in y.operands} - behind
-    read |= {
-        o for y in read if isinstance(y, Map) for o in y.operands
-    }  # through one more map, as the decay of a mean
+    # through one more map, as the decay of a mean
+    read |= {o for y in read if isinstance(y, Map) for o in y.operands}
     constants = grouping.lowered.prepared.constants
     fed = [o for o in read if isinstance(o, Stored) and o.shape == x.shape and o.slot not in constants]
-    return len(fed) >= _STATE
+    return len(fed) >= least
 
 
 def absorb(grouping: Grouping, group: Group, others: Sequence[Group], most: int) -> None:

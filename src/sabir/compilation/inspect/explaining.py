@@ -11,9 +11,10 @@ from sabir.compilation.backends.cpu.products.packing import Packing
 from sabir.compilation.plan.entries import Entry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from sabir.compilation.frontend.prepare import Prepared
+    from sabir.compilation.plan.decisions import Decision
     from sabir.compilation.plan.entries import KernelPlan, Spec
 
 
@@ -62,7 +63,8 @@ class Explanation:
 
     `kernels` run in this order, between the `evaluated` calls. `prepared` are the kernels that ran once, on
     constants. `without_work` has the labels of nodes that no run computes: views, sizes, and what depends on
-    constants alone.
+    constants alone. `decisions` are what the compiler chose, in the order in which it did; the lines have
+    those that rejected something, each at the kernel of its nodes.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[4] x) => (float[4] y) { y = Relu (x) }''')
@@ -77,15 +79,42 @@ class Explanation:
     without_work: tuple[str, ...]
     prepared: tuple[Kernel, ...] = ()
     nodes: int = 0
+    decisions: tuple[Decision, ...] = ()
 
     def __str__(self) -> str:
         fallback = f"{len(self.evaluated)} evaluated" if self.evaluated else "nothing evaluated"
         lines = [f"{counted(self.nodes, 'node')}: {counted(len(self.kernels), 'kernel')}, {fallback}"]
-        lines += _section("kernels", starmap(_line, enumerate(self.kernels, 1)))
+        lines += _section("kernels", self._kernels())
         lines += _section("kernels that ran once, on constants", starmap(_line, enumerate(self.prepared, 1)))
         lines += _section("evaluated", (f"  {call.node}: {call.reason}" for call in self.evaluated))
         lines += _section("without work in a run", (f"  {label}" for label in self.without_work))
         return "\n".join(lines)
+
+    def _kernels(self) -> Iterator[str]:
+        """Yield the lines of the kernels, and below each what was rejected for its nodes."""
+        left = {d for d in self.decisions if d.rejected}
+        decided = DecisionsOfNodes(d for d in self.decisions if d.rejected)
+        for number, kernel in enumerate(self.kernels, 1):
+            yield _line(number, kernel)
+            for decision in decided.of(kernel.nodes):
+                if decision in left:
+                    left.remove(decision)
+                    yield f"      {decision.text if decision.nodes == kernel.nodes else decision}"
+
+
+class DecisionsOfNodes:
+    """Decisions by the nodes that they concern."""
+
+    def __init__(self, decisions: Iterable[Decision]) -> None:
+        self._found: dict[str, dict[Decision, None]] = {}
+        for decision in decisions:
+            for node in decision.nodes[:1]:
+                self._found.setdefault(node, {})[decision] = None
+
+    def of(self, nodes: Sequence[str]) -> tuple[Decision, ...]:
+        """Return the decisions that concern no other nodes than these."""
+        known = set(nodes)
+        return tuple(d for node in nodes for d in self._found.get(node, ()) if known.issuperset(d.nodes))
 
 
 def _section(title: str, lines: Iterable[str]) -> list[str]:
@@ -97,8 +126,8 @@ def _line(number: int, kernel: Kernel) -> str:
     return f"  {number} {kernel.kind:<10} {', '.join(kernel.nodes)}"
 
 
-def explain(prepared: Prepared, plan: KernelPlan) -> Explanation:
-    """Return what a plan does with the nodes of its program."""
+def explain(prepared: Prepared, plan: KernelPlan, decisions: tuple[Decision, ...]) -> Explanation:
+    """Return what a plan does with the nodes of its program, by these decisions."""
     kernels = [e for e in plan.entries if isinstance(e, Entry)]
     evaluated = tuple(EvaluatedCall(e.label, e.reason) for e in plan.entries if not isinstance(e, Entry))
     labels = [prepared.program.calls[place].label for place, _ in prepared.plan.steps]
@@ -109,6 +138,7 @@ def explain(prepared: Prepared, plan: KernelPlan) -> Explanation:
         tuple(label for label in labels if label not in working),
         tuple(map(_kernel, plan.setup)),
         len(labels),
+        decisions,
     )
 
 

@@ -8,8 +8,10 @@ from sabir.base import UnsupportedError, quote
 from sabir.compilation.backends.cpu.passes import PASSES
 from sabir.compilation.inspect.explaining import explain
 from sabir.compilation.inspect.listing import LISTINGS, after_pass
+from sabir.compilation.plan.decisions import Decision
 from sabir.compilation.plan.entries import Entry
 from sabir.compilation.plan.layout import RunSizes
+from sabir.compilation.runtime.fast import work_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -45,7 +47,19 @@ class CompiledPlan:
     def explain(self) -> Explanation:
         """Return which nodes became which kernel, and what is evaluated instead."""
         program = self._whole()
-        return explain(program.source, program.plan)
+        return explain(program.source, program.plan, self._decisions(program))
+
+    def _decisions(self, program: Listed) -> tuple[Decision, ...]:
+        """Return the decisions of a plan, the last one about its threads for these sizes."""
+        found, sizes, plan = program.plan.decisions.all(), RunSizes(self.sizes), program.plan
+        if program.threads == 1 or not all(isinstance(e, Entry) for e in plan.entries):
+            return found
+        work, several = work_of(plan, sizes), f"{program.threads} threads"
+        if work < plan.single_work:
+            because = f"{work} operations and bytes < {plan.single_work}"
+            return (*found, Decision((), "threads", "one thread", several, because))
+        because = f"{work} operations and bytes >= {plan.single_work}"
+        return (*found, Decision((), "threads", several, because=because))
 
     def listing(self, form: str) -> Iterator[str]:
         """Return the lines of the plan at a level; the same plan always has the same lines.

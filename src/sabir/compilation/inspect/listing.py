@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from sabir.compilation.backends.cpu.passes import PIPELINE
 from sabir.compilation.backends.cpu.texts import text_of
 from sabir.compilation.frontend.lowering import KEYS, lower
+from sabir.compilation.fusion.origins import Origins
 from sabir.compilation.inspect.explaining import kind_of, spec_text
 from sabir.compilation.native import disassemble, optimized
 from sabir.compilation.passes import run_pipeline
 from sabir.compilation.plan.entries import Entry, Mismatch, StoredKernel
 from sabir.compilation.plan.layout import plan_parts
-from sabir.compilation.plan.origins import Origins
 from sabir.compilation.runtime.program import specs_of
 from sabir.loops import Contract, Expression, Extent, Number, Stored, walk
 from sabir.scheduling import ABSENT
@@ -37,6 +37,11 @@ class Listed(Protocol):
     kernels: int
     compiled: int
     plan: KernelPlan
+
+    @property
+    def threads(self) -> int:
+        """How many threads run the plan."""
+        ...
 
     @property
     def target(self) -> Host | None:

@@ -17,7 +17,7 @@ from sabir.compilation.backends.cpu.emit.nest import STILL, Layout, Nest, TakeSt
 from sabir.compilation.backends.cpu.products.spec import Product
 from sabir.compilation.backends.cpu.products.winograd_kernel import Winograd
 from sabir.compilation.backends.cpu.windows.kernel import Sliding
-from sabir.compilation.inspect.explaining import kind_of
+from sabir.compilation.inspect.explaining import DecisionsOfNodes, kind_of
 from sabir.compilation.plan.entries import BufferNumber, Entry, Mismatch
 from sabir.compilation.runtime.running import PlanRun
 from sabir.loops import element_bytes
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from sabir.compilation.inspect.roofline import Roofline
+    from sabir.compilation.plan.decisions import Decision
     from sabir.compilation.plan.entries import Argument, Buffer, EvaluatedEntry
     from sabir.compilation.plan.layout import PartLayout, RunSizes
 
@@ -38,6 +39,7 @@ class Timing:
 
     `kind` is that of a `Kernel`, or `evaluated`. `nodes` has the labels of the nodes. `flops` are its
     floating-point operations, 0 for an evaluated call; `bytes` is the memory of its operands and results.
+    `decisions` are what the compiler chose for these nodes, and why.
 
     >>> timing = Timing('nest', ("Relu with output 'y'",), seconds=2e-6, flops=1000, bytes=8000)
     >>> timing.fraction(Roofline(flops=1e9, bandwidth=16e9))
@@ -49,6 +51,7 @@ class Timing:
     seconds: float
     flops: int
     bytes: int
+    decisions: tuple[Decision, ...] = ()
 
     def fraction(self, roofline: Roofline) -> float | None:
         """Return the least time that the machine needs as a fraction of the measured one.
@@ -174,13 +177,18 @@ class ProfiledRun(PlanRun):
 def profile_of(run: ProfiledRun, alone: Sequence[Sequence[float]], whole: Sequence[float]) -> Profile:
     """Return the profile of a plan: `alone` has the times of its entries by run, `whole` of ordinary runs."""
     times = map(statistics.median, zip(*alone, strict=True))
-    timings = [_timing(e, t, run.sizes) for e, t in zip(run.program.plan.entries, times, strict=True)]
+    plan = run.program.plan
+    decided = DecisionsOfNodes(plan.decisions.all())
+    timings = [_timing(e, t, run.sizes, decided) for e, t in zip(plan.entries, times, strict=True)]
     return Profile(tuple(timings), statistics.median(whole), len(whole))
 
 
-def _timing(entry: Entry | EvaluatedEntry, seconds: float, sizes: RunSizes) -> Timing:
+def _timing(
+    entry: Entry | EvaluatedEntry, seconds: float, sizes: RunSizes, decided: DecisionsOfNodes
+) -> Timing:
     if isinstance(entry, Entry):
-        return Timing(kind_of(entry), entry.nodes, seconds, sizes(entry.flops), _traffic(entry, sizes))
+        moved, decisions = _traffic(entry, sizes), decided.of(entry.nodes)
+        return Timing(kind_of(entry), entry.nodes, seconds, sizes(entry.flops), moved, decisions)
     buffers = {*(read[0] for read in entry.reads.values()), *entry.writes.values()}
     return Timing("evaluated", (entry.label,), seconds, 0, sum(sizes(b.size) for b in buffers))
 

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from sabir.compilation.plan.entries import Mismatch
 
-_JOBS = 4  # of a product for each core, at least, if it has enough rows
-MOST_ROWS = 256  # rows of a job of a product: their elements of `a` fit into the cache of a core
-_SCORES = 1 << 16  # of attention in one job
-_BLOCK_ROWS = 512  # of trees in one job, at most
 
-
-def rows_of_a_job(rows: int, columns: int, batch: int, *, tile_rows: int, width: int, cores: int) -> int:
-    """Return how many rows of a product one job computes, so that all cores have jobs."""
+def rows_of_a_job(
+    rows: int, columns: int, batch: int, *, tile_rows: int, width: int, most: int, jobs: int
+) -> int:
+    """Return how many rows of a product one job computes: at most `most`, so that there are `jobs` jobs."""
     groups = max(1, batch) * max(1, -(-columns // width))
-    chunks = max(up(_JOBS * cores, groups), -(-rows // MOST_ROWS), 1) if rows else 1
+    chunks = max(up(jobs, groups), up(rows, most), 1) if rows else 1
     return max(tile_rows, up(up(rows, chunks), tile_rows) * tile_rows)
 
 
-def rows_of_attention(rows: int, keys: int, batch: int, *, tile_rows: int, most: int, cores: int) -> int:
-    """Return how many rows one job of attention computes: their scores fit into the cache of a core."""
-    fit = min(most, max(tile_rows, _SCORES // max(1, keys)))
-    chunks = max(up(_JOBS * cores, max(1, batch)), up(rows, fit), 1) if rows else 1
+def rows_of_attention(
+    rows: int, keys: int, batch: int, *, tile_rows: int, most: int, scores: int, jobs: int
+) -> int:
+    """Return how many rows one job of attention computes: they have so many `scores` at most."""
+    fit = min(most, max(tile_rows, scores // max(1, keys)))
+    chunks = max(up(jobs, max(1, batch)), up(rows, fit), 1) if rows else 1
     return max(tile_rows, min(most, up(up(rows, chunks), tile_rows) * tile_rows))
 
 
@@ -29,14 +28,16 @@ def tiles_of_a_job(tiles: int, *, most: int, cores: int) -> int:
     return max(1, up(tiles, up(up(tiles, most), cores) * cores)) if tiles else 1
 
 
-def rows_of_trees(features: int, widest: int, *, lanes: int, block: int) -> int:
-    """Return how many rows one job leads down trees: a multiple of the lanes, `block` features at most.
+def rows_of_trees(features: int, widest: int, *, lanes: int, block: int, most: int) -> int:
+    """Return how many rows one job leads down trees: a multiple of the lanes, `most` rows at most.
+
+    Their features are `block` numbers at most.
 
     Raises Mismatch if a node tests a feature that the rows lack.
     """
     if widest >= features:
         raise Mismatch(f"a node tests feature {widest}, and rows have {features}")
-    return max(1, min(block // max(1, features), _BLOCK_ROWS) // lanes) * lanes
+    return max(1, min(block // max(1, features), most) // lanes) * lanes
 
 
 def up(count: int, step: int) -> int:

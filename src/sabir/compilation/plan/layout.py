@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 ALIGNMENT = 64
 _MOST_PARTS = 1024  # of a plan: the layout of a part depends on all parts before it
-_FINE = 1 << 21  # operations of a thread; with more, the cost of claiming several shares is small
 
 
 class PlanPart(NamedTuple):
@@ -196,7 +195,7 @@ def lay_out(
     outputs = sum(sizes(b.size) for b in part.filled if b.kind == "output")
     scratch = max((sizes(e.scratch) for e in entries if isinstance(e, Entry)), default=0)
     rows = rows_of([
-        _call(number, entry, sizes, addresses, offsets, part.arenas, _FINE * threads)
+        _call(number, entry, sizes, addresses, offsets, part.arenas, plan.fine_work * threads)
         for number, entry in enumerate(entries, part.first)
         if isinstance(entry, Entry)
     ])

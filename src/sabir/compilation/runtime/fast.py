@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from sabir.base import Limits
     from sabir.compilation.native import Team
+    from sabir.compilation.plan.entries import KernelPlan
     from sabir.compilation.plan.layout import PartLayout, RunSizes
     from sabir.compilation.runtime.commits import Commit
     from sabir.compilation.runtime.program import CompiledProgram
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from sabir.ir import Array
 
 _EMPTY = np.empty
-_LITTLE = 1 << 19  # operations and bytes of a plan for which a second thread does not pay
 
 
 class _Output(NamedTuple):
@@ -291,10 +291,10 @@ def _nothing() -> None:
 
 def team_for(program: CompiledProgram, sizes: RunSizes) -> Team:
     """Return the team that runs a plan fast: one thread, where there is little to share."""
-    return team(1) if work_of(program, sizes) < _LITTLE else program.team
+    return team(1) if work_of(program.plan, sizes) < program.plan.single_work else program.team
 
 
-def work_of(program: CompiledProgram, sizes: RunSizes) -> int:
+def work_of(plan: KernelPlan, sizes: RunSizes) -> int:
     """Return about how many operations a run makes, and bytes it moves, of those that threads can share."""
-    entries = [e for e in program.plan.entries if isinstance(e, Entry) and not e.alone]
+    entries = [e for e in plan.entries if isinstance(e, Entry) and not e.alone]
     return sum(sizes(e.flops) + sum(sizes(b.size) for b in e.buffers) for e in entries)

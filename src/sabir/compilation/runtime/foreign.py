@@ -20,7 +20,7 @@ class ForeignProgram:
     def __init__(self, executable: Executable, source: Prepared, target: Host) -> None:
         self.plan, self.source, self.target = executable.plan, source, target
         specs = specs_of(self.plan)
-        self.kernels, self.compiled = len(specs), 0
+        self.kernels, self.compiled, self.threads = len(specs), 0, target.cores
         self._parts = plan_parts(self.plan, executable.symbols)
         self._addresses: dict[object, int] = dict.fromkeys(specs, 0)
 

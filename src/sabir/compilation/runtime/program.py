@@ -144,7 +144,9 @@ class CompiledProgram:
 
     def _pack(self, entries: Sequence[Entry], targets: Mapping[Buffer, Array]) -> None:
         """Run the entries that pack constants into `targets`."""
-        plan = KernelPlan(list(entries), [], {}, [])
+        plan = KernelPlan(
+            list(entries), [], {}, [], single_work=self.plan.single_work, fine_work=self.plan.fine_work
+        )
         (part,) = plan_parts(plan, frozenset())
         layout = lay_out(plan, part, RunSizes({}), self._addresses, {}, self.team.threads)
         sources = {
@@ -173,6 +175,11 @@ class CompiledProgram:
         )
         if done < rows[1]:
             raise CancelledError("the run was cancelled")
+
+    @property
+    def threads(self) -> int:
+        """How many threads run the plan."""
+        return self.team.threads
 
     @property
     def inputs(self) -> tuple[int, ...]:

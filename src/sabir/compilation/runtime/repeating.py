@@ -92,7 +92,7 @@ class _Loop:
         self._items = [
             np.empty(tuple(map(sizes, b.shape)), element(b.element).dtype) for b in outputs[carried:]
         ]
-        work = work_of(program, sizes) + layout.needs.work + sum(x.nbytes for x in self._items) + 1
+        work = work_of(program.plan, sizes) + layout.needs.work + sum(x.nbytes for x in self._items) + 1
         self._runs = max(1, min(_SLICE // work, _MOST_RUNS))
         take = program.arenas.take
         self._errors = np.zeros(1, np.int64)

@@ -11,6 +11,7 @@ from sabir.compilation.runtime.program import CompiledProgram
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from sabir.compilation.backends.cpu.heuristics import Heuristics
     from sabir.compilation.cache.stored import StoredPlan
     from sabir.compilation.passes import Pass
     from sabir.compilation.protocol import Request
@@ -18,15 +19,18 @@ if TYPE_CHECKING:
 
 
 class CpuBackend:
-    """Kernels for the processor `host`, run by a `team` of threads."""
+    """Kernels for the processor `host`, run by a `team` of threads.
 
-    def __init__(self, host: Host, team: Team) -> None:
-        self.host, self.team = host, team
+    Plans are made by the thresholds `heuristics`, by default those of `HEURISTICS`.
+    """
+
+    def __init__(self, host: Host, team: Team, heuristics: Heuristics | None = None) -> None:
+        self.host, self.team, self.heuristics = host, team, heuristics
 
     @property
     def key(self) -> str:
-        """A text that is equal for processors that run the same machine code equally."""
-        return repr(self.host)
+        """A text that is equal for processors that run the same machine code equally, by the same plans."""
+        return repr(self.host) if self.heuristics is None else f"{self.host!r} {self.heuristics!r}"
 
     @property
     def threads(self) -> int:
@@ -60,7 +64,7 @@ class CpuBackend:
         # ruff: ignore[import-outside-top-level]  as above
         from sabir.compilation.backends.cpu.planning import foreign
 
-        return foreign(request, target)
+        return foreign(self, request, target)
 
     def restored(self, stored: StoredPlan, progress: Callable[[int, int], None]) -> CompiledProgram | None:
         """Return a plan that was read from the disk, None where its machine code is gone."""

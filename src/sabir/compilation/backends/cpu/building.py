@@ -12,6 +12,7 @@ from sabir.compilation.backends.cpu.texts import source_of
 from sabir.compilation.frontend.lowering import KEYS
 from sabir.compilation.fusion.grouping import Grouping
 from sabir.compilation.fusion.groups import in_order, last_of
+from sabir.compilation.fusion.origins import Origins
 from sabir.compilation.plan.bounds import Reach
 from sabir.compilation.plan.entries import (
     FIRST,
@@ -25,13 +26,13 @@ from sabir.compilation.plan.entries import (
     Offset,
     StoredKernel,
 )
-from sabir.compilation.plan.origins import Origins
 from sabir.ir import Expr, TensorType
 from sabir.loops import Expression, Size, Sizes, Stored, element_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from sabir.compilation.backends.cpu.heuristics import Heuristics
     from sabir.compilation.fusion.groups import Group
     from sabir.compilation.fusion.views import Located
     from sabir.compilation.native import EarlyKernels, Host
@@ -41,16 +42,18 @@ if TYPE_CHECKING:
     from sabir.scheduling import ScheduledCall
 
 
-def build(request: Request, host: Host, early: EarlyKernels | None = None) -> KernelPlan:
+def build(
+    request: Request, host: Host, heuristics: Heuristics, early: EarlyKernels | None = None
+) -> KernelPlan:
     """Return the plan that computes the results of a request.
 
     Kernels are begun in `early`. Raises UnsupportedError for one that cannot be made, NotYet where its
     cost exceeds what is allowed.
     """
     lowered = request.lowered
-    grouping = Grouping(lowered, families())
+    grouping = Grouping(lowered, families(), heuristics)
     grouping.run(lowered.prepared.plan.results)
-    builder = PlanBuilder(request, grouping, host, early)
+    builder = PlanBuilder(request, grouping, host, heuristics, early)
     plan = builder.run()
     plan.values = [*values_of(lowered), *builder.works]
     return plan
@@ -60,10 +63,12 @@ class PlanBuilder:
     """The plan in the making: its entries so far, and the buffers of what they read and write."""
 
     def __init__(
-        self, request: Request, grouping: Grouping, host: Host, early: EarlyKernels | None = None
-    ) -> None:
+        self, request: Request, grouping: Grouping, host: Host, heuristics: Heuristics,
+        early: EarlyKernels | None = None,
+    ) -> None:  # fmt: skip
         self.lowered, self.settings = request.lowered, request.settings
         self.grouping, self.host = grouping, host
+        self.heuristics, self.decisions = heuristics, grouping.decisions
         self._early, self._begun = early, 0  # how many entries have their kernels begun
         self._cost, self._counted = request.cost, 0  # how many entries have their kernels counted
         self._specs: set[Spec] = set()  # of the kernels that are counted
@@ -91,11 +96,15 @@ class PlanBuilder:
             self._begin_kernels()
         self._keep_aliased(self.lowered.prepared.plan.results)
         outputs = {slot: self.buffer(x) for slot, x in self.grouping.outputs.items()}
+        self.decisions.settle(self.origins.labels)
         return KernelPlan(
             self.entries,
             [b for b in dict.fromkeys([*self.buffers.values(), *self.by_slot.values()]) if b.kind != "own"],
             outputs,
             self.setup,
+            decisions=self.decisions,
+            single_work=self.heuristics.single_work,
+            fine_work=self.heuristics.fine_work,
         )
 
     # ------------------------------------------------------------ memory

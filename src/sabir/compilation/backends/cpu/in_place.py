@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from sabir.compilation.backends.cpu.elementwise.transposes import can_transpose
 from sabir.compilation.backends.cpu.emit.nest import ANY, Apply, Layout, Load, Nest
+from sabir.compilation.plan.decisions import PLAN, Reason
 from sabir.compilation.plan.entries import BufferNumber, Entry, Offset
 
 if TYPE_CHECKING:
@@ -21,6 +22,17 @@ if TYPE_CHECKING:
     Users = dict[Buffer, list[int]]
 
 
+# why a result has memory of its own
+_EVALUATED = Reason("the plan has evaluated calls, which may fail")
+_READ = Reason("another kernel reads the result")
+_OTHER_ORDER = Reason("the result has another order of elements")
+_OTHER_TYPE = Reason("the result has another type")
+_NOT_PLAIN = Reason("its kernel is not plain loops over elements that cannot fail")
+_OTHERS_READ = Reason("its kernel has results that others read")
+_OTHER_PLACES = Reason("its kernel reads other elements of the input than it writes, or later")
+_OLD_VALUES = Reason("another of these kernels reads the old values")
+
+
 def updates_last(plan: KernelPlan, pairs: Mapping[int, int]) -> None:
     """Let the entries that can write results over inputs be the last ones of a plan, and note which.
 
@@ -28,13 +40,23 @@ def updates_last(plan: KernelPlan, pairs: Mapping[int, int]) -> None:
     evaluated calls stays as it is: they may fail.
     """
     entries = [e for e in plan.entries if isinstance(e, Entry)]
-    if not pairs or len(entries) < len(plan.entries):
+    if not pairs:
+        return
+    if len(entries) < len(plan.entries):
+        plan.decisions.add(PLAN, "in place", "results in new memory", "written over inputs", _EVALUATED)
         return
     users: Users = {}
     for number, entry in enumerate(entries):
         for buffer in dict.fromkeys(entry.buffers):
             users.setdefault(buffer, []).append(number)
-    found = _alone(_candidates(plan, entries, users, pairs), users)
+    possible = _candidates(plan, entries, users, pairs)
+    found = _alone(possible, users)
+    for number, over in possible.items():
+        for new in over:
+            if new in found.get(number, {}):
+                plan.decisions.add(entries[number].nodes, "in place", "written over its input")
+            else:
+                _reject(plan, entries[number], _OLD_VALUES)
     if not found:
         return
     order = [*(n for n in range(len(entries)) if n not in found), *sorted(found)]
@@ -56,24 +78,40 @@ def _candidates(
     found: dict[int, dict[Buffer, Buffer]] = {}
     for result, given in pairs.items():
         new, old = plan.outputs.get(result), inputs.get(given)
-        if new is None or old is None or new.kind != "output" or new.strides is not None:
+        if new is None or old is None or new not in users:
             continue
-        if (new.element, new.shape) != (old.element, old.shape) or len(users.get(new, ())) != 1:
-            continue
-        (number,) = users[new]
-        if _is_last(entries[number], users) and _lies_over(entries[number], new, old):
+        number, *others = users[new]
+        rejected = _READ if others else _why_apart(entries[number], users, new, old)
+        if rejected is None:
             found.setdefault(number, {})[new] = old
+        else:
+            _reject(plan, entries[number], rejected)
     return found
 
 
-def _is_last(entry: Entry, users: Users) -> bool:
-    """Return whether an entry is loops that cannot fail, and nothing reads what it writes."""
+def _reject(plan: KernelPlan, entry: Entry, because: Reason) -> None:
+    plan.decisions.add(entry.nodes, "in place", "result in new memory", "written over its input", because)
+
+
+def _why_apart(entry: Entry, users: Users, new: Buffer, old: Buffer) -> Reason | None:
+    """Return why an entry cannot write a result over an input, None where it can."""
+    if new.kind != "output" or new.strides is not None:
+        return _OTHER_ORDER
+    if (new.element, new.shape) != (old.element, old.shape):
+        return _OTHER_TYPE
+    if not _is_plain(entry):
+        return _NOT_PLAIN
+    if any(b.kind != "output" or len(users[b]) != 1 for b in entry.writes):
+        return _OTHERS_READ
+    return None if _lies_over(entry, new, old) else _OTHER_PLACES
+
+
+def _is_plain(entry: Entry) -> bool:
+    """Return whether an entry is loops over elements that cannot fail."""
     if entry.loop is not None or len(entry.choices) != 1 or not entry.writes:
         return False
     nest = entry.choices[0][2]
-    if not isinstance(nest, Nest) or any(nest.reduced) or can_transpose(nest):
-        return False
-    return all(b.kind == "output" and len(users[b]) == 1 for b in entry.writes)
+    return isinstance(nest, Nest) and not any(nest.reduced) and not can_transpose(nest)
 
 
 def _lies_over(entry: Entry, new: Buffer, old: Buffer) -> bool:

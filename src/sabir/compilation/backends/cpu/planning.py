@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.compilation.backends.cpu.building import build
+from sabir.compilation.backends.cpu.heuristics import HEURISTICS
 from sabir.compilation.backends.cpu.in_place import updates_last
 from sabir.compilation.backends.cpu.texts import source_of
 from sabir.compilation.native import EarlyKernels
@@ -14,6 +15,7 @@ from sabir.compilation.runtime.program import CompiledProgram
 
 if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.backend import CpuBackend
+    from sabir.compilation.backends.cpu.heuristics import Heuristics
     from sabir.compilation.frontend.prepare import Prepared
     from sabir.compilation.native import Host
     from sabir.compilation.plan.executable import Executable
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 def compiled(backend: CpuBackend, request: Request) -> CompiledProgram:
     """Return the plan of lowered expressions on a backend; see `CpuBackend.compile`."""
     with EarlyKernels() as early:
-        executable, prepared = _executable(request, backend.host, early)
+        executable, prepared = _executable(request, backend.host, backend.heuristics, early)
         updates_last(executable.plan, request.updates)
         return CompiledProgram(
             executable, backend.team, prepared, request.bodies(prepared.constants),
@@ -31,12 +33,14 @@ def compiled(backend: CpuBackend, request: Request) -> CompiledProgram:
         )  # fmt: skip
 
 
-def foreign(request: Request, target: Host) -> ForeignProgram:
+def foreign(backend: CpuBackend, request: Request, target: Host) -> ForeignProgram:
     """Return the plan of lowered expressions for another processor."""
-    return ForeignProgram(*_executable(request, target, None), target)
+    return ForeignProgram(*_executable(request, target, backend.heuristics), target)
 
 
-def _executable(request: Request, host: Host, early: EarlyKernels | None) -> tuple[Executable, Prepared]:
-    plan = build(request, host, early)
+def _executable(
+    request: Request, host: Host, heuristics: Heuristics | None, early: EarlyKernels | None = None
+) -> tuple[Executable, Prepared]:
+    plan = build(request, host, heuristics or HEURISTICS, early)
     prepared = request.lowered.settled()
     return executable_of(prepared, plan, frozenset(request.sizes)), prepared

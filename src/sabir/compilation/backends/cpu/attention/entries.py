@@ -15,12 +15,13 @@ from sabir.compilation.backends.cpu.products.entries import contract_of, packed_
 from sabir.compilation.backends.cpu.products.panels import lanes_of, panels_of
 from sabir.compilation.backends.cpu.products.tiles import VECTORS, result_tile, tile_for
 from sabir.compilation.fusion.views import Located
+from sabir.compilation.plan.decisions import Reason
 from sabir.compilation.plan.entries import Argument, Computed, Entry, count_of
 from sabir.compilation.plan.jobs import rows_of_attention, up
 from sabir.loops import element_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from sabir.compilation.backends.cpu.attention.kernel import Keys
     from sabir.compilation.backends.cpu.building import PlanBuilder
@@ -30,8 +31,10 @@ if TYPE_CHECKING:
     from sabir.loops import Contract, Expression, Size
 
 _LINE = 64  # bytes, at a multiple of which vectors are read
-_MOST_ROWS = 24  # of a job
-_USUAL_ROWS = 128  # the tile of a product whose number of rows is symbolic is that for so many
+_CONSTANT = Reason("they are constant")
+_SYMBOLIC = Reason("the number of rows is symbolic")
+_KEYS_APART = Reason("they are neither row by row nor column by column in memory")
+_NO_MASKS = Reason("the processor has no masks for the rest of a row")
 _LEAST_NORMAL = {"float": 2.0**-126, "double": 2.0**-1022}
 
 
@@ -55,9 +58,13 @@ def add_attention(builder: PlanBuilder, group: Group) -> None:
         _rows_of_scores(builder, scores, second.a, places.head),
         _chosen(nesting_of(group, builder.grouping), places.head),
     )
-    order = _order_of_keys(builder, first, places.keys)
+    order, why = _order_of_keys(builder, first, places.keys)
     attention = _attention(builder, rows, results, second, order)
     entry = Entry([], nodes=builder.origins.labels([*scores.members, *scores.inlined, *group.members]))
+    if order == "panels":
+        builder.decisions.add(entry.nodes, "keys", "keys packed before", "copied by each job", why)
+    else:
+        builder.decisions.add(entry.nodes, "keys", f"{order} of keys copied by each job", because=why)
     keys = _keys(builder, first, places, order, entry)
     kept = (scratch_of(attention.scores, rows) + (_LINE - 1)) // _LINE * _LINE
     entry.scratch = kept + _scratch(attention, first, second.shape[-1])
@@ -66,13 +73,21 @@ def add_attention(builder: PlanBuilder, group: Group) -> None:
     arguments += nest_arguments(builder, attention.output, results, entry, entry.scratch)
     arguments += _operand_arguments(builder, places.queries, entry)
     arguments += [*keys, *_operand_arguments(builder, places.values, entry)]
-    job = partial(rows_of_attention, tile_rows=attention.rows, most=attention.most, cores=builder.host.cores)
     counts = results.sizes[-2], first.b.shape[-1], count_of(results.sizes[:-2])
-    arguments += [first.b.shape[-2], Computed(job, counts), kept]
+    arguments += [first.b.shape[-2], Computed(_job(builder, attention), counts), kept]
     entry.choices.append((None, 0, attention, arguments))
-    entry.reaches += _attention_reaches(builder, places, results.sizes, first)
+    entry.reaches += _attention_reaches(builder, places, results.sizes, first, order)
     entry.flops = 2 * count_of(first.shape) * (first.b.shape[-2] + second.shape[-1])
     builder.entries.append(entry)
+
+
+def _job(builder: PlanBuilder, attention: Attention) -> Callable[[int, int, int], int]:
+    """Return the function that computes the rows of a job from the rows, the keys and the batch."""
+    heuristics = builder.heuristics
+    return partial(
+        rows_of_attention, tile_rows=attention.rows, most=attention.most, scores=heuristics.job_scores,
+        jobs=heuristics.jobs_of_a_core * builder.host.cores,
+    )  # fmt: skip
 
 
 def _keys(
@@ -88,7 +103,7 @@ def _keys(
 
 
 def _attention_reaches(
-    builder: PlanBuilder, places: _AttentionPlaces, sizes: Sequence[Size], first: Contract
+    builder: PlanBuilder, places: _AttentionPlaces, sizes: Sequence[Size], first: Contract, order: Keys
 ) -> list[Reach]:
     """Return what the queries and the values touch, and the keys that are read where they lie."""
     queries, keys, values = places.queries, places.keys, places.values
@@ -103,21 +118,27 @@ def _attention_reaches(
         reach(queries, [(rows, queries.strides[-2]), (depth, 1)]),
         reach(values, [(count, values.strides[-2]), (columns, 1)]),
     ]
-    if _order_of_keys(builder, first, keys) != "panels":
+    if order != "panels":
         down, across = keys.located.strides[-2:]
         found.append(reach(keys, [(depth, down), (count, across)]))
     return found
 
 
-def _order_of_keys(builder: PlanBuilder, first: Contract, keys: Place) -> Keys:
-    """Return how a kernel reads the keys: with few rows, each job copies those where they lie itself."""
-    rows = first.shape[-2]
-    if not isinstance(rows, int) or rows > _MOST_ROWS or is_constant(builder.lowered, keys.located):
-        return "panels"
+def _order_of_keys(builder: PlanBuilder, first: Contract, keys: Place) -> tuple[Keys, Reason]:
+    """Return how a kernel reads the keys, and why: with few rows, each job copies them itself."""
+    rows, most = first.shape[-2], builder.heuristics.attention_rows
+    if is_constant(builder.lowered, keys.located):
+        return "panels", _CONSTANT
+    if not isinstance(rows, int):
+        return "panels", _SYMBOLIC
+    if rows > most:
+        return "panels", Reason("{} rows > {}", (rows, most))
     down, across = keys.located.strides[-2:]
     if down == 1 and builder.host.has_masks:  # where lanes are read one by one, packing all keys is faster
-        return "rows"
-    return "columns" if across == 1 else "panels"
+        return "rows", Reason("{} rows <= {}", (rows, most))
+    if across == 1:
+        return "columns", Reason("{} rows <= {}", (rows, most))
+    return "panels", _NO_MASKS if down == 1 else _KEYS_APART
 
 
 def _scratch(attention: Attention, first: Contract, columns: Size) -> Size:
@@ -134,18 +155,18 @@ def _scratch(attention: Attention, first: Contract, columns: Size) -> Size:
 def _attention(
     builder: PlanBuilder, rows: Nesting, results: Nesting, second: Contract, keys: Keys
 ) -> Attention:
-    host = builder.host
+    host, heuristics = builder.host, builder.heuristics
     count, columns = (n if isinstance(n, int) else None for n in second.shape[-2:])
     lanes = lanes_of(builder, second.element)
-    tile = tile_for(_USUAL_ROWS if count is None else count, host.registers)
-    most = _MOST_ROWS // tile.rows * tile.rows
+    tile = tile_for(heuristics.usual_rows if count is None else count, host.registers, heuristics)
+    most = heuristics.attention_rows // tile.rows * tile.rows
     if count is not None:
         most = min(most, up(count, tile.rows) * tile.rows)
-    result = result_tile(most, columns, lanes, host.registers, masks=host.has_masks)
+    result = result_tile(most, columns, lanes, host.registers, heuristics, masks=host.has_masks)
     whole = not host.has_masks and columns is not None and columns % (result.vectors * lanes) == 0
     return Attention(
-        nest_of(rows, host.vector_bits, inner=len(rows.sizes) - 1),
-        nest_of(results, host.vector_bits, inner=len(results.sizes) - 1),
+        nest_of(rows, host.vector_bits, heuristics, inner=len(rows.sizes) - 1),
+        nest_of(results, host.vector_bits, heuristics, inner=len(results.sizes) - 1),
         second.element, tile.rows, VECTORS, result.rows, result.vectors, lanes, most, keys, whole,
     )  # fmt: skip
 

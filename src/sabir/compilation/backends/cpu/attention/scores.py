@@ -8,6 +8,7 @@ from sabir.compilation.backends.cpu.products.grouping import place_operands
 from sabir.compilation.fusion.groups import Group
 from sabir.compilation.fusion.inlining import is_inline, read_by
 from sabir.compilation.fusion.views import Copy
+from sabir.compilation.plan.decisions import NodesOf, Reason
 from sabir.loops import Contract, Expression
 
 if TYPE_CHECKING:
@@ -16,51 +17,82 @@ if TYPE_CHECKING:
     from sabir.compilation.fusion.grouping import Grouping
 
 
+# why two products are no attention
+_SEVERAL = Reason("the rows between them need several products")
+_VALUES_APART = Reason("the columns of the values are not side by side in memory")
+_NO_MATRICES = Reason("they are not both products of matrices of one type of float")
+_READ = Reason("another kernel reads the scores")
+_RETURNED = Reason("the scores are an output")
+_OTHER_BATCH = Reason("they have other batch axes")
+_BETWEEN = Reason("a kernel between them needs the scores")
+
+
 def claim_scores(grouping: Grouping, x: Contract) -> bool:
     """Make one group of a product and the scores that only it reads; return whether it does so."""
     place_operands(grouping, x)
     scores = scores_of(grouping, x) if x.is_float and grouping.operands[x][0] is x.a else None
-    if scores is None:
+    if isinstance(scores, Reason):
+        grouping.decisions.add((x,), "attention", "two products", "one kernel", scores)
+    if not isinstance(scores, Group):
         return False
+    products, rows = scores.members[0], x.a
+    chosen = Reason("one kernel with {} and {}", (NodesOf(products), NodesOf(rows)))
+    grouping.decisions.add((x,), "attention", chosen)
+    grouping.decisions.superseded.update(scores.members)
     add_scores(grouping, x, scores)
     return True
 
 
-def scores_of(grouping: Grouping, x: Contract) -> Group | None:
+def scores_of(grouping: Grouping, x: Contract) -> Group | Reason | None:
     """Return the first product and the rows that feed only this product, where they become one kernel.
 
-    The rows fold along the keys, as Softmax does, and the values lie row by row.
+    The rows fold along the keys, as Softmax does, and the values are row by row in memory. It is None for a
+    product that does not follow folded rows of another one, else the reason against one kernel.
     """
     rows = grouping.of.get(x.a)
     if rows is None or rows.kind != "nest" or rows.space != x.a.shape or x.b.rank != x.rank:
         return None
-    values = grouping.operands[x][1]
-    if rows.reduced != (x.a.rank - 1,) or grouping.views.locate(values).strides[-1] != 1:
+    if rows.reduced != (x.a.rank - 1,):
         return None
-    of = grouping.of
-    read = {r for m in rows.members for o in m.operands for r in read_by(o) if r in of and of[r] is not rows}
+    values, of, heuristics = grouping.operands[x][1], grouping.of, grouping.heuristics
+    operands = {r for m in rows.members for o in m.operands for r in read_by(o, heuristics) if r in of}
+    read = [o for o in operands if of[o] is not rows]
     products = {of[o] for o in read if of[o].kind == "product" and o.shape == rows.space}
-    if len(products) != 1:
+    if not products:
         return None
+    if len(products) > 1:
+        return _SEVERAL
+    if grouping.views.locate(values).strides[-1] != 1:
+        return _VALUES_APART
     (product,) = products
-    if not all(map(_is_of_matrices, (x, product.members[0]))):
-        return None
-    inside = {*product.members, *rows.members}
-    if any(user not in inside and user is not x for m in inside for user in _users(grouping, m)):
-        return None
-    if inside & set(grouping.outputs.values()) or product.space[:-2] != x.shape[:-2]:
-        return None
-    others = [g for g in grouping.groups if rows.after >> g.number & 1 and g is not product]
-    if any(g.after >> product.number & 1 for g in others):
-        return None
+    apart = _why_apart(grouping, x, product, rows)
+    if apart is not None:
+        return apart
     return Group("nest", -1, rows.space, rows.reduced, [*product.members, *rows.members],
                  after=(product.after | rows.after) & ~(1 << product.number))  # fmt: skip
+
+
+def _why_apart(grouping: Grouping, x: Contract, product: Group, rows: Group) -> Reason | None:
+    """Return why a product, rows of its results and a product of these are not one kernel, else None."""
+    if not all(map(_is_of_matrices, (x, product.members[0]))):
+        return _NO_MATRICES
+    inside = {*product.members, *rows.members}
+    if any(user not in inside and user is not x for m in inside for user in _users(grouping, m)):
+        return _READ
+    if inside & set(grouping.outputs.values()):
+        return _RETURNED
+    if product.space[:-2] != x.shape[:-2]:
+        return _OTHER_BATCH
+    others = [g for g in grouping.groups if rows.after >> g.number & 1 and g is not product]
+    if any(g.after >> product.number & 1 for g in others):
+        return _BETWEEN
+    return None
 
 
 def _users(grouping: Grouping, x: Expression) -> Iterator[object]:
     """Yield what reads an expression, also after it was widened."""
     for user in grouping.users.get(x, ()):
-        if isinstance(user, Expression) and user not in grouping.of and is_inline(user):
+        if isinstance(user, Expression) and user not in grouping.of and is_inline(user, grouping.heuristics):
             yield from _users(grouping, user)
         else:
             yield user

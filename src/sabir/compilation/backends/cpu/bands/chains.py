@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sabir.compilation.backends.cpu.products.direct import is_constant
 from sabir.compilation.backends.cpu.products.entries import is_by_winograd
 from sabir.compilation.fusion.views import VIEWS, Copy
+from sabir.compilation.plan.decisions import NodesOf, Reason
 from sabir.compilation.plan.entries import count_of
 from sabir.compilation.plan.jobs import up
 from sabir.loops import Contract, Pad, Slide, element_bytes
@@ -26,8 +27,16 @@ if TYPE_CHECKING:
 ROWS = 1  # the axis of rows in the order (N, H, W, C)
 _RANK, _TAPS = 4, 2  # of images, of windows
 _FLOATS = frozenset({"float", "double"})
-_BAND = 3 << 17  # bytes between the kernels of a band, which the cache of a core holds beside the weights
-_LEAST = 3 << 18  # bytes of the results for each core: fewer stay in the caches between whole kernels
+
+# why kernels run for whole images
+_VARYING = Reason("the weights of the windows vary from run to run")
+_READ = Reason("something else reads the image")
+_PADDING = Reason("its padding is computed by a kernel with other work")
+_OTHER_RESULTS = Reason("the product has other results too")
+_WINOGRAD = Reason("Winograd's algorithm computes whole images")
+_SYMBOLIC = Reason("sizes or strides of the image are symbolic")
+_NOT_BY_ROWS = Reason("its windows are not within whole rows of the image")
+_IRREGULAR = Reason("the bands would have other rows of padding than those at the ends")
 
 
 class BandedRows(NamedTuple):
@@ -99,37 +108,55 @@ class Chain(NamedTuple):
 def chains_of(builder: PlanBuilder, groups: Iterable[Group]) -> dict[Group, Chain]:
     """Return the chains that are to run in bands, by their last groups."""
     found: dict[Group, Chain] = {}
-    used: set[Group] = set()
+    used: dict[Group, Group] = {}  # with the windows of the chain that they belong to
     for group in groups:
         chain = _chain(builder, group) if group.kind == "windows" else None
-        if chain is not None and used.isdisjoint(chain.groups):
-            found[chain.groups[-1]] = chain
-            used.update(chain.groups)
+        if isinstance(chain, Chain):
+            other = next((used[g] for g in chain.groups if g in used), None)
+            if other is None:
+                found[chain.groups[-1]] = chain
+                used.update(dict.fromkeys(chain.groups, group))
+                continue
+            chain = Reason("its product is in the bands of {}", (NodesOf(other.members[0]),))
+        if chain is not None:
+            reject(builder, group, chain)
     return found
 
 
-def _chain(builder: PlanBuilder, windows: Group) -> Chain | None:
+def reject(builder: PlanBuilder, windows: Group, because: Reason) -> None:
+    """Record why the kernels around windows run for whole images."""
+    builder.decisions.add((*windows.members, *windows.inlined), "bands", "whole images", "bands", because)
+
+
+def _chain(builder: PlanBuilder, windows: Group) -> Chain | Reason | None:
+    """Return the chain around windows, None where no product is before them, or why it has no bands."""
     grouping, slide = builder.grouping, windows.members[0]
     if not isinstance(slide, Slide) or slide.element not in _FLOATS or len(windows.space) != _RANK:
         return None
     image, weights = grouping.operands[slide]
     at = grouping.views.locate(image)
-    if slide.weights is not None and not is_constant(builder.lowered, grouping.views.locate(weights)):
-        return None
-    if _readers(builder, at.base) != [slide]:
-        return None
     writers = _writers(builder, at.base)
     if not writers or not _is_product(builder, writers[0]):
         return None
+    if slide.weights is not None and not is_constant(builder.lowered, grouping.views.locate(weights)):
+        return _VARYING
+    if _readers(builder, at.base) != [slide]:
+        return _READ
+    if is_by_winograd(builder, writers[0]):
+        return _WINOGRAD
     first, *padding = writers
     if not all(_fills(part, at.base) for part in padding):
-        return None
+        return _PADDING
     if [x for x in first.members if x in grouping.stored] != [_written(first, at.base)]:
-        return None
+        return _OTHER_RESULTS
     second, between = _second(builder, windows)
     rows = _rows(builder, slide, at)
-    rows = rows and _in_bands(builder, rows, [at.base] if between is None else [at.base, between])
-    return rows and Chain(first, tuple(padding), windows, second, at.base, between, rows)
+    if isinstance(rows, Reason):
+        return rows
+    rows = _in_bands(builder, rows, [at.base] if between is None else [at.base, between])
+    if isinstance(rows, Reason):
+        return rows
+    return Chain(first, tuple(padding), windows, second, at.base, between, rows)
 
 
 def _readers(builder: PlanBuilder, x: Expression) -> list[object]:
@@ -156,7 +183,7 @@ def _is_product(builder: PlanBuilder, group: Group) -> bool:
     if contract.rows != _RANK - 1 or contract.element not in _FLOATS or contract.scale is not None:
         return False
     b = builder.grouping.views.locate(builder.grouping.operands[contract][1])
-    return is_constant(builder.lowered, b) and not is_by_winograd(builder, group)
+    return is_constant(builder.lowered, b)
 
 
 def _written(group: Group, target: Expression) -> Expression | None:
@@ -173,21 +200,21 @@ def _fills(group: Group, target: Expression) -> bool:
     return group.kind == "nest" and len(group.members) == 1 and _into(group.members[0]) is target
 
 
-def _rows(builder: PlanBuilder, slide: Slide, at: Located) -> BandedRows | None:
-    """Return how windows run over the rows of an image; None where they do not, or sizes are not known."""
+def _rows(builder: PlanBuilder, slide: Slide, at: Located) -> BandedRows | Reason:
+    """Return how windows run over the rows of an image, or why they do not."""
     image, line = at.base, _line(builder, at.base)
     *_, taps, beside = slide.operand.shape
     pad = image.before[ROWS] if isinstance(image, Pad) else 0
     items, inside, *_ = (image.operand if isinstance(image, Pad) else image).shape
     numbers = [pad, inside, slide.shape[ROWS], taps, at.strides[ROWS], at.strides[-2]]
-    if not line or at.offset != 0 or slide.taps != _TAPS or not all(isinstance(n, int) for n in numbers):
-        return None
-    if not items == image.shape[0] == slide.shape[0]:
-        return None
+    if not all(isinstance(n, int) for n in numbers):
+        return _SYMBOLIC
+    if not line or at.offset != 0 or slide.taps != _TAPS or not items == image.shape[0] == slide.shape[0]:
+        return _NOT_BY_ROWS
     before, inside, results, taps, step, tap = (n for n in numbers if isinstance(n, int))
     across = [*zip(slide.operand.shape[2:-2], at.strides[2:-2], strict=True), (beside, at.strides[-1])]
     if results < 1 or step % line or tap % line or not _is_inside(across, line):
-        return None
+        return _NOT_BY_ROWS
     return BandedRows(results, inside, before, step // line, (taps - 1) * (tap // line) + 1)
 
 
@@ -220,6 +247,8 @@ def _second(builder: PlanBuilder, windows: Group) -> tuple[Group | None, Express
     group = grouping.of.get(contract) if isinstance(contract, Contract) else None
     if not line or group is None or not isinstance(contract, Contract) or not _is_product(builder, group):
         return None, None
+    if is_by_winograd(builder, group):
+        return None, None
     if group.members[0] is not contract or group.space[: ROWS + 1] != windows.space[: ROWS + 1]:
         return None, None
     a = grouping.views.locate(grouping.operands[contract][0])
@@ -229,21 +258,24 @@ def _second(builder: PlanBuilder, windows: Group) -> tuple[Group | None, Express
     return group, between
 
 
-def _in_bands(builder: PlanBuilder, rows: BandedRows, kept: Sequence[Expression]) -> BandedRows | None:
-    """Return bands whose part of what is kept between kernels fits the cache; None where none are wanted."""
-    cores = builder.host.cores
+def _in_bands(builder: PlanBuilder, rows: BandedRows, kept: Sequence[Expression]) -> BandedRows | Reason:
+    """Return bands whose part of what is kept between kernels fits the cache, or why there are none."""
+    cores, heuristics = builder.host.cores, builder.heuristics
     lines = [line_bytes(builder, x) for x in kept]
     whole = lines[0] * (rows.before + rows.image) + sum(lines[1:]) * rows.results
     items = kept[0].shape[0]
-    if whole * (items if isinstance(items, int) else 1) <= _LEAST * cores:
-        return None
+    whole *= items if isinstance(items, int) else 1
+    if whole <= heuristics.banded_bytes * cores:
+        form = "{} bytes between the kernels <= {} for each of {} cores"
+        return Reason(form, (whole, heuristics.banded_bytes, cores))
     a_row = lines[0] * rows.step + sum(lines[1:])
-    most = (_BAND - lines[0] * max(rows.span - rows.step, 0)) // a_row
+    twice = lines[0] * max(rows.span - rows.step, 0)
+    most = (heuristics.band_bytes - twice) // a_row
     if most < 1:
-        return None
+        return Reason("{} bytes of a band of one row > {}", (a_row + twice, heuristics.band_bytes))
     count = up(up(rows.results, most), cores) * cores
     found = rows._replace(rows=up(rows.results, count))
-    return found if found.is_regular else None
+    return found if found.is_regular else _IRREGULAR
 
 
 def line_bytes(builder: PlanBuilder, x: Expression) -> int:

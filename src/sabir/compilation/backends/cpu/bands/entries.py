@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.compilation.backends.cpu.bands.chains import ROWS, chains_of, line_bytes
+from sabir.compilation.backends.cpu.bands.chains import ROWS, chains_of, line_bytes, reject
 from sabir.compilation.backends.cpu.bands.kernel import MOST_TENSORS, Bands
 from sabir.compilation.backends.cpu.elementwise.entries import nest_entry
 from sabir.compilation.backends.cpu.elementwise.nesting import Nesting, Place, nesting_of
@@ -19,6 +19,7 @@ from sabir.compilation.backends.cpu.emit.nest import Load, Position, TakeStep
 from sabir.compilation.backends.cpu.products.entries import product_entry, product_nesting
 from sabir.compilation.backends.cpu.windows.entries import windows_entry, windows_nesting
 from sabir.compilation.fusion.views import Copy, Located
+from sabir.compilation.plan.decisions import Reason
 from sabir.compilation.plan.entries import BandPart, BandParts, Entry
 from sabir.ir import Expr, symbol
 from sabir.loops import element_bytes
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 # copied from the band before
 _SYMBOLS = [symbol(f"band:{name}") for name in ("first", "image", "before", "after", "results", "kept")]
 _FIRST, _IMAGE, _BEFORE, _AFTER, _RESULTS, _KEPT = _SYMBOLS
+_TWO_WAYS = Reason("its kernels read a tensor along different rows")
+_SYMBOLIC = Reason("what its kernels read depends on sizes that only a run knows")
+_LONG_SHARES = Reason("the first band of a share computes rows that the one before computes too")
 _PACKED = 3  # operands of the kernels of a chain
 _LINE = 64  # bytes to which memory between kernels is rounded
 
@@ -77,7 +81,11 @@ def banded_chains(builder: PlanBuilder, groups: Iterable[Group]) -> dict[Group, 
     for last, chain in chains_of(builder, groups).items():
         works = list(_works(builder, chain))
         moves = _moves(chain, works)
-        if moves is not None and all(_is_affine(work.nesting) for work in works):
+        if isinstance(moves, Reason):
+            reject(builder, chain.windows, moves)
+        elif not all(_is_affine(work.nesting) for work in works):
+            reject(builder, chain.windows, _SYMBOLIC)
+        else:
             found[last] = BandedChain(chain, works, moves)
     return found
 
@@ -134,10 +142,10 @@ def _is_affine(nesting: Nesting) -> bool:
     return fixed and all(isinstance(n, int) for n in numbers) and not nesting.arguments
 
 
-def _moves(chain: Chain, works: Iterable[_Work]) -> dict[Expression, tuple[int, int]] | None:
+def _moves(chain: Chain, works: Iterable[_Work]) -> dict[Expression, tuple[int, int]] | Reason:
     """Return the bytes by which tensors in memory move from item to item, and from band to band.
 
-    None where one is read in two ways, or where there are too many.
+    A reason where one is read in two ways, or where there are too many.
     """
     found: dict[Expression, tuple[int, int]] = {}
     for work in works:
@@ -148,8 +156,9 @@ def _moves(chain: Chain, works: Iterable[_Work]) -> dict[Expression, tuple[int, 
             one = work.nesting.sizes[0] == 1
             move = 0 if one else item * size, row * work.moved * size
             if base not in {chain.image, chain.between} and found.setdefault(base, move) != move:
-                return None
-    return found if len(found) + _PACKED <= MOST_TENSORS else None
+                return _TWO_WAYS
+    count = len(found) + _PACKED
+    return found if count <= MOST_TENSORS else Reason("{} tensors > {}", (count, MOST_TENSORS))
 
 
 def _made(builder: PlanBuilder, chain: Chain, work: _Work) -> Entry:
@@ -195,6 +204,8 @@ def _entry(
     rows, items, whole = chain.rows, chain.image.shape[0], _whole(chain.rows)
     members = [x for group in chain.groups for x in (*group.members, *group.inlined)]
     entry = Entry([(None, 0, Bands(), [items])], nodes=builder.origins.labels(members))
+    builder.decisions.add(entry.nodes, "bands", Reason("{} bands of {} rows", (rows.number, rows.rows)))
+    builder.decisions.add(entry.nodes, "threads", "one share for each thread", "smaller shares", _LONG_SHARES)
     by_buffer = {builder.buffers[x]: move for x, move in moves.items() if x in builder.buffers}
     entry.whole = True  # the first band of a share computes rows that the one before has, too
     entry.bands = BandParts(rows.number, parts, own, by_buffer, _variants(rows))

@@ -30,10 +30,8 @@ from sabir.loops import element_bytes
 
 if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.emit.nest import Stride
+    from sabir.compilation.backends.cpu.heuristics import Heuristics
     from sabir.loops import Size
-
-_SHORT_FOLD = 16  # elements: a vector along so few is combined more slowly than it is filled
-_SHORT_FOLDS = 4  # the same for several folds, whose passes read again what does not lie side by side
 
 
 def merged(nesting: Nesting, *, fixed: int = 0) -> Nesting:
@@ -72,14 +70,14 @@ def _merges(nesting: Nesting, outer: int, inner: int) -> bool:
     return all(p.strides[outer] == p.strides[inner] * size for p in nesting.places)
 
 
-def nest_of(nesting: Nesting, vector_bits: int, *, inner: int | None = None) -> Nest:
+def nest_of(nesting: Nesting, vector_bits: int, heuristics: Heuristics, *, inner: int | None = None) -> Nest:
     """Return the nest of merged loops; `inner` is the axis of vectors, by default the best."""
     repeats = _repeats(nesting) if inner is None else None
     if repeats is not None:
         inner = repeats[0]
-    inner = _inner(nesting) if inner is None else inner
+    inner = _inner(nesting, heuristics) if inner is None else inner
     elements = _elements(nesting) or [p.element for p in nesting.places]
-    if nesting.sizes and not nesting.reduced[inner] and _is_short(nesting):
+    if nesting.sizes and not nesting.reduced[inner] and is_short(nesting, heuristics):
         elements = [s.element for s in nesting.steps if isinstance(s, Load)]  # what the loops of folds read
     widest = max([4, *(element_bytes(e) for e in elements)])
     nest = Nest(
@@ -141,7 +139,7 @@ def _class(stride: Size) -> Stride:
     return NEXT if stride == 1 else ANY
 
 
-def _inner(nesting: Nesting) -> int:
+def _inner(nesting: Nesting, heuristics: Heuristics) -> int:
     """Return the axis of vectors: one along which the most places advance by one element."""
     count = len(nesting.sizes)
     if not count:
@@ -149,7 +147,7 @@ def _inner(nesting: Nesting) -> int:
     if not any(nesting.reduced):
         return max(range(count), key=lambda axis: (_advances(nesting, axis) - _gathers(nesting, axis), axis))
     kept = [a for a in range(count) if not nesting.reduced[a]]
-    if kept and _is_short(nesting):
+    if kept and is_short(nesting, heuristics):
         return max(kept, key=lambda a: (_advances(nesting, a), _extent(nesting.sizes[a]), a))
     candidates = [
         max((a for a in range(count) if nesting.reduced[a] == folded), default=-1) for folded in (True, False)
@@ -176,17 +174,24 @@ def _jumps(nesting: Nesting, axis: int) -> int:
     return sum(p.strides[axis] not in {0, 1} for p in nesting.places)
 
 
-def _is_short(nesting: Nesting) -> bool:
-    """Return whether a fold is too short for vectors along it: they lie across many folds instead."""
-    folded = [size for size, reduced in zip(nesting.sizes, nesting.reduced, strict=True) if reduced]
+def is_short(nesting: Nesting, heuristics: Heuristics) -> bool:
+    """Return whether a fold is too short for vectors along it: they are across many folds instead."""
+    count, most = fold_of(nesting, heuristics)
+    return isinstance(count, int) and count <= most
+
+
+def fold_of(nesting: Nesting, heuristics: Heuristics) -> tuple[Size | None, int]:
+    """Return the elements of a fold, None where there is no fold, and up to how many it is short."""
     folds = sum(isinstance(s, Fold) for s in nesting.steps)
-    most = _SHORT_FOLD if folds == 1 else _SHORT_FOLDS
-    return bool(folds) and isinstance(count := count_of(folded), int) and count <= most
+    if not folds:
+        return None, 0
+    folded = [size for size, reduced in zip(nesting.sizes, nesting.reduced, strict=True) if reduced]
+    return count_of(folded), heuristics.short_fold if folds == 1 else heuristics.short_folds
 
 
-def beside_one(nesting: Nesting) -> Nesting:
+def beside_one(nesting: Nesting, heuristics: Heuristics) -> Nesting:
     """Return short folds of which there is one as those of many, so that it has their bits."""
-    if not _is_short(nesting) or not all(nesting.reduced):
+    if not is_short(nesting, heuristics) or not all(nesting.reduced):
         return nesting
     places = [p._replace(strides=(1, *p.strides)) for p in nesting.places]  # only the first lane is there
     steps = [replace(s, axis=s.axis + 1) if isinstance(s, Position) else s for s in nesting.steps]

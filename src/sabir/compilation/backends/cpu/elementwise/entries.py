@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.compilation.backends.cpu.elementwise.axes import beside_one, merged, nest_of
+from sabir.compilation.backends.cpu.elementwise.axes import beside_one, fold_of, is_short, merged, nest_of
 from sabir.compilation.backends.cpu.elementwise.nesting import Nesting, Place, nesting_of
+from sabir.compilation.backends.cpu.elementwise.transposes import can_transpose
 from sabir.compilation.backends.cpu.emit.nest import ANY, Nest
 from sabir.compilation.backends.cpu.emit.row_passes import passes_of
 from sabir.compilation.backends.cpu.reaches import reaches_of
+from sabir.compilation.plan.decisions import Reason
 from sabir.compilation.plan.entries import Argument, Entry, count_of
 from sabir.loops import Size, element_bytes
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.building import PlanBuilder
     from sabir.compilation.fusion.groups import Group
 
+_SYMBOLIC = Reason("their length is symbolic")
 _WORD = 64  # bytes to which parts of scratch memory are rounded
 
 
@@ -28,9 +31,10 @@ def add_nest(builder: PlanBuilder, group: Group) -> None:
 
 def nest_entry(builder: PlanBuilder, group: Group, nesting: Nesting) -> Entry:
     """Return the entry of the loops of a group."""
-    nesting = beside_one(merged(nesting))
-    nest = nest_of(nesting, builder.host.vector_bits)
+    nesting = beside_one(merged(nesting), builder.heuristics)
+    nest = nest_of(nesting, builder.host.vector_bits, builder.heuristics)
     entry = Entry([], nodes=builder.origins.labels([*group.members, *group.inlined]))
+    _decide(builder, nest, nesting, entry)
     scratch = scratch_of(nest, nesting)
     arguments = nest_arguments(builder, nest, nesting, entry, scratch)
     entry.choices.append((None, 0, nest, arguments))
@@ -38,6 +42,32 @@ def nest_entry(builder: PlanBuilder, group: Group, nesting: Nesting) -> Entry:
     entry.scratch = scratch
     entry.flops = _operations(nest) * count_of(nesting.sizes)
     return entry
+
+
+def _decide(builder: PlanBuilder, nest: Nest, nesting: Nesting, entry: Entry) -> None:
+    """Record along which axis vectors are."""
+    add, axis = builder.decisions.add, Reason("vectors along axis {} of {}", (nest.inner, nest.axes))
+    count, short = fold_of(nesting, builder.heuristics)
+    if count is None:
+        if can_transpose(nest):
+            add(entry.nodes, "vectors", "tiles transposed in registers")
+        elif nest.repeats:
+            add(entry.nodes, "vectors", axis, because="each element is stored several times side by side")
+        elif nest.axes > 1:
+            add(entry.nodes, "vectors", axis)
+    elif nest.reduced[nest.inner]:
+        longer = _SYMBOLIC if not isinstance(count, int) else Reason("{} elements > {}", (count, short))
+        add(entry.nodes, "vectors", "vectors along the folds", because=longer)
+    elif is_short(nesting, builder.heuristics):
+        because = Reason("{} elements <= {}", (count, short))
+        add(entry.nodes, "vectors", "vectors across the folds", "along them", because)
+    else:
+        add(
+            entry.nodes,
+            "vectors",
+            "vectors across the folds",
+            because="more of what they read is side by side",
+        )
 
 
 def nest_arguments(

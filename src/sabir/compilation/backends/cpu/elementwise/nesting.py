@@ -43,9 +43,6 @@ if TYPE_CHECKING:
     from sabir.compilation.fusion.grouping import Grouping
     from sabir.compilation.fusion.groups import Group
 
-_SHORT_FOLD = 16  # elements: a vector along so few is combined more slowly than it is filled
-_SHORT_FOLDS = 4  # the same for several folds, whose passes read again what does not lie side by side
-
 
 class Place(NamedTuple):
     """A tensor that a nest reads or writes: where it lies, and its strides along the axes of the nest."""
@@ -138,7 +135,7 @@ class NestBuilder:
                 found = self._step(SizeArgument(x.element, len(self.found.arguments) - 1))
             case Count():
                 found = self._position(x)
-            case Map() if is_inline(x):
+            case Map() if is_inline(x, self.grouping.heuristics):
                 found = self._member(x)
                 self.group.inlined.append(x)
             case _:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from sabir.compilation.fusion.groups import Group
     from sabir.compilation.plan.entries import Argument
 
-_MOST_VECTORS = 4  # of columns: their sums are under way together
 _STEP = 8  # bytes that each element of a matrix counts for in a step, as in evaluation
 _SCRATCH = 2  # the number of its buffer
 
@@ -36,7 +35,8 @@ def group_matrix_steps(grouping: Grouping, x: MatrixSteps) -> None:
 
 def _spec(builder: PlanBuilder, x: MatrixSteps) -> MatrixRecurrence:
     columns, lanes = x.shape[-1], lanes_of(builder, x.element)
-    vectors = min(_MOST_VECTORS, -(-columns // lanes)) if isinstance(columns, int) else _MOST_VECTORS
+    most = builder.heuristics.matrix_step_vectors
+    vectors = min(most, -(-columns // lanes)) if isinstance(columns, int) else most
     return MatrixRecurrence(x.element, lanes, max(1, vectors), x.decay is not None, x.rate is not None)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.compilation.backends.cpu.products.tiles import FEW
+from sabir.compilation.plan.decisions import Reason
 from sabir.loops import Contract, Stored, element_bytes
 
 if TYPE_CHECKING:
@@ -12,25 +12,46 @@ if TYPE_CHECKING:
 
     from sabir.compilation.backends.cpu.building import PlanBuilder
     from sabir.compilation.backends.cpu.elementwise.nesting import Place
+    from sabir.compilation.backends.cpu.heuristics import Heuristics
     from sabir.compilation.frontend.lowering import Lowered
     from sabir.compilation.fusion.views import Located
     from sabir.compilation.plan.entries import Argument, Entry
     from sabir.loops import Expression, Size
 
-_NEAR = 32  # elements from step to step of `k`, which the processor still fetches ahead
-_MOST_ROWS = 512  # more read a panel so often that the copy costs little
-_MOST_BYTES = 1 << 16  # of a matrix whose rows stay in the cache of a core while they are copied
+# why an operand is copied before it is read
+_BY_ROWS = Reason("integers and weights with scales are read row by row")
+_ROWS_APART = Reason("neither its rows nor its columns are side by side in memory")
+_SYMBOLIC_STRIDE = Reason("the distance of its columns is symbolic")
+_CONVOLUTION = Reason("a convolution reads its filters in panels")
+_GROUPED = Reason("integers are added up in groups, which panels have side by side")
+_SCALED = Reason("weights with scales are widened from panels")
+_CONVERTED = Reason("its elements are converted")
+CONSTANT = Reason("it is constant")
+_EMPTY = Reason("it is empty")
+_SYMBOLIC_ROWS = Reason("the number of rows is symbolic")
+_SYMBOLIC = Reason("its size is symbolic")
+_COLUMNS_APART = Reason("its columns are not side by side in memory")
 
 
-def is_read_in_place(lowered: Lowered, x: Contract, a: Expression, at: Located, b: Located) -> bool:
-    """Whether a product reads its first operand, which lies `at` a place: row by row, or transposed."""
+def why_copied(
+    heuristics: Heuristics, lowered: Lowered, x: Contract, a: Expression, at: Located, b: Located
+) -> Reason | None:
+    """Return why a product cannot read its first operand `at` a place; None where it does.
+
+    It reads rows whose elements are side by side, and transposed matrices.
+    """
     strides = at.strides
-    if strides[-1] == 1 or a.shape[-1] == 1 or is_direct(lowered, x, b):
-        return True
+    if strides[-1] == 1 or a.shape[-1] == 1 or why_packed(heuristics, lowered, x, b) is None:
+        return None
+    if not x.is_float or x.scale is not None:
+        return _BY_ROWS
+    if not isinstance(strides[-1], int):
+        return _SYMBOLIC_STRIDE
+    if strides[-1] > heuristics.near_stride:
+        return Reason("its columns are {} elements apart > {}", (strides[-1], heuristics.near_stride))
     first, end = a.rank - x.depth - x.rows, a.rank - x.depth
     rows = zip(a.shape[first:end], strides[first:end], strict=True)
-    is_near = isinstance(strides[-1], int) and strides[-1] <= _NEAR
-    return is_near and x.is_float and x.scale is None and any(n != 1 and step == 1 for n, step in rows)
+    return None if any(n != 1 and step == 1 for n, step in rows) else _ROWS_APART
 
 
 class DirectOperand(NamedTuple):
@@ -49,28 +70,46 @@ class DirectOperand(NamedTuple):
         return builder.pointer(self.place.located, self.place.element, entry)
 
 
-def is_direct(lowered: Lowered, x: Contract, b: Located) -> bool:
-    """Return whether a product reads its second operand, which lies at `b`, row by row in memory."""
-    if x.rows > 1 or x.depth > 1 or not x.is_float or x.scale is not None:
-        return False
-    if x.b.element != x.element or x.a.element != x.element or is_constant(lowered, b):
-        return False
+def why_packed(heuristics: Heuristics, lowered: Lowered, x: Contract, b: Located) -> Reason | None:
+    """Return why a product does not read its second operand in place at `b`; None where it does."""
+    if x.rows > 1 or x.depth > 1:
+        return _CONVOLUTION
+    if not x.is_float:
+        return _GROUPED
+    if x.scale is not None:
+        return _SCALED
+    if is_constant(lowered, b):
+        return CONSTANT
+    if x.b.element != x.element or x.a.element != x.element:
+        return _CONVERTED
+    return _why_large(heuristics, x, b)
+
+
+def _why_large(heuristics: Heuristics, x: Contract, b: Located) -> Reason | None:
+    """Return why packing a matrix takes less time than reading it in place at `b`, else None."""
     rows, columns = x.shape[-2:]
     depth = x.b.shape[-2]
-    if isinstance(rows, int) and rows <= FEW and 1 in b.strides[-2:]:
-        return columns != 0 and depth != 0
-    if not isinstance(rows, int) or b.strides[-1] != 1:
-        return False
+    if isinstance(rows, int) and rows <= heuristics.few_rows and 1 in b.strides[-2:]:
+        return _EMPTY if columns == 0 or depth == 0 else None
+    if not isinstance(rows, int):
+        return _SYMBOLIC_ROWS
+    if b.strides[-1] != 1:
+        return _COLUMNS_APART
     if not isinstance(columns, int) or not isinstance(depth, int):
-        return False
-    return rows <= _MOST_ROWS and 0 < depth * columns * element_bytes(x.element) <= _MOST_BYTES
+        return _SYMBOLIC
+    if rows > heuristics.direct_rows:
+        return Reason("{} rows > {}", (rows, heuristics.direct_rows))
+    size = depth * columns * element_bytes(x.element)
+    if size > heuristics.direct_bytes:
+        return Reason("{} bytes > {}", (size, heuristics.direct_bytes))
+    return None if size else _EMPTY
 
 
 def direct_operand(
     builder: PlanBuilder, x: Contract, b: Place, batch: Sequence[Size], entry: Entry
 ) -> DirectOperand | None:
     """Return the second operand of an entry, None for panels; `b` has its places along the batch axes."""
-    if not is_direct(builder.lowered, x, b.located):
+    if why_packed(builder.heuristics, builder.lowered, x, b.located) is not None:
         return None
     size, strides = element_bytes(b.element), b.strides[: len(batch)]
     matrix = zip(x.b.shape[-2:], b.located.strides[-2:], strict=True)

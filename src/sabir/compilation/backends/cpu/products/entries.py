@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 from sabir.compilation.backends.cpu.elementwise.axes import merged, nest_of
 from sabir.compilation.backends.cpu.elementwise.entries import nest_arguments, note_writes
 from sabir.compilation.backends.cpu.elementwise.nesting import Nesting, Place, nesting_of
-from sabir.compilation.backends.cpu.products.direct import DirectOperand, direct_operand
+from sabir.compilation.backends.cpu.products.direct import (
+    CONSTANT,
+    DirectOperand,
+    direct_operand,
+    is_constant,
+    why_packed,
+)
 from sabir.compilation.backends.cpu.products.formats import (
     apart,
     group_of,
@@ -27,7 +33,6 @@ from sabir.compilation.backends.cpu.products.formats import (
 from sabir.compilation.backends.cpu.products.panels import PackedOperand, Panels, lanes_of, packed_panels
 from sabir.compilation.backends.cpu.products.spec import PART_STEPS, Product
 from sabir.compilation.backends.cpu.products.tiles import (
-    FEW,
     VECTORS,
     Tile,
     blocks_of,
@@ -36,7 +41,8 @@ from sabir.compilation.backends.cpu.products.tiles import (
     tiles,
     window_tiles,
 )
-from sabir.compilation.backends.cpu.products.winograd import add_winograd, is_winograd
+from sabir.compilation.backends.cpu.products.winograd import NO_CONVOLUTION, add_winograd, why_direct
+from sabir.compilation.plan.decisions import Reason
 from sabir.compilation.plan.entries import (
     Argument,
     Computed,
@@ -51,14 +57,16 @@ if TYPE_CHECKING:
 
     from sabir.compilation.backends.cpu.building import PlanBuilder
     from sabir.compilation.backends.cpu.emit.nest import Nest
+    from sabir.compilation.backends.cpu.heuristics import Heuristics
     from sabir.compilation.fusion.groups import Group
     from sabir.compilation.fusion.views import Located
     from sabir.loops import Sizes
 
-_REST = 0.02  # of the columns, which panels of the usual width may leave empty
-_REST_OF_MATRICES = (
-    0.1  # where rows have one axis: many of these are read from memory, and wide panels pay less
+_OWN_FILTERS = Reason(
+    "filters are packed for this convolution alone, in panels that leave few columns unused"
 )
+_LONG_PIECES = Reason("memory is read in pieces as long as shares are wide")
+_COLUMNS = Reason("its columns are side by side, not its rows")
 
 # ---------------------------------------------------------------- products
 
@@ -68,10 +76,14 @@ def add_product(builder: PlanBuilder, group: Group) -> None:
     contract, nesting = contract_of(group.members[0]), product_nesting(builder, group)
     loops, _ = _merged(nesting, contract)
     b, a = loops.places.pop(), loops.places.pop()
-    if is_winograd(builder, contract, loops, a, b):
+    direct = why_direct(builder, contract, loops, a, b)
+    if direct is None:
         add_winograd(builder, group, _nest(builder, contract, loops), loops, (a, b))
-    else:
-        builder.entries.append(product_entry(builder, group, nesting))
+        return
+    if direct is not NO_CONVOLUTION:
+        about = (*group.members, *group.inlined)
+        builder.decisions.add(about, "algorithm", "direct", "winograd", direct)
+    builder.entries.append(product_entry(builder, group, nesting))
 
 
 def is_by_winograd(builder: PlanBuilder, group: Group) -> bool:
@@ -79,7 +91,7 @@ def is_by_winograd(builder: PlanBuilder, group: Group) -> bool:
     contract = contract_of(group.members[0])
     loops, _ = _merged(product_nesting(builder, group), contract)
     b, a = loops.places.pop(), loops.places.pop()
-    return is_winograd(builder, contract, loops, a, b)
+    return why_direct(builder, contract, loops, a, b) is None
 
 
 def product_nesting(builder: PlanBuilder, group: Group) -> Nesting:
@@ -90,7 +102,7 @@ def product_nesting(builder: PlanBuilder, group: Group) -> Nesting:
 
 
 def _nest(builder: PlanBuilder, contract: Contract, nesting: Nesting) -> Nest:
-    nest = nest_of(nesting, builder.host.vector_bits, inner=len(nesting.sizes) - 1)
+    nest = nest_of(nesting, builder.host.vector_bits, builder.heuristics, inner=len(nesting.sizes) - 1)
     return replace(nest, lanes=lanes_of(builder, contract.element))  # whatever the epilogue computes with
 
 
@@ -108,9 +120,9 @@ def product_entry(
     rows = count_of(nesting.sizes[-row_axes - 1 : -1])
     if whole and not isinstance(rows, int):
         rows = rows.substitute(whole)
-    choices = _tiles(builder, contract, rows)
-    depth, run = _depth(contract, a.located)
     entry = Entry([], nodes=builder.origins.labels([*group.members, *group.inlined]))
+    choices = _tiles(builder, contract, rows, entry)
+    depth, run = _depth(contract, a.located)
     second = direct_operand(builder, contract, b, nesting.sizes[:-2], entry) or packed_operand(
         builder, contract, b, nesting.sizes[: -row_axes - 1], choices[0][1].vectors, run
     )
@@ -126,19 +138,51 @@ def product_entry(
             apart=depth[-1][1] != 1,
             direct=isinstance(second, DirectOperand),
             turned=isinstance(second, DirectOperand) and second.turned,
-            streamed=isinstance(second, DirectOperand) and not second.turned and rows in range(FEW + 1),
+            streamed=_is_streamed(builder, second, rows),
             long=contract.is_float and not _is_short(depth),
         )
         product, blocks = _formed(builder, product, contract, depth, entry)
         arguments = nest_arguments(builder, nest, nesting, entry, entry.scratch)
         arguments += builder.pointer(a.located, a.element, entry)
         arguments += second.arguments(builder, entry)
-        arguments += _product_arguments(product, blocks, a, nesting.sizes, second, builder.host.cores)
+        arguments += _product_arguments(builder, product, blocks, a, nesting.sizes, second)
         arguments += zero_arguments(builder, contract, entry)
         arguments += scale_arguments(builder, contract, entry, tile.vectors)
         entry.choices.append((rows, limit or 0, product, arguments))
+        if limit is None:
+            _decide_operand(builder, contract, b, product, entry)
     note_writes(builder, entry, nesting)
     return entry
+
+
+def _is_streamed(builder: PlanBuilder, second: PackedOperand | DirectOperand, rows: Size) -> bool:
+    """Return whether the rows of a matrix are read one after another, each once."""
+    if not isinstance(second, DirectOperand) or second.turned:
+        return False
+    return isinstance(rows, int) and rows <= builder.heuristics.few_rows
+
+
+def _decide_operand(
+    builder: PlanBuilder, contract: Contract, b: Place, product: Product, entry: Entry
+) -> None:
+    """Record how a product reads its second operand."""
+    add, subject = builder.decisions.add, "second operand"
+    packed = why_packed(builder.heuristics, builder.lowered, contract, b.located)
+    if packed is not None:
+        if is_constant(builder.lowered, b.located):
+            form = "second operand packed once, as {}" if product.narrow else "second operand packed once"
+            add(entry.nodes, subject, Reason(form, (product.narrow,)), because=CONSTANT)
+        else:
+            add(entry.nodes, subject, "second operand packed in each run", "read in place", packed)
+        return
+    rows, few = contract.shape[-2], builder.heuristics.few_rows
+    if product.streamed:
+        streamed = Reason("{} rows <= {}", (rows, few))
+        add(entry.nodes, subject, "second operand read in place and streamed", because=streamed)
+        add(entry.nodes, "threads", "one share for each thread", "smaller shares", _LONG_PIECES)
+        return
+    blocks = _COLUMNS if product.turned else Reason("{} rows > {}", (rows, few))
+    add(entry.nodes, subject, "second operand read in place in blocks", "streamed", blocks)
 
 
 def _formed(
@@ -147,35 +191,61 @@ def _formed(
     """Return the product for the number formats of its operands, and its axes of `k`."""
     rows = count_of(contract.shape[-1 - contract.rows : -1])
     if contract.scale is not None:
-        return unpacked_once(scaled_product(product, contract), depth, rows, entry), depth
+        return unpacked_once(builder, scaled_product(product, contract), depth, rows, entry), depth
     if product.narrow in SMALL_FLOATS and len(depth) == 1:
-        blocks = in_blocks(*depth)
-        found = unpacked_once(replace(product, depth_axes=len(blocks)), blocks, rows, entry)
+        blocks = in_blocks(depth[0], builder.heuristics)
+        found = unpacked_once(builder, replace(product, depth_axes=len(blocks)), blocks, rows, entry)
         return (found, blocks) if found.blocked else (product, depth)
     if contract.is_float:
-        product, depth = _blocked(product, depth, rows, entry)
-        return widened_once(product, depth, rows, entry), depth
-    return of_integers(builder, product, contract, depth), depth
+        product, depth = _blocked(builder, product, depth, rows, entry)
+        return widened_once(builder, product, depth, rows, entry), depth
+    return of_integers(builder, product, contract, depth, entry), depth
 
 
-def _tiles(builder: PlanBuilder, contract: Contract, rows: Size) -> list[tuple[int | None, Tile]]:
+def _tiles(
+    builder: PlanBuilder, contract: Contract, rows: Size, entry: Entry
+) -> list[tuple[int | None, Tile]]:
     """Return the tiles for numbers of rows up to a limit; all have panels of one width."""
     known, columns = rows if isinstance(rows, int) else None, contract.shape[-1]
+    heuristics = builder.heuristics
     lanes, registers = lanes_of(builder, contract.element), registers_of(builder.host, contract)
+    unusual = _why_unusual(heuristics, contract, lanes)
+    if unusual is None or not isinstance(columns, int):
+        found = tiles(known, registers, heuristics)
+    else:
+        found = window_tiles(known, columns, lanes, registers, heuristics)
+    _, tile = found[-1]
+    chosen = Reason("tiles of {} rows by {} panels of {} vectors", tile)
+    if unusual is None or tile.vectors == VECTORS:
+        builder.decisions.add(entry.nodes, "tiles", chosen)
+    else:
+        builder.decisions.add(entry.nodes, "tiles", chosen, because=unusual)
+    return found
+
+
+def _why_unusual(heuristics: Heuristics, contract: Contract, lanes: int) -> Reason | None:
+    """Return why the panels of a product may have another width than the usual one, else None."""
+    columns = contract.shape[-1]
     if not isinstance(columns, int) or contract.scale is not None:
-        return tiles(known, registers)
-    if contract.depth == 1 and is_usual(columns, lanes, _REST if contract.rows > 1 else _REST_OF_MATRICES):
-        return tiles(known, registers)
-    return window_tiles(known, columns, lanes, registers)
+        return None
+    if contract.depth > 1:
+        return _OWN_FILTERS
+    unused = heuristics.unused_columns if contract.rows > 1 else heuristics.unused_matrix_columns
+    if is_usual(columns, lanes, unused):
+        return None
+    return Reason(
+        "{} columns would leave more than {:.0%} of panels of {} vectors unused", (columns, unused, VECTORS)
+    )
 
 
 def _blocked(
-    product: Product, depth: list[tuple[Size, Size]], rows: Size, entry: Entry
+    builder: PlanBuilder, product: Product, depth: list[tuple[Size, Size]], rows: Size, entry: Entry
 ) -> tuple[Product, list[tuple[Size, Size]]]:
     """Return the product and its axes of `k`, by whose first one large panels are divided.
 
     So is what is read apart, where it has several axes: each step of `k` reads another line of the cache.
     """
+    heuristics = builder.heuristics
     width = product.width * product.panels * element_bytes(product.element)  # of sums, which wait as floats
     waiting = width * (2 if product.long else 1)  # a row of a tile
     if product.streamed:
@@ -183,16 +253,20 @@ def _blocked(
         _keep_scratch(entry, product.streamed_tiles * product.waiting_bytes)
         return product, depth
     if product.direct:
-        _keep_scratch(entry, scratch_rows(rows, product.rows) * waiting + product.direct_bytes)
+        _keep_scratch(entry, scratch_rows(rows, product.rows, heuristics) * waiting + product.direct_bytes)
         return product, depth
-    blocks = blocks_of(count_of([n for n, _ in depth]), width, rows, product.rows)
+    count = count_of([n for n, _ in depth])
+    blocks = blocks_of(count, width, rows, product.rows, heuristics)
+    if blocks > 1:
+        because = Reason("a panel of {} bytes > {}", (count * width, heuristics.large_panel))
+        builder.decisions.add(entry.nodes, "k", Reason("{} blocks of k", (blocks,)), "one", because)
     if product.panels > 1 or (blocks == 1 and not (product.apart and len(depth) > 1)):
         return replace(product, depth_axes=len(depth)), depth
     if len(depth) == 1:
         ((count, step),) = depth
         part = count // blocks
         depth = [(blocks, part * step), (part, step)]
-    _keep_scratch(entry, scratch_rows(rows, product.rows) * waiting)
+    _keep_scratch(entry, scratch_rows(rows, product.rows, heuristics) * waiting)
     return replace(product, depth_axes=len(depth), blocked=True), depth
 
 
@@ -269,14 +343,17 @@ def _tiled(nest: Nest, contract: Contract, tile: Tile) -> Product:
 
 
 def _product_arguments(
-    product: Product, depth: Sequence[tuple[Size, Size]], a: Place, sizes: Sequence[Size],
-    second: PackedOperand | DirectOperand, cores: int,
+    builder: PlanBuilder, product: Product, depth: Sequence[tuple[Size, Size]], a: Place,
+    sizes: Sequence[Size], second: PackedOperand | DirectOperand,
 ) -> list[Argument]:  # fmt: skip
     """Return the arguments after the pointers to both operands."""
     size = element_bytes(a.element)
     batch, rows, columns = sizes[: product.batch], sizes[product.batch : -1], sizes[-1]
+    heuristics = builder.heuristics
     width = product.width * product.panels
-    job = partial(rows_of_a_job, tile_rows=product.rows, width=width, cores=cores)
+    heuristics = builder.heuristics
+    jobs = heuristics.jobs_of_a_core * builder.host.cores
+    job = partial(rows_of_a_job, tile_rows=product.rows, width=width, most=heuristics.job_rows, jobs=jobs)
     job_rows = Computed(job, (count_of(rows), columns, count_of(batch)))
     strides = [stride * size for stride in a.strides[:-1]]
     counts, steps = zip(*depth, strict=True)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from sabir.compilation.backends.cpu.emit.terms import GROUPS
 from sabir.compilation.backends.cpu.products.panels import Panels, lanes_of, packed_panels
-from sabir.compilation.backends.cpu.products.tiles import FEW, scratch_rows
+from sabir.compilation.backends.cpu.products.tiles import scratch_rows
+from sabir.compilation.plan.decisions import Reason
 from sabir.compilation.plan.entries import BufferNumber, Offset, count_of
 from sabir.loops import BYTES, HALVES, SMALL_INTEGERS, element_bytes
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from sabir.compilation.backends.cpu.building import PlanBuilder
     from sabir.compilation.backends.cpu.emit.terms import Dot, Groups
+    from sabir.compilation.backends.cpu.heuristics import Heuristics
     from sabir.compilation.backends.cpu.products.spec import Product
     from sabir.compilation.fusion.views import Located
     from sabir.compilation.native import Host
@@ -23,16 +25,18 @@ if TYPE_CHECKING:
     from sabir.loops import Contract, Size
 
 
-_LEAST_UNPACKED, _MOST_UNPACKED = 16, 128  # places of `k` whose numbers wait in scratch memory
-_MOST_WIDENED = 3 << 19  # bytes of a panel of floats in scratch memory: it stays in the cache of a core
+_NO_BLOCKS = Reason("they have no blocks")
+_SYMBOLIC = Reason("the size of a block is symbolic")
 _WAITING = 6  # products of bytes in registers of their own
 
 
 def of_integers(
-    builder: PlanBuilder, product: Product, contract: Contract, depth: Sequence[tuple[Size, Size]]
-) -> Product:
+    builder: PlanBuilder, product: Product, contract: Contract, depth: Sequence[tuple[Size, Size]],
+    entry: Entry,
+) -> Product:  # fmt: skip
     """Return the product of integers: how many it adds at a time, and what it subtracts."""
     dot, last = dot_of(builder.host), depth[-1][0]
+    builder.decisions.add(entry.nodes, "instruction", f"instruction {dot}", *_why_slower(dot))
     ragged = not isinstance(last, int) or last % GROUPS[dot] != 0
     zero = "" if contract.zero is None else contract.zero.element
     return replace(product, depth_axes=len(depth), dot=dot, ragged=ragged, zero=zero)
@@ -50,6 +54,19 @@ def dot_of(host: Host) -> Dot:
     if host.architecture == "aarch64":
         return "usdot" if host.has("i8mm") else "sdot" if host.has("dotprod") else "sadalp"
     return "vpdpbusd" if host.has("avx512vnni") or host.has("avxvnni") else "pmaddwd"
+
+
+def _why_slower(dot: Dot) -> tuple[str, str]:
+    """Return the instruction that multiplies most integers on such processors, and why it is not `dot`."""
+    match dot:
+        case "pmaddwd":
+            return "vpdpbusd", "the processor has neither avx512vnni nor avxvnni"
+        case "sdot":
+            return "usdot", "the processor has no i8mm"
+        case "sadalp":
+            return "usdot", "the processor has neither i8mm nor dotprod"
+        case _:
+            return "", ""
 
 
 def pairs_of(host: Host) -> Dot:
@@ -90,47 +107,76 @@ def scaled_product(product: Product, contract: Contract) -> Product:
     return replace(product, depth_axes=2, narrow=narrow_of(contract), scaled=scale, less=less)
 
 
-def in_blocks(axis: tuple[Size, Size]) -> list[tuple[Size, Size]]:
+def in_blocks(axis: tuple[Size, Size], heuristics: Heuristics) -> list[tuple[Size, Size]]:
     """Return the axis of `k` as blocks and what is in a block, where it divides into such."""
     count, step = axis
     if not isinstance(count, int):
         return [axis]
-    part = next((n for n in range(_MOST_UNPACKED, _LEAST_UNPACKED - 1, -1) if count % n == 0), count)
+    parts = range(heuristics.unpacked_most, heuristics.unpacked_least - 1, -1)
+    part = next((n for n in parts if count % n == 0), count)
     return [(count // part, part * step), (part, step)]
 
 
-def unpacked_once(product: Product, depth: Sequence[tuple[Size, Size]], rows: Size, entry: Entry) -> Product:
+def unpacked_once(
+    builder: PlanBuilder, product: Product, depth: Sequence[tuple[Size, Size]], rows: Size, entry: Entry
+) -> Product:
     """Return the product by blocks of weights, which it widens once for all rows where these are many."""
     block = depth[-1][0]
-    if len(depth) == 1 or not _has_many_rows(product, rows):
-        return product
-    if not isinstance(block, int) or not isinstance(entry.scratch, int):
+    rejected = _NO_BLOCKS if len(depth) == 1 else _why_each(builder, product, rows)
+    if rejected is None and not (isinstance(block, int) and isinstance(entry.scratch, int)):
+        rejected = _SYMBOLIC
+    _decide_widening(builder, product, rows, entry, rejected)
+    if rejected is not None or not isinstance(block, int) or not isinstance(entry.scratch, int):
         return product
     line = product.width * element_bytes(product.element)
     waiting = product.waiting_bytes // product.rows
-    entry.scratch = max(entry.scratch, scratch_rows(rows, product.rows) * waiting + block * line)
+    sums = scratch_rows(rows, product.rows, builder.heuristics) * waiting
+    entry.scratch = max(entry.scratch, sums + block * line)
     return replace(product, blocked=True, unpacks=True)
 
 
-def widened_once(product: Product, depth: Sequence[tuple[Size, Size]], rows: Size, entry: Entry) -> Product:
+def widened_once(
+    builder: PlanBuilder, product: Product, depth: Sequence[tuple[Size, Size]], rows: Size, entry: Entry
+) -> Product:
     """Return the product by constants of 16 bits, which it widens once for all rows where these are many."""
-    steps = count_of([n for n, _ in (depth[1:] if product.blocked else depth)])
-    if product.narrow not in HALVES or not _has_many_rows(product, rows):
+    if product.narrow not in HALVES:
         return product
-    line = product.width * element_bytes(product.element)
-    if not isinstance(steps, int) or steps * line > _MOST_WIDENED or not isinstance(entry.scratch, int):
+    steps = count_of([n for n, _ in (depth[1:] if product.blocked else depth)])
+    line, most = product.width * element_bytes(product.element), builder.heuristics.widened_bytes
+    rejected = _why_each(builder, product, rows)
+    if rejected is None and isinstance(steps, int) and steps * line > most:
+        rejected = Reason("a panel of {} bytes > {}", (steps * line, most))
+    elif rejected is None and not (isinstance(steps, int) and isinstance(entry.scratch, int)):
+        rejected = _SYMBOLIC
+    _decide_widening(builder, product, rows, entry, rejected)
+    if rejected is not None or not isinstance(steps, int) or not isinstance(entry.scratch, int):
         return product
     waiting = product.waiting_bytes // product.rows
-    sums = scratch_rows(rows, product.rows) * waiting if product.blocked else 0
+    sums = scratch_rows(rows, product.rows, builder.heuristics) * waiting if product.blocked else 0
     entry.scratch = max(entry.scratch, sums + steps * line)
     return replace(product, unpacks=True)
 
 
-def _has_many_rows(product: Product, rows: Size) -> bool:
-    """Return whether numbers that are computed once for all rows of a job pay the memory between."""
-    if product.panels > 1 or product.rows <= FEW:
-        return False
-    return not isinstance(rows, int) or rows > 2 * product.rows
+def _why_each(builder: PlanBuilder, product: Product, rows: Size) -> Reason | None:
+    """Return why weights are widened for each tile; None where once for all rows of a job takes less time."""
+    few = builder.heuristics.few_rows
+    if product.panels > 1 or product.rows <= few:
+        return Reason("tiles of {} rows <= {}", (product.rows, few))
+    if isinstance(rows, int) and rows <= 2 * product.rows:
+        return Reason("{} rows <= 2 tiles of {}", (rows, product.rows))
+    return None
+
+
+def _decide_widening(
+    builder: PlanBuilder, product: Product, rows: Size, entry: Entry, rejected: Reason | None
+) -> None:
+    if not isinstance(rows, int) and product.rows <= builder.heuristics.few_rows:
+        return  # there is another kernel for many rows
+    each, once = "weights widened for each tile", "widened once for all rows of a job"
+    if rejected is None:
+        builder.decisions.add(entry.nodes, "weights", f"weights {once}")
+    else:
+        builder.decisions.add(entry.nodes, "weights", each, once, rejected)
 
 
 def scale_arguments(builder: PlanBuilder, contract: Contract, entry: Entry, vectors: int) -> list[Argument]:

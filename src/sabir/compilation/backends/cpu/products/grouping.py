@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.compilation.backends.cpu.products.direct import is_read_in_place
+from sabir.compilation.backends.cpu.heuristics import heuristics_of
+from sabir.compilation.backends.cpu.products.direct import why_copied
 from sabir.compilation.fusion.inlining import is_inline
 
 if TYPE_CHECKING:
@@ -25,9 +26,14 @@ def place_operands(grouping: Grouping, x: Contract) -> None:
     if x in grouping.operands:
         return
     a, b = grouping.in_memory(x.a), grouping.in_memory(x.b)
-    if is_inline(a) and a not in grouping.of:
+    if is_inline(a, grouping.heuristics) and a not in grouping.of:
         grouping.assign(a)
-    if not is_read_in_place(grouping.lowered, x, a, *map(grouping.views.locate, (a, b))):
+    at, located = map(grouping.views.locate, (a, b))
+    copied = why_copied(heuristics_of(grouping), grouping.lowered, x, a, at, located)
+    if copied is not None:
+        grouping.decisions.add(
+            (x,), "first operand", "first operand copied row by row", "read in place", copied
+        )
         a = grouping.side_by_side(a)
     grouping.operands[x] = a, b
     grouping.more[x] = {o: grouping.in_memory(o) for o in x.operands[2:]}

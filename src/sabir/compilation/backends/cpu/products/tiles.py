@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.compilation.plan.jobs import MOST_ROWS, up
+from sabir.compilation.plan.jobs import up
 
 if TYPE_CHECKING:
+    from sabir.compilation.backends.cpu.heuristics import Heuristics
     from sabir.loops import Size
 
 _AVX2 = 16  # vector registers; AVX-512 and 64-bit Arm have 32
-FEW = 4  # rows up to which a product runs at the speed of memory, and wants several panels at a time
-_USUAL_ROWS = 1024  # of a convolution whose number of rows is symbolic
-# by the vectors of a panel of a convolution: the most rows of a tile, each with a pointer, and how near such
-# tiles come to the speed of the machine
-_WIDTHS = {1: (10, 0.6), 2: (10, 0.86), 3: (7, 0.95), 4: (6, 1.0)}
-_INDEPENDENT = 8  # sums that hide the latency of additions
-_FROM_CACHE = 5  # rows that use a vector of a matrix while the next one comes from the cache
-_LATENCY = 10  # multiplications of a step: fewer wait for each other
-_FEW_ROWS, _USUAL_STEP = 2, 32  # of a recurrence whose number of rows is symbolic
-_OVERHEAD = 1.5  # of a step, in multiplications
-_LARGE_PANEL = 3 << 17  # bytes of a panel that the cache of a core holds beside the next one
 VECTORS = 3  # of a panel: the one width in which weights are packed on a machine
 
 
@@ -32,12 +22,12 @@ class Tile(NamedTuple):
     vectors: int = VECTORS
 
 
-def tile_for(rows: int, registers: int) -> Tile:
+def tile_for(rows: int, registers: int, heuristics: Heuristics) -> Tile:
     """Return the tile for a number of rows: the accumulators fill the registers, and few rows are wasted."""
     most = (registers - VECTORS - 1) // VECTORS
     if rows <= 1:
         return Tile(1, 4 if registers > _AVX2 else 2)
-    if rows <= min(FEW, most):
+    if rows <= min(heuristics.few_rows, most):
         return Tile(rows, max(1, min(2, most // rows)) if registers > _AVX2 else 1)
     if rows <= most:
         return Tile(rows, 1)
@@ -47,11 +37,12 @@ def tile_for(rows: int, registers: int) -> Tile:
     )
 
 
-def tiles(rows: int | None, registers: int) -> list[tuple[int | None, Tile]]:
+def tiles(rows: int | None, registers: int, heuristics: Heuristics) -> list[tuple[int | None, Tile]]:
     """Return the tiles for numbers of rows up to a limit; one, if the number is known."""
     if rows is not None:
-        return [(None, tile_for(rows, registers))]
-    return [(1, tile_for(1, registers)), (FEW, tile_for(FEW, registers)), (None, tile_for(128, registers))]
+        return [(None, tile_for(rows, registers, heuristics))]
+    counts = (1, 1), (heuristics.few_rows, heuristics.few_rows), (None, heuristics.usual_rows)
+    return [(limit, tile_for(count, registers, heuristics)) for limit, count in counts]
 
 
 def is_usual(columns: int, lanes: int, rest: float) -> bool:
@@ -60,46 +51,52 @@ def is_usual(columns: int, lanes: int, rest: float) -> bool:
     return up(columns, width) * width <= columns * (1 + rest)
 
 
-def window_tiles(rows: int | None, columns: int, lanes: int, registers: int) -> list[tuple[int | None, Tile]]:
+def window_tiles(
+    rows: int | None, columns: int, lanes: int, registers: int, heuristics: Heuristics
+) -> list[tuple[int | None, Tile]]:
     """Return the tiles of a convolution for numbers of rows up to a limit; one, if the number is known.
 
     Rows and columns leave little of a tile unused. The weights are packed for this product alone, so that
     panels may have any width.
     """
-    tile = _window_tile(rows, columns, lanes, registers)
+    tile = _window_tile(rows, columns, lanes, registers, heuristics)
     if rows is not None:
         return [(None, tile)]
-    few = min(FEW, tile.rows)
+    few = min(heuristics.few_rows, tile.rows)
     return [(1, Tile(1, 1, tile.vectors)), (few, Tile(few, 1, tile.vectors)), (None, tile)]
 
 
-def _window_tile(rows: int | None, columns: int, lanes: int, registers: int) -> Tile:
-    count, vectors = rows or _USUAL_ROWS, -(-columns // lanes)
+def _window_tile(rows: int | None, columns: int, lanes: int, registers: int, heuristics: Heuristics) -> Tile:
+    count, vectors = rows or heuristics.window_rows, -(-columns // lanes)
+    widths, latency, overhead = heuristics.widths, heuristics.latency, heuristics.step_overhead
     found = [
         Tile(r, 1, v)
-        for v, (most, _) in _WIDTHS.items()
+        for v, (most, _) in enumerate(widths, 1)
         for r in range(1, min(most, (registers - v - 1) // v) + 1)
     ]
 
     def cost(tile: Tile) -> tuple[float, int]:
-        step = max(tile.rows * tile.vectors, _LATENCY) + _OVERHEAD
+        step = max(tile.rows * tile.vectors, latency) + overhead
         tiles = up(count, tile.rows) * up(vectors, tile.vectors)
-        return step * tiles / _WIDTHS[tile.vectors][1], -tile.rows * tile.vectors
+        return step * tiles / widths[tile.vectors - 1][1], -tile.rows * tile.vectors
 
     return min(found, key=cost)
 
 
-def result_tile(rows: int, columns: int | None, lanes: int, registers: int, *, masks: bool) -> Tile:
+def result_tile(
+    rows: int, columns: int | None, lanes: int, registers: int, heuristics: Heuristics, *, masks: bool
+) -> Tile:
     """Return the tile of the results of attention; without `masks`, its vectors fill the columns."""
-    widest = max(_WIDTHS)
+    widths = heuristics.widths
     if columns is None or masks:
-        return _window_tile(rows, widest * lanes if columns is None else columns, lanes, registers)
-    vectors = max((v for v in _WIDTHS if columns % (v * lanes) == 0), default=2)
-    return Tile(min(rows, _WIDTHS[vectors][0], (registers - vectors - 1) // vectors), 1, vectors)
+        count = len(widths) * lanes if columns is None else columns
+        return _window_tile(rows, count, lanes, registers, heuristics)
+    vectors = max((v for v in range(1, len(widths) + 1) if columns % (v * lanes) == 0), default=2)
+    return Tile(min(rows, widths[vectors - 1][0], (registers - vectors - 1) // vectors), 1, vectors)
 
 
 def step_tiles(
-    rows: int | None, columns: Size, products: int, lanes: int, registers: int
+    rows: int | None, columns: Size, products: int, lanes: int, registers: int, heuristics: Heuristics
 ) -> list[tuple[int | None, Tile]]:
     """Return the tiles of a step of a recurrence for numbers of rows up to a limit; one, if it is known.
 
@@ -107,16 +104,19 @@ def step_tiles(
     time as it has panels.
     """
     count = max(1, products)
-    vectors = max(1, (_INDEPENDENT if rows == 1 else _INDEPENDENT // 2) // count)
+    vectors = max(1, heuristics.independent_sums // (1 if rows == 1 else 2) // count)
     if isinstance(columns, int):
         vectors = max(1, min(vectors, up(columns, lanes)))
     if rows is not None:
-        return [(None, _step_tile(rows, count, vectors, registers))]
-    few = _step_tile(_FEW_ROWS, count, vectors, registers)
-    return [(few.rows, few), (None, _step_tile(_USUAL_STEP, count, vectors, registers))]
+        return [(None, _step_tile(rows, count, vectors, registers, heuristics))]
+    few, usual = (
+        _step_tile(number, count, vectors, registers, heuristics)
+        for number in (heuristics.few_step_rows, heuristics.usual_step_rows)
+    )
+    return [(few.rows, few), (None, usual)]
 
 
-def _step_tile(rows: int, count: int, vectors: int, registers: int) -> Tile:
+def _step_tile(rows: int, count: int, vectors: int, registers: int, heuristics: Heuristics) -> Tile:
     """Return the rows of a tile, and how many of the products it computes at a time."""
     found = [
         Tile(r, at_once, vectors)
@@ -126,24 +126,24 @@ def _step_tile(rows: int, count: int, vectors: int, registers: int) -> Tile:
 
     def cost(tile: Tile) -> tuple[float, int, int]:
         width = tile.panels * vectors
-        step = max(tile.rows * width, _FROM_CACHE * width, tile.rows + width, _LATENCY)
+        step = max(tile.rows * width, heuristics.cached_rows * width, tile.rows + width, heuristics.latency)
         return up(rows, tile.rows) * up(count, tile.panels) * step, -tile.panels, tile.rows
 
     return min(found, key=cost)
 
 
-def scratch_rows(rows: Size, tile_rows: int) -> int:
+def scratch_rows(rows: Size, tile_rows: int, heuristics: Heuristics) -> int:
     """Return how many rows a job has at most, whole tiles."""
-    most = min(rows, MOST_ROWS) if isinstance(rows, int) else MOST_ROWS
+    most = min(rows, heuristics.job_rows) if isinstance(rows, int) else heuristics.job_rows
     return up(most, tile_rows) * tile_rows + tile_rows
 
 
-def blocks_of(depth: Size, width: int, rows: Size, tile_rows: int) -> int:
+def blocks_of(depth: Size, width: int, rows: Size, tile_rows: int, heuristics: Heuristics) -> int:
     """Return in how many blocks of `k` the panels of a product fit into the cache; `width` counts bytes.
 
     It is 1 where each panel is read once, or where `k` cannot be divided.
     """
     if not isinstance(depth, int) or (isinstance(rows, int) and rows <= tile_rows):
         return 1
-    least = max(1, up(depth * width, _LARGE_PANEL))
+    least = max(1, up(depth * width, heuristics.large_panel))
     return next((n for n in range(least, min(4 * least, depth) + 1) if depth % n == 0), 1)

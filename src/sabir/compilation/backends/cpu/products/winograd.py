@@ -16,6 +16,7 @@ from sabir.compilation.backends.cpu.products.panels import Panels, lanes_of, pac
 from sabir.compilation.backends.cpu.products.spec import PART_STEPS
 from sabir.compilation.backends.cpu.products.tiles import window_tiles
 from sabir.compilation.backends.cpu.products.winograd_kernel import GAP, Winograd, places_of
+from sabir.compilation.plan.decisions import Reason
 from sabir.compilation.plan.entries import BufferNumber, Computed, Entry, Offset, count_of
 from sabir.compilation.plan.jobs import tiles_of_a_job, up
 from sabir.loops import HALVES, Contract, element_bytes, is_finite
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.building import PlanBuilder
     from sabir.compilation.backends.cpu.elementwise.nesting import Nesting, Place
     from sabir.compilation.backends.cpu.emit.nest import Nest
+    from sabir.compilation.backends.cpu.heuristics import Heuristics
     from sabir.compilation.fusion.groups import Group
+    from sabir.compilation.fusion.views import Located
     from sabir.compilation.plan.entries import Buffer
     from sabir.loops import Size
 
@@ -34,46 +37,68 @@ _FILTERS = {"float"} | HALVES  # transformed as floats
 _TAPS = 3  # of a window along each of its axes
 _SMALL, _LARGE = 2, 4  # results of a tile along an axis
 _ROW_AXES = 3  # the batch, height and width
-_LEAST_CHANNELS = 32  # and filters: with fewer, sums and differences cost what multiplications do
-_LEAST_TILES = 36  # of an image: with fewer, the filters, which are larger, take longer to come from memory
-_MOST_FILTERS = 1 << 16  # times channels, for images of unknown size: more belong to small images mostly
-_SCRATCH = 3 << 18  # bytes of the transformed tiles of a job, in the cache of a core
-_FEW_TILES = 48  # of a job: with fewer, filters come from memory more slowly than they are multiplied
-_MOST_TILES = 128
+
+# why a convolution is computed directly
+NO_CONVOLUTION = Reason("it is no convolution")
+_NOT_PLANAR = Reason("its images have not two axes")
+_MERGED = Reason("its rows and columns are one axis")
+_SYMBOLIC = Reason("the number of channels or filters is symbolic")
+_APART = Reason("its windows are not side by side")
+_VARYING = Reason("its filters vary from run to run")
+_INFINITE = Reason("its filters may have infinities or NaN, whose differences are NaN")
+_SYMBOLIC_IMAGE = Reason("the size of the image is symbolic")
 
 
-def is_winograd(builder: PlanBuilder, contract: Contract, nesting: Nesting, a: Place, b: Place) -> bool:
-    """Return whether a product is a convolution that one of Winograd's algorithms computes faster.
+def why_direct(
+    builder: PlanBuilder, contract: Contract, nesting: Nesting, a: Place, b: Place
+) -> Reason | None:
+    """Return why none of Winograd's algorithms computes a product faster; None where one does.
 
-    Its windows of 3x3 elements are side by side in an image, its filters are constants, and finite: sums and
-    differences of others are NaN. `nesting` has its loops, as few as possible. The answer is the same for
-    every batch.
+    They are for convolutions: windows of 3x3 elements are side by side in an image, filters are constants,
+    and finite: sums and differences of others are NaN. `nesting` has the loops, as few as possible. The
+    answer is the same for every batch.
     """
+    if contract.rows == 1 or contract.depth == 1:
+        return NO_CONVOLUTION
     if contract.element != "float" or contract.b.element not in _FILTERS or contract.scale is not None:
-        return False
+        return Reason("{} by {} elements, not float", (contract.a.element, contract.b.element))
     if contract.rows != _ROW_AXES or contract.depth != _ROW_AXES or contract.rank != _ROW_AXES + 1:
-        return False
+        return _NOT_PLANAR
     *taps, channels = contract.a.shape[-_ROW_AXES:]
     height, width, columns = contract.shape[1:]
-    if taps != [_TAPS, _TAPS] or nesting.sizes[-_ROW_AXES:] != (height, width, columns):
-        return False
+    if taps != [_TAPS, _TAPS]:
+        return Reason("windows of {}x{}, not 3x3", tuple(taps))
+    if nesting.sizes[-_ROW_AXES:] != (height, width, columns):
+        return _MERGED
     if not isinstance(channels, int) or not isinstance(columns, int):
-        return False
-    if min(channels, columns) < _LEAST_CHANNELS:
-        return False
-    if not _pays((height, width), channels * columns, _SMALL):
-        return False
-    strides = a.located.strides
-    beside = strides[-_ROW_AXES:] == (*strides[-2 * _ROW_AXES + 1 : -_ROW_AXES], 1)
-    return beside and is_constant(builder.lowered, b.located) and is_finite(b.located.base) is True
+        return _SYMBOLIC
+    least = builder.heuristics.winograd_channels
+    if min(channels, columns) < least:
+        form = "{} channels < {}" if channels < least else "{} filters < {}"
+        return Reason(form, (min(channels, columns), least))
+    filters, most = channels * columns, builder.heuristics.winograd_filters
+    if filters > most and not (isinstance(height, int) and isinstance(width, int)):
+        return Reason("{} channels times filters > {} for an image of symbolic size", (filters, most))
+    few = _why_few(builder.heuristics, (height, width), _SMALL)
+    return few or _why_unfit(builder, a.located, b.located)
 
 
-def _pays(image: Sequence[Size], filters: int, results: int) -> bool:
-    """Return whether an image has so many tiles that transforming `filters` elements of 3x3 filters pays."""
-    tiles = _tiles_of_image(image, results)
-    if isinstance(tiles, int):
-        return tiles >= _LEAST_TILES
-    return results == _SMALL and filters <= _MOST_FILTERS
+def _why_unfit(builder: PlanBuilder, a: Located, b: Located) -> Reason | None:
+    """Return why windows or filters in memory are not those of Winograd's algorithms, else None."""
+    strides = a.strides
+    if strides[-_ROW_AXES:] != (*strides[-2 * _ROW_AXES + 1 : -_ROW_AXES], 1):
+        return _APART
+    if not is_constant(builder.lowered, b):
+        return _VARYING
+    return None if is_finite(b.base) is True else _INFINITE
+
+
+def _why_few(heuristics: Heuristics, image: Sequence[Size], results: int) -> Reason | None:
+    """Return why an image has too few tiles to transform filters for it, else None."""
+    tiles, least = _tiles_of_image(image, results), heuristics.winograd_tiles
+    if not isinstance(tiles, int) or tiles >= least:
+        return None
+    return Reason("{} tiles of {}x{} < {}", (tiles, results, results, least))
 
 
 def add_winograd(
@@ -83,9 +108,11 @@ def add_winograd(
     contract, (a, b) = group.members[0], operands
     if not isinstance(contract, Contract):
         raise TypeError("the group begins with a product")
-    tiling = _tiling(builder, contract)
+    entry = Entry([], nodes=builder.origins.labels([*group.members, *group.inlined]))
+    tiling = _tiling(builder, contract, _results(builder, contract, entry))
+    builder.decisions.add(entry.nodes, "tiles", Reason("tiles of {} rows by {} vectors", tiling.tile))
     packed, panel = _filters(builder, contract, b, tiling)
-    entry = Entry([], tiling.scratch, nodes=builder.origins.labels([*group.members, *group.inlined]))
+    entry.scratch = tiling.scratch
     *batch, height, width, filters = nesting.sizes
     tiles = count_of(batch) * _tiles_of_image((height, width), tiling.results)
     channels = contract.a.shape[-1]
@@ -139,20 +166,37 @@ class _Tiling(NamedTuple):
         return isinstance(columns, int) and columns % self.panel == 0
 
 
-def _tiling(builder: PlanBuilder, contract: Contract) -> _Tiling:
+def _results(builder: PlanBuilder, contract: Contract, entry: Entry) -> int:
+    """Choose how many results a tile has along an axis."""
+    subject, precision = "algorithm", builder.settings.precision
+    chosen = Reason("winograd F({0}x{0})", (_SMALL,))
+    larger = Reason("winograd F({0}x{0})", (_LARGE,))
+    if precision != "fast":
+        rejected = Reason("the precision is {}", (precision,))
+    elif not all(isinstance(n, int) for n in contract.shape[1:3]):
+        rejected = _SYMBOLIC_IMAGE
+    else:
+        rejected = _why_few(builder.heuristics, contract.shape[1:3], _LARGE)
+    if rejected is None:
+        builder.decisions.add(entry.nodes, subject, larger, because="the precision is fast")
+        return _LARGE
+    builder.decisions.add(entry.nodes, subject, chosen, larger, rejected)
+    return _SMALL
+
+
+def _tiling(builder: PlanBuilder, contract: Contract, results: int) -> _Tiling:
+    heuristics = builder.heuristics
     channels, columns, lanes = contract.a.shape[-1], contract.shape[-1], lanes_of(builder, contract.element)
     if not isinstance(channels, int) or not isinstance(columns, int):
         raise TypeError("the channels are known")
-    size, results = element_bytes(contract.element), _SMALL
-    if builder.settings.precision == "fast" and _pays(contract.shape[1:3], channels * columns, _LARGE):
-        results = _LARGE
-    places = places_of(results)
+    size, places = element_bytes(contract.element), places_of(results)
     line = places * (up(channels, lanes) * lanes * size + GAP)
-    most = min(max(_SCRATCH // line, _FEW_TILES), _MOST_TILES)
+    most = max(heuristics.winograd_bytes // line, heuristics.winograd_job_least)
+    most = min(most, heuristics.winograd_job_most)
     job = partial(tiles_of_a_job, most=most, cores=builder.host.cores)
     image = _tiles_of_image(contract.shape[1:3], results)
     usual = job(image) if isinstance(image, int) else most
-    ((_, tile),) = window_tiles(usual, columns, lanes, builder.host.registers)
+    ((_, tile),) = window_tiles(usual, columns, lanes, builder.host.registers, heuristics)
     panel = tile.vectors * lanes
     scratch = most * line + (most + tile.rows) * places * panel * size
     return _Tiling(results, (tile.rows, tile.vectors), panel, scratch, job)

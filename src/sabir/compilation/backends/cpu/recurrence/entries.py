@@ -17,6 +17,7 @@ from sabir.compilation.backends.cpu.recurrence.stages import Stage, leaves_of, s
 from sabir.compilation.fusion.groups import Group
 from sabir.compilation.fusion.views import Located, row_major
 from sabir.compilation.plan.bounds import ComputedTensor
+from sabir.compilation.plan.decisions import Reason
 from sabir.compilation.plan.entries import BufferNumber, Entry, EntryLoop, Offset, count_of
 from sabir.loops import Contract, Expression, Recur, StepOperand, StepState
 
@@ -28,12 +29,10 @@ if TYPE_CHECKING:
     from sabir.compilation.plan.entries import Argument, Buffer
     from sabir.loops import Size, StepBody
 
-# operations of a step
-_SMALL = 1 << 16  # of one row: threads that meet after it would cost as much
-_CACHED = 3 << 16  # whose matrices the cache of a core holds: an element of these is two operations
-_ROW = 1 << 22  # of a row of a walk: a fraction of a millisecond, after which a run can be cancelled
-_USUAL_ROWS = 16
 _STEP = 64  # bytes that a step counts for in the limits, even one that computes nothing
+
+
+_SYMBOLIC = Reason("the size of a step is symbolic")
 
 
 class _Packed(NamedTuple):
@@ -57,7 +56,13 @@ def add_recurrences(builder: PlanBuilder, group: Group) -> None:
     """Add the entries of the recurrences of a group, and before them those of packing where matrices vary."""
     made = [_Making(builder, group, body) for body in group.recurrences]
     first = len(builder.entries)
-    entries = _walks(made) if all(m.walks for m in made) else _steps(made)
+    together = next((reason for m in made if (reason := m.why_together) is not None), None)
+    entries = _walks(made) if together is None else _steps(made)
+    alone, shared = "one thread for all steps of a row", "all threads for each step"
+    if together is None:
+        builder.decisions.add(group.members, "threads", alone)
+    else:
+        builder.decisions.add(group.members, "threads", shared, alone, together)
     builder.entries += entries
     builder.works += [ComputedTensor((making.steps,), 0, _STEP) for making in made]
     for buffer in {b for entry in entries for b in entry.buffers}:
@@ -148,7 +153,8 @@ class _Making:
         if known and self.walks:  # each thread has its rows
             known = -(-known // self.builder.host.cores)
         lanes, registers = lanes_of(self.builder, self.element), self.builder.host.registers
-        return step_tiles(known, columns, len(stage.products), lanes, registers)
+        heuristics = self.builder.heuristics
+        return step_tiles(known, columns, len(stage.products), lanes, registers, heuristics)
 
     @property
     def _work(self) -> Size:
@@ -158,15 +164,29 @@ class _Making:
 
     @property
     def walks(self) -> bool:
-        """Whether a thread computes all steps of some rows alone: its cache must hold the matrices."""
-        return isinstance(self._work, int) and self._work < (_SMALL if self.space[-2] == 1 else _CACHED)
+        """Whether a thread computes all steps of some rows alone."""
+        return self.why_together is None
+
+    @property
+    def why_together(self) -> Reason | None:
+        """Why all threads share each step; None where a thread computes all steps of some rows alone.
+
+        The cache of a core must have room for the matrices then.
+        """
+        heuristics, work = self.builder.heuristics, self._work
+        if not isinstance(work, int):
+            return _SYMBOLIC
+        one = self.space[-2] == 1
+        most = heuristics.walked_operations if one else heuristics.walked_cached_operations
+        return None if work < most else Reason("{} operations of a step of a row >= {}", (work, most))
 
     @property
     def steps_of_a_row(self) -> int:
         """How many steps a row of a walk has."""
         rows, work = self.space[-2], self._work
-        rows = rows if isinstance(rows, int) else _USUAL_ROWS
-        return max(1, _ROW // max(1, rows * work)) if isinstance(work, int) else 1
+        heuristics = self.builder.heuristics
+        rows = rows if isinstance(rows, int) else heuristics.walked_rows
+        return max(1, heuristics.walk_operations // max(1, rows * work)) if isinstance(work, int) else 1
 
     def spec(self, stages: tuple[StepStage, ...], rows: int, *, walks: bool) -> Recurrence:
         """Return the kernel of some stages."""
@@ -221,7 +241,7 @@ class _Making:
             located = builder.grouping.views.locate(x)
             nesting.places.append(Place(located, x.element, (*located.strides[:-1], 0)))
         nesting = _over_steps(nesting)
-        nest = nest_of(nesting, builder.host.vector_bits, inner=2)
+        nest = nest_of(nesting, builder.host.vector_bits, builder.heuristics, inner=2)
         nest = replace(nest, short=(), lanes=lanes_of(builder, self.element))
         written = {access for access, _ in nesting.stores}
         spec = StepStage(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from sabir.compilation.backends.cpu.building import PlanBuilder
     from sabir.compilation.backends.cpu.elementwise.nesting import Nesting
+    from sabir.compilation.backends.cpu.emit.nest import Nest
     from sabir.compilation.fusion.grouping import Grouping
     from sabir.compilation.fusion.groups import Group, GroupKind
     from sabir.loops import Expression, Size, Sizes
@@ -39,7 +40,7 @@ class Single(NamedTuple):
 def add_single(builder: PlanBuilder, group: Group) -> None:
     """Add the entry of a kernel that computes one expression alone."""
     nesting = merged(nesting_of(group, builder.grouping))
-    single = single_of(group.members[0], nesting, builder.host.vector_bits)
+    single = single_of(group.members[0], nesting, builder)
     labels = builder.origins.labels(group.members)
     entry = Entry([], single.scratch, labels, count_of(nesting.sizes))
     arguments = nest_arguments(builder, single.spec.nest, nesting, entry, single.scratch)
@@ -59,42 +60,46 @@ def _selected(entry: Entry, nesting: Nesting, count: Sizes) -> None:
     entry.reaches[target] = reach._replace(extents=extents)
 
 
-def single_of(x: Expression, nesting: Nesting, vector_bits: int) -> Single:
+def single_of(x: Expression, nesting: Nesting, builder: PlanBuilder) -> Single:
     """Return the kernel of an expression for the loops over its operand, or its updates."""
     match x:
         case Cumulate():
-            return Single(Cumulation(nest_of(nesting, vector_bits), x.op, x.exclusive, x.reverse))
+            return Single(Cumulation(_nest(builder, nesting), x.op, x.exclusive, x.reverse))
         case Scatter():
-            return _scattering(x, nesting, vector_bits)
+            return _scattering(x, nesting, builder)
         case Best():
-            return _selection(x, nesting, vector_bits)
+            return _selection(x, nesting, builder)
         case Couple():
-            return _coupling(x, nesting, vector_bits)
+            return _coupling(x, nesting, builder)
         case _:
             raise TypeError(f"{type(x).__name__} has no kernel of its own")
 
 
-def _scattering(x: Scatter, nesting: Nesting, vector_bits: int) -> Single:
+def _nest(builder: PlanBuilder, nesting: Nesting, inner: int | None = None) -> Nest:
+    return nest_of(nesting, builder.host.vector_bits, builder.heuristics, inner=inner)
+
+
+def _scattering(x: Scatter, nesting: Nesting, builder: PlanBuilder) -> Single:
     pairs = [pair for i, pair in enumerate(zip(x.updates.shape, x.shape, strict=True)) if i != x.axis]
     open_pairs = [(count, size) for count, size in pairs if not is_nonnegative(sub(size, count))]
     more = tuple(size for pair in open_pairs for size in pair)
-    return Single(Scattering(nest_of(nesting, vector_bits), len(open_pairs)), more)
+    return Single(Scattering(_nest(builder, nesting), len(open_pairs)), more)
 
 
-def _selection(x: Best, nesting: Nesting, vector_bits: int) -> Single:
+def _selection(x: Best, nesting: Nesting, builder: PlanBuilder) -> Single:
     element, count = x.operand.element, x.shape[x.axis]
-    nest = nest_of(nesting, vector_bits, inner=nesting.reduced.index(True))
-    nest = replace(nest, lanes=vector_bits // 8 // max(4, element_bytes(element)))
+    nest = _nest(builder, nesting, inner=nesting.reduced.index(True))
+    nest = replace(nest, lanes=builder.host.vector_bits // 8 // max(4, element_bytes(element)))
     return Single(Selection(nest, x.largest), (count,), count * record_bytes(element))
 
 
-def _coupling(x: Couple, nesting: Nesting, vector_bits: int) -> Single:
+def _coupling(x: Couple, nesting: Nesting, builder: PlanBuilder) -> Single:
     classes = x.shape[x.axis]
     if not isinstance(classes, int):
         raise TypeError("the number of classes is known")
     inner = nesting.reduced.index(False) if False in nesting.reduced else 0  # each lane is a row
-    spec = Coupling(nest_of(nesting, vector_bits, inner=inner), x.iterations, x.tolerance)
-    return Single(spec, (classes,), coupled_vectors(classes) * vector_bits // 8)
+    spec = Coupling(_nest(builder, nesting, inner=inner), x.iterations, x.tolerance)
+    return Single(spec, (classes,), coupled_vectors(classes) * builder.host.vector_bits // 8)
 
 
 def group_single(grouping: Grouping, x: Cumulate | Best | Couple) -> None:
@@ -116,7 +121,7 @@ def begin_single(
     grouping: Grouping, x: Expression, reads: Sequence[Expression], axis: int, kind: GroupKind
 ) -> Group:
     """Begin the group of an expression that a kernel computes alone, in loops over the last that it reads."""
-    needed = [g for o in reads for read in read_by(o) for g in grouping.need(read)]
+    needed = [g for o in reads for read in read_by(o, grouping.heuristics) for g in grouping.need(read)]
     group = grouping.start(x, reads[-1].shape, kind)
     group.reduced = (axis,)
     grouping.stored[x] = None

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from sabir.compilation.plan.entries import Argument
     from sabir.loops import Expression
 
-_BLOCK = 1 << 16  # features of the rows of a job: they stay in the cache
 _STEP = 8  # operations
 
 
@@ -43,14 +42,14 @@ def add_trees(builder: PlanBuilder, group: Group) -> None:
         raise TypeError("the group is one descent")
     operand, _ = builder.grouping.operands[x]
     located = builder.grouping.views.locate(operand)
-    element = x.nodes.element
+    element, heuristics = x.nodes.element, builder.heuristics
     spec = Descent(element, x.weights.element, x.op, x.first is not None, x.bits)
     rows, features = operand.shape
     entry = Entry([], nodes=builder.origins.labels([x]))
-    entry.scratch = (features * LANES + _BLOCK) * element_bytes(element)
+    entry.scratch = (features * LANES + heuristics.tree_features) * element_bytes(element)
     entry.flops = rows * (_STEP * x.trees * x.steps)
     builder.works.append(ComputedTensor((rows,), 0, _STEP * x.trees * x.steps))
-    job = partial(rows_of_trees, lanes=LANES, block=_BLOCK)
+    job = partial(rows_of_trees, lanes=LANES, block=heuristics.tree_features, most=heuristics.tree_rows)
     block = Computed(job, (features, x.widest))
     arguments: list[Argument] = [rows, x.shape[1], x.trees, features, block, 4 * x.roots.shape[-1]]
     arguments += builder.pointer(located, operand.element, entry)

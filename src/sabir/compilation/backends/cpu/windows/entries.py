@@ -13,6 +13,7 @@ from sabir.compilation.backends.cpu.emit.terms import GROUPS
 from sabir.compilation.backends.cpu.products.formats import dot_of, pairs_of
 from sabir.compilation.backends.cpu.products.panels import Panels, lanes_of, packed_panels
 from sabir.compilation.backends.cpu.windows.kernel import Sliding
+from sabir.compilation.plan.decisions import Reason
 from sabir.compilation.plan.entries import BufferNumber, Entry, Offset, count_of
 from sabir.loops import FLOATS, Slide, element_bytes
 
@@ -23,19 +24,11 @@ if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.elementwise.nesting import Nesting
     from sabir.compilation.backends.cpu.emit.nest import Nest
     from sabir.compilation.backends.cpu.emit.terms import Dot
+    from sabir.compilation.backends.cpu.heuristics import Heuristics
     from sabir.compilation.fusion.grouping import Grouping
     from sabir.compilation.fusion.groups import Group
     from sabir.compilation.plan.entries import Argument
     from sabir.loops import Expression, Size
-
-_MOST_PLACES = 8  # windows at a time: so many vectors and the weights fit into 16 registers
-_USUAL_PLACES = 4  # where their number is symbolic
-_MOST_PRODUCTS = 64  # of groups of integers, each an instruction
-_MOST_STEPS = 4  # between windows that share elements
-# Of places that cost about the least, those are chosen that suit the smaller images behind: the same kernel
-# then does for both.
-_NEAR, _LATER = 1.05, 4
-_ALONE = 3  # about so many windows of a group cost as much as one that is computed alone
 
 
 def add_windows(builder: PlanBuilder, group: Group) -> None:
@@ -80,28 +73,48 @@ def windows_entry(builder: PlanBuilder, group: Group, nesting: Nesting) -> Entry
     arguments += [stride * element_bytes(element) for stride in located.strides[windows:]]
     arguments += [] if panels is None else _weight_arguments(builder, slide, panels, entry)
     taps = tuple(n for n in sizes[windows:] if isinstance(n, int))
-    outer = [n for axis, n in enumerate(nesting.sizes) if axis != nest.inner]
-    sliding = Sliding(nest, slide.element, slide.op, taps, panels is not None, _places(outer), slide.mixed)
-    step = _step(nesting.places[-1].strides, nest.inner, located.strides[-1])
+    sliding = Sliding(nest, slide.element, slide.op, taps, panels is not None, 1, slide.mixed)
     sliding = replace(sliding, whole=_is_whole(nesting.sizes[nest.inner], nest.lanes))
+    step = _step(nesting.places[-1].strides, nest.inner, located.strides[-1], builder.heuristics)
     if slide.mixed == 1 and step < taps[-1]:  # else windows share no elements
         sliding = replace(sliding, step=step)
     if panels is not None and panels.group > 1:
-        most = max(1, _MOST_PRODUCTS // (-(-prod(taps[:-1]) // panels.group) * taps[-1]))
-        sliding = replace(sliding, places=min(sliding.places, most), dot=_dot(builder, slide), step=step)
+        sliding = replace(sliding, dot=_dot(builder, slide), step=step)
+    sliding = _at_a_time(builder, sliding, nesting, panels, entry)
     entry.choices.append((None, 0, sliding, arguments))
     note_writes(builder, entry, nesting)
     entry.flops = count_of(nesting.sizes) * (prod(taps) * (1 if panels is None else 2 * slide.mixed))
     return entry
 
 
+def _at_a_time(
+    builder: PlanBuilder, sliding: Sliding, nesting: Nesting, panels: Panels | None, entry: Entry
+) -> Sliding:
+    """Return a kernel that combines several windows along the last outer axis at a time."""
+    heuristics, taps = builder.heuristics, sliding.taps
+    outer = [n for axis, n in enumerate(nesting.sizes) if axis != sliding.nest.inner]
+    wanted = places = _places(outer, heuristics)
+    products = 0
+    if panels is not None and panels.group > 1:
+        products = -(-prod(taps[:-1]) // panels.group) * taps[-1]
+        places = min(places, max(1, heuristics.window_products // products))
+    chosen = Reason("{} windows at a time", (places,))
+    if places == wanted:
+        builder.decisions.add(entry.nodes, "windows", chosen)
+    else:
+        because = Reason("{} products in the code > {}", (products * wanted, heuristics.window_products))
+        builder.decisions.add(entry.nodes, "windows", chosen, str(wanted), because)
+    return replace(sliding, places=places)
+
+
 def _nest(builder: PlanBuilder, nesting: Nesting, slide: Slide) -> Nest:
     """Return the nest, with vectors along the channels; along the best axis where there is one channel."""
     last = len(nesting.sizes) - 1
     if slide.weights is not None:
-        nest = nest_of(nesting, builder.host.vector_bits, inner=last)
+        nest = nest_of(nesting, builder.host.vector_bits, builder.heuristics, inner=last)
         return replace(nest, lanes=lanes_of(builder, slide.element))
-    return nest_of(nesting, builder.host.vector_bits, inner=None if nesting.sizes[-1] == 1 else last)
+    inner = None if nesting.sizes[-1] == 1 else last
+    return nest_of(nesting, builder.host.vector_bits, builder.heuristics, inner=inner)
 
 
 def _weights(builder: PlanBuilder, slide: Slide) -> Expression:
@@ -142,28 +155,35 @@ def _is_whole(length: Size, lanes: int) -> bool:
     return isinstance(length, int) and length % lanes == 0
 
 
-def _step(strides: Sequence[Size], inner: int, tap: Size) -> int:
+def _step(strides: Sequence[Size], inner: int, tap: Size, heuristics: Heuristics) -> int:
     """Return how many elements of a window lie between windows next to each other, 0 if that is not known."""
     across = [stride for axis, stride in enumerate(strides) if axis != inner]
     if not across:
         return 0
-    return next((n for n in range(1, _MOST_STEPS + 1) if across[-1] == tap * n), 0)
+    steps = range(1, heuristics.shared_window_steps + 1)
+    return next((n for n in steps if across[-1] == tap * n), 0)
 
 
-def _places(outer: list[Size]) -> int:
-    """Return how many windows along the last outer axis are computed at a time."""
+def _places(outer: list[Size], heuristics: Heuristics) -> int:
+    """Return how many windows along the last outer axis are computed at a time.
+
+    Of the numbers that cost about the least, the one is chosen that suits the smaller images of later layers:
+    the same kernel computes both then.
+    """
     if not outer:
         return 1
     count = outer[-1]
     if not isinstance(count, int):
-        return _USUAL_PLACES
-    every = range(1, _MOST_PLACES + 1)
-    least = min(_cost(count, n) for n in every)
-    near = [n for n in every if _cost(count, n) <= _NEAR * least]
-    return min(near, key=lambda n: (_cost(max(1, count // _LATER), n), n))
+        return heuristics.usual_window_places
+    every, later = range(1, heuristics.window_places + 1), max(1, count // heuristics.later_windows)
+    costs = {n: _cost(count, n, heuristics) for n in every}
+    most = heuristics.near_window_cost * min(costs.values())
+    near = [n for n, cost in costs.items() if cost <= most]
+    return min(near, key=lambda n: (_cost(later, n, heuristics), n))
 
 
-def _cost(count: int, places: int) -> float:
+def _cost(count: int, places: int, heuristics: Heuristics) -> float:
     """Return what so many windows cost, of which some are computed at a time."""
     whole, rest = divmod(count, places)
-    return whole * (1 + places / _ALONE) + rest * (1 + 1 / _ALONE)
+    alone = heuristics.lone_window
+    return whole * (1 + places / alone) + rest * (1 + 1 / alone)
