@@ -9,9 +9,10 @@ import pytest
 import sabir
 from sabir import Limits
 from sabir.compilation import Compiled
-from sabir.compilation.backends.cpu.backend import CpuBackend
+from sabir.compilation.engine import bodies as _bodies
 from sabir.compilation.engine import planning as _planning
 from sabir.compilation.engine import plans as _plans
+from sabir.compilation.engine.expressions import lowered
 from sabir.compilation.engine.worth import Reserve
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
@@ -81,10 +82,10 @@ def test_a_model_of_large_tensors_is_planned_at_once():
 
 def test_a_deadline_holds_while_a_plan_is_made():
     model = chain(30_000)
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(sabir.LimitError, match="the time is up"):
         Compiled(model, limits=Limits(seconds=1)).compile({"y0": X, "w": X})
-    assert time.monotonic() - began < 8  # seconds, on a machine that is busy with other tests
+    assert time.process_time() - began < 8  # seconds
 
 
 def test_a_plan_of_too_many_calls_is_refused_with_the_reason():
@@ -146,10 +147,7 @@ def test_the_plans_of_all_subgraphs_share_a_reserve(monkeypatch):
     """Each of many bodies costs little, and all of them much."""
     reserve, planned = Reserve(0.0), []
     monkeypatch.setattr(_planning, "Reserve", lambda: reserve)
-    compile_ = CpuBackend.compile
-    monkeypatch.setattr(
-        CpuBackend, "compile", lambda self, request: planned.append(request) or compile_(self, request)
-    )
+    monkeypatch.setattr(_bodies, "lowered", lambda *parts: planned.append(parts) or lowered(*parts))
     model = sabir.parse(
         f"{HEAD} g (bool c, float[N] x) => (y) {{ y = If (c) <then_branch = t () => (float[N] p) {{ p = Sin (x) }},"
         " else_branch = e () => (float[N] q) { q = Cos (x) }> }"
@@ -162,5 +160,5 @@ def test_the_plans_of_all_subgraphs_share_a_reserve(monkeypatch):
         (found,) = engine.run({"c": np.bool_(condition), "x": x}).values()
         np.testing.assert_allclose(found, np.sin(x) if condition else np.cos(x), rtol=1e-5, atol=1e-6)
         counts.append(len(planned))
-    assert counts == [1, 2, 2, 2, 3]  # the first plan is the one of the model
+    assert counts == [0, 1, 1, 1, 2]
     assert reserve.left < 60

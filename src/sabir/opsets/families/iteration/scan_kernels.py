@@ -260,6 +260,8 @@ def _plain(x: Expression) -> Expression:
 
 def _widths(x: Expression) -> list[Size]:
     """Return the number of columns of each part of a join, also below maps; else of all columns."""
+    if not x.shape:
+        raise NotLowered("steps that stack single numbers have no kernel yet")
     match x:
         case Join() if x.axis == x.rank - 1:
             return [size for part in x.parts for size in _widths(part)]
