@@ -4,6 +4,7 @@ VENV   ?= .venv
 PYTHON ?= python3
 JOBS   ?= 2
 SECONDS ?= 60
+SINCE   ?= main
 
 BIN     := $(VENV)/bin
 PIP     := $(BIN)/python -m pip --disable-pip-version-check install --quiet
@@ -12,6 +13,8 @@ ALONE   := OPENBLAS_NUM_THREADS=1
 # the releases that the tests were recorded with: a newer onnxruntime answers more calls; `make lock` moves them.
 # Bytecode is written as modules are imported: compiling all of them takes half a minute, and most are never used.
 LOCKED  := $(PIP) --no-compile --constraint ci.lock
+# what writes the pages, records and stubs of this tree; the API reference is no file of it
+WRITERS := $(patsubst tools/write_%.py,%,$(filter-out tools/write_api.py,$(sort $(wildcard tools/write_*.py))))
 SOURCES := $(shell find src -not -path '*/__pycache__*')
 MADE    := pyproject.toml README.md LICENSE $(SOURCES)
 
@@ -21,7 +24,7 @@ export PYTHONNOUSERSITE = 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test cover lint types contracts docs reference standard lock bench fuzz sweep conversions distributed clean
+.PHONY: help demo test quick cover lint types contracts docs reference generated standard lock bench fuzz sweep conversions distributed clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -31,6 +34,9 @@ demo: $(VENV)/.runtime $(VENV)/.package  ## read real handwritten digits with a 
 
 test: $(VENV)/.test $(VENV)/.package  ## all tests, on the installed package
 	$(ALONE) $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+
+quick: $(VENV)/.dev  ## two minutes: lint and types of what changed since main, and the nearest tests: SINCE=main
+	$(BIN)/python tools/quick.py --since $(SINCE) $(ARGS)
 
 cover: $(VENV)/.cover $(VENV)/.package  ## the tests, with the lines that they cover and a floor for these
 	$(ALONE) $(BIN)/python -m pytest -n $(JOBS) --cov --cov-report=term $(ARGS)
@@ -51,6 +57,9 @@ docs: $(VENV)/.test $(VENV)/.package  ## the commands, snippets and docstring ex
 
 reference: $(VENV)/.docs $(VENV)/.package  ## the API reference, as web pages in build/reference
 	$(BIN)/python -W error::UserWarning tools/write_api.py build/reference
+
+generated: $(VENV)/.test $(VENV)/.package  ## write all generated pages, records and stubs: ONLY="rules stubs"
+	@for name in $(or $(ONLY),$(WRITERS)); do $(BIN)/python tools/write_$$name.py || exit 1; done
 
 standard: $(VENV)/.test  ## compare our record of the standard with the newest onnx release
 	$(PIP) --upgrade --upgrade-strategy only-if-needed onnx

@@ -6,6 +6,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,12 @@ def pytest_addoption(parser):
     parser.addoption(
         "--case", default="", help="of the tests that run many cases, those whose name has this text"
     )
+    parser.addoption(
+        "--within",
+        type=float,
+        default=0,
+        help="start no test after so many seconds, and count those left out",
+    )
 
 
 @pytest.hookimpl(wrapper=True)
@@ -80,8 +87,28 @@ def pytest_collection_finish():
 
 def pytest_configure(config):
     cases.wanted = config.getoption("--case")
+    if seconds := config.getoption("--within"):
+        config.pluginmanager.register(Within(seconds))
     if "PYTEST_XDIST_WORKER" in os.environ and sys.platform != "win32":
         official.share_cases(SHARED)
+
+
+class Within:
+    """Starts tests as long as there is time; the summary says how many were not run."""
+
+    def __init__(self, seconds):
+        self.seconds, self.end, self.left_out = seconds, time.monotonic() + seconds, 0
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self):
+        if time.monotonic() < self.end:
+            return None
+        self.left_out += 1
+        return True
+
+    def pytest_terminal_summary(self, terminalreporter):
+        if self.left_out:
+            terminalreporter.write_line(f"{self.left_out} tests were not run within {self.seconds:g} seconds")
 
 
 def pytest_unconfigure():

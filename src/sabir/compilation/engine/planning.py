@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from sabir.compilation.engine.bodies import bodies_on
 from sabir.compilation.engine.expressions import lowered
-from sabir.compilation.engine.worth import Reserve, require_bounded
-from sabir.compilation.frontend.prepare import prepare
+from sabir.compilation.engine.worth import Reserve
+from sabir.compilation.frontend.prepare import prepare, require_bounded
 from sabir.compilation.protocol import Request
 
 if TYPE_CHECKING:

@@ -10,10 +10,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sabir.base import UnsupportedError, budget
+from sabir.base import budget
 from sabir.compilation.frontend.patterns import number_of
 from sabir.compilation.native import is_compiled
-from sabir.compilation.settings import MOST_CALLS
 from sabir.ir import TensorType
 
 if TYPE_CHECKING:
@@ -91,13 +90,6 @@ def allowed_for(prepared: Prepared, sizes: Mapping[str, int]) -> float:
     run = len(prepared.plan.steps) * _CALL_RUN + numbers * _NUMBER_RUN
     most = budget().limits.work
     return AT_ONCE + _RUNS * (run if most is None else min(run, most * _WORK_RUN))
-
-
-def require_bounded(prepared: Prepared) -> None:
-    """Raise UnsupportedError for a program of more calls than a plan may have."""
-    calls = len(prepared.plan.steps)
-    if calls > MOST_CALLS:
-        raise UnsupportedError(f"the model has {calls:,} calls, and a plan has at most {MOST_CALLS:,}")
 
 
 def _elements(kind: Type | None, sizes: Mapping[str, int]) -> int:

@@ -63,7 +63,7 @@ def prepare(
 
     `sizes` are the sizes of the current feeds: they decide minima and maxima, which become guards.
     """
-    _require_bounded(model, registry)
+    _require_bounded_inlining(model, registry)
     copy = model.clone()
     if copy.functions:
         run_passes(copy, [_inlining(registry)])
@@ -87,12 +87,19 @@ def prepare(
                     frozenset(typing.unknown))  # fmt: skip
 
 
-def _require_bounded(model: Model, registry: Registry) -> None:
+def _require_bounded_inlining(model: Model, registry: Registry) -> None:
     """Raise UnsupportedError if inlined functions have more calls than a plan may have."""
     needed, own = expansion([model.graph], Scope.of(model, registry, newer_opsets=True))
     if needed > max(MOST_CALLS, own):
         most = f"a plan has at most {MOST_CALLS:,} calls"
         raise UnsupportedError(f"inlined, the model has {shown_number(needed)} nodes, and {most}")
+
+
+def require_bounded(prepared: Prepared) -> None:
+    """Raise UnsupportedError for a program of more calls than a plan may have."""
+    calls = len(prepared.plan.steps)
+    if calls > MOST_CALLS:
+        raise UnsupportedError(f"the model has {calls:,} calls, and a plan has at most {MOST_CALLS:,}")
 
 
 def _inlining(registry: Registry) -> InlineFunctions:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, TypeAlias
 
 from sabir.loops import Expression
 
@@ -13,11 +13,8 @@ if TYPE_CHECKING:
     from sabir.compilation.frontend.lowering import UnloweredCall
     from sabir.loops import Sizes, StepBody
 
-GroupKind = Literal[
-    "nest", "product", "attention", "windows", "trees", "single", "scatter", "recurrence", "matrix steps",
-    "regions", "evaluate", "gone",
-]  # fmt: skip
-"""The names of kernel families; `evaluate` for an evaluated call; `gone` for an absorbed group."""
+GroupKind: TypeAlias = str
+"""The name of a kernel family; `evaluate` for an evaluated call; `gone` for an absorbed group."""
 
 
 @dataclass(slots=True, eq=False)

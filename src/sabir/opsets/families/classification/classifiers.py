@@ -151,7 +151,7 @@ TRANSFORMS: dict[str, Callable[[Array], Array]] = {
 
 
 def label_list(attributes: Mapping[str, Any]) -> Sequence[str] | Sequence[int]:
-    """Return the class labels of a call: `classlabels_strings`, else `classlabels_ints` or `_int64s`."""
+    """Return the class labels of a call: `classlabels_strings`, or else its integers."""
     integers = attributes.get("classlabels_ints") or attributes.get("classlabels_int64s")
     return attributes["classlabels_strings"] or integers or ()
 

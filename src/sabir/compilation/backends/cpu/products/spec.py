@@ -28,7 +28,7 @@ class Product:
     does not hold are read once for all of them. The sums wait in scratch memory. In a `whole` one the columns
     fill all panels. A `direct` one reads `b` where it lies, row by row, and copies a block of `k`
     into panels at a time, before the sums in scratch memory. A `streamed` one, of few rows, copies nothing:
-    see `_streaming`. In a `turned` direct one columns of `b` lie side by side, not rows.
+    see `products/streaming`. In a `turned` direct one columns of `b` lie side by side, not rows.
 
     One of integers adds up groups of products by the instruction `dot`; it is `ragged` where groups may not
     fill the last axis of `k`. `zero` is the element type of the zero point of `a`, if it has one. The panels
@@ -36,7 +36,7 @@ class Product:
     element type, which hold one line for each index of the first axis of `k`, less those of the element type
     `less`. One that `unpacks` computes what a panel, or a block of it, represents once for all rows of a job:
     these numbers wait in scratch memory, before the sums. A `long` one of floats may have so many `k` that
-    they are added in parts, see `_totals`.
+    they are added in parts, see `products/totals`.
     """
 
     nest: Nest

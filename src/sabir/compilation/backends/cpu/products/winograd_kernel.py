@@ -43,10 +43,10 @@ class Winograd:
 
     A tile has `results` results along each axis, 2 or 4. `rows` tiles by a panel of `vectors` vectors are
     multiplied at a time; in a `whole` one the columns fill all panels, and a `long` one adds up its many
-    channels in parts, see `_totals`. Arguments after those of the nest: `a` and `b`, buffer and offset each;
-    the strides of the axes of rows of `a` in bytes; the bytes of a panel, the channels, and the tiles of a
-    job. Scratch memory has the transformed numbers of each channel of each tile, one a place, then `rows`
-    more tiles than a job by a panel.
+    channels in parts, see `products/totals`. Arguments after those of the nest: `a` and `b`, buffer and
+    offset each; the strides of the axes of rows of `a` in bytes; the bytes of a panel, the channels, and the
+    tiles of a job. Scratch memory has the transformed numbers of each channel of each tile, one a place,
+    then `rows` more tiles than a job by a panel.
     """
 
     nest: Nest

@@ -35,8 +35,8 @@ class Sliding:
     The last access of the nest is the first element of each window. `weighted` ones are sums of products
     with weights that lie `[channels / lanes][taps][lanes]`. So many `places` are computed at a time.
 
-    Weighted windows of uint8 add up groups of products by the instruction `dot`, see `_byte_windows`. Windows
-    next to each other are `step` elements apart, 0 if that is not known, along the last axis of a
+    Weighted windows of uint8 add up groups of products by the instruction `dot`, see `windows/byte_windows`.
+    Windows next to each other are `step` elements apart, 0 if that is not known, along the last axis of a
     window: what they share is loaded once. In a `whole` one the elements along the vectors fill all of them.
     """
 
