@@ -40,7 +40,7 @@ def test_groups_that_are_gone_are_not_in_the_order():
 
 
 def test_groups_that_wait_for_each_other():
-    with pytest.raises(AssertionError, match="wait for each other"):
+    with pytest.raises(AssertionError, match="depend on each other"):
         in_order(groups_of([1], [2], [0]))
 
 

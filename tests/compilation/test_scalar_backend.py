@@ -72,7 +72,7 @@ def test_examples(operator, example):
 
 def test_there_is_a_loop_for_each_kind():
     kinds = {k.__name__ for k in _kinds(loops.Expression) if k.__module__.startswith("sabir.")}
-    assert all(hasattr(Computing, f"_{k.lower()}") for k in kinds - {"State", "Bound"})
+    assert all(hasattr(Computing, f"_{k.lower()}") for k in kinds - {"StepState", "StepOperand"})
 
 
 def _kinds(kind):

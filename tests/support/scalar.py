@@ -451,10 +451,10 @@ class _Step(Computing):
         found = super().shape(sizes)
         return (1, *found[1:]) if len(found) > 2 else found
 
-    def _state(self, x: loops.StepState) -> np.ndarray:
+    def _stepstate(self, x: loops.StepState) -> np.ndarray:
         return self._by_state[x][None]
 
-    def _bound(self, x: loops.StepOperand) -> np.ndarray:
+    def _stepoperand(self, x: loops.StepOperand) -> np.ndarray:
         array = np.asarray(self._operands[x.number])
         if array.ndim < 3:
             return array

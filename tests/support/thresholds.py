@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sabir.compilation import Compiled, Settings
 from sabir.compilation.backends.cpu.backend import CpuBackend, this_machine
 from sabir.compilation.backends.cpu.heuristics import HEURISTICS
-from sabir.compilation.frontend.assumed import stand_ins
+from sabir.compilation.frontend.placeholders import placeholder_feeds
 from sabir.compilation.native import team
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def decisions_on(
 ) -> list[Decision]:
     """The decisions of one subject in the plan of a model for a processor, the same on every machine."""
     compiled = compiled_by(model, **options)
-    plan = compiled.compile(stand_ins(compiled.inputs, shapes or {}), target=target)
+    plan = compiled.compile(placeholder_feeds(compiled.inputs, shapes or {}), target=target)
     return [d for d in plan.explain().decisions if d.subject == subject]
 
 

@@ -1,7 +1,7 @@
-"""What lowering keeps from call to call: assumptions about sizes, and expressions that calls share.
+"""The state of one lowering: assumptions about symbolic sizes, and expressions that calls share.
 
-What a plan assumes of sizes, that they are equal or in an order, holds for the feeds at hand, and each run is
-asked again.
+A plan may assume that two sizes are equal, or that one is at least the other, if that is true of the current
+feeds. Assumptions become guards, which are checked for the feeds of each run.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 
 class Assumptions:
-    """The sizes of the symbols at hand, and what was assumed because it holds for them.
+    """The sizes of the current feeds by symbol, and the assumptions that they satisfy.
 
-    The first of two sizes in `ordered` is at least the second one.
+    `equal` has pairs of equal sizes, `ordered` pairs whose first size is at least the second. `shared` has
+    the expressions of `shared`.
     """
 
     def __init__(self, sizes: Mapping[str, int]) -> None:
@@ -31,12 +32,12 @@ class Assumptions:
         self.shared: dict[tuple[str, Expression], Expression] = {}
 
     def number(self, size: Size) -> int | None:
-        """Return a size of the feeds at hand, None where a symbol is not one of theirs."""
+        """Return a size for the current feeds; None if it has a symbol that they do not determine."""
         found = size if isinstance(size, int) else size.substitute(self._sizes)
         return found if isinstance(found, int) else None
 
     def holds(self, m: Size, n: Size) -> bool:
-        """Return whether two sizes are equal here, and assume it then."""
+        """Return whether two sizes are equal for the current feeds; if so, assume it."""
         found = self.number(m)
         if found is None or found != self.number(n):
             return False
@@ -44,7 +45,7 @@ class Assumptions:
         return True
 
     def in_order(self, m: Size, n: Size) -> bool:
-        """Return whether a size is at least another here, and assume it then."""
+        """Return whether a size is at least another for the current feeds; if so, assume it."""
         found = self.number(m), self.number(n)
         if found[0] is None or found[1] is None or found[0] < found[1]:
             return False
@@ -52,12 +53,12 @@ class Assumptions:
         return True
 
 
-_ASSUMED: ContextVar[Assumptions | None] = ContextVar("what a plan assumes of sizes", default=None)
+_ASSUMED: ContextVar[Assumptions | None] = ContextVar("assumptions about sizes", default=None)
 
 
 @contextmanager
 def assuming(assumptions: Assumptions) -> Generator[None]:
-    """Let `equal` assume equalities while the context lasts."""
+    """Let `equal` and `at_least` make assumptions in the context."""
     token = _ASSUMED.set(assumptions)
     try:
         yield
@@ -67,7 +68,7 @@ def assuming(assumptions: Assumptions) -> Generator[None]:
 
 @contextmanager
 def tentative() -> Generator[None]:
-    """Take back what is assumed in the context if it ends with an error."""
+    """Discard the assumptions that were made in the context if it ends with an error."""
     assumptions = _ASSUMED.get()
     before = None if assumptions is None else (dict(assumptions.equal), dict(assumptions.ordered))
     try:
@@ -79,7 +80,7 @@ def tentative() -> Generator[None]:
 
 
 def equal(m: Size, n: Size) -> bool:
-    """Return whether two sizes are equal: always, or for the feeds at hand, which is assumed then."""
+    """Return whether two sizes are equal: for all feeds, or by an assumption."""
     if m == n:
         return True
     if isinstance(m, int) and isinstance(n, int):
@@ -89,7 +90,7 @@ def equal(m: Size, n: Size) -> bool:
 
 
 def at_least(m: Size, n: Size) -> bool:
-    """Return whether a size is at least another: always, or for the feeds at hand, which is assumed then."""
+    """Return whether a size is at least another: for all feeds, or by an assumption."""
     if _surely(m, n):
         return True
     if isinstance(m, int) and isinstance(n, int):
@@ -105,21 +106,21 @@ def _surely(m: Size, n: Size) -> bool:
 
 
 def smaller(m: Size, n: Size) -> Size | None:
-    """Return the smaller of two sizes, maybe for the feeds at hand only; None where it is open."""
+    """Return the smaller of two sizes, maybe by an assumption; None if the current feeds do not decide it."""
     if _surely(n, m) or not at_least(m, n):
         return m if at_least(n, m) else None
     return n
 
 
 def larger(m: Size, n: Size) -> Size | None:
-    """Return the larger of two sizes, maybe for the feeds at hand only; None where it is open."""
+    """Return the larger of two sizes, maybe by an assumption; None if the current feeds do not decide it."""
     if _surely(n, m) or not at_least(m, n):
         return n if at_least(n, m) else None
     return m
 
 
 def divided(size: Size, count: Size) -> Size | None:
-    """Return a size as so many parts: of all feeds, or of those at hand; None where it has no equal parts."""
+    """Return `size / count`, maybe by an assumption; None if the division has, or may have, a remainder."""
     found = exact_quotient(size, count)
     if found is not None:
         return found
@@ -131,9 +132,9 @@ def divided(size: Size, count: Size) -> Size | None:
 
 
 def fixed(size: Size) -> int | None:
-    """Return a size as a number, that of the feeds at hand; None where it is known in a run only.
+    """Return a size as a number, for the current feeds by an assumption; None if only a run decides it.
 
-    Other sizes need a plan of their own: it is for sizes that belong to a model, as those of heads do.
+    Any other size then needs another plan, so this is for sizes that a model fixes, as the number of heads.
     """
     if isinstance(size, int):
         return size
@@ -143,7 +144,7 @@ def fixed(size: Size) -> int | None:
 
 
 def shared(name: str, x: Expression, make: Callable[[Expression], Expression]) -> Expression:
-    """Return what `make` makes of an expression: the same for all calls of a plan."""
+    """Return `make(x)`, the same expression for all calls of a plan."""
     assumptions = _ASSUMED.get()
     if assumptions is None:
         return make(x)

@@ -1,4 +1,4 @@
-"""What a room's `lower` may ask about its call."""
+"""The arguments of a room's `lower`: facts of the call, and its subgraphs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 class Lowering(NamedTuple):
-    """A call that is lowered: the outputs that the node names, the opset, the inferred output types.
+    """Facts of a call that is lowered: which outputs the node names, the opset, the inferred output types.
 
-    `key` has two words of uint32 that differ in each run, for an operator that draws random numbers.
+    `key` is two uint32 words that differ in each run, for an operator that draws random numbers.
     """
 
     outputs: tuple[bool, ...]
@@ -24,7 +24,7 @@ class Lowering(NamedTuple):
     key: Expression | None = None
 
     def wants(self, index: int) -> bool:
-        """Whether the node names its output number `index`."""
+        """Return whether the node names its output number `index`."""
         return index < len(self.outputs) and self.outputs[index]
 
     def shape(self, index: int = 0) -> Sizes:
@@ -37,7 +37,7 @@ class LoweredSubgraph(Protocol):
 
     @property
     def captured(self) -> tuple[Expression, ...]:
-        """What it reads of the graph around it."""
+        """The values of the enclosing graphs that it reads."""
         ...
 
     def __call__(self, *operands: Expression) -> tuple[Expression, ...]:
@@ -46,7 +46,7 @@ class LoweredSubgraph(Protocol):
 
 
 def shape_of(kind: Type | None) -> Sizes:
-    """Return the shape of a type without unknown sizes; raises NotLowered where there is none."""
+    """Return the shape of a type; raises NotLowered if the rank or a size is unknown."""
     if not isinstance(kind, TensorType) or kind.shape is None:
         raise NotLowered("the rank of an output is unknown")
     sizes = tuple(d for d in kind.shape if d is not None)

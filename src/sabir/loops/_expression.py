@@ -1,12 +1,12 @@
-"""What all kinds of tensor expressions have: an element type, a shape, operands, and conditions of these.
+"""The base class of tensor expressions: element type, shape, operands, and checks of shapes.
 
-An expression is immutable and compared by identity. It says what is computed. It does not say in which order,
-in which memory or by how many kernels: the compiler decides that for the expressions of a whole graph. Every
-size of a shape is a number or symbolic.
+An expression is immutable and compared by identity. It describes a value. Order of computation, memory and
+kernels are decisions of the compiler, for the expressions of a whole graph. Every size of a shape is a number
+or symbolic.
 
 A kind of expression is a class with the decorator `expression`. Its operands are the fields that are
-annotated as expressions, so nothing else lists them. `violations` says what is wrong with an expression; the
-compiler's tests verify every expression after every pass with it.
+annotated as expressions, so nothing else lists them. `violations` yields the errors of an expression; the
+compiler's tests call it for every expression after every pass.
 """
 
 from __future__ import annotations
@@ -27,18 +27,20 @@ Sizes: TypeAlias = tuple[Size, ...]
 INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 FLOATS = frozenset({"float", "double"})
 HALVES = frozenset({"float16", "bfloat16"})  # kernels load and store them, and compute with them as float
-SMALL_INTEGERS = frozenset({"int4", "uint4", "int2", "uint2"})  # one byte an element in memory,
-SMALL_FLOATS = frozenset({  # as these have; kernels move and convert both
+SMALL_INTEGERS = frozenset({"int4", "uint4", "int2", "uint2"})  # stored as one byte each,
+SMALL_FLOATS = frozenset({  # as these are; kernels move and convert both
     "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "float8e8m0",
     "float6e2m3", "float6e3m2", "float4e2m1",
 })  # fmt: skip
-ELEMENTS = FLOATS | HALVES | INTEGERS | SMALL_INTEGERS | SMALL_FLOATS | {"bool"}  # what kernels know
+ELEMENTS = (
+    FLOATS | HALVES | INTEGERS | SMALL_INTEGERS | SMALL_FLOATS | {"bool"}
+)  # all that kernels load and store
 
 _WIDTHS = {"float": 4, "double": 8, "float16": 2, "bfloat16": 2}
 
 
 def element_bytes(element: str) -> int:
-    """Return the bytes of an element of a type of `ELEMENTS` in memory; small ones have a byte each.
+    """Return the bytes of one element in memory, for a type of `ELEMENTS`; small types take a byte.
 
     >>> element_bytes('int64'), element_bytes('uint4'), element_bytes('bool')
     (8, 1, 1)
@@ -54,7 +56,7 @@ NOT_READ: Final = {"operand": False}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expression:
-    """A tensor that is computed when it is needed.
+    """A tensor as an expression of other tensors.
 
     `element` is the name of an element type, one of `ELEMENTS`.
     """
@@ -64,11 +66,11 @@ class Expression:
 
     @property
     def operands(self) -> tuple[Expression, ...]:
-        """The expressions that this one is computed from, in the order of the fields."""
+        """The operands, in the order of the fields."""
         return ()
 
     def with_operands(self, operands: Sequence[Expression]) -> Expression:
-        """Return the same expression of other operands, in the order of `operands`.
+        """Return a copy of the expression with other operands, in the order of `operands`.
 
         Raises ValueError for another number of operands.
         """
@@ -107,10 +109,10 @@ def expression(kind: type[_Kind]) -> type[_Kind]:
     A field is an operand if it is annotated as `Expression`, `Expression | None` or
     `tuple[Expression, ...]`, and its metadata is not `NOT_READ`.
     """
-    made = dataclass(frozen=True, slots=True, eq=False)(kind)
-    setattr(made, "operands", property(_reader(made)))  # ruff: ignore[set-attr-with-constant]  the type has no setter
-    made.__init__.__annotations__ |= {"shape": Sizes}  # tools resolve names in the module of the kind
-    return made
+    decorated = dataclass(frozen=True, slots=True, eq=False)(kind)
+    setattr(decorated, "operands", property(_reader(decorated)))  # ruff: ignore[set-attr-with-constant]  the type has no setter
+    decorated.__init__.__annotations__ |= {"shape": Sizes}  # tools resolve names in the module of the kind
+    return decorated
 
 
 _ONE, _OPTIONAL, _SEVERAL = "Expression", "Expression | None", "tuple[Expression, ...]"
@@ -134,7 +136,7 @@ def _reader(kind: type[Expression]) -> Callable[[Any], tuple[Expression, ...]]:
     if _SEVERAL in found.values() and len(names) == 1:
         return attrgetter(names[0])
     if _SEVERAL in found.values():
-        raise TypeError(f"{kind.__name__} has a tuple of operands beside other operands")
+        raise TypeError(f"{kind.__name__} has a tuple of operands and other operands")
     if _OPTIONAL in found.values():
         return lambda x: tuple(o for name in names if (o := getattr(x, name)) is not None)
     if len(names) > 1:
@@ -144,7 +146,7 @@ def _reader(kind: type[Expression]) -> Callable[[Any], tuple[Expression, ...]]:
 
 # ---------------------------------------------------------------- conditions of shapes
 #
-# Sizes may be equal under a guard of the plan alone, so only what is known to differ is a violation.
+# Sizes may be equal only under a guard of the plan, so a violation needs sizes that are known to differ.
 
 
 def differ(m: Size, n: Size) -> bool:
@@ -165,7 +167,7 @@ def broadcasts(shape: Sizes, to: Sizes) -> bool:
 
 
 def are_axes(axes: Iterable[int], rank: int) -> bool:
-    """Return whether some numbers are different axes of a rank, counted from the front."""
+    """Return whether the numbers are distinct axes of a tensor of a rank, counted from the front."""
     found = list(axes)
     return len({*found}) == len(found) and all(0 <= axis < rank for axis in found)
 

@@ -1,4 +1,4 @@
-"""The general kinds of tensor expressions: leaves, maps, folds, products, views, and moving by index."""
+"""The general kinds of tensor expressions: leaves, maps, folds, products, views, gather and scatter."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def _except(axis: int, shape: Sizes) -> Sizes:
 
 @expression
 class Stored(Expression):
-    """A tensor in memory: an operand of a node, by the slot of its value, or an `array` that a lowering made.
+    """A tensor in memory: the value in a slot of the program, or an `array` that a lowering created.
 
-    `known` has its contents where they are known before a run, symbolic ones too. `origin` is what a constant
-    was computed from, where that is smaller: a kernel may read it instead. `contents` says of a constant what
-    its numbers are like.
+    `known` is its contents if they are known before a run; they may be symbolic. `origin` is an expression
+    that computes a constant from smaller tensors: a kernel may read these instead. `contents` describes the
+    numbers of a constant, for example whether all are finite.
     """
 
     slot: int = 0
@@ -65,7 +65,7 @@ class Stored(Expression):
     contents: Contents | None = field(default=None, repr=False)
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the array and the origin."""
+        """Yield violations of the array and the origin."""
         if self.array is not None and not agree(self.array.shape, self.shape):
             yield f"the array has the shape {self.array.shape}"
         if self.origin is not None and not agree(self.origin.shape, self.shape):
@@ -79,7 +79,7 @@ class Number(Expression):
     number: float = 0
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the rank."""
+        """Yield violations of the rank."""
         if self.shape:
             yield "a number has no axes"
 
@@ -91,19 +91,19 @@ class Extent(Expression):
     size: Size = 0
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the rank."""
+        """Yield violations of the rank."""
         if self.shape:
             yield "a size has no axes"
 
 
 @expression
 class Count(Expression):
-    """The index along one axis: element `[..., i, ...]` is `i`."""
+    """The index along one axis (iota): element `[..., i, ...]` is `i`."""
 
     axis: int = 0
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the axis."""
+        """Yield violations of the axis."""
         if not are_axes([self.axis], self.rank):
             yield f"there is no axis {self.axis}"
 
@@ -123,7 +123,7 @@ class Map(Expression):
     inputs: tuple[Expression, ...]
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the number, the shapes and the element types of the operands."""
+        """Yield violations of the number, the shapes and the element types of the operands."""
         if ARITY.get(self.op) != len(self.inputs):
             yield f"{self.op} of {len(self.inputs)} operands"
             return
@@ -154,7 +154,7 @@ class Reduce(Expression):
     last: bool = False
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the axes, the shape and the element type."""
+        """Yield violations of the axes, the shape and the element type."""
         if not are_axes(self.axes, self.operand.rank):
             yield f"axes {self.axes} of rank {self.operand.rank}"
             return
@@ -169,7 +169,8 @@ class Reduce(Expression):
 class Cumulate(Expression):
     """The running `sum` or `prod` along an axis, in the order of the index or in reverse.
 
-    An exclusive one leaves out the element itself: it begins with the neutral element, 0 or 1.
+    If it is `exclusive`, element `i` combines the elements before `i`: the first is the neutral element, 0
+    or 1.
     """
 
     op: str
@@ -179,7 +180,7 @@ class Cumulate(Expression):
     reverse: bool = False
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the axis, the shape and the element type."""
+        """Yield violations of the axis, the shape and the element type."""
         if not are_axes([self.axis], self.rank):
             yield f"there is no axis {self.axis}"
         if not agree(self.shape, self.operand.shape) or self.element != self.operand.element:
@@ -190,8 +191,8 @@ class Cumulate(Expression):
 class Best(Expression):
     """The indices along an axis, in int64, of the first elements in descending or ascending order.
 
-    The size of the axis is the number of these elements. Equal elements are in the order of their index; NaN
-    is greater than any number.
+    The size of the axis is the number of indices. Equal elements are in the order of their index; NaN is
+    greater than any number.
     """
 
     operand: Expression
@@ -199,7 +200,7 @@ class Best(Expression):
     largest: bool = True
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the axis, the shape and the element type."""
+        """Yield violations of the axis, the shape and the element type."""
         if not are_axes([self.axis], self.rank):
             yield f"there is no axis {self.axis}"
         elif not agree(_except(self.axis, self.shape), _except(self.axis, self.operand.shape)):
@@ -212,8 +213,8 @@ class Best(Expression):
 class Couple(Expression):
     """Probabilities of classes `[N, C]` from probabilities of pairs of classes, after Wu, Lin and Weng.
 
-    The operand, `[N, 2 * P]`, has for each of the P pairs the probability of its first class, then for each
-    pair that of its second class.
+    The operand is `[N, 2 * P]` for P pairs: P probabilities of the first class of each pair, then P
+    probabilities of the second class.
     """
 
     operand: Expression
@@ -226,7 +227,7 @@ class Couple(Expression):
         return 1
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the shape."""
+        """Yield violations of the shape."""
         if self.rank != 2 or self.operand.rank != 2:  # ruff: ignore[magic-value-comparison]  rows and columns
             yield "rows of classes are computed from rows of pairs"
         elif differ(self.shape[0], self.operand.shape[0]):
@@ -257,7 +258,7 @@ class Contract(Expression):
     b_zero: Expression | None = None
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the ranks, the sizes and the element types."""
+        """Yield violations of the ranks, the sizes and the element types."""
         a, b, rows, depth = self.a, self.b, self.rows, self.depth
         if a.rank < rows + depth or b.rank < depth + 1:
             yield f"{rows} axes of rows and {depth} of depth in ranks {a.rank} and {b.rank}"
@@ -281,10 +282,10 @@ class Contract(Expression):
 
 @expression
 class Windows(Expression):
-    """The windows that slide along some axes, each of which counts windows in the shape.
+    """The windows that slide along `axes`: the operand as `im2col` reads it, without a copy.
 
-    The elements of a window are further axes at the end, one for each of `axes`. All windows are inside the
-    operand.
+    In the shape, the size of each of `axes` is the number of windows along it. The taps of a window are
+    further axes at the end, one for each of `axes`. All windows are inside the operand.
     """
 
     operand: Expression
@@ -294,7 +295,7 @@ class Windows(Expression):
 
     @property
     def is_large(self) -> bool:
-        """Whether windows have more elements than there are windows, as in the gradient of filters."""
+        """Whether a window has more taps than there are windows, as in the gradient of filters."""
         counts = [n for axis in self.axes if isinstance(n := self.shape[axis], int)]
         sizes = [n for n in self.shape[self.operand.rank :] if isinstance(n, int)]
         if len(counts) < len(self.axes):
@@ -302,7 +303,7 @@ class Windows(Expression):
         return len(sizes) < len(self.axes) or math.prod(sizes) > math.prod(counts)
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the axes, and windows that reach beyond the operand."""
+        """Yield violations of the axes, and windows that reach beyond the operand."""
         x = self.operand
         if not are_axes(self.axes, x.rank) or self.rank != x.rank + len(self.axes):
             yield f"axes {self.axes} of rank {x.rank} in rank {self.rank}"
@@ -318,13 +319,14 @@ class Windows(Expression):
 
 @expression
 class Slide(Expression):
-    """The elements of windows combined: the last axes of the operand, as many as there are `taps`.
+    """A reduction over the taps of windows, the last `taps` axes of the operand: pooling, depthwise Conv.
 
-    `op` is `sum`, `max` or `min`. With `weights`, whose axes are the last ones of the operand, the result
-    is the sum of products. Weights of floats may be stored in fewer bytes. For 8-bit integers the result is
-    the int32 sum of `(operand - zero) * (weights - weights_zero)`. With `mixed`, the axis before the
-    windows has groups of so many channels, and each result is the sum over its whole group: the weights
-    have an axis for the channels of a group before the axes of windows.
+    `op` is `sum`, `max` or `min`. Without `weights`, the result is the reduction of the operand. With
+    `weights` `[C, taps...]`, which broadcast to the operand `[..., C, taps...]`, it is the sum of the
+    products. Weights of floats may be stored in fewer bytes. For 8-bit integers the result is the int32 sum
+    of `(operand - zero) * (weights - weights_zero)`. If `mixed` is above 1, the C
+    channels are groups of `mixed` channels, the weights are `[C, mixed, taps...]`, and each result is also
+    the sum over the channels of its group.
     """
 
     op: str
@@ -336,7 +338,7 @@ class Slide(Expression):
     mixed: int = 1
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the shapes of the result and of the weights."""
+        """Yield violations of the shapes of the result and of the weights."""
         x = self.operand
         if not 0 <= self.taps <= x.rank:
             yield f"{self.taps} taps of rank {x.rank}"
@@ -359,7 +361,7 @@ class Permute(Expression):
     axes: tuple[int, ...]
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the order."""
+        """Yield violations of the order."""
         x = self.operand
         if sorted(self.axes) != [*range(x.rank)]:
             yield f"{self.axes} is no order of {x.rank} axes"
@@ -376,7 +378,7 @@ class Reshape(Expression):
     operand: Expression
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the number of elements."""
+        """Yield violations of the number of elements."""
         before, after = product(self.operand.shape), product(self.shape)
         if before is not None and after is not None and differ(before, after):
             yield f"{before} elements as {self.shape}"
@@ -391,7 +393,7 @@ class Expand(Expression):
     operand: Expression
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the shape."""
+        """Yield violations of the shape."""
         if not broadcasts(self.operand.shape, self.shape):
             yield f"{self.operand.shape} does not broadcast"
         if self.element != self.operand.element:
@@ -407,7 +409,7 @@ class Slice(Expression):
     steps: tuple[int, ...]
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the ranks, and ranges that reach beyond an axis."""
+        """Yield violations of the ranks, and ranges that reach beyond an axis."""
         x = self.operand
         if not x.rank == self.rank == len(self.starts) == len(self.steps):
             yield f"rank {x.rank}, {len(self.starts)} starts and {len(self.steps)} steps"
@@ -438,7 +440,7 @@ class Take(Expression):
     axis: int
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the axis and the shape."""
+        """Yield violations of the axis and the shape."""
         x = self.operand
         if not are_axes([self.axis], x.rank):
             yield f"there is no axis {self.axis}"
@@ -467,7 +469,7 @@ class Scatter(Expression):
     op: str = ""
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the axis and the shapes."""
+        """Yield violations of the axis and the shapes."""
         x = self.operand
         if not are_axes([self.axis], x.rank):
             yield f"there is no axis {self.axis}"
@@ -485,7 +487,7 @@ class Join(Expression):
     axis: int
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the shapes of the parts."""
+        """Yield violations of the shapes of the parts."""
         total: Size = 0
         for part in self.parts:
             if part.rank != self.rank or not are_axes([self.axis], self.rank):
@@ -509,7 +511,7 @@ class Pad(Expression):
     number: float = 0
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the ranks and the sizes."""
+        """Yield violations of the ranks and the sizes."""
         x = self.operand
         if not x.rank == self.rank == len(self.before):
             yield f"rank {x.rank} and {len(self.before)} numbers of elements before"

@@ -1,4 +1,4 @@
-"""Filters: windows times weights, summed over taps and channels, as in convolutions."""
+"""Convolutions: windows times filters, summed over taps and channels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Filtered(Expression):
     """Windows `[N, counts..., C, taps...]` times filters `[M, C/group, taps...]`: `[N, counts..., M]`.
 
     Each result is the sum over the taps and the channels of its group; a group has M/group filters. A pass of
-    the target chooses the algorithm.
+    the backend chooses the algorithm.
     """
 
     windows: Expression
@@ -34,7 +34,7 @@ class Filtered(Expression):
         return self.filters.rank - 2
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the shapes and the element types."""
+        """Yield violations of the shapes and the element types."""
         x, w, taps = self.windows, self.filters, self.taps
         if x.rank != self.rank + taps or taps < 0:
             yield f"windows of rank {x.rank} by filters of rank {w.rank}"
@@ -66,7 +66,7 @@ def filtered(x: Expression, w: Expression, group: int) -> Expression:
 
 
 def filters_of(w: Expression, group: int) -> Size:
-    """Return how many filters (M, C/group, ...) a group has; raises NotLowered where it may be no integer."""
+    """Return `M / group` for filters `[M, C/group, ...]`; raises NotLowered if it may have a remainder."""
     each = divided(w.shape[0], group)
     if each is None:
         raise NotLowered(
@@ -76,9 +76,9 @@ def filters_of(w: Expression, group: int) -> Size:
 
 
 def as_products(x: Expression, w: Expression, group: int, multiply: Product) -> Expression:
-    """Return what `filtered` computes as matrix products, one for each group.
+    """Return the result of `filtered` as im2col and one matrix product for each group.
 
-    `multiply` multiplies `[..., rows..., depth...]` by `[..., depth..., N]`, with so many axes of both.
+    `multiply(a, b, rows, depth)` multiplies `[..., rows..., depth...]` by `[..., depth..., N]`.
     """
     taps = w.rank - 2
     *rows, channel = range(x.rank - taps)
@@ -95,7 +95,7 @@ def as_products(x: Expression, w: Expression, group: int, multiply: Product) -> 
 
 
 def _product(a: Expression, b: Expression, taps: int, rows: int, multiply: Product) -> Expression:
-    """Return the sums over the taps and the channels, the last axes of `a`; taps of size 1 go."""
+    """Return the product over the taps and channels, the last axes of `a`; taps of size 1 are removed."""
     first = a.rank - 1 - taps
     ones = [n for n in range(taps) if a.shape[first + n] == 1]
     a = squeeze(a, [first + n for n in ones])

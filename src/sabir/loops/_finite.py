@@ -1,4 +1,4 @@
-"""Whether all numbers of a tensor are finite, where its contents are known before a run."""
+"""Whether all numbers of a constant are finite."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Contents:
-    """The contents of a constant, which are read only when something depends on them.
+    """The contents of a constant, read on the first question.
 
     >>> import numpy as np
     >>> from sabir.loops import Contents
@@ -48,9 +48,9 @@ class Contents:
 
 
 def is_finite(x: Expression) -> bool | None:
-    """Return whether no number of a tensor is infinite or NaN; None where that is known in a run only.
+    """Return whether no number of a tensor is infinite or NaN; None if its contents are unknown before a run.
 
-    The answer for a part of a constant is that for the whole constant.
+    For a part of a constant it is the answer for the whole constant.
 
     >>> from sabir.loops import is_finite, number
     >>> is_finite(number("float", 1)), is_finite(number("float", float("nan")))
@@ -71,7 +71,7 @@ def is_finite(x: Expression) -> bool | None:
         case Join():
             found = {is_finite(part) for part in x.parts}
             return False if False in found else None if None in found else True
-        case Map(op="cast", operands=(operand,)) if operand.element in HALVES:  # float has all their numbers
+        case Map(op="cast", operands=(operand,)) if operand.element in HALVES:  # float represents all halves
             return is_finite(operand)
         case _:
             return None

@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from sabir.loops._expression import Expression, Sizes
 
 BYTES = frozenset({"int8", "uint8"})
-_MOST_TAPS = 128  # of a window: its code has no loops
+_MOST_TAPS = 128  # of a window, whose taps are unrolled
 
 
 def contract_integers(
     a: Expression, b: Expression, a_zero: Expression | None = None, b_zero: Expression | None = None
 ) -> Expression:
-    """Return the matrix products of two tensors of 8 bits, rank 2 or more, less their zero points, in int32.
+    """Return `(a - a_zero) @ (b - b_zero)` in int32, of two tensors of 8-bit integers of rank 2 or more.
 
-    `a_zero` has one element, or one for each row, `b_zero` one, or one for each column: they broadcast to
-    the operands. Raises NotLowered for other elements, and for sizes that may differ.
+    `a_zero` has one element or one for each row, `b_zero` one or one for each column: they broadcast to the
+    operands. Raises NotLowered for other element types, and for sizes that may differ.
     """
     rows = a.rank - 1 if b.rank == 2 and a.rank > 2 else 1  # ruff: ignore[magic-value-comparison]  matrices
     return convolve_integers(a, b, rows, 1, a_zero, b_zero)
@@ -40,7 +40,7 @@ def convolve_integers(
     a: Expression, b: Expression, rows: int, depth: int, a_zero: Expression | None = None,
     b_zero: Expression | None = None,
 ) -> Expression:  # fmt: skip
-    """Return `[..., rows..., depth...]` by `[..., depth..., N]` less their zero points, in int32.
+    """Return `a - a_zero` `[..., rows..., depth...]` by `b - b_zero` `[..., depth..., N]`, in int32.
 
     Zero points broadcast to their operand: `a_zero` has one element, or one for each row, `b_zero` one, or
     one for each column. Raises NotLowered for other elements, and for sizes that may differ.
@@ -83,11 +83,10 @@ def slide_integers(
     x: Expression, taps: int, weights: Expression, zero: Expression | None = None,
     weights_zero: Expression | None = None,
 ) -> Expression:  # fmt: skip
-    """Return the sums of windows of 8 bits times the weights of each channel, less zero points, in int32.
+    """Return the int32 sums over the taps of `(x - zero) * (weights - less)`, of 8-bit integers.
 
-    `taps` of the last axes are those of a window; the axes of the weights (C, taps...) are the last ones of
-    `x`. Raises NotLowered for other elements, for zero points that are not one known number, for large
-    windows, and for sizes that may differ.
+    `x` is `[..., C, taps...]`, the weights are `[C, taps...]`. Raises NotLowered for other element types, for
+    zero points that are not one known number, for large windows, and for sizes that may differ.
     """
     if not {x.element, weights.element} <= BYTES:
         raise NotLowered(f"windows of {x.element} by {weights.element} have no kernel yet")
@@ -104,7 +103,7 @@ def slide_integers(
 
 
 def uniform(x: Expression) -> int | None:
-    """Return the integer that all elements of a tensor are known to be."""
+    """Return the integer that all elements of a tensor are known to equal, if there is one."""
     while isinstance(x, (Permute, Reshape, Expand)):
         x = x.operand
     if isinstance(x, Number):

@@ -1,4 +1,4 @@
-"""Steps that update matrices and read them, as an expression."""
+"""Linear attention as an expression: steps that update a matrix of state and read it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ _RANK = 4
 
 @expression
 class MatrixSteps(Expression):
-    """Steps that update matrices `[..., K, V]` and read them: `[batch, heads, steps * G + K, V]`.
+    """Steps that update a matrix `S [K, V]` of each head and read it: `[batch, heads, steps * G + K, V]`.
 
-    Each step multiplies the rows of a matrix by `decay`. It reads the matrix with its key and subtracts the
-    result from its value, times `rate`; it adds the product of the key and this difference to the matrix.
-    Then each of its G queries reads the matrix. The last K rows of the result are the matrix after all steps.
-    Without `rate`, the product of key and value is added.
+    Each step computes
+
+        S = S * decay[:, None]
+        S = S + outer(key, (value - key @ S) * rate)    or, without `rate`, S + outer(key, value)
+        results = queries @ S                           for its G queries
+
+    The last K rows of the result are `S` after all steps.
 
     The operands have one element type: queries `[batch, heads, steps, G, K]`, keys and `decay`
     `[batch, heads, steps, K]`, values `[batch, heads, steps, V]`, the `first` matrices, and `rate`
@@ -34,7 +37,7 @@ class MatrixSteps(Expression):
     rate: Expression | None = None
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the ranks and the element types."""
+        """Yield violations of the ranks and the element types."""
         ranks = (self.queries.rank, self.keys.rank, self.values.rank, self.first.rank)
         if ranks != (_RANK + 1, _RANK, _RANK, _RANK) or self.rank != _RANK:
             yield f"queries, keys, values and matrices have the ranks {ranks}"

@@ -1,4 +1,4 @@
-"""The functions that rooms build tensor expressions with; their arguments are checked here once."""
+"""Constructors of tensor expressions for the rooms: they check shapes and element types."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from sabir.base import SabirError
 from sabir.ir import Expr, product
 from sabir.loops._assumptions import at_least, equal
-from sabir.loops._expression import ELEMENTS, HALVES, SMALL_FLOATS, SMALL_INTEGERS, Expression
+from sabir.loops._expression import ELEMENTS, FLOATS, HALVES, SMALL_FLOATS, SMALL_INTEGERS, Expression
 from sabir.loops._expressions import (
     PREDICATES,
     Best,
+    Contract,
     Count,
     Couple,
     Cumulate,
@@ -26,8 +27,10 @@ from sabir.loops._expressions import (
     Reshape,
     Scatter,
     Slice,
+    Slide,
     Stored,
     Take,
+    Windows,
 )
 
 if TYPE_CHECKING:
@@ -42,11 +45,11 @@ _NEUTRAL = {"sum": 0, "prod": 1}
 
 
 class NotLowered(SabirError):
-    """No kernel expresses this call; the message says why. The call is evaluated instead."""
+    """No expression represents this call, for the reason in the message. The interpreter evaluates it."""
 
 
 class Widened(NotLowered):
-    """Kernels compute with the operands only as float: the call is lowered again with such."""
+    """Kernels compute with the operands only as float: the call is lowered again with these cast to it."""
 
 
 def number(element: str, value: float) -> Number:
@@ -55,7 +58,7 @@ def number(element: str, value: float) -> Number:
 
 
 def tensor(array: Array) -> Stored:
-    """Return a tensor that is known when a call is lowered; nothing may change the array later."""
+    """Return a constant tensor; nothing may change the array later."""
     names = {"float32": "float", "float64": "double"}
     element = names.get(array.dtype.name, array.dtype.name)
     check_element(element)
@@ -70,8 +73,8 @@ def count(shape: Sequence[Size], axis: int) -> Expression:
 def apply(op: str, *operands: Expression | float) -> Expression:
     """Return a scalar function of each element; a Python number takes the element type of the others.
 
-    Raises NotLowered for an element type that kernels do not compute with, and for sizes of which it is open
-    whether they broadcast.
+    Raises NotLowered for an element type that kernels do not compute with, and for symbolic sizes that may
+    not broadcast.
     """
     typed = [x for x in operands if isinstance(x, Expression)]
     of = typed[-1].element  # the first operand of `where` is its condition
@@ -85,13 +88,13 @@ def apply(op: str, *operands: Expression | float) -> Expression:
 
 
 def check_element(element: str) -> None:
-    """Raise NotLowered for an element type that kernels do not know."""
+    """Raise NotLowered for an element type that kernels do not load."""
     if element not in ELEMENTS:
         raise NotLowered(f"kernels do not compute with {element} yet")
 
 
 def check_computed(element: str) -> None:
-    """Raise NotLowered for an element type that kernels do not compute with; Widened, if they do as float."""
+    """Raise NotLowered for an element type without arithmetic; Widened if float replaces it."""
     check_element(element)
     if element in SMALL_INTEGERS:
         raise NotLowered(f"kernels do not compute with {element} yet")
@@ -138,7 +141,7 @@ def random_words(
 
 
 def broadcast(a: Sizes, b: Sizes) -> Sizes:
-    """Return the shape to which two shapes broadcast; raises NotLowered where the symbols leave it open."""
+    """Return the shape to which two shapes broadcast; raises NotLowered if that depends on symbols."""
     if len(a) < len(b):
         a, b = b, a
     head = len(a) - len(b)
@@ -146,7 +149,7 @@ def broadcast(a: Sizes, b: Sizes) -> Sizes:
 
 
 def same_shape(a: Sizes, b: Sizes) -> bool:
-    """Return whether two shapes are equal, if only for the feeds at hand."""
+    """Return whether two shapes are equal, for all feeds or for the current ones (which becomes a guard)."""
     return len(a) == len(b) and all(starmap(equal, zip(a, b, strict=True)))
 
 
@@ -163,7 +166,7 @@ def _common(m: Size, n: Size) -> Size:
 
 
 def reduce(op: str, x: Expression, axes: Iterable[int], *, last: bool = False) -> Expression:
-    """Return the reduction over some axes, which stay with size 1; over axes of size 1 it is `x` itself."""
+    """Return the reduction over some axes, which remain with size 1; `x` if all of them have size 1."""
     check_computed(x.element)
     found = tuple(sorted({axis % x.rank for axis in axes}))
     if all(x.shape[axis] == 1 for axis in found):
@@ -254,9 +257,9 @@ def expand(x: Expression, shape: Sequence[Size]) -> Expression:
 
 
 def cut(x: Expression, starts: Sequence[Size], sizes: Sequence[Size], steps: Sequence[int]) -> Expression:
-    """Return a part of each axis: so many elements from a first index in steps.
+    """Return a slice: `sizes` elements of each axis, from the index `starts`, in `steps`.
 
-    The caller guarantees that the part lies inside the axis.
+    The caller guarantees that the range is inside the axis.
     """
     if all(s == 0 for s in starts) and tuple(sizes) == x.shape and all(s == 1 for s in steps):
         return x
@@ -264,7 +267,7 @@ def cut(x: Expression, starts: Sequence[Size], sizes: Sequence[Size], steps: Seq
 
 
 def narrow(x: Expression, axis: int, start: Size, size: Size) -> Expression:
-    """Return a part of one axis."""
+    """Return a slice of one axis: `size` elements from the index `start`."""
     axis %= x.rank
     starts = [start if i == axis else 0 for i in range(x.rank)]
     sizes = [size if i == axis else d for i, d in enumerate(x.shape)]
@@ -272,15 +275,13 @@ def narrow(x: Expression, axis: int, start: Size, size: Size) -> Expression:
 
 
 def take(x: Expression, indices: Expression, axis: int) -> Expression:
-    """Return the tensor at some indices along an axis: a view, where the only one is a known number."""
+    """Return the tensor at indices along an axis (gather): a view if there is one index, a known number."""
     axis %= x.rank
     shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
     place = _known_place(indices, x.shape[axis])
     if place is not None:
         return reshape(narrow(x, axis, place, 1), shape)
-    if isinstance(x, Map) and _is_widened(
-        x
-    ):  # of what is stored in fewer bytes, only what is taken is widened
+    if isinstance(x, Map) and _is_widened(x):  # take narrow elements, and widen those only
         first, *others = x.operands
         return Map(x.element, shape, x.op, (take(first, indices, axis), *others))
     return Take(x.element, shape, x, indices, axis)
@@ -298,7 +299,7 @@ def _known_place(indices: Expression, size: Size) -> int | None:
 
 
 def _is_widened(x: Expression) -> bool:
-    """Return whether an expression is a narrow tensor as floats, less one number and times another."""
+    """Return whether an expression is `(cast(narrow) - number) * number`, or a part of that form."""
     if not isinstance(x, Map) or x.operands[0].shape != x.shape:
         return False
     if x.op == "cast":
@@ -309,7 +310,7 @@ def _is_widened(x: Expression) -> bool:
 def scatter(x: Expression, indices: Expression, updates: Expression, axis: int, op: str = "") -> Expression:
     """Return the tensor with one update for each index along an axis; `op` combines both, `add` for example.
 
-    Raises NotLowered where it is open whether there are as many updates as indices.
+    Raises NotLowered if the indices and the updates may have different shapes.
     """
     (check_computed if op else check_element)(x.element)
     axis %= x.rank
@@ -321,9 +322,10 @@ def scatter(x: Expression, indices: Expression, updates: Expression, axis: int, 
 
 
 def join(parts: Sequence[Expression], axis: int) -> Expression:
-    """Return tensors side by side along an axis.
+    """Return the concatenation of tensors along an axis.
 
-    Each part is written by a kernel, or a copy, of its own: many parts are one call of numpy instead.
+    Each part is written by its own kernel or copy. So many parts are not lowered: one call of numpy is
+    faster.
     """
     if len(parts) > _MOST_PARTS:
         raise NotLowered(f"it joins {len(parts)} tensors: more than {_MOST_PARTS} are one call of numpy")
@@ -340,7 +342,7 @@ def join(parts: Sequence[Expression], axis: int) -> Expression:
 
 
 def pad(x: Expression, before: Sequence[Size], after: Sequence[Size], value: float) -> Expression:
-    """Return the tensor with a number around it; the counts are not negative."""
+    """Return the tensor padded with a number; the counts of added elements are not negative."""
     for n in (*before, *after):
         if not at_least(n, 0):
             raise NotLowered("a negative padding cuts the tensor")
@@ -349,7 +351,7 @@ def pad(x: Expression, before: Sequence[Size], after: Sequence[Size], value: flo
 
 
 def known_sizes(x: Expression | None) -> tuple[Size, ...] | None:
-    """Return the contents of a tensor of integers as sizes, where all are known."""
+    """Return the contents of a tensor of integers as sizes; None if any is unknown."""
     known = getattr(x, "known", None)
     if known is None or not all(isinstance(n, (int, Expr)) for n in known):
         return None
@@ -358,3 +360,85 @@ def known_sizes(x: Expression | None) -> tuple[Size, ...] | None:
 
 def _shown(shape: Sizes) -> str:
     return f"[{','.join(map(str, shape))}]"
+
+
+# ---------------------------------------------------------------- products and windows
+
+
+def contract(a: Expression, b: Expression) -> Expression:
+    """Return the matrix products of two tensors of rank 2 or more.
+
+    Raises NotLowered for sizes that may differ.
+    """
+    rows = a.rank - 1 if b.rank == 2 and a.rank > 2 else 1  # ruff: ignore[magic-value-comparison]  matrices
+    return convolve(a, b, rows, 1)
+
+
+def convolve(a: Expression, b: Expression, rows: int, depth: int) -> Expression:
+    """Return `[..., rows..., depth...]` by `[..., depth..., N]`: sums of products over all axes of the depth.
+
+    The leading axes broadcast. Raises NotLowered for sizes that may differ.
+    """
+    check_computed(a.element)
+    if a.element != b.element or a.element == "bool":
+        raise NotLowered(f"{a.element} and {b.element} are not multiplied")
+    sizes = zip(a.shape[a.rank - depth :], b.shape[-1 - depth : -1], strict=True)
+    for m, n in sizes:  # a kernel would read past the end
+        if not equal(m, n):
+            raise NotLowered(f"whether the sizes {m} and {n} are equal is known at run time only")
+    if a.element not in FLOATS:
+        return _sums(a, b, rows, depth)
+    batch = broadcast(a.shape[: a.rank - depth - rows], b.shape[: b.rank - depth - 1])
+    between = a.shape[a.rank - depth - rows : a.rank - depth]
+    return Contract(a.element, (*batch, *between, b.shape[-1]), a, b, rows, depth)
+
+
+def _sums(a: Expression, b: Expression, rows: int, depth: int) -> Expression:
+    """Return the product of integers, which wraps around, as a map and a reduction."""
+    columns = reshape(a, (*a.shape, 1))
+    head = b.rank - depth - 1
+    spread = reshape(b, (*b.shape[:head], *(1,) * rows, *b.shape[head:]))
+    terms = apply("mul", columns, spread)
+    axes = [*range(terms.rank - 1 - depth, terms.rank - 1)]
+    return squeeze(reduce("sum", terms, axes), axes)
+
+
+def windows(
+    x: Expression, axes: Sequence[int], kernel: Sequence[Size], counts: Sequence[Size],
+    strides: Sequence[int], dilations: Sequence[int],
+) -> Expression:  # fmt: skip
+    """Return the windows of `x` along some axes; their taps are further axes at the end.
+
+    `counts` is the number of windows along each of the axes; the caller pads `x` so that all are inside.
+    """
+    check_element(x.element)
+    shape = list(x.shape)
+    for axis, count in zip(axes, counts, strict=True):
+        shape[axis] = count
+    return Windows(x.element, (*shape, *kernel), x, tuple(axes), tuple(strides), tuple(dilations))
+
+
+def slide(op: str, x: Expression, taps: int, weights: Expression | None = None) -> Expression:
+    """Return the `sum`, `max` or `min` over the last `taps` axes of windows, or the sum of `x * weights`.
+
+    The weights have the last axes of the windows. Raises NotLowered if their sizes may differ.
+    """
+    check_computed(x.element)
+    if weights is not None:
+        if x.element not in FLOATS or weights.element != x.element:
+            raise NotLowered(f"sums of products of {x.element} have no kernel yet")
+        if not all(map(equal, weights.shape, x.shape[x.rank - weights.rank :])):
+            raise NotLowered("whether the weights fit the windows is known at run time only")
+    return Slide(x.element, x.shape[: x.rank - taps], op, x, weights, taps)
+
+
+def slide_mixed(x: Expression, taps: int, weights: Expression) -> Expression:
+    """Return the sums of windows `[..., C, taps...]` times weights `[C, mixed, taps...]`: `[..., C]`.
+
+    Each result is the sum over the taps and the `mixed` channels of its group. Raises NotLowered if sizes may
+    differ.
+    """
+    channels, mixed, *kernel = weights.shape
+    if not isinstance(mixed, int) or not all(map(equal, (channels, *kernel), x.shape[x.rank - taps - 1 :])):
+        raise NotLowered("whether the weights fit the windows is known at run time only")
+    return Slide(x.element, x.shape[: x.rank - taps], "sum", x, weights, taps, mixed=mixed)

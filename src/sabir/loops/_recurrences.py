@@ -1,4 +1,4 @@
-"""Recurrences: what steps compute one after the other, each from the states that the one before it left."""
+"""Recurrences: steps in order, each of which computes new states from the states of the previous step."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class StepState(Expression):
 
 @expression
 class StepOperand(Expression):
-    """An operand of a recurrence, by its number, within the expressions of a step.
+    """An operand of a recurrence, by its number, in the expressions of a step.
 
-    A matrix that only products read may be stored as another element type.
+    The operand may have another element type if it is a matrix that only products read.
     """
 
     number: int = 0
@@ -34,10 +34,10 @@ class StepOperand(Expression):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepBody:
-    """What each step of a recurrence computes of states and operands: new states, and outputs.
+    """The body of a recurrence: the new states `after` each step, and outputs, from states and operands.
 
-    The first axis of all its expressions counts the steps. Backwards, the first step fills the last index of
-    the outputs; operands are in the order of the steps.
+    The first axis of all its expressions counts the steps. If it runs `backwards`, the first step writes the
+    last index of the outputs; operands are in the order of the steps.
     """
 
     states: tuple[StepState, ...]
@@ -78,7 +78,7 @@ class Recur(Expression):
         return self.inputs[len(self.body.states) :]
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the states and the number."""
+        """Yield violations of the states and the number."""
         body = self.body
         if not 0 <= self.number < len(body.states) + len(body.outputs):
             yield f"there is no result {self.number}"
@@ -97,10 +97,10 @@ class Recurred(NamedTuple):
 
 
 class RecurrenceBuilder:
-    """The steps of a recurrence in the making: maps and products of states and operands.
+    """Builds a recurrence: a caller declares states and operands, and combines them by maps and products.
 
-    All that steps compute has one `shape`, whose first axis counts the steps. Backwards, the first step is
-    that of the last index. Raises NotLowered where no kernel carries such tensors on.
+    All expressions of a step have one `shape`, whose first axis counts the steps. If it runs `backwards`, the
+    first step is the last index. Raises NotLowered for shapes and element types that no kernel supports.
     """
 
     def __init__(self, element: str, shape: Sizes, *, backwards: bool = False) -> None:
@@ -114,7 +114,7 @@ class RecurrenceBuilder:
         self._bound: list[Expression] = []
 
     def state(self, initial: Expression) -> Expression:
-        """Return a state before each step; `initial` is that before the first, without the axis of steps."""
+        """Declare a state and return it; `initial`, without the axis of steps, precedes the first step."""
         if initial.element != self._element or not same_shape(initial.shape, self._shape[1:]):
             raise NotLowered(
                 "whether the initial states have the shape of the states is known at run time only"
@@ -124,22 +124,25 @@ class RecurrenceBuilder:
         return self._states[-1]
 
     def operand(self, x: Expression) -> Expression:
-        """Return what stands for a tensor in a step; the first of as many axes as the shape counts steps."""
+        """Declare an operand and return its expression in a step.
+
+        If it has as many axes as the shape, its first axis counts the steps.
+        """
         if self._backwards and x.rank == len(self._shape) and x.shape[0] != 1:
             x = cut(x, (x.shape[0] - 1, *(0,) * (x.rank - 1)), x.shape, (-1, *(1,) * (x.rank - 1)))
         self._bound.append(x)
         return StepOperand(x.element, x.shape, len(self._bound) - 1)
 
     def matrix(self, x: Expression) -> Expression:
-        """Return what stands for a matrix in products of a step; constants may be stored in fewer bytes."""
+        """Declare a matrix for products and return its expression; it may be stored in fewer bytes."""
         self._bound.append(x)
         return StepOperand(x.element, x.shape, len(self._bound) - 1)
 
     def results(self, after: Sequence[Expression], outputs: Sequence[Expression]) -> Recurred:
-        """Return what the steps leave that compute the states `after` each of them.
+        """Return the results of the recurrence; `after` are the states after a step, one for each state.
 
-        Raises NotLowered for what no kernel computes in a step: a product is that of a state, or of what maps
-        compute, or of several of these side by side, with a matrix that is an operand.
+        Raises NotLowered for a step that no kernel computes: the first operand of a product is a state, a
+        map, or a concatenation of these; the second is a matrix that was declared.
         """
         for x in (*after, *outputs):
             if x.element != self._element or not same_shape(x.shape, self._shape):
@@ -181,6 +184,6 @@ class RecurrenceBuilder:
 
 
 def _factors(x: Contract) -> tuple[Expression, ...]:
-    """Return what a matrix is multiplied by: one tensor, or several side by side."""
+    """Return the first operand of a product, or the parts if it is a concatenation along the columns."""
     joined = isinstance(x.a, Join) and x.a.axis == x.a.rank - 1
     return x.a.parts if joined and isinstance(x.a, Join) else (x.a,)

@@ -1,4 +1,4 @@
-"""Pooled regions of images, as an expression."""
+"""Pooling of regions of images (RoiAlign, MaxRoiPool), as an expression."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ class PoolRegions(Expression):
     """The `mean` or the `max` of each bin of regions `[R, rows, columns, C]` of images `[N, H, W, C]`.
 
     `counts`, of int64, has a row for each region, which begins with the index of its image; an index below 0
-    is an error of the run. Without `places`, bins have whole pixels, and the row goes on with the first pixel
-    of a bin and the pixel after its last one, for all rows of bins, then for all columns of bins. They are
-    inside the image, and a bin without pixels is 0.
+    is an error of the run. There are two forms:
 
-    With `places` `[R, rows + columns + 2]`, bins have samples at equal distances, each interpolated between
-    four neighbours: the row goes on with the numbers of samples of a bin along both axes, and `places` has
-    where the rows of bins begin, where the columns of bins begin, and the sizes of a bin along both axes. A
-    sample more than a pixel outside counts as 0. The maximum is that of the neighbours times their weights.
+    - Without `places`, a bin is a range of pixels. The row of `counts` is `[image, begin, end of each row of
+      bins..., begin, end of each column of bins...]`; all are inside the image, and an empty bin is 0.
+    - With `places`, a bin is a grid of samples at equal distances, each interpolated between four pixels. The
+      row of `counts` is `[image, samples along H, samples along W]` of a bin. The row of `places`, of
+      `rows + columns + 2` numbers, is `[begin of each row of bins..., begin of each column of bins..., height
+      of a bin, width of a bin]`. A sample more than a pixel outside of the image is 0. The maximum is the
+      greatest product of a pixel and its weight.
     """
 
     op: str
@@ -34,7 +35,7 @@ class PoolRegions(Expression):
     places: Expression | None = None
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the ranks and the element types."""
+        """Yield violations of the ranks and the element types."""
         if self.rank != _RANK or self.images.rank != _RANK:
             yield "regions and images have four axes"
         if self.counts.element != "int64" or self.element != self.images.element:

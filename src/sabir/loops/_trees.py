@@ -14,17 +14,18 @@ _MATRIX = 2
 
 @expression
 class Descend(Expression):
-    """The leaves of decision trees that rows `[N, F]` reach, combined in the order of the trees: `[N, T]`.
+    """Decision trees: the weights of the leaves that rows `[N, F]` reach, combined tree by tree: `[N, T]`.
 
-    `op` is `sum`, `min` or `max`, of doubles. The features are unsigned integers of the type of `nodes`. A
-    row at node `p` goes to `next` or, if its feature is greater than the threshold, to the node after `next`:
-    `nodes[p]` is the threshold and `next << bits | 8 * feature`. A leaf is a node whose `next` is itself and
-    whose threshold is the largest integer, which other nodes do not have. `roots` (2, a multiple of 8) has
-    the first node of each of the `trees`, and the number of steps after which the kernel tests for leaves.
+    `op` combines the weights, which are doubles: `sum`, `min` or `max`. The features are unsigned integers of
+    the element type of `nodes`. `nodes[p]` is a pair: the threshold, and `next << bits | 8 * feature`. A row
+    at node `p` goes to `next`, or to `next + 1` if its feature is greater than the threshold. A leaf has
+    itself as `next`, and the largest integer as threshold, which no other node has. `roots`, `[2, trees
+    rounded up to 8]`, has the first node of each of the `trees`, and after how many steps the kernel begins
+    to test for leaves.
 
-    Without `targets`, node `p` adds `weights[p]`. Else it adds `weights[v]` to `targets[v]` for each `v` from
-    `first[p]` to before `first[p + 1]`. `widest` is the largest feature that a node reads, `steps` the
-    largest number of nodes on a path.
+    Without `targets`, leaf `p` adds `weights[p]`. With `targets`, it adds `weights[v]` to the target
+    `targets[v]`, for each `v` with `first[p] <= v < first[p + 1]`. `widest` is the largest feature that a
+    node reads, `steps` the length of the longest path.
     """
 
     operand: Expression
@@ -40,7 +41,7 @@ class Descend(Expression):
     steps: int = 0
 
     def violations(self) -> Iterator[str]:
-        """Yield what is wrong with the ranks and the element types."""
+        """Yield violations of the ranks and the element types."""
         if self.rank != _MATRIX or self.operand.rank != _MATRIX:
             yield "rows of targets are computed from rows of features"
         if self.operand.element != self.nodes.element:

@@ -1,4 +1,4 @@
-"""Walks over expressions: every pass of the compiler visits, rewrites and verifies expressions with these."""
+"""Walks over expressions: passes visit, rewrite and verify expressions with these functions."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _Key = TypeVar("_Key")
 
 
 class InvalidExpression(SabirError):
-    """The fields of an expression contradict each other: a fault of what built it."""
+    """The fields of an expression contradict each other: the lowering or a pass built it wrongly."""
 
 
 def postorder(roots: Iterable[Expression], seen: set[Expression] | None = None) -> Iterator[Expression]:
-    """Yield the expressions that some roots are computed from, each once and after its operands.
+    """Yield the roots and all their operands in postorder: each expression once, after its operands.
 
-    Those in `seen` are left out, with their operands; the others are added to it.
+    Expressions in `seen`, and their operands, are skipped; the others are added to `seen`.
 
     >>> from sabir import loops
     >>> x = loops.number('float', 2)
@@ -44,10 +44,11 @@ def postorder(roots: Iterable[Expression], seen: set[Expression] | None = None) 
 
 
 def rewrite(roots: Mapping[_Key, Expression], *rules: Rule) -> dict[_Key, Expression]:
-    """Return the roots with each expression replaced by what the first rule that applies returns.
+    """Return the roots rewritten: each expression becomes the result of the first rule that applies to it.
 
-    Operands come first. A rule gets an expression, and a mapping from each of the expressions that it is
-    computed from to the new one; it returns None where it does not apply. Then the expression is `rebuilt`.
+    Expressions are visited in postorder. A rule takes an expression and a mapping from the old expressions
+    that were visited before, its operands among them, to the new ones. It returns the new expression, or None
+    if it does not apply. If no rule applies, the expression is `rebuilt` from its new operands.
 
     >>> from sabir import loops
     >>> def halve(x, new):
@@ -63,7 +64,7 @@ def rewrite(roots: Mapping[_Key, Expression], *rules: Rule) -> dict[_Key, Expres
 
 
 def rebuilt(x: Expression, new: Mapping[Expression, Expression]) -> Expression:
-    """Return an expression of the new operands: the expression itself, where these are the old ones."""
+    """Return an expression with its new operands; the expression itself if no operand changed."""
     operands = [new[o] for o in x.operands]
     same = all(o is old for o, old in zip(operands, x.operands, strict=True))
     return x if same else x.with_operands(operands)

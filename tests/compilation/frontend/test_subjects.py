@@ -7,9 +7,9 @@ import pytest
 
 import sabir
 from sabir.base import FeedError, SabirError
-from sabir.compilation.frontend.assumed import stand_ins
 from sabir.compilation.frontend.binding import bound_subject
 from sabir.compilation.frontend.body_types import prepare_body
+from sabir.compilation.frontend.placeholders import placeholder_feeds
 from sabir.compilation.frontend.subject import Subject
 from sabir.evaluation import ModelPort
 from sabir.files import opened_file
@@ -32,8 +32,8 @@ def port(name, *shape, optional=False, kind=np.float32):
     return ModelPort(name, tensor_type(kind, shape), optional)
 
 
-def test_stand_ins_have_shapes_and_take_no_memory():
-    found = stand_ins(
+def test_placeholder_feeds_have_shapes_and_take_no_memory():
+    found = placeholder_feeds(
         [port("x", 4, 1 << 30), port("y", "N", 2), port("z", "N", optional=True)], {"y": [3, 2]}
     )
     assert {name: x.shape for name, x in found.items()} == {"x": (4, 1 << 30), "y": (3, 2)}
@@ -42,7 +42,7 @@ def test_stand_ins_have_shapes_and_take_no_memory():
 
 
 def test_an_optional_input_has_a_stand_in_if_its_shape_is_passed():
-    assert stand_ins([port("z", "N", optional=True)], {"z": [2]})["z"].shape == (2,)
+    assert placeholder_feeds([port("z", "N", optional=True)], {"z": [2]})["z"].shape == (2,)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_an_optional_input_has_a_stand_in_if_its_shape_is_passed():
 )
 def test_feeds_that_nothing_stands_in_for(ports, shapes, message):
     with pytest.raises(FeedError, match=re.escape(message)):
-        stand_ins(ports, shapes)
+        placeholder_feeds(ports, shapes)
 
 
 # ---------------------------------------------------------------- subjects

@@ -5,6 +5,7 @@ import ctypes
 import numpy as np
 import pytest
 
+from sabir.compilation.native import host
 from sabir.compilation.native._records import Record, fields, native_function, with_fields
 
 PAIR = fields("first", "second")
@@ -35,10 +36,10 @@ define i64 @kernel(ptr %pair) {
   ret i64 %d
 }
 """
-    function = native_function(with_fields(text, pair=PAIR), ctypes.c_int64)
+    function = native_function(with_fields(text, pair=PAIR), host(), ctypes.c_int64)
     record = Record([7, 9])
     assert function(record.address) == -2
     record.numbers[PAIR["second"]] = 3
     assert function(record.address) == 4
-    assert native_function(with_fields(text, pair=PAIR), ctypes.c_int64) is function
+    assert native_function(with_fields(text, pair=PAIR), host(), ctypes.c_int64) is function
     assert np.frombuffer(record.numbers, np.int64).ctypes.data == record.address

@@ -12,7 +12,7 @@ from sabir.compilation.backends.cpu.jobs import (
     tiles_of_a_job,
     up,
 )
-from sabir.compilation.plan.bounds import Needs, Reach, ComputedTensor, check_reaches, needs
+from sabir.compilation.plan.bounds import ComputedTensor, Needs, Reach, check_reaches, needs
 from sabir.compilation.plan.entries import Buffer, Entry, Mismatch
 from sabir.compilation.plan.layout import RunSizes
 from sabir.ir import symbol

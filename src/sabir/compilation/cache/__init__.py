@@ -1,1 +1,1 @@
-"""What later processes read instead of compiling: descriptions of files, plans, packed weights."""
+"""The cache of compiled models on disk: descriptions of files, plans, packed weights."""

@@ -1,4 +1,4 @@
-"""Descriptions of models in the cache: what a session needs of a file that it does not read."""
+"""Descriptions of model files in the cache: enough for a session that does not read the file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sabir.ir import Dim
 
 KIND = "models"
-_FORMAT = "1"  # another number for another form of the entry
+_FORMAT = "1"  # increased when the format of an entry changes
 _SUFFIX = ".onnx"
 
 
@@ -31,7 +31,7 @@ class Ports(NamedTuple):
 
 
 class FileConstant(NamedTuple):
-    """Where the elements of a constant begin in a file, row by row; their type and the shape."""
+    """A constant in a file, in row-major order: the offset of its first byte, element type and shape."""
 
     start: int
     element: str
@@ -39,10 +39,10 @@ class FileConstant(NamedTuple):
 
 
 class Description(NamedTuple):
-    """What a session needs of a model that it does not read.
+    """The facts of a model that a session needs if it does not read the file.
 
-    `name` is how it shows the model, `structure` what the plans of the model are known by, `numbers` how many
-    numbers its constants have. `places` are those of initializers, by name.
+    `name` is the text that a session shows, `structure` the identity of the model in keys of plans, `numbers`
+    the number of elements of its constants, `places` the initializers in the file by name.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Description(NamedTuple):
 
 
 def described(file: OpenedFile, *, newer_opsets: bool) -> Description | None:
-    """Return the description of a file, None where the cache has none."""
+    """Return the description of a file; None if the cache has none."""
     key = _key(file, newer_opsets=newer_opsets)
     data = None if key is None else cache().get(KIND, key, verify=True)
     if data is None:
@@ -65,19 +65,19 @@ def described(file: OpenedFile, *, newer_opsets: bool) -> Description | None:
 
 
 def describe(description: Description, file: OpenedFile, *, newer_opsets: bool) -> None:
-    """Keep the description of a file, unless it is there or has a type that is not written."""
+    """Write the description of a file to the cache, if it is new and can be written."""
     key, shown = _key(file, newer_opsets=newer_opsets), _shown(description)
     if key is not None and shown is not None and described(file, newer_opsets=newer_opsets) is None:
         cache().put(KIND, key, json.dumps(shown).encode())
 
 
 def identity_of_opened(file: OpenedFile) -> str | None:
-    """Return what identified the contents of a file when it was opened; None if it had just been changed."""
+    """Return the identity of the contents of a file when it was opened; None if it had just changed."""
     return identity_of_status(file.status)
 
 
 def _key(file: OpenedFile, *, newer_opsets: bool) -> bytes | None:
-    """Return the key of a description: what the file contains, and the modules that read it."""
+    """Return the key of a description: the identity of the file, and of the modules that read it."""
     if cache().folder is None or file.path.suffix.lower() != _SUFFIX:
         return None
     identity = identity_of_opened(file)
@@ -86,11 +86,11 @@ def _key(file: OpenedFile, *, newer_opsets: bool) -> bytes | None:
     return hashlib.sha256(f"{_FORMAT} {modules()} {identity} {newer_opsets}".encode()).digest()
 
 
-# ---------------------------------------------------------------- the form of an entry
+# ---------------------------------------------------------------- the format of an entry
 
 
 def _shown(description: Description) -> list[Any] | None:
-    """Return a description as lists, numbers and texts; None where a port has a type that is not written."""
+    """Return a description as lists, numbers and texts; None if the type of a port cannot be written."""
     ports = [list(map(_shown_port, side)) for side in description.ports]
     if any(port is None for side in ports for port in side):
         return None
@@ -104,14 +104,14 @@ def _shown_port(port: ValueInfo) -> list[Any] | None:
     if kind.shape is None:
         return [port.name, port.slot, kind.element.number, None]
     dims = [str(dim) if isinstance(dim, Expr) else dim for dim in kind.shape]
-    for dim, said in zip(kind.shape, dims, strict=True):
-        if isinstance(dim, Expr) and symbol(str(said)) != dim:
+    for dim, text in zip(kind.shape, dims, strict=True):
+        if isinstance(dim, Expr) and symbol(str(text)) != dim:
             return None
     return [port.name, port.slot, kind.element.number, dims]
 
 
 def _read(shown: Any, size: int) -> Description:
-    """Return a description; raises ValueError, TypeError and SabirError for what is none of a file."""
+    """Read a description; raises ValueError, TypeError or SabirError for invalid data."""
     name, structure, numbers, (inputs, outputs), shown_places = shown
     ports = Ports(tuple(map(_port, inputs)), tuple(map(_port, outputs)))
     places = {

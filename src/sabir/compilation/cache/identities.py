@@ -1,4 +1,4 @@
-"""What identifies bytes that nobody reads: a mapped file by its status, `bytes` by their place in memory."""
+"""Identities of bytes without reading them: a mapped file by its status, `bytes` by their address."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from sabir.files import MappedFile
 if TYPE_CHECKING:
     from sabir.ir import Array
 
-_SETTLED = 2.0  # seconds: a file changed later than that may change again without another time stamp
+_SETTLED = (
+    2.0  # seconds: a file that changed later than this ago may change again within one tick of its time stamp
+)
 _MOUNTS = Path("/proc/self/mountinfo")
-# file systems of Linux that note no time when a program writes a file through a mapping
+# file systems of Linux that do not update the time of a file that is written through a mapping
 _TIMELESS = frozenset({"devtmpfs", "hugetlbfs", "ramfs", "tmpfs"})
 
 
 def identity_of(array: Array) -> tuple[str | None, bool]:
-    """Return what identifies the bytes of an array for as long as they exist, and whether it outlives us."""
+    """Return an identity of the bytes of an array, and whether it is valid beyond this process."""
     owner = owner_of(array)
     place = int(array.ctypes.data)
     if isinstance(owner, MappedFile):
@@ -33,15 +35,14 @@ def identity_of(array: Array) -> tuple[str | None, bool]:
 
 
 def identity_of_file(file: MappedFile) -> str | None:
-    """Return what identifies the contents of a file; None where nothing does, as `identity_of_status`."""
+    """Return an identity of the contents of a file; None as for `identity_of_status`."""
     return identity_of_status(os.fstat(file.descriptor))
 
 
 def identity_of_status(status: os.stat_result) -> str | None:
-    """Return what identifies the contents of a file with a status.
+    """Return an identity of the contents of a file from its status.
 
-    It is None for a file that was changed a moment before, and on a file system whose times do not tell of
-    every change.
+    It is None for a file that changed a moment ago, and on a file system whose times miss changes.
     """
     if max(status.st_mtime, status.st_ctime) + _SETTLED >= time.time() or _is_timeless(status.st_dev):
         return None
@@ -50,7 +51,7 @@ def identity_of_status(status: os.stat_result) -> str | None:
 
 @functools.lru_cache(maxsize=64)
 def _is_timeless(device: int) -> bool:
-    """Return whether a file system leaves the times of a file that is written through a mapping."""
+    """Return whether a file system does not update the time of a file that is written through a mapping."""
     try:
         lines = _MOUNTS.read_text("utf-8", "replace").splitlines()
     except OSError:  # not Linux

@@ -1,4 +1,4 @@
-"""The modules of Sabir, on which everything in the cache depends that they make."""
+"""A digest of the modules of Sabir, a part of every key of the cache."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sabir._version import __version__
 
 @functools.cache
 def modules() -> str | None:
-    """Return a digest of the modules of Sabir, by their sizes and times; None where they are not files.
+    """Return a digest of the modules of Sabir, by their sizes and times; None if they are not files.
 
-    What an installer has written it has listed in a file of its own, which stands for all modules.
+    For an installed package the status of its RECORD, which the installer writes, represents all modules.
     """
     folder = Path(__file__).parents[2]
     record = folder.parent / f"sabir-{__version__}.dist-info" / "RECORD"
@@ -28,7 +28,7 @@ def modules() -> str | None:
 def _sources(folder: str) -> list[str]:
     found: list[str] = []
     folders = [folder]
-    while folders:  # nearly a thousand files: a generator for each folder takes a fourth longer
+    while folders:  # for a thousand files, a generator for each folder is a fourth slower
         with os.scandir(folders.pop()) as entries:
             for entry in entries:
                 name = entry.name

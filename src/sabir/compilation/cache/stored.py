@@ -1,8 +1,8 @@
-"""Plans on disk: what was planned once is run by the next process without planning it again.
+"""Plans on disk: a later process runs a stored plan without planning.
 
-A plan is found by all that it depends on: the structure of the model with its small constants, the identity
-of the files that have the large ones, the pattern of shapes, the processor, and the modules of Sabir. Only a
-plan of kernels alone is kept: an evaluated call refers to the program that it is a part of.
+The key of a plan is a digest of all that it depends on: the structure of the model with its small constants,
+the identity of the files of large constants, the shape pattern, the processor, and the modules of Sabir. Only
+a plan without evaluated calls is stored: such a call refers to its program.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from sabir.ir import Array, Constant
 
 KIND = "plans"
-_FORMAT = "6"  # another number for another form of stored plans
-_SMALL = 1 << 16  # bytes of a constant that a plan has, unless they are in the file as they are
-_MOST_KEPT = 1 << 24  # bytes of computed constants that are kept with a plan
+_FORMAT = "6"  # increased when the format of stored plans changes
+_SMALL = 1 << 16  # bytes of a constant that is stored in a plan, unless a file has it in the same form
+_MOST_KEPT = 1 << 24  # bytes of computed constants that are stored with a plan
 
 
 StoredPlan: TypeAlias = "tuple[Executable, dict[bytes, Image]]"
-"""A plan that was read, and the machine code of its kernels by their keys."""
+"""A plan that was read, and the machine code of its kernels by key."""
 
 
 class StoredPlans:
@@ -59,21 +59,21 @@ class StoredPlans:
 
     @functools.cached_property
     def _digest(self) -> str | None:
-        """The digest of the model and of all else that its plans depend on; None where it has none."""
+        """The part of the keys that all plans of the model share; None if the model has no identity."""
         try:
             structure = self._subject.structure
         except (SabirError, *ACCIDENTS):
-            return None  # a message cannot contain it, or its data cannot be read: a run says so
+            return None  # it cannot be serialized, or its data cannot be read: a run reports that
         return modules() and f"{_FORMAT} {modules()} {structure} {self._about}"
 
     def key(self, pattern: ShapePattern) -> bytes | None:
-        """Return the key of the plan for a pattern; None where no plan of the model is kept."""
+        """Return the key of the plan for a pattern; None if plans of the model are not stored."""
         if cache().folder is None or self._digest is None:
             return None
         return hashlib.sha256(f"{self._digest} {pattern!r}".encode(errors="surrogatepass")).digest()
 
     def read(self, key: bytes) -> StoredPlan | None:
-        """Return the plan with a key and the images of its kernels, None where there is none."""
+        """Return the plan with a key and the images of its kernels; None if there is none."""
         data = cache().get(KIND, key, verify=True)
         if data is None:
             return None
@@ -83,10 +83,10 @@ class StoredPlans:
             arrays = {slot: self._array(constant) for slot, constant in constants.items()}
             return Executable(plan, constants=arrays, **rest), dict(map(_checked, images.items()))
         except (SabirError, *ACCIDENTS, pickle.UnpicklingError, EOFError, ImportError):
-            return None  # of another version; it is replaced by the plan that is made now
+            return None  # of another version: the new plan replaces it
 
     def write(self, key: bytes, program: Runnable) -> bool:
-        """Keep a plan, unless it has evaluated calls or too large constants; return whether it is kept."""
+        """Store a plan, unless it has evaluated calls or too large constants; return whether it is stored."""
         found = program.portable()
         if found is None or program.prepared is None:
             return False
@@ -102,7 +102,7 @@ class StoredPlans:
     def _constants(
         self, executable: Executable, tensors: Mapping[int, Constant]
     ) -> dict[int, _StoredConstant] | None:
-        """Return the constants that runs read; None where they are too large to be kept."""
+        """Return the constants that runs read; None if they are too large to be stored."""
         names = self._subject.names_of_initializers()
         read = {b.slot for b in executable.plan.buffers if b.kind == "constant"}
         read |= {entry.buffers[0].slot for entry in executable.plan.setup}
@@ -139,7 +139,7 @@ class _StoredConstant(NamedTuple):
 
 
 def _checked(row: tuple[bytes, Image]) -> tuple[bytes, Image]:
-    """Return the key and the image of a kernel; raises ValueError for what is none."""
+    """Return the key and the image of a kernel; raises ValueError for an invalid image."""
     key, (code, entry) = row
     if not 0 <= entry < len(code):
         raise ValueError("the function is outside of its image")

@@ -1,4 +1,4 @@
-"""A digest of a model: what its plans are known by where no file identifies it."""
+"""A digest of a model: its identity in keys of plans if no file identifies it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from sabir.serial import ModelWriter
 if TYPE_CHECKING:
     from sabir.ir import Model, Tensor
 
-_SMALL = 1 << 16  # bytes of a constant that are a part of the digest; larger ones have the identity of a file
-_MOST_HASHED = 1 << 24  # bytes of large constants that are in no file
+_SMALL = (
+    1 << 16
+)  # bytes of a constant that the digest includes; a larger one is included as the identity of its file
+_MOST_HASHED = 1 << 24  # bytes of large constants in no file that are hashed, at most
 
 
 def structure_of(model: Model) -> str:
     """Return a digest of a model.
 
-    Raises SabirError for large constants that nothing cheap identifies, and what reading and writing raise.
+    Raises SabirError for large constants without a cheap identity, and the errors of reading and writing.
     """
     rest = _MOST_HASHED
 

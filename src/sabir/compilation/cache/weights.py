@@ -1,8 +1,8 @@
-"""Packed weights: constants in the order in which products read them.
+"""Packed weights: constants packed into panels, in the order in which products read them.
 
-All sessions of a process share what they pack of the same bytes. What was packed of a file is kept on disk
-too, and mapped by the next process. Only bytes that cannot change are shared: a mapped file, known by its
-identity, and the `bytes` object that a model was loaded from. Small constants are known by their contents.
+All sessions of a process share the packed form of the same bytes. The packed form of a file is also stored on
+disk, and mapped by later processes. Only bytes that cannot change are shared: those of a mapped file, and of
+the `bytes` object that a model was loaded from. Small constants are identified by their contents.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from sabir.ir import Array
 
 KIND = "weights"
-_FORMAT = "3"  # another number for another order of packed weights
+_FORMAT = "3"  # increased when the order of packed weights changes
 _LEAST = 1 << 20  # bytes that are worth a file
-_SMALL = 1 << 18  # bytes of a constant that are hashed in less time than it takes to pack them
-_PAGE = 4096  # bytes that are summed up as one number
+_SMALL = 1 << 18  # bytes of a constant that is hashed faster than it is packed
+_PAGE = 4096  # bytes that are added up to one number
 _TRAILER = ALIGNMENT  # bytes at the end of a file, of which the first are the digest of all sums
 
 
 class Packed:
-    """The packed bytes of one constant. It keeps the constant, so that its address stays its own."""
+    """The packed bytes of one constant. It keeps the constant alive, so that its address is not reused."""
 
     __slots__ = ("__weakref__", "array", "source")
 
@@ -45,7 +45,7 @@ class Packed:
 
 
 class _PackingTask(NamedTuple):
-    """One constant to pack: the entry that does it, the constant, and the key of the result if it has one."""
+    """One constant to pack: the entry that packs it, the constant, and the key of the result, if any."""
 
     entry: Entry
     source: Array
@@ -61,9 +61,9 @@ def packed_weights(
     entries: Sequence[Entry], constants: Mapping[int, Array], kernels: Mapping[Spec, bytes],
     pack: Callable[[Sequence[Entry], Mapping[Buffer, Array]], None],
 ) -> dict[Buffer, Packed]:  # fmt: skip
-    """Return the result of each entry by its buffer; `pack` runs those that nobody has run before.
+    """Return the result of each entry by its buffer; `pack` runs the entries whose results are not cached.
 
-    `kernels` has the key of each kernel's machine code.
+    `kernels` has the key of the machine code of each kernel.
     """
     tasks = [_task(entry, constants, kernels) for entry in entries]
     found: dict[Buffer, Packed] = {}
@@ -78,17 +78,19 @@ def packed_weights(
         return found
     lasting = [task for task in missing if task.is_durable]
     for tasks in (lasting, [task for task in missing if not task.is_durable]):
-        for task, array in zip(tasks, _made(tasks, pack), strict=True):
-            made = Packed(array, task.source)
-            with _LOCK:  # another session may have packed the same meanwhile
-                found[task.entry.writes[0]] = made if task.key is None else _SHARED.setdefault(task.key, made)
+        for task, array in zip(tasks, _packed(tasks, pack), strict=True):
+            packed = Packed(array, task.source)
+            with _LOCK:  # another session may have packed the same constant meanwhile
+                found[task.entry.writes[0]] = (
+                    packed if task.key is None else _SHARED.setdefault(task.key, packed)
+                )
     return found
 
 
-def _made(
+def _packed(
     tasks: Sequence[_PackingTask], pack: Callable[[Sequence[Entry], Mapping[Buffer, Array]], None]
 ) -> list[Array]:
-    """Return the packed bytes of each task: from the disk, or else packed now and written to the disk."""
+    """Return the packed bytes of each task, from the disk or packed now and written to the disk."""
     if not tasks:
         return []
     sizes = [RunSizes({})(task.entry.writes[0].size) for task in tasks]
@@ -113,7 +115,7 @@ def _made(
 
 
 def _kept(key: bytes, size: int) -> Array | None:
-    """Return the packed bytes that the disk has, None where it has none; what is damaged is removed."""
+    """Return the packed bytes from the disk; None if there are none. A damaged file is removed."""
     data = cache().get(KIND, key)
     if data is None:
         return None
@@ -126,10 +128,10 @@ def _kept(key: bytes, size: int) -> Array | None:
 
 
 def _digest(whole: Array) -> bytes:
-    """Return the digest of the sums of all pages: 30 GB a second, where a digest of all bytes reads 2.
+    """Return the digest of the sums of all pages, at 30 GB/s; a digest of all bytes takes 15 times as long.
 
-    It finds every flipped bit, and pages in another order; it is no proof against somebody who may write
-    files of this user.
+    It detects every flipped bit, and pages in another order. It does not protect against a program that may
+    write files of this user.
     """
     ends = whole.size // _PAGE * _PAGE
     sums = np.add.reduce(whole[:ends].view(np.uint64).reshape(-1, _PAGE // 8), axis=1)
@@ -154,14 +156,14 @@ def _task(entry: Entry, constants: Mapping[int, Array], kernels: Mapping[Spec, b
 
 
 def _shown(argument: Any) -> str:
-    """Return the text of an argument; the numbers of buffers differ from plan to plan."""
+    """Return the text of an argument, without the number of a buffer, which differs from plan to plan."""
     if isinstance(argument, BufferNumber):
         return "buffer"
     return str(argument.bytes) if isinstance(argument, Offset) else str(argument)
 
 
 def _file_key(tasks: Sequence[_PackingTask]) -> bytes | None:
-    """Return the key of a file with the results of all tasks; None where one has no identity on disk."""
+    """Return the key of a file with the results of all tasks; None if one has no durable key."""
     keys = [task.key for task in tasks if task.key is not None and task.is_durable]
     return hashlib.sha256(b"".join(keys)).digest() if len(keys) == len(tasks) else None
 

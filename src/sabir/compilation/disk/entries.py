@@ -20,8 +20,8 @@ MAX_KIND = 20
 class CacheEntry(NamedTuple):
     """An entry of the cache: its kind, the name and bytes of its file, and when it was last used.
 
-    >>> from sabir.compilation.disk import Entry
-    >>> Entry('objects', '00.sabir', 1128, 0.0).size
+    >>> from sabir.compilation.disk import CacheEntry
+    >>> CacheEntry('objects', '00.sabir', 1128, 0.0).size
     1128
     """
 

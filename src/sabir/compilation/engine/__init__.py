@@ -1,1 +1,1 @@
-"""The compiled engine: which plans a model has, when they are made, and which of them are kept."""
+"""The compiled engine: which plans a model has, when they are compiled, and which of them stay in memory."""

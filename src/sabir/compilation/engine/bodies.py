@@ -1,7 +1,7 @@
 """Subgraphs as compiled plans: the branches of If, the bodies of loops.
 
-A body is compiled for the shapes of what it gets and captures, when those hold enough numbers that native
-code pays: a call of a small body costs the interpreter less than a native run.
+A body is compiled for the shapes of its inputs and captures, if these have enough elements that native code
+pays: for a small body the interpreter is faster than a native run.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from sabir.scheduling import ScheduledSubgraph
 
 _T = TypeVar("_T")
-_ENOUGH = 1 << 14  # numbers among the operands of a body that native code is worth
+_ENOUGH = 1 << 14  # elements of the operands from which on native code pays
 
 
 class CompiledBody:
-    """A subgraph that runs as a compiled plan where that pays, else in the interpreter.
+    """A subgraph that runs as a compiled plan if that pays, else in the interpreter.
 
-    It stands in the place of the interpreter's plan of the subgraph.
+    It replaces the interpreter's plan of the subgraph.
     """
 
     __slots__ = (
@@ -67,7 +67,7 @@ class CompiledBody:
         self, subgraph: ScheduledSubgraph, interpreted: BoundPlan, backend: Backend, settings: Settings,
         constants: Mapping[int, Array], reserve: Reserve,
     ) -> None:  # fmt: skip
-        """Take a subgraph, the constants of the program around it by slot, and what plans may still cost."""
+        """Create a body from a subgraph; `constants` are those of the enclosing program, by slot."""
         self._program, self._plan = subgraph.program, subgraph.plan
         self._interpreted, self._backend, self._settings = interpreted, backend, settings
         self.cost, self.calls = interpreted.cost, interpreted.calls
@@ -77,10 +77,10 @@ class CompiledBody:
         self._kept = KeptPlans()
         self._lock = ProcessLock()
         self._reserve = reserve
-        self._needed = 0.0  # seconds that the reserve must have before a plan is made
+        self._needed = 0.0  # seconds that the reserve must have before a plan is compiled
 
     def _varying(self, captured: Iterable[_T]) -> list[_T]:
-        """Return what belongs to the captured values that are no constants."""
+        """Return the items of the captures that are not constants."""
         found = zip(self._plan.captures, captured, strict=True)
         return [x for slot, x in found if slot not in self._fixed]
 
@@ -118,10 +118,10 @@ class CompiledBody:
         self, inputs: Sequence[Any], captured: Iterable[Any], run: Run, *, limit: int | None,
         conditional: bool,
     ) -> Repeated | None:  # fmt: skip
-        """Return what a loop leaves that runs the subgraph up to `limit` times, `conditional` or not.
+        """Run the subgraph as the body of a loop, up to `limit` times; return the results of the loop.
 
-        The inputs are the number of the run, the condition, and the states. None is returned where no native
-        code repeats the subgraph.
+        The inputs are the iteration, the condition, and the states. The result is None if no native code can
+        repeat the subgraph.
         """
         arrays = [*inputs, *self._varying(captured)]
         kinds = [_kind(x) for x in arrays]
@@ -142,14 +142,14 @@ class CompiledBody:
             return None
 
     def _compiled(self, pattern: ShapePattern, sizes: Mapping[str, int]) -> Runnable | None:
-        """Return the program for a pattern that fits the sizes, None where the interpreter is to run them."""
+        """Return the program for a pattern whose guards the sizes satisfy; None for the interpreter."""
         with self._lock:
             found = self._kept.find(pattern, sizes)
             if found is not None or self._reserve.left < self._needed or not self._kept.admits(pattern):
                 return found
             before = budget().mark()
             try:
-                made = self._made(pattern, sizes)
+                program = self._planned(pattern, sizes)
             except (CancelledError, LimitError):
                 raise
             except NotYet as error:
@@ -161,13 +161,13 @@ class CompiledBody:
                 return None
             finally:
                 budget().return_to(before)
-            if made is None:
+            if program is None:
                 self._kept.refuse(pattern, "the subgraph is not compiled")
             else:
-                self._kept.add(pattern, made)
-            return made
+                self._kept.add(pattern, program)
+            return program
 
-    def _made(self, pattern: ShapePattern, sizes: Mapping[str, int]) -> Runnable | None:
+    def _planned(self, pattern: ShapePattern, sizes: Mapping[str, int]) -> Runnable | None:
         kinds = dict(zip(self._slots, pattern.inputs, strict=True))
         if any(kind is None for kind in kinds.values()):
             return None  # a sequence, or a default
@@ -178,23 +178,23 @@ class CompiledBody:
         cost.add_calls(len(prepared.plan.steps))
         found = lowered(prepared, sizes, self._backend.passes, self._settings)
         bodies = partial(bodies_on, self._backend, self._settings, self._reserve)
-        made = self._backend.compile(Request(found, sizes, self._settings, cost, _timed, bodies))
+        program = self._backend.compile(Request(found, sizes, self._settings, cost, _timed, bodies))
         self._reserve.left -= cost.seconds
         self._needed = 0.0
-        return made
+        return program
 
 
 def _timed(_done: int, _all: int) -> None:
-    """Look at the deadline between kernels that are compiled."""
+    """Check the deadline between kernels that are compiled."""
     check_time()
 
 
 def bodies_on(
     backend: Backend, settings: Settings, reserve: Reserve, constants: Mapping[int, Array]
 ) -> Bodies:
-    """Return what compiles the subgraphs of a program on a backend, within a reserve.
+    """Return a function that compiles the subgraphs of a program on a backend, within a reserve.
 
-    The program has these constants by slot. A subgraph further inside captures slots of the one around it.
+    `constants` are those of the program by slot. A nested subgraph captures slots of the enclosing one.
     """
 
     def body(subgraph: ScheduledSubgraph, interpreted: BoundPlan, is_direct: bool) -> CompiledBody:  # ruff: ignore[boolean-type-hint-positional-argument]  the binder passes it

@@ -59,9 +59,8 @@ _MOST_SHAPES = 16  # whose fast runs are kept
 class Compiled:
     """A model compiled to native kernels: a snapshot, which several threads may run at once.
 
-    A plan is compiled for each pattern of shapes, at the latest when a run first needs it. What it cannot do
-    the interpreter does: requests of other values than the outputs, and runs that contradict the
-    declarations.
+    A plan is compiled for each shape pattern, on the first run that needs it. The interpreter runs the rest:
+    requests for other values than the outputs, and feeds that contradict the declarations.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
@@ -82,13 +81,12 @@ class Compiled:
         settings: Settings = DEFAULT,
         backend: Backend | None = None,
     ) -> None:
-        """Compile a model; raises what the interpreter raises, and UnsupportedError for another machine.
+        """Compile a model; raises the errors of the interpreter, and UnsupportedError for another machine.
 
-        `file` is what the model was loaded from, if nobody has changed it since. What numpy computes is
-        computed in the context that `evaluating` returns. `updates` names the inputs that outputs are new
-        values of, by the names of the outputs: `run_fast` may write these over the inputs. The
-        `backend` is by default that of this machine, with so many `threads`. Raises UnsupportedError for
-        settings with a pass that does not exist.
+        `file` is the file of the model, if the model is unchanged since it was loaded. Calls of numpy run in
+        the context that `evaluating` returns. `updates` maps outputs to the inputs whose new values they are:
+        `run_fast` may write these outputs over the inputs. The default `backend` is the CPU of this machine,
+        with `threads` threads. Raises UnsupportedError for settings with a pass that does not exist.
         """
         self._backend = this_machine(threads) if backend is None else backend
         _check_passes(settings.without, self._backend)
@@ -102,7 +100,7 @@ class Compiled:
         )
         self._defaults = subject.defaults
         self._front = subject.front
-        # the limits of subgraphs must be those of the interpreter: it may take long to reach them
+        # the constants of subgraphs count as in the interpreter, which may take long to count them
         if subject.has_turns:
             self._front.numbers = run_with_limits(limits, lambda: self._runner.numbers)
         self._plans = Plans(
@@ -125,7 +123,7 @@ class Compiled:
 
     @cached_property
     def _runner(self) -> Runner:
-        """The interpreter, which runs what no plan can, under the limits in force."""
+        """The interpreter, for requests without a plan, under the limits in force."""
         from sabir.evaluation import Runner  # ruff: ignore[import-outside-top-level]  few sessions run it
 
         with warnings.catch_warnings():
@@ -133,7 +131,7 @@ class Compiled:
             return Runner(self._subject.model, self._registry, newer_opsets=self._settings.newer_opsets)
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Any]:
-        """Return the named outputs (all by default), as the interpreter does."""
+        """Return the named outputs (all by default), as the interpreter would."""
         return run_with_limits(self._limits, self._requested, feeds, outputs)
 
     def _requested(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None) -> dict[str, Any]:
@@ -152,7 +150,7 @@ class Compiled:
             budget().return_to(before)
             started = time.perf_counter()
             with self._evaluating():
-                results = runner.run(feeds, outputs)  # where the feeds are invalid, its error says so
+                results = runner.run(feeds, outputs)  # it reports invalid feeds
             self._plans.interpreted(time.perf_counter() - started)
         if failure is not None:
             report_fault(failure, "a run of the plan", result="the interpreter ran the model")
@@ -161,9 +159,9 @@ class Compiled:
     def _tried(
         self, feeds: Mapping[str, Any], names: tuple[str, ...], control: Control
     ) -> dict[str, Any] | None:
-        """Return the results of a run of a plan, None where the interpreter is to run the request.
+        """Return the results of a run of a plan; None if the interpreter must run the request.
 
-        Raises one of ACCIDENTS where the plan is at fault.
+        Raises one of ACCIDENTS for an error of the plan.
         """
         try:
             return self._run(feeds, names, control)
@@ -173,7 +171,7 @@ class Compiled:
             if error.limit == "seconds" or (
                 error.limit == "iterations" and not self._subject.model.functions
             ):
-                raise  # the interpreter would take as long again to say the same
+                raise  # the interpreter would run into the same limit
             return None
 
     def _run(self, feeds: Mapping[str, Any], names: tuple[str, ...], control: Control) -> dict[str, Any]:
@@ -189,7 +187,7 @@ class Compiled:
 
     @property
     def in_place(self) -> Mapping[str, str]:
-        """The inputs that `run_fast` may write over now, by the names of the outputs."""
+        """The inputs that `run_fast` may overwrite now, by the names of the outputs."""
         return {} if self._fast is None else self._fast.in_place
 
     def run_fast(
@@ -198,27 +196,27 @@ class Compiled:
         buffers: Mapping[str, Array] | None = None,
         commit: Commit[Any] | None = None,
     ) -> dict[str, Any] | None:
-        """Return all outputs for feeds like those of the last run, in the least time; None for others.
+        """Return all outputs for feeds of the shapes of the last run, without checks; None for other feeds.
 
-        An output is written into the array that `buffers` has for it, if that fits and no feed shares its
-        memory, else into an array of its own. With a `commit` that array may be the feed that `in_place`
-        names: then all such feeds are written at the end of the run, or none of them.
+        An output is written into its array in `buffers`, if that has the right type and shape and shares no
+        memory with a feed, else into a new array. With a `commit` that array may be the feed that `in_place`
+        names: then the run writes all such feeds at its end, or none of them.
         """
         fast = self._fast
         if fast is None or (self._limits is None and has_limits()):
-            return None  # limits of the caller's: only the other way looks at them
+            return None  # only `run` checks the limits of a caller
         try:
             return fast.run(feeds, buffers, commit)
         except MemoryError:
-            return None  # the other way says what there is no memory for
+            return None  # `run` reports what does not fit into memory
 
     def cancel(self) -> None:
-        """Stop the runs that other threads are in: they raise CancelledError."""
+        """Cancel the runs of other threads: they raise CancelledError."""
         self._stops.cancel()
         self.release()
 
     def release(self) -> None:
-        """Give back the memory that runs have left for the next ones."""
+        """Free the memory that runs have kept for later runs."""
         self._fast = None
         self._fast_runs = {}
         for program in self._plans:
@@ -231,7 +229,7 @@ class Compiled:
         inputs: Sequence[Any],
         sizes: Mapping[str, int],
     ) -> None:
-        """Let later runs with feeds of the same shapes be fast."""
+        """Prepare `run_fast` for feeds of the same shapes."""
         if not isinstance(program, CompiledProgram) or self._front.compares_items:
             return
         if self._limits is not None and self._limits.seconds is not None:
@@ -264,7 +262,7 @@ class Compiled:
     def _started(
         self, feeds: Mapping[str, Any]
     ) -> tuple[Run, list[Any], list[Any], ShapePattern, dict[str, int]]:
-        """Return the state of a new run, the feeds, those that the plan reads, and their pattern."""
+        """Return a new run, all inputs, the arrays that the plan reads, and their pattern and sizes."""
         run, inputs = self._front.start(feeds)
         pattern, sizes = pattern_of(self._types, inputs)
         arrays = [x for x, d in zip(inputs, self._defaults, strict=True) if x is not None or d is None]
@@ -279,12 +277,12 @@ class Compiled:
         *,
         target: str | None = None,
     ) -> CompiledPlan:
-        """Compile the plan for feeds of these shapes, unless a run has done so; nothing is run.
+        """Compile the plan for feeds of these shapes, unless it is compiled already; nothing is run.
 
-        `progress` is called with the number of kernels that are loaded and of all. With the name of a
-        processor as `target` the plan is made for that one: it can be read on this machine, and not run.
-        Raises FeedError for feeds that a run would refuse, UnsupportedError for a target that there is not,
-        and what the constructor raises.
+        `progress` is called with the number of loaded kernels and of all kernels. With the name of a
+        processor as `target` the plan is compiled for that one: this machine can show it, and not run it.
+        Raises FeedError for feeds that a run would refuse, UnsupportedError for an unknown target, and the
+        errors of the constructor.
         """
         return run_with_limits(self._limits, self._compile, feeds, progress, target)
 
@@ -321,7 +319,7 @@ class Compiled:
         sizes: Mapping[str, int],
         progress: Callable[[int, int], None] | None = None,
     ) -> CompiledProgram:
-        """Return the plan for a pattern; raises UnsupportedError where there is none to look at."""
+        """Return the plan for a pattern; raises UnsupportedError if there is none."""
         self._cpu()
         found = self._plans.at_once(pattern, sizes, progress)
         if not isinstance(found, CompiledProgram):
@@ -331,43 +329,43 @@ class Compiled:
     def _whole(
         self, program: CompiledProgram, pattern: ShapePattern, sizes: Mapping[str, int]
     ) -> CompiledProgram:
-        """Return a plan with the program that it was made from, which a plan from the disk lacks."""
+        """Return the plan with its program, which a plan from the disk lacks."""
         found = self._plans.whole(program, pattern, sizes)
         if not isinstance(found, CompiledProgram):
             raise TypeError("the backend of CPUs compiles programs of kernels")
         return found
 
     def _cpu(self) -> CpuBackend:
-        """Return the backend, whose plans can be read; raises UnsupportedError for another one."""
+        """Return the CPU backend, whose plans can be shown; raises UnsupportedError for another one."""
         if not isinstance(self._backend, CpuBackend):
             raise UnsupportedError(f"plans of {self._backend.key} cannot be shown")
         return self._backend
 
     def explain(self, shapes: Mapping[str, Sequence[int]] | None = None) -> Explanation:
-        """Return which nodes became which kernel, and what is evaluated instead, and why.
+        """Return which nodes became which kernel, which are evaluated instead, and why.
 
-        That is the plan for the `shapes` of the inputs by name. Without them it is the plan compiled last, or
-        before the first run the one for the declared shapes. Raises FeedError where a size is not declared
-        and `shapes` does not have it.
+        The explained plan is that for the `shapes` of the inputs by name. Without them it is the plan
+        compiled last, or before the first run the plan for the declared shapes. Raises FeedError for a size
+        that is neither declared nor in `shapes`.
         """
-        from sabir.compilation.frontend.assumed import stand_ins  # ruff: ignore[import-outside-top-level]  for tools
+        from sabir.compilation.frontend.placeholders import placeholder_feeds  # ruff: ignore[import-outside-top-level]  for tools
 
         if shapes is None and self._plans.latest is None:
             refusal = self._plans.refusal()
             if refusal is not None:
                 raise _no_plan("the shapes of the last run", refusal)
         if shapes is not None or self._plans.latest is None:
-            return self.compile(stand_ins(self.inputs, shapes or {})).explain()
+            return self.compile(placeholder_feeds(self.inputs, shapes or {})).explain()
         return self._inspected(*self._plans.latest).explain()
 
     def profile(self, feeds: Mapping[str, Any], runs: int = 10) -> Profile:
         """Run the model `runs` times, each kernel and each evaluated call alone, and return their times.
 
-        Raises what a run raises, and UnsupportedError where only the interpreter can run these feeds.
+        Raises what a run raises, and UnsupportedError if only the interpreter can run these feeds.
         """
         from sabir.compilation.inspect.profiling import profile_of  # ruff: ignore[import-outside-top-level]  for tools
 
-        last = run_with_limits(self._limits, self._profiled, feeds)  # it touches memory for the first time
+        last = run_with_limits(self._limits, self._profiled, feeds)  # the first run maps memory pages
         alone: list[list[float]] = []
         whole: list[float] = []
         for _ in range(max(runs, 1)):
@@ -395,7 +393,7 @@ class Compiled:
 
 
 def _check_passes(names: Collection[str], backend: Backend) -> None:
-    """Raise UnsupportedError for a name that is not the name of a pass that can be left out."""
+    """Raise UnsupportedError for a name that is no pass, or a required one."""
     passes = {each.name: each for each in backend.passes} if names else {}
     for name in names:
         if name not in passes:

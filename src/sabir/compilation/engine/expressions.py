@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def lowered(
     prepared: Prepared, sizes: Mapping[str, int], passes: Sequence[Pass], settings: Settings
 ) -> Lowered:
-    """Return the tensor expressions of a prepared model after the passes that are not left out."""
+    """Return the tensor expressions of a prepared model after all passes that `settings` do not skip."""
     found = lower(prepared, sizes)
     found.rewrite(partial(run_pipeline, passes=passes, without=settings.without, verify=is_strict()))
     return found

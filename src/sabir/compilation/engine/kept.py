@@ -1,4 +1,4 @@
-"""Compiled plans in memory, by the patterns of shapes that they are made for: a bounded number of them."""
+"""The compiled plans in memory, by shape pattern: a bounded number, least recently used patterns go first."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from sabir.compilation.frontend.patterns import ShapePattern
     from sabir.compilation.protocol import Runnable
 
-MOST_GUARDED = 8  # plans of one pattern, each with other guards; the interpreter runs what fits none
-MOST_PATTERNS = 64  # with a plan in memory: a model with six open sizes has 729 of 0, 1 and larger
-_MOST_ASKED = 1024  # patterns that are remembered without a plan
-_MOST_ARENAS = 8  # patterns whose plans keep memory for their next runs
+MOST_GUARDED = 8  # plans of one pattern, with different guards; the interpreter runs feeds that satisfy none
+MOST_PATTERNS = 64  # with a plan in memory: a model with six symbolic sizes has 3**6 patterns
+_MOST_ASKED = 1024  # patterns without a plan that are remembered
+_MOST_ARENAS = 8  # patterns whose plans keep their arenas for later runs
 
 
 class _Shelf:
-    """The plans of one pattern, and when the last of them was used."""
+    """The plans of one pattern, and when one of them was last used."""
 
     __slots__ = ("programs", "used")
 
@@ -27,11 +27,11 @@ class _Shelf:
 
 
 class KeptPlans:
-    """The plans of a model or a subgraph; several threads may look for one, and one at a time adds one.
+    """The plans of a model or a subgraph; several threads may read, one at a time may add a plan.
 
-    Once as many patterns have plans as are kept, the first request of a new pattern is left to the
-    interpreter: shapes that do not come again are not worth a plan, nor the removal of another. Patterns that
-    come in turn would remove each other: the user makes a plan for one when runs without it took as long.
+    When the maximum number of patterns have plans, the interpreter runs the first request of a new pattern:
+    shapes that occur once are not worth a plan, nor the removal of another. Patterns that alternate would
+    remove each other: the caller compiles a plan only after interpreted runs have taken as long.
     """
 
     __slots__ = ("_asked", "_clock", "_refused", "_shelves")
@@ -47,7 +47,7 @@ class KeptPlans:
         return (program for shelf in list(self._shelves.values()) for program in shelf.programs)
 
     def find(self, pattern: ShapePattern, sizes: Mapping[str, int]) -> Runnable | None:
-        """Return a plan for the pattern whose guards hold for the sizes."""
+        """Return a plan for the pattern whose guards the sizes satisfy; None without one."""
         shelf = self._shelves.get(pattern)
         if shelf is None:
             return None
@@ -59,7 +59,7 @@ class KeptPlans:
         return pattern not in self._shelves and len(self._shelves) >= MOST_PATTERNS
 
     def admits(self, pattern: ShapePattern, *, at_once: bool = False) -> bool:
-        """Return whether to make a plan for the pattern now; `at_once` also at its first request."""
+        """Return whether to compile a plan for the pattern now; with `at_once` also on its first request."""
         if pattern in self._refused:
             return False
         shelf = self._shelves.get(pattern)
@@ -70,30 +70,30 @@ class KeptPlans:
         _remember(self._asked, pattern, None)
         return False
 
-    def add(self, pattern: ShapePattern, made: Runnable, instead_of: Runnable | None = None) -> None:
-        """Keep a plan, `instead_of` another one of the pattern; the pattern used longest ago may leave."""
+    def add(self, pattern: ShapePattern, program: Runnable, instead_of: Runnable | None = None) -> None:
+        """Add a plan, `instead_of` another one of the pattern; removes the least recently used pattern."""
         shelf = self._shelves.setdefault(pattern, _Shelf())
-        shelf.programs = (*(p for p in shelf.programs if p is not instead_of), made)
+        shelf.programs = (*(p for p in shelf.programs if p is not instead_of), program)
         self._clock = shelf.used = self._clock + 1
         self._asked.pop(pattern, None)
         by_age = sorted(self._shelves, key=lambda key: self._shelves[key].used, reverse=True)
         for key in by_age[MOST_PATTERNS:]:
             del self._shelves[key]
         for key in by_age[_MOST_ARENAS:MOST_PATTERNS]:
-            for program in self._shelves[key].programs:
-                program.release()
+            for old in self._shelves[key].programs:
+                old.release()
 
     def refuse(self, pattern: ShapePattern, reason: str) -> None:
-        """Remember that no plan can be made for a pattern, and why."""
+        """Record that no plan can be compiled for a pattern, and why."""
         _remember(self._refused, pattern, reason)
 
     def refusal(self, pattern: ShapePattern | None = None) -> str | None:
-        """Return why no plan could be made for a pattern, or for the last one refused."""
+        """Return why no plan could be compiled for a pattern, by default for the last one refused."""
         return next(reversed(self._refused.values()), None) if pattern is None else self._refused.get(pattern)
 
 
 def _remember(notes: dict[ShapePattern, Any], pattern: ShapePattern, note: object) -> None:
-    """Add a note of a pattern; the oldest one leaves when there are many."""
+    """Add a note about a pattern; removes the oldest note when there are too many."""
     if len(notes) >= _MOST_ASKED:
         notes.pop(next(iter(notes)))
     notes[pattern] = note

@@ -24,9 +24,9 @@ def planned(
     prepared: Prepared, sizes: Mapping[str, int], backend: Backend, settings: Settings,
     progress: Callable[[int, int], None], updates: Mapping[str, str], cost: PlanCost,
 ) -> Runnable:  # fmt: skip
-    """Return the compiled plan of a prepared model; `sizes` are those of the present feeds.
+    """Return the compiled plan of a prepared model; `sizes` are the sizes of the current feeds.
 
-    `updates` has the inputs that results may be written over, by the names of these. Raises UnsupportedError
+    `updates` maps results to the inputs that they may overwrite, by name. Raises UnsupportedError
     for a plan that the backend cannot run, NotYet for a plan of a higher `cost` than allowed.
     """
     require_bounded(prepared)

@@ -1,4 +1,4 @@
-"""The compiled plans of a model: made, read from the disk, and kept by the patterns of shapes."""
+"""The compiled plans of a model: compiled, or read from the disk, and kept by shape pattern."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class Plans:
-    """The plans of a model; several threads may ask for them. `latest` is what the last new one is for."""
+    """The plans of a model, for several threads. `latest` has the pattern and sizes of the newest plan."""
 
     def __init__(
         self, subject: Subject, registry: Registry, limits: Limits | None, backend: Backend,
@@ -55,9 +55,9 @@ class Plans:
         self._stored = StoredPlans(subject, backend, settings, updates)
         self._kept = KeptPlans()
         self._lock = ProcessLock()
-        self._waited = 0.0  # seconds of interpreted runs that no plan has used
-        self._worth = 0.0  # seconds of interpreted runs from which on the next plan is made
-        self._spent = 0.0  # seconds that the last new plan took, by its estimate
+        self._waited = 0.0  # seconds of interpreted runs that no plan has paid for
+        self._worth = 0.0  # seconds of interpreted runs after which the next plan is compiled
+        self._spent = 0.0  # estimated seconds to compile the newest plan
         self.latest: tuple[ShapePattern, dict[str, int]] | None = None
 
     def __iter__(self) -> Iterator[Runnable]:
@@ -65,16 +65,16 @@ class Plans:
         return iter(self._kept)
 
     def of(self, pattern: ShapePattern, sizes: Mapping[str, int]) -> Runnable | None:
-        """Return the compiled plan for a pattern of shapes whose guards hold for these sizes.
+        """Return the compiled plan for a pattern whose guards the sizes satisfy.
 
-        It is None where the interpreter is to run these shapes; with a warning, where no plan can be made.
+        None means that the interpreter must run these shapes; if no plan can be compiled, a warning says so.
         """
         return self._kept.find(pattern, sizes) or self._new(pattern, sizes, None, at_once=False)
 
     def at_once(
         self, pattern: ShapePattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None
     ) -> Runnable | None:
-        """Return the plan as `of`, also for a pattern that is worth none yet: somebody asked to see it."""
+        """Return the plan as `of`, also if interpreted runs have not paid for it yet: it is to be shown."""
         return self._kept.find(pattern, sizes) or self._new(pattern, sizes, progress, at_once=True)
 
     def _new(
@@ -82,41 +82,41 @@ class Plans:
         at_once: bool,
     ) -> Runnable | None:  # fmt: skip
         with self._lock:
-            found = self._kept.find(pattern, sizes)  # another thread may have made it
+            found = self._kept.find(pattern, sizes)  # another thread may have compiled it
             if found is not None or not self._kept.admits(pattern, at_once=at_once):
                 return found
             if not at_once and self._waited < self._worth:
                 return None
             removes = self._kept.removes_one_for(pattern)
             allowed = math.inf if at_once or self._worth else self._waited if removes else None
-            made = self._compiled(pattern, sizes, progress, allowed)
-            if made is not None:
+            program = self._compiled(pattern, sizes, progress, allowed)
+            if program is not None:
                 if removes or self._worth:
                     self._waited = max(0.0, self._waited - max(self._worth, self._spent))
                 self._worth = self._worth if removes else 0.0
                 self.latest = pattern, dict(sizes)
-                self._kept.add(pattern, made)
-            return made
+                self._kept.add(pattern, program)
+            return program
 
     def interpreted(self, seconds: float) -> None:
-        """Note how long the interpreter took for a run: as long as a plan takes, and then it is made."""
+        """Add the time of an interpreted run: when all took as long as a plan, the plan is compiled."""
         self._waited += seconds
 
     def refusal(self, pattern: ShapePattern | None = None) -> str | None:
-        """Return why no plan could be compiled for a pattern, or for the last one refused."""
+        """Return why no plan could be compiled for a pattern, by default for the last one refused."""
         return self._kept.refusal(pattern)
 
     def whole(self, found: Runnable, pattern: ShapePattern, sizes: Mapping[str, int]) -> Runnable:
-        """Return a plan with the program that it was made from, which a plan from the disk has not."""
+        """Return the plan with its program, which a plan from the disk lacks."""
         if found.prepared is not None:
             return found
-        made = run_with_limits(self._limits, self._new_plan, pattern, sizes)
+        program = run_with_limits(self._limits, self._new_plan, pattern, sizes)
         with self._lock:
-            self._kept.add(pattern, made, instead_of=found)
-        return made
+            self._kept.add(pattern, program, instead_of=found)
+        return program
 
     def request(self, pattern: ShapePattern, sizes: Mapping[str, int]) -> Request:
-        """Return what a backend would compile for a pattern, without its subgraphs."""
+        """Return the request for a backend to compile a pattern, without its subgraphs."""
         from sabir.compilation.engine.planning import lowered  # ruff: ignore[import-outside-top-level]  slow to load
 
         found = lowered(self._prepared(pattern, sizes), sizes, self._backend.passes, self._settings)
@@ -126,7 +126,7 @@ class Plans:
         self, pattern: ShapePattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None,
         allowed: float | None,
     ) -> Runnable | None:  # fmt: skip
-        """Return the plan, or None; it may cost `allowed` seconds, by default what a run is worth."""
+        """Return the plan, or None; it may cost `allowed` seconds, by default as `allowed_for`."""
         before = budget().mark()
         try:
             return self._planned(pattern, sizes, progress, allowed)
@@ -152,7 +152,7 @@ class Plans:
         self, pattern: ShapePattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None,
         allowed: float | None,
     ) -> Runnable:  # fmt: skip
-        """Return the plan from the disk, or a new one: always that under limits, which count its costs."""
+        """Return the plan from the disk, or a new one; under limits always a new one, which they count."""
         usual = limits_in_force()._replace(seconds=None) == DEFAULT_LIMITS
         key = self._stored.key(pattern) if usual and is_standard(self._registry) else None
         stored = self._stored.read(key) if key else None
@@ -160,14 +160,14 @@ class Plans:
         if found is not None and found.fits(sizes):
             self._subject.keep()
             return found
-        made = self._new_plan(pattern, sizes, progress, allowed)
-        if key is not None and self._stored.write(key, made):
+        program = self._new_plan(pattern, sizes, progress, allowed)
+        if key is not None and self._stored.write(key, program):
             self._subject.keep()
-        return made
+        return program
 
     def _new_plan(
-        self, pattern: ShapePattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None = None,
-        allowed: float | None = math.inf,
+        self, pattern: ShapePattern, sizes: Mapping[str, int],
+        progress: Callable[[int, int], None] | None = None, allowed: float | None = math.inf,
     ) -> Runnable:  # fmt: skip
         self._backend.begin()
         with self._evaluating(), without_collector():  # constants are folded
@@ -176,11 +176,11 @@ class Plans:
 
             prepared = self._prepared(pattern, sizes)
             cost = PlanCost(allowed_for(prepared, sizes) if allowed is None else allowed)
-            made = planned(
+            program = planned(
                 prepared, sizes, self._backend, self._settings, progress or _timed, self._updates, cost
             )
         self._spent = cost.seconds
-        return made
+        return program
 
     def _prepared(self, pattern: ShapePattern, sizes: Mapping[str, int]) -> Prepared:
         from sabir.compilation.engine.planning import prepare  # ruff: ignore[import-outside-top-level]  slow to load
@@ -190,9 +190,9 @@ class Plans:
 
 
 def _no_bodies(_: Mapping[int, Array]) -> Bodies:
-    raise TypeError("a plan that is only read runs no subgraph")
+    raise TypeError("a plan that is only shown runs no subgraph")
 
 
 def _timed(_done: int, _all: int) -> None:
-    """Look at the deadline between kernels that are compiled."""
+    """Check the deadline between kernels that are compiled."""
     check_time()

@@ -1,7 +1,7 @@
-"""What a plan costs to make, by an estimate, and what it may cost.
+"""The cost model of planning: the estimated seconds to compile a plan, and how many it may cost.
 
-A plan may cost two seconds at once, and more where a run computes much. One that costs more is made when the
-interpreter has run the model for as long: a model that runs once is answered sooner without a plan.
+A plan may cost two seconds at once, and more if a run computes much. A more expensive plan is compiled after
+the interpreter has run the model for as long: a model that runs once is faster without it.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ if TYPE_CHECKING:
     from sabir.compilation.frontend.prepare import Prepared
     from sabir.ir import Type
 
-AT_ONCE = 2.0  # seconds that a plan may cost, whatever a run computes; models in use cost half a second
-_PLAN = 5e-3  # seconds to make a plan of no calls
+AT_ONCE = 2.0  # seconds that any plan may cost; models in use cost half a second
+_PLAN = 5e-3  # seconds to compile a plan without calls
 _CALL = 3e-4  # seconds to plan a call, measured with chains of small products, maps and softmaxes
 _CHARACTER = (
-    1.6e-5  # seconds to compile a kernel, for each character of its description: 5 to 27 microseconds
+    1.6e-5  # seconds to compile a kernel, for each character of its specification: 5 to 27 microseconds
 )
-_RUNS = 4  # interpreted runs that take as long as a plan that is made at once
+_RUNS = 4  # interpreted runs that cost as much as a plan that is compiled at once
 _CALL_RUN, _NUMBER_RUN = 1e-5, 1e-9  # seconds of the interpreter for a call, and for each element
 _WORK_RUN = 5e-10  # seconds of the interpreter for a byte of the limit `work`
 
 
 class NotYet(Exception):
-    """A plan that takes so many seconds to make, which is more than it may cost now."""
+    """A plan would take `seconds` to compile, more than it may cost now."""
 
     def __init__(self, seconds: float) -> None:
-        super().__init__(f"the plan takes about {seconds:.1f} s to make")
+        super().__init__(f"the plan takes about {seconds:.1f} s to compile")
         self.seconds = seconds
 
 
 class PlanCost:
-    """The estimated cost of one plan in the making, which may be `allowed` seconds."""
+    """The estimated cost of a plan while it is compiled; it may be `allowed` seconds."""
 
     def __init__(self, allowed: float = math.inf) -> None:
         self.allowed = allowed
@@ -52,7 +52,7 @@ class PlanCost:
         return self._planning + self._compiling
 
     def add_calls(self, count: int) -> None:
-        """Add the planning of some calls; raises NotYet past what is allowed."""
+        """Add the planning of calls; raises NotYet if the cost exceeds the allowed one."""
         self._planning += count * _CALL
         self._require(1)
 

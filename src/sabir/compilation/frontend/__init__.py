@@ -1,1 +1,1 @@
-"""From a model to tensor expressions: patterns of shapes, preparation, lowering."""
+"""From a model to tensor expressions: shape patterns, preparation, lowering."""

@@ -1,4 +1,4 @@
-"""A loaded model as the subject of a session: scheduled, and found to be valid before any run."""
+"""Binding: a loaded model becomes the subject of a session, scheduled and checked before any run."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 def bound_subject(
     model: Model, registry: Registry, limits: Limits | None, file: OpenedFile | None, *, newer_opsets: bool
 ) -> Subject:
-    """Return a model as the subject of a session; raises what is wrong with it, before any run.
+    """Return the subject of a session for a model; raises the SabirError of an invalid model.
 
-    `file` is what the model was loaded from, if nobody has changed it since.
+    `file` is the file of the model, if the model is unchanged since it was loaded.
     """
     whole = expanded(model, registry, limits)
     whole, deviations = run_with_limits(limits, as_meant, whole, registry)
@@ -33,16 +33,16 @@ def bound_subject(
         scheduled = run_with_limits(limits, schedule, whole, registry, newer_opsets=newer_opsets)
     program = scheduled.program
     constants = run_with_limits(limits, _constants, program)
-    make_plan(program, [v.slot for v in program.outputs])  # raises for a call that is invalid
+    make_plan(program, [v.slot for v in program.outputs])  # raises for an invalid call
     numbers = sum(t.size for t in program.constants.values() if isinstance(t, Tensor))
     slots = [v.slot for v in program.inputs]
     defaults = {s: constants[s] for s in slots if s in constants}
-    says_nothing = not scheduled.notes and not scheduled.experimental
+    has_no_notes = not scheduled.notes and not scheduled.experimental
     subject = Subject(
         repr(model), Front.of(scheduled, defaults, numbers=numbers, deviations=deviations),
         [constants.get(s) for s in slots],
         file if whole is model else None,
-        Ports(tuple(program.inputs), tuple(program.outputs)) if says_nothing else None,
+        Ports(tuple(program.inputs), tuple(program.outputs)) if has_no_notes else None,
         has_turns=any(call.cost > 1 for call in program.calls), newer_opsets=newer_opsets,
     )  # fmt: skip
     subject.take(snapshot)
@@ -50,6 +50,6 @@ def bound_subject(
 
 
 def _constants(program: Program) -> dict[int, Array]:
-    """Return the initializers by slot; raises what is wrong with their data."""
+    """Return the initializers by slot; raises the SabirError of invalid data."""
     names = {v.slot: v.name for v in program.values}
     return {slot: read_constant(names[slot], tensor) for slot, tensor in program.constants.items()}

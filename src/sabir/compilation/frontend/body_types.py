@@ -1,4 +1,4 @@
-"""The types of the values of a subgraph, which follow from those of what it gets and captures."""
+"""Type inference of a subgraph from the types of its inputs and captures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sabir.ir import Array, Type
     from sabir.scheduling import Plan, Program
 
-_FEW = 64  # integers whose contents types may have
+_FEW = 64  # elements of a constant whose contents become a part of its type
 
 
 def prepare_body(
@@ -26,9 +26,9 @@ def prepare_body(
     kinds: Mapping[int, Type | None],
     captured: Mapping[int, Array] | None = None,
 ) -> Prepared | None:
-    """Return a subgraph with the types of its values, which follow from those of its operands.
+    """Return a subgraph with inferred types; `kinds` are those of its inputs and captures, by slot.
 
-    `captured` are constants of the program around it, by slot.
+    `captured` are constants of the enclosing program, by slot.
     """
     constants = {slot: tensor for slot, tensor in program.constants.items() if slot not in kinds}
     arrays = folded(program._replace(constants=constants), plan)
@@ -66,7 +66,7 @@ def _inferred(call: OperatorCall, types: Sequence[Type | None]) -> tuple[Type | 
 
 
 def _settled(kind: Type | None, name: str, unknown: set[str]) -> Type | None:
-    """Return a type whose `unknown` sizes have names; a shape that depends on minima stays as it is."""
+    """Return a type with a new symbol for each unknown size; the symbols are added to `unknown`."""
     if not isinstance(kind, TensorType) or kind.shape is None:
         return kind
     unknown.update(f"{name}.{axis}" for axis, d in enumerate(kind.shape) if d is None)

@@ -1,4 +1,4 @@
-"""Lowering: each call of a program becomes tensor expressions, or a step that is evaluated on arrays."""
+"""Lowering: each call of a program becomes tensor expressions, or a call that is evaluated on arrays."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ if TYPE_CHECKING:
 
 KEYS = -1  # the slot of the tensor with the keys of random numbers, which belongs to no value
 _KEY = 2  # words of a key
-_MOST_KNOWN = 1024  # elements of a constant whose contents are looked at
+_MOST_KNOWN = 1024  # elements of a constant whose contents lowerings see
 
 
 class UnloweredCall(NamedTuple):
-    """A call that leaves native code: its place in the program, what it reads and fills, and why."""
+    """A call that numpy evaluates: its index in the program, the slots that it reads, and the reason."""
 
     place: int
     reads: tuple[int, ...]
@@ -61,12 +61,13 @@ class UnloweredCall(NamedTuple):
 
 @dataclass(slots=True)
 class Lowered:
-    """The calls of a plan: expressions by slot, evaluated calls, and in which order they stand.
+    """The lowered calls of a plan: expressions by slot, and evaluated calls by their index in the program.
 
-    `expressions` has every slot that holds a tensor whose element type and rank kernels know. `aliases` are
-    symbols that inference introduced for unknown sizes, with what the kernels found them to be. `tables` are
-    the arrays of lowerings that kernels read, by slots after those of all values: a plan adds them.
-    `random` has the numbers of the calls that may draw random numbers, by identity: each has a key.
+    `expressions` has each slot whose tensor kernels support: its element type, and a known rank. `lowered`
+    are the indices of the calls that became expressions. `aliases` maps symbols that inference introduced for
+    unknown sizes to the sizes that lowering computed. `tables` are arrays that lowerings created; a plan
+    gives them slots after those of all values. `random` numbers the calls that may draw random numbers, by
+    identity: each has a key in `keys`.
     """
 
     prepared: Prepared
@@ -81,31 +82,31 @@ class Lowered:
 
     @property
     def guards(self) -> tuple[Guard, ...]:
-        """What the expressions assume of the sizes of feeds."""
+        """The assumptions of the expressions about the sizes of feeds."""
         return (
             *(Guard("equal", m, (n,)) for m, n in self.assumptions.equal),
             *(Guard("max", m, (n,)) for m, n in self.assumptions.ordered),
         )
 
     def rewrite(self, passes: Callable[[Mapping[int, Expression]], dict[int, Expression]]) -> None:
-        """Replace the expressions by what some passes return, which may assume more of the sizes."""
+        """Rewrite the expressions by passes, which may add assumptions about sizes."""
         with assuming(self.assumptions):
             self.expressions = passes(self.expressions)
 
     def note_random(self) -> None:
-        """Find the calls that may draw random numbers, and give each a key."""
+        """Number the calls that may draw random numbers: each has its own key."""
         calls = (self.prepared.program.calls[place] for place, _ in self.prepared.plan.steps)
         found = [c for c in calls if isinstance(c, OperatorCall) and c.version.operator.random]
         self.random = {id(call): index for index, call in enumerate(found)}
         self.keys = Stored("uint32", (_KEY * len(self.random),), KEYS)
 
     def key_of(self, call: OperatorCall) -> Expression | None:
-        """Return the key of a call, None for one that draws nothing, or is in a subgraph."""
+        """Return the key of a call; None for a call that draws nothing, or in a subgraph."""
         index = self.random.get(id(call))
         return None if index is None else narrow(self.keys, 0, _KEY * index, _KEY)
 
     def settled(self) -> Prepared:
-        """Return the program with what lowering found of its sizes, what it assumed, and all tables."""
+        """Return the program with the sizes that lowering computed, its guards and its tables."""
         types = [
             _with_aliases(self, t) if isinstance(t, TensorType) and t.shape is not None else t
             for t in self.prepared.types
@@ -117,8 +118,8 @@ class Lowered:
 def lower(prepared: Prepared, sizes: Mapping[str, int]) -> Lowered:
     """Return the lowered plan of a program.
 
-    Sizes that are equal, or in an order, for the feeds at hand, whose symbols have these `sizes`, are assumed
-    to be so where a kernel needs it: `Lowered.guards` has the assumptions.
+    `sizes` are the sizes of the current feeds by symbol. If a kernel needs two sizes to be equal, or in an
+    order, and they are for these feeds, lowering assumes it: `Lowered.guards` has the assumptions.
     """
     found = Lowered(prepared, assumptions=Assumptions(sizes))
     with assuming(found.assumptions):
@@ -132,7 +133,7 @@ def _lower_calls(found: Lowered) -> None:
     for slot in prepared.inputs:
         _store(found, slot)
     for slot in prepared.constants:
-        if slot < prepared.program.size:  # those after it are tables of an earlier lowering
+        if slot < prepared.program.size:  # later slots are tables of an earlier lowering
             _store(found, slot)
     for place, _ in prepared.plan.steps:
         check_time()
@@ -171,10 +172,10 @@ def _lower_call(found: Lowered, place: int) -> None:
 
 
 def _note_origin(found: Lowered, call: Any) -> None:
-    """Note what constants are computed from that are larger than the operands of their call, or views of one.
+    """Record how the folded results of a call are computed, if they are larger than its operands, or views.
 
-    A kernel may read the operands instead: quantized weights stay small. Views are their operands: a product
-    with transposed weights is then equal to that of another call with the weights themselves.
+    A kernel may read the operands instead: quantized weights stay small. Results that are views become view
+    expressions: a product by transposed weights then equals the product of another call by the same weights.
     """
     constants, expressions = found.prepared.constants, found.expressions
     sizes = [
@@ -198,7 +199,7 @@ def _note_origin(found: Lowered, call: Any) -> None:
 
 
 def _are_views(found: Lowered, call: Any) -> bool:
-    """Whether constants are large, and lie in the memory of the first operand of their call."""
+    """Return whether the results of a call are large, and views of the memory of its first operand."""
     constants = found.prepared.constants
     source = constants.get(call.inputs[0]) if call.inputs else None
     results = [constants[slot] for slot in call.outputs if slot != ABSENT]
@@ -233,7 +234,7 @@ def _expressions(found: Lowered, call: Any) -> tuple[Expression, ...]:
 
 
 def _attributes(found: Lowered, call: OperatorCall) -> dict[str, Any]:
-    """Return the attributes of a call, subgraphs as functions of expressions."""
+    """Return the attributes of a call; subgraphs become functions of expressions."""
     return {
         name: _Subgraph(found, value) if isinstance(value, ScheduledSubgraph) else value
         for name, value in call.attributes.items()
@@ -266,8 +267,8 @@ class _Subgraph:
         for place, _ in self._plan.steps:
             _lower_call(inner, place)
             if inner.evaluated:
-                (step,) = inner.evaluated.values()
-                raise NotLowered(f"{prepared.program.calls[place].label}: {step.reason}")
+                (evaluated,) = inner.evaluated.values()
+                raise NotLowered(f"{prepared.program.calls[place].label}: {evaluated.reason}")
         for x in inner.expressions.values():
             if any(isinstance(d, Expr) and d.symbols & prepared.unknown for d in x.shape):
                 raise NotLowered("a size within the body is known in a run only")
@@ -275,7 +276,7 @@ class _Subgraph:
 
 
 def _constant(slot: int, array: Array) -> Expression:
-    """Return a constant of a subgraph; its contents are known, and a number needs no memory."""
+    """Return a constant of a subgraph with its contents; a single number needs no memory."""
     name = element(array.dtype).name
     if array.size == 1 and name in FLOATS:
         return expand(number(name, array.item()), array.shape)
@@ -294,7 +295,7 @@ def _lowered(
 def _widened(
     found: Lowered, call: OperatorCall, operands: Sequence[Expression | None], types: tuple[Type | None, ...]
 ) -> tuple[Expression, ...]:
-    """Return the results of a call that computes with halves as float, each rounded once."""
+    """Return the results of a call on halves that is computed in float; each result is rounded once."""
     narrow = HALVES | SMALL_FLOATS
     wide = [cast(x, "float") if x is not None and x.element in narrow else x for x in operands]
     kinds = [t.element.name if isinstance(t, TensorType) else "" for t in types]
@@ -310,7 +311,7 @@ def _widened(
 
 
 def _type(found: Lowered, slot: int) -> Type | None:
-    """Return the inferred type of a value, with what is known by now of its sizes."""
+    """Return the inferred type of a value, with the sizes that lowering has computed so far."""
     kind = found.prepared.types[slot]
     if not found.aliases or not isinstance(kind, TensorType) or kind.shape is None:
         return kind
@@ -336,7 +337,7 @@ def _operand(found: Lowered, slot: int) -> Expression:
 
 
 def _check(found: Lowered, kind: Type | None, x: object) -> None:
-    """Raise NotLowered where an expression contradicts the inferred type, or leaves a size open."""
+    """Raise NotLowered if an expression contradicts the inferred type, or a size may differ from it."""
     if not isinstance(x, Expression):
         raise NotLowered("no kernel computes an output")
     if not isinstance(kind, TensorType) or kind.element.name != x.element:
@@ -355,7 +356,7 @@ def _check(found: Lowered, kind: Type | None, x: object) -> None:
 def _check_sizes(
     found: Lowered, operands: Sequence[Expression | None], results: Sequence[Expression]
 ) -> None:
-    """Raise NotLowered where only an evaluated call could decide a size of the results."""
+    """Raise NotLowered if only the evaluated call decides a size of the results."""
     shapes = [x.shape for x in operands if x is not None]
     decided = {s for shape in shapes for d in shape if isinstance(d, Expr) for s in d.symbols}
     for x in results:
@@ -366,7 +367,7 @@ def _check_sizes(
 
 
 def _store(found: Lowered, slot: int) -> None:
-    """Let a slot hold a tensor in memory, if kernels can read it."""
+    """Record that the tensor of a slot is in memory, if kernels support its type."""
     kind = _type(found, slot)
     array = found.prepared.constants.get(slot)
     if array is not None and isinstance(kind, TensorType):
@@ -381,7 +382,7 @@ def _store(found: Lowered, slot: int) -> None:
 
 
 def _small_numbers(array: Array) -> Known | None:
-    """Return the contents of a constant of an element type that numpy does not know, as zero points have."""
+    """Return the contents of a small constant of a type that numpy lacks, for example a zero point."""
     name = element(array.dtype).name
     if array.size > _MOST_KNOWN or name not in SMALL_INTEGERS | SMALL_FLOATS | HALVES:
         return None
@@ -389,9 +390,9 @@ def _small_numbers(array: Array) -> Known | None:
 
 
 def _is_known(found: Lowered, kind: Type | None) -> bool:
-    """Return whether all contents of a tensor are known, symbolic sizes among them.
+    """Return whether all contents of a tensor are known, as numbers or symbolic sizes.
 
-    Those of an empty one always are; if only its call decides how long its other axes are, it is computed.
+    An empty tensor has known contents; if only its call decides the sizes of its other axes, it is computed.
     """
     if not isinstance(kind, TensorType) or kind.known is None or kind.element.name not in ELEMENTS:
         return False

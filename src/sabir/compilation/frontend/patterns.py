@@ -1,7 +1,7 @@
-"""Patterns of shapes: what one plan is made for, and what it assumes of the sizes of a run.
+"""Shape patterns: the key of a plan, and the guards that the sizes of a run must satisfy.
 
-Which sizes are 0 or 1, which may broadcast, and which are any larger number: those are symbols, so one plan
-serves all of them.
+A pattern has the sizes 0 and 1 as numbers, because they broadcast or make loops empty. Larger sizes are
+symbols, so one plan serves all of them.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     from sabir.ir import Array, Type
 
-_SMALL = 2  # sizes below it may broadcast, or make loops empty: a pattern names them
+_SMALL = 2  # smaller sizes broadcast, or make loops empty: they are numbers in a pattern
 
 
 class ShapePattern(NamedTuple):
-    """The element type and the shape of each input, None for one that keeps its default or is no tensor.
+    """The element type and shape of each input; None for an input that has its default, or is no tensor.
 
-    A size is a number where it is below 2 or declared as a number, else a symbol.
+    A size below 2, or declared as a number, is a number; any other is a symbol.
     """
 
     inputs: tuple[TensorType | None, ...]
@@ -34,7 +34,7 @@ _COMPARED = {"min": operator.le, "max": operator.ge, "equal": operator.eq}
 
 
 class Guard(NamedTuple):
-    """An assumption: `chosen` is the minimum or maximum of it and the `others`, or equal to them."""
+    """An assumption: `chosen` is the `min` or `max` of itself and the `others`, or `equal` to them."""
 
     op: str
     chosen: int | Expr
@@ -45,21 +45,21 @@ class Guard(NamedTuple):
         chosen = number_of(self.chosen, sizes)
         others = [number_of(o, sizes) for o in self.others]
         if chosen is None or None in others:
-            return True  # the sizes are not of the feeds; the calls that use them check them
+            return True  # not sizes of feeds: the calls that compute with them check them
         return all(o is None or _COMPARED[self.op](chosen, o) for o in others)
 
 
 def number_of(size: int | Expr, sizes: Mapping[str, int]) -> int | None:
-    """Return a size as a number, None where `sizes` lacks a symbol of it."""
+    """Return a size as a number; None if `sizes` lacks one of its symbols."""
     found = size if isinstance(size, int) else size.substitute(sizes)
     return found if isinstance(found, int) else None
 
 
 def pattern_of(declared: Sequence[Type | None], feeds: Sequence[Any]) -> tuple[ShapePattern, dict[str, int]]:
-    """Return the pattern of some feeds, and the sizes of its symbols."""
+    """Return the pattern of feeds, and the size of each of its symbols."""
     sizes: dict[str, int] = {}
     kinds: list[TensorType | None] = []
-    for place, (kind, feed) in enumerate(zip(declared, feeds, strict=True)):
+    for number, (kind, feed) in enumerate(zip(declared, feeds, strict=True)):
         if not isinstance(feed, np.ndarray) or not isinstance(kind, TensorType):
             kinds.append(None)
             continue
@@ -68,7 +68,7 @@ def pattern_of(declared: Sequence[Type | None], feeds: Sequence[Any]) -> tuple[S
             kind.shape if kind.shape is not None and len(kind.shape) == array.ndim else (None,) * array.ndim
         )
         shape = tuple(
-            _size(dim, size, f"in{place}.{axis}", sizes)
+            _size(dim, size, f"in{number}.{axis}", sizes)
             for axis, (dim, size) in enumerate(zip(known, array.shape, strict=True))
         )
         kinds.append(TensorType(kind.element, shape))

@@ -1,8 +1,4 @@
-"""Preparing a model for the shapes of its feeds: functions inlined, types of all values, constants folded.
-
-A plan is made for a pattern of shapes: which sizes are 0 or 1, which may broadcast, and which are any larger
-number. Sizes of the second kind are symbols, so one plan serves all of them.
-"""
+"""Preparation of a model for a shape pattern: inlining, simplification, type inference, constant folding."""
 
 from __future__ import annotations
 
@@ -41,14 +37,14 @@ if TYPE_CHECKING:
     from sabir.scheduling import Plan, Program, ScheduledCall
     from sabir.schema import Registry
 
-_MOST_FOLDED = 1 << 27  # elements of a constant that is computed before runs
+_MOST_FOLDED = 1 << 27  # elements of a folded constant
 
 
 class Prepared(NamedTuple):
     """A model as a program, with the type of the value in each slot and the constants by slot.
 
-    `inputs` are the slots that a run fills, `guards` what the types assume of its sizes, `unknown` the
-    symbols of sizes that no rule gives.
+    `inputs` are the slots of the feeds, `guards` the assumptions of the types about their sizes, `unknown`
+    the symbols of sizes that no inference rule determines.
     """
 
     program: Program
@@ -63,9 +59,9 @@ class Prepared(NamedTuple):
 def prepare(
     model: Model, pattern: ShapePattern, sizes: Mapping[str, int], registry: Registry, *, newer_opsets: bool
 ) -> Prepared:
-    """Return a copy of the model as a program for a pattern; raises what the schedule raises.
+    """Return a copy of the model as a program for a pattern; raises the errors of scheduling.
 
-    `sizes` are those of the present feeds: they decide minima and maxima, which become guards.
+    `sizes` are the sizes of the current feeds: they decide minima and maxima, which become guards.
     """
     _require_bounded_inlining(model, registry)
     copy = model.clone()
@@ -92,7 +88,7 @@ def prepare(
 
 
 def _require_bounded_inlining(model: Model, registry: Registry) -> None:
-    """Raise UnsupportedError where functions turn few nodes into more calls than a plan may have."""
+    """Raise UnsupportedError if inlined functions have more calls than a plan may have."""
     needed, own = expansion([model.graph], Scope.of(model, registry, newer_opsets=True))
     if needed > max(MOST_CALLS, own):
         most = f"a plan has at most {MOST_CALLS:,} calls"
@@ -118,9 +114,9 @@ def _inlining(registry: Registry) -> InlineFunctions:
 
 
 def _replacements(model: Model, registry: Registry, sizes: Mapping[str, int]) -> list[InlineOperators]:
-    """Return the passes that replace operators that are lowered by their bodies alone, or in parts.
+    """Return the passes that inline operators that are lowered only as their bodies, or in parts.
 
-    A call that inference refuses stays: its body may accept what the operator does not.
+    A call that inference refuses is not inlined: its body may accept what the operator does not.
     """
     bodies: set[str] = set()
     parts: set[str] = set()
@@ -147,7 +143,7 @@ def _replacements(model: Model, registry: Registry, sizes: Mapping[str, int]) ->
 
 
 def _apply_pattern(graph: Graph, pattern: ShapePattern) -> None:
-    """Let the inputs have the types of a pattern, and the values that are computed none."""
+    """Set the types of the inputs to those of a pattern, and remove the types of computed values."""
     for value, kind in zip(list(graph.inputs), pattern.inputs, strict=True):
         if kind is not None:
             value.type = kind
@@ -164,8 +160,9 @@ def _apply_pattern(graph: Graph, pattern: ShapePattern) -> None:
 class _Typing:
     """The types of all values for one pattern.
 
-    A size that no rule gives becomes a symbol of its own. A minimum or maximum of sizes becomes the one that
-    it is for the present feeds, and a guard: exporters clamp slices so, and the clamp hides equal sizes.
+    A size that no inference rule determines becomes a new symbol. A minimum or maximum of sizes becomes the
+    operand that it equals for the current feeds, and a guard: exporters clamp slices so, and the clamp hides
+    equal sizes.
     """
 
     def __init__(self, model: Model, registry: Registry, sizes: Mapping[str, int]) -> None:
@@ -178,13 +175,13 @@ class _Typing:
 
     def run(self) -> dict[Value, Type]:
         """Return the types by value."""
-        with above_one(self._sizes), judging(self._is_so):  # smaller ones are numbers in a pattern
+        with above_one(self._sizes), judging(self._is_so):  # smaller sizes are numbers in a pattern
             return self._run()
 
     def _is_so(self, op: Literal["equal", "max"], a: int | Expr, b: int | Expr) -> bool:
-        """Return whether sizes compare so for the present feeds, as a guard then: a call needs it."""
+        """Return whether sizes are equal, or in order, for the current feeds; if so, add a guard."""
         if number_of(a, self._sizes) is None or number_of(b, self._sizes) is None:
-            return True  # a call decides one of them, and its readers find out
+            return True  # a call decides one of them, and its readers check it
         guard = Guard(op, a, (b,))
         if not guard.holds(self._sizes):
             return False
@@ -247,7 +244,7 @@ def _read(node: Node) -> Iterable[Value | None]:
 
 
 def folded(program: Program, plan: Plan) -> dict[int, Array]:
-    """Return the constants by slot: initializers, and what follows from these alone."""
+    """Return the constants by slot: initializers, and the results of calls on constants."""
     arrays = {slot: tensor.array() for slot, tensor in program.constants.items()}
     binder = CallBinder(strict=False)
     for place, _ in plan.steps:
@@ -272,7 +269,7 @@ def _is_foldable(call: ScheduledCall, arrays: Mapping[int, Array]) -> bool:
 def _evaluated(call: ScheduledCall, arrays: Mapping[int, Array], binder: CallBinder) -> list[Array] | None:
     """Return the results of a call on constants.
 
-    None where it fails, or needs more than the limits allow: the run is to report it.
+    None if it fails or exceeds a limit: the run reports that.
     """
     operands = [arrays.get(slot) for slot in call.inputs]
     present = budget()
@@ -290,5 +287,5 @@ def _evaluated(call: ScheduledCall, arrays: Mapping[int, Array], binder: CallBin
     size = sum(x.nbytes for x in found)
     if sum(x.size for x in found) > _MOST_FOLDED or present.live_bytes + size > present.memory:
         return None
-    present.live_bytes += size  # a folded constant stays as long as the plan
+    present.live_bytes += size  # a folded constant lives as long as the plan
     return found

@@ -1,7 +1,7 @@
-"""The model of a session: loaded and bound, or a file that an earlier process has described in the cache.
+"""The subject of a session: a model that was loaded and bound, or a file that the cache describes.
 
 A session whose plan is on the disk needs little of its model: the names and types of inputs and outputs, and
-where in the file the constants are. The next process reads the model only if it needs another plan.
+the byte ranges of the constants in the file. It reads the model only if it needs another plan.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ if TYPE_CHECKING:
 class Subject:
     """The model of a session, a snapshot; several threads may read it.
 
-    `name` is how a session shows its model, `defaults` are those of the inputs, and `front` is in front of
-    runs. `has_turns` is whether a call runs more than one node, and nobody has counted the numbers of these.
+    `name` is the text that a session shows for its model, `defaults` are the defaults of the inputs, and
+    `front` checks feeds and results. `has_turns` is true if a call runs subgraphs whose constants are not
+    counted yet.
 
     >>> from sabir.compilation.frontend.binding import bound_subject
     >>> from sabir.opsets import STANDARD
@@ -53,7 +54,7 @@ class Subject:
         self, name: str, front: Front, defaults: Sequence[Array | None], file: OpenedFile | None,
         ports: Ports | None = None, *, has_turns: bool = False, newer_opsets: bool = False,
     ) -> None:  # fmt: skip
-        """Take what the model was loaded from as `file`, if nobody has changed it since.
+        """Create a subject; `file` is the file of the model, if the model is unchanged since it was loaded.
 
         `ports` are the inputs and outputs of a model that may be described in the cache.
         """
@@ -63,13 +64,13 @@ class Subject:
 
     @property
     def model(self) -> Model:
-        """The model; raises FileError where its file was changed before anything needed the model."""
+        """The model, read on first use; raises FileError if its file has changed since it was opened."""
         if self._model is None:
             self.take(self._read())
         return cast("Model", self._model)
 
     def take(self, model: Model) -> None:
-        """Have a model, whose constants are dropped with the subject."""
+        """Keep a model, and drop its constants together with the subject."""
         self._model = model
         weakref.finalize(self, _drop, model).atexit = False
 
@@ -86,8 +87,8 @@ class Subject:
 
     @functools.cached_property
     def structure(self) -> str:
-        """What identifies the model with its constants; raises SabirError where nothing does cheaply."""
-        # ruff: ignore[import-outside-top-level]  a description has it
+        """A text that identifies the model and its constants; raises SabirError if none is cheap."""
+        # ruff: ignore[import-outside-top-level]  a description contains it
         from sabir.compilation.cache.structure import structure_of
 
         file = self._file
@@ -101,7 +102,7 @@ class Subject:
     # ------------------------------------------------------------ constants
 
     def constant(self, name: str) -> Array:
-        """Return the initializer of a name: from its place in the file where that is known."""
+        """Return an initializer by name, from its byte range in the file if that is known."""
         place = self.places.get(name)
         if place is None or self._file is None:
             return cast("Tensor", self._initializers[name]).array()
@@ -119,7 +120,7 @@ class Subject:
 
     @functools.cached_property
     def places(self) -> dict[str, FileConstant]:
-        """Where the bytes of initializers are in the file, of those that have their elements in order."""
+        """The initializers whose elements are in the file in row-major order, by name."""
         if self._file is None:
             return {}
         whole: Array = np.frombuffer(self._file.data, np.uint8)
@@ -138,7 +139,7 @@ class Subject:
 
     @classmethod
     def known(cls, file: OpenedFile, *, newer_opsets: bool) -> Subject | None:
-        """Return the subject of a file that the cache describes; None where it does not.
+        """Return the subject of a file that the cache describes; None if it does not.
 
         >>> from pathlib import Path
         >>> from tempfile import TemporaryDirectory
@@ -157,13 +158,13 @@ class Subject:
         return subject
 
     def keep(self) -> None:
-        """Describe the model in the cache, if a session can be made of the description alone."""
+        """Describe the model in the cache, if a description is enough for a session."""
         file, ports = self._file, self._ports
         if file is None or ports is None or self._has_external():
             return
         if any(default is not None for default in self.defaults):
             return
-        with suppress(SabirError):  # what cannot be read is not described
+        with suppress(SabirError):  # a model that cannot be read is not described
             found = Description(self.name, self.structure, self.front.numbers, ports, self.places)
             describe(found, file, newer_opsets=self._newer_opsets)
 

@@ -1,1 +1,1 @@
-"""Fusion: which expressions one kernel computes, and where tensors are in memory."""
+"""Fusion: groups of expressions that one kernel computes, and the places of tensors in memory."""

@@ -1,8 +1,8 @@
-"""Indices that a plan looks at only to find one out of range.
+"""Bounds checks of indices whose gather or scatter computes no element.
 
-An index outside of its axis is an error of the run, whatever becomes of the result. A kernel that takes or
-scatters finds it where it computes an element. So a plan has a kernel of its own for the indices of a call
-that it does not compute, as only the shape of the result is read, or whose result may have no elements.
+An index outside of its axis is an error of the run, whether or not the result is used. A kernel that gathers
+or scatters checks an index when it computes an element. So a plan has a separate kernel that checks the
+indices of a call if only the shape of its result is read, or if its result may have no elements.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from sabir.loops import Size
 
 _ELEMENT = "uint8"
-_LEAST = 2  # what the symbols of a pattern stand for at least
+_LEAST = 2  # the smallest size that a symbol of a pattern represents
 
 
 def checks_of(lowered: Lowered, computed: Iterable[Expression]) -> list[Expression]:
-    """Return what a plan computes beside the expressions that it needs, so that every index is looked at.
+    """Return the checks that a plan needs in addition to the `computed` expressions.
 
-    A call that no output needs, not even for its shape, is not run: neither does the interpreter.
+    A call that no output needs, not even for its shape, is not checked: the interpreter does not run it
+    either.
     """
     calls = (lowered.prepared.program.calls[place] for place in lowered.lowered)
     slots = (slot for call in calls for slot in call.outputs if slot in lowered.expressions)
@@ -40,7 +41,7 @@ def checks_of(lowered: Lowered, computed: Iterable[Expression]) -> list[Expressi
     seen = set[Expression]()
     _visit(computed, seen)
     found: list[Expression] = []
-    for x in reversed(indexed):  # what a call takes may be an index of another
+    for x in reversed(indexed):  # the result of a gather may be the indices of another
         if isinstance(x, PoolRegions):
             found += () if x in seen else (x,)
             continue
@@ -58,7 +59,7 @@ def _visit(roots: Iterable[Expression], seen: set[Expression]) -> None:
 
 
 def _base(x: Expression) -> Expression:
-    """Return the indices that others repeat along axes that may have no elements."""
+    """Return the indices before they are broadcast along axes that may have no elements."""
     while isinstance(x, Expand) or (isinstance(x, Reshape) and isinstance(x.operand, (Expand, Reshape))):
         x = x.operand
     return x

@@ -1,7 +1,7 @@
-"""Families of kernels, as fusion and planning see them: what a target declares of each.
+"""Kernel families: the declarations by which fusion and planning find the family of an expression.
 
-A target has one family for each kind of group. Fusion asks the family of an expression to begin a group for
-it, and the builder of plans asks the family of a group for its entries. So neither names a family.
+A backend has one family for each kind of group. Fusion calls the family of an expression to begin a group,
+and the builder of plans calls the family of a group to add its entries. Neither names a family.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ if TYPE_CHECKING:
 
 
 class Family(NamedTuple):
-    """A family of kernels: the kind of its groups, what it computes, and how.
+    """A family of kernels; `name` is the kind of its groups.
 
-    - `expressions` are the kinds of expressions that only this family computes: `group` adds one to a group.
-    - `claims` are kinds that another family computes: `claim` takes an expression where the family
-      computes it better, and returns whether it did.
-    - `plan` adds the entries of a group to a plan; it gets the builder of the target.
-    - `schedule` gets all groups in their order and yields those that are left to other families.
-    - No other expression joins a group that is `closed`. Maps behind one with an `epilogue` join it.
-    - A `row_major` kernel writes its results in row-major order, whatever their readers prefer.
-    - `kernels` has, by the name of the class of each specification, `module:function` of the LLVM text.
+    - `expressions` are the kinds of expressions that this family computes: `group` adds one to a group.
+    - `claims` are kinds of another family that this one can compute faster in some cases: `claim` adds an
+      expression to a group, and returns whether it did.
+    - `plan` adds the entries of a group to a plan; its first argument is the builder of the backend.
+    - `schedule` takes all groups in order, plans some of them together, and yields the rest.
+    - No further expression joins a `closed` group. In a family with an `epilogue`, maps that read the result
+      join the group.
+    - A `row_major` kernel writes only row-major results.
+    - `kernels` maps the class name of each specification to the `module:function` that emits its LLVM IR.
     """
 
     name: str
@@ -43,7 +44,7 @@ class Family(NamedTuple):
 
 
 class Families:
-    """The families of a target, by name and by what they compute."""
+    """The families of a backend, by name and by the kinds of expressions that they compute."""
 
     def __init__(self, families: Iterable[Family]) -> None:
         self.by_name = {f.name: f for f in families}
@@ -57,7 +58,7 @@ class Families:
         self.row_major = tuple(kind for kind, f in self._owners.items() if f.row_major)
 
     def group(self, grouping: Grouping, x: Expression) -> bool:
-        """Let the family of an expression add it to a group; return whether there is such a family."""
+        """Add an expression to a group by its family; return whether it has one."""
         for family in self._claimants.get(type(x), ()):
             if family.claim is not None and family.claim(grouping, x):
                 return True
@@ -73,7 +74,7 @@ class Families:
         return family is None or family.closed
 
     def scheduled(self, builder: Any, groups: Sequence[Group]) -> Iterator[Group]:
-        """Yield groups in their order, without those that a family plans together with others."""
+        """Yield the groups in order, except those that a family has planned together."""
         left = iter(groups)
         for family in self.by_name.values():
             if family.schedule is not None:
@@ -88,5 +89,5 @@ class Families:
         family.plan(builder, group)
 
     def has_epilogue(self, group: Group) -> bool:
-        """Return whether maps of the shape of a group join it behind its result."""
+        """Return whether maps that read the result of a group, and have its shape, become its epilogue."""
         return group.kind in self.by_name and self.by_name[group.kind].epilogue

@@ -46,7 +46,7 @@ from sabir.loops.walk import postorder
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sabir.compilation.frontend.lowering import UnloweredCall, Lowered
+    from sabir.compilation.frontend.lowering import Lowered, UnloweredCall
     from sabir.compilation.fusion.families import Families
     from sabir.loops import Sizes
 

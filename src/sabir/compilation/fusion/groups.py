@@ -1,4 +1,4 @@
-"""Groups: expressions that one kernel computes, or a call that is evaluated."""
+"""Groups: the expressions that fusion assigns to one kernel, or one evaluated call."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from sabir.loops import Sizes, StepBody
 
 GroupKind: TypeAlias = str
-"""The name of a family of kernels; `evaluate` for an evaluated call, `gone` for a group without members."""
+"""The name of a kernel family; `evaluate` for an evaluated call; `gone` for an absorbed group."""
 
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """Expressions that one kernel computes, or a call that is evaluated.
+    """Expressions that one kernel computes, or an evaluated call.
 
-    `space` is the shape that its loops run over, `reduced` the axes along which folds run. `after` has the
-    numbers of the groups that run before, as bits.
+    `space` is the iteration space of its loops, `reduced` the axes that its folds reduce. `after` is a bit
+    set: the numbers of the groups that must run before.
     """
 
     kind: GroupKind
@@ -30,32 +30,34 @@ class Group:
     space: Sizes = ()
     reduced: tuple[int, ...] | None = None
     members: list[Expression] = field(default_factory=list[Expression])
-    inlined: list[Expression] = field(default_factory=list[Expression])  # that its kernel computes for itself
-    scores: Group | None = None  # of attention: the product and the rows between it and the members
+    inlined: list[Expression] = field(
+        default_factory=list[Expression]
+    )  # expressions that the kernel recomputes
+    scores: Group | None = None  # of attention: the group of the scores
     after: int = 0
     step: UnloweredCall | None = None
     recurrences: dict[StepBody, tuple[Expression, ...]] = field(
         default_factory=dict["StepBody", "tuple[Expression, ...]"]
-    )  # with their operands as they lie in memory
-    place: int = 0  # among the calls of the program: the order in which equals run
+    )  # with their operands in memory
+    place: int = 0  # index of the evaluated call in the program
 
     def narrow(self) -> Sizes:
-        """Return the space with the reduced axes at size 1."""
+        """Return the space with size 1 along the reduced axes."""
         return tuple(1 if i in (self.reduced or ()) else d for i, d in enumerate(self.space))
 
 
 def in_order(groups: Sequence[Group]) -> list[Group]:
-    """Return groups in an order in which each runs after those that it needs: else in that of their numbers.
+    """Return the groups in topological order, as close to the order of their numbers as possible.
 
-    Those of higher numbers that a group needs come forward. If it waited for their turn instead, the groups
-    between would run earlier than what reads them, and their results would take memory for longer.
+    If a group depends on groups with higher numbers, these move before it. If the group moved behind them
+    instead, the results of the groups between would be live for longer.
     """
     done, found = 0, list[Group]()
     for group in groups:
         if group.after >> group.number & 1:
-            raise AssertionError("the groups wait for each other")
+            raise AssertionError("the groups depend on each other")
         needed = () if group.kind == "gone" else _numbers(group.after & ~done)
-        # whatever a group needs has fewer others before it
+        # a dependency has fewer groups before it than its user
         for other in sorted((groups[n] for n in needed), key=lambda g: g.after.bit_count()):
             if other.kind != "gone":
                 found.append(other)
@@ -74,7 +76,7 @@ def _numbers(bits: int) -> Iterator[int]:
 
 
 def last_of(groups: Sequence[Group], leaves_native: Callable[[Group], bool]) -> list[Group]:
-    """Return ordered groups with those at the end that leave native code and that no kernel needs."""
+    """Move evaluated calls that no kernel depends on to the end; return the groups in the new order."""
     last: list[Group] = []
     needed = 0
     for group in reversed(groups):

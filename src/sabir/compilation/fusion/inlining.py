@@ -1,7 +1,7 @@
-"""Maps that each reader computes for itself, instead of reading them from memory.
+"""Inlining: maps that each reader recomputes instead of loading their results.
 
-These are scalars, and numbers that are stored in fewer bytes than they are computed in: dequantized integers
-and casts. What is stored is the narrow tensor alone.
+These are scalars, and tensors that are stored in fewer bytes than they are computed in: dequantized integers
+and casts. Only the narrow tensor is in memory.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ _WIDENED = Reason("a narrow tensor takes less memory than its floats")
 
 
 class InliningHeuristics(Protocol):
-    """The thresholds of a target for what readers compute."""
+    """The thresholds of a target for inlining."""
 
     @property
     def inlined_bytes(self) -> int:
-        """The bytes of an element of a narrow tensor."""
+        """The bytes of an element of a narrow tensor, at most."""
         ...
 
     @property
     def inlined_steps(self) -> int:
-        """The operations of a scalar."""
+        """The maps of a scalar, at most."""
         ...
 
 
 def is_inline(x: Expression, heuristics: InliningHeuristics) -> bool:
-    """Return whether what reads an expression computes it."""
+    """Return whether the readers of an expression recompute it."""
     if not isinstance(x, Map):
         return False
     if x.rank == 0:
@@ -49,7 +49,7 @@ def why_inline(x: Expression) -> Reason:
 
 
 def _steps_left(x: Expression, left: int) -> int:
-    """Return how many of so many steps a scalar leaves, or -1; what operands share counts each time."""
+    """Return `left` less the maps of a scalar, or -1 if there are more; shared operands count each time."""
     if isinstance(x, (Stored, Number, Extent)):
         return left
     if not isinstance(x, Map) or x.rank or not left:
@@ -63,7 +63,7 @@ def _steps_left(x: Expression, left: int) -> int:
 
 
 def _is_widened(x: Expression, heuristics: InliningHeuristics) -> bool:
-    """Return whether an expression is a narrow tensor as floats, less a zero point and times a scale."""
+    """Return whether an expression is `(cast(narrow) - zero) * scale`, or a part of that form."""
     if not isinstance(x, Map):
         return False
     first, *others = x.operands
@@ -78,7 +78,7 @@ def _is_widened(x: Expression, heuristics: InliningHeuristics) -> bool:
 
 
 def _is_parameter(x: Expression, heuristics: InliningHeuristics) -> bool:
-    """Return whether an expression is a constant number or vector, as a scale and a zero point are."""
+    """Return whether an expression is a stored or constant parameter, such as a scale or zero point."""
     if isinstance(x, Map) and x.op == "cast":
         (x,) = x.operands
     while isinstance(x, VIEWS):
@@ -87,7 +87,7 @@ def _is_parameter(x: Expression, heuristics: InliningHeuristics) -> bool:
 
 
 def read_by(x: Expression, heuristics: InliningHeuristics) -> Iterator[Expression]:
-    """Yield what a kernel reads to compute the operands of an expression, or the expression itself."""
+    """Yield the tensors that a kernel loads to compute an expression: itself, unless it is inlined."""
     if not is_inline(x, heuristics):
         yield x
         return

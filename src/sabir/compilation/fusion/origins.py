@@ -1,4 +1,4 @@
-"""Which calls of the program an expression comes from."""
+"""Origins: the calls of the program whose lowering created an expression."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ if TYPE_CHECKING:
 
 
 class Origins:
-    """The places of the calls whose lowering made the expressions of a plan."""
+    """For each expression of a plan, the index of the call whose lowering created it."""
 
     def __init__(self, lowered: Lowered) -> None:
         self._calls = lowered.prepared.program.calls
         self._names = {v.slot: v.name for v in lowered.prepared.program.values}
         self._places: dict[Expression, int] = {}
-        self._made: dict[int, list[Expression]] = {}
+        self._created: dict[int, list[Expression]] = {}
         self._seen: set[Expression] = set()
         for place in lowered.lowered:
             results = [lowered.expressions[slot] for slot in self._calls[place].outputs if slot != ABSENT]
-            self._made[place] = self._new(results)
-            self._places.update(dict.fromkeys(self._made[place], place))
+            self._created[place] = self._new(results)
+            self._places.update(dict.fromkeys(self._created[place], place))
 
     def made(self, place: int) -> list[Expression]:
-        """Return the expressions that the lowering of a call made, operands first."""
-        return self._made.get(place, [])
+        """Return the expressions that the lowering of a call created, in postorder."""
+        return self._created.get(place, [])
 
     def _new(self, results: Iterable[Expression]) -> list[Expression]:
         found = postorder(results, self._seen)
         return [x for x in found if not isinstance(x, Stored)]
 
     def labels(self, expressions: Iterable[Expression]) -> tuple[str, ...]:
-        """Return the labels of the calls that some expressions come from, in the order of the program.
+        """Return the labels of the calls that created some expressions, in the order of the program.
 
-        A copy that the compiler adds belongs to what needs or computes it; else the label names the value.
+        A copy that the compiler adds has the label of the expression that it fills or reads, or of the value.
         """
         sources = dict.fromkeys(map(_source, expressions))
         places = sorted({self._places[x] for x in sources if x in self._places})

@@ -1,7 +1,8 @@
-"""Where the parts of joined and padded tensors lie: what is joined only to be joined again is written once.
+"""Placement of joins and pads: the parts of nested concatenations are written once, into the outermost one.
 
-A Join or a Pad that one other alone reads lies inside of that one: its parts are written where they belong in
-the end. A part that is computed in another shape is written in that shape, so that its kernel can do it.
+If the only reader of a Join or Pad is another Join or Pad, the inner tensor is a view of the outer one, and
+its parts are written there. A part that is reshaped before the join is written in the shape that its kernel
+has.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def parts_to_write(grouping: Grouping, x: Join | Pad) -> Iterator[Copy]:
-    """Decide where a tensor lies; yield the copies that fill it, but for parts that lie inside of it."""
+    """Place a tensor in memory; yield the copies that fill it, except for parts that are views of it."""
     if x not in grouping.whole:
         _place(grouping, x)
     base = grouping.views.locate(x).base
@@ -34,7 +35,7 @@ def parts_to_write(grouping: Grouping, x: Join | Pad) -> Iterator[Copy]:
 
 
 def _place(grouping: Grouping, x: Join | Pad) -> None:
-    """Let tensors lie inside of those that alone read them, from the outermost one to `x`."""
+    """Place tensors inside of their only readers, from the outermost one to `x`."""
     chain: list[Join | Pad] = [x]
     while (reader := _reader(grouping, chain[-1])) is not None:
         chain.append(reader)
@@ -51,14 +52,14 @@ def _place(grouping: Grouping, x: Join | Pad) -> None:
 
 
 def _reader(grouping: Grouping, x: Expression) -> Join | Pad | None:
-    """Return the tensor that alone reads another one, also by views, if it is joined or padded."""
+    """Return the only reader of a tensor, also through views, if it is a Join or a Pad."""
     readers = set(_readers(grouping, x))
     reader = readers.pop() if len(readers) == 1 else None
     return reader if isinstance(reader, (Join, Pad)) else None
 
 
 def _readers(grouping: Grouping, x: Expression) -> Iterator[object]:
-    """Yield what reads a tensor, also by views; None for a run that returns it."""
+    """Yield the readers of a tensor, also through views; None if it is an output."""
     if x in grouping.results:
         yield None
     for user in grouping.users.get(x, ()):
@@ -75,7 +76,7 @@ def _source(x: Expression) -> Expression:
 
 
 def _located(grouping: Grouping, copy: Copy) -> Located | None:
-    """Return where a part lies, in the shape in which it is computed; None where it has no strides."""
+    """Return the place of a part, in the shape in which it is computed; None if no strides express it."""
     if copy.into is None:
         return None
     whole = grouping.views.locate(copy.into)
@@ -90,7 +91,7 @@ def _located(grouping: Grouping, copy: Copy) -> Located | None:
 
 
 def _written(shape: Sizes, strides: Sizes) -> Sizes:
-    """Return strides in which axes of size 1 have those of a row, as kernels write vectors along the last."""
+    """Return strides with row-major ones for axes of size 1: kernels write vectors along the last axis."""
     found: list[Size] = []
     after: Size = 1
     for size, stride in zip(reversed(shape), reversed(strides), strict=True):

@@ -1,8 +1,8 @@
-"""Groups of an optimizer: what a step computes of a parameter, its gradient and its state is one nest.
+"""Fusion of optimizers: the update of a parameter, from its gradient and its state, becomes one nest.
 
-An optimizer reads a gradient several times, and tensors of the same shape that are fed. Its maps come to be
-in one group by three rules: they are no epilogue of the product that computes the gradient, a map joins
-another one that reads the same result, and what maps compute of inputs alone goes where it is read.
+An optimizer reads a gradient several times, and fed tensors of the same shape. Three rules bring its maps
+into one group: they do not become the epilogue of the product that computes the gradient; a map may join a
+nest that reads the same result; maps of inputs alone move to the nest that reads them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def is_update(grouping: Grouping, group: Group) -> bool:
-    """Return whether the maps behind a product read two fed tensors of its shape, and give two outputs.
+    """Return whether the maps after a product read two fed tensors of its shape, and compute two outputs.
 
-    Tiles of a product are short pieces of lines that lie far apart. Tensors that are read and written beside
-    its own result come faster line by line.
+    A tile of a product is short pieces of rows that are far apart in memory. An epilogue that also reads and
+    writes other tensors is slower than a nest, which goes row by row.
     """
     if group.kind != "product":
         return False
@@ -45,14 +45,15 @@ def _has_state_behind(grouping: Grouping, x: Expression) -> bool:
     if sum(y in behind for y in grouping.outputs.values()) < least:
         return False
     read = {o for y in behind if isinstance(y, Map) for o in y.operands} - behind
-    read |= {o for y in read if isinstance(y, Map) for o in y.operands}  # such as the decay of a mean
+    # through one more map, as the decay of a mean
+    read |= {o for y in read if isinstance(y, Map) for o in y.operands}
     constants = grouping.lowered.prepared.constants
     fed = [o for o in read if isinstance(o, Stored) and o.shape == x.shape and o.slot not in constants]
     return len(fed) >= least
 
 
 def absorb(grouping: Grouping, group: Group, others: Sequence[Group], most: int) -> None:
-    """Let a nest compute the members of other nests over its space that are loose."""
+    """Move the members of loose nests over the same space into a nest."""
     for other in dict.fromkeys(others):
         fits = group.kind == "nest" and other is not group and other.space == group.space
         if not fits or len(group.members) + len(other.members) > most or not _is_loose(grouping, other):
@@ -64,7 +65,7 @@ def absorb(grouping: Grouping, group: Group, others: Sequence[Group], most: int)
 
 
 def _is_loose(grouping: Grouping, group: Group) -> bool:
-    """Return whether a group has maps alone that wait for no group, and no group waits for it."""
+    """Return whether a group has only maps, depends on no group, and no group depends on it."""
     if group.kind != "nest" or group.reduced is not None or group.after:
         return False
     return not grouping.waited >> group.number & 1 and all(isinstance(x, Map) for x in group.members)
@@ -73,16 +74,16 @@ def _is_loose(grouping: Grouping, group: Group) -> bool:
 def candidates(grouping: Grouping, x: Expression, direct: Sequence[Expression]) -> list[Group]:
     """Return the groups that an expression may join, the best first.
 
-    These are the groups of its operands, the last first, and the nests whose first map reads a result that a
-    map reads too. Loose ones come last: they can be absorbed by the others.
+    These are the groups of its operands, the newest first; then, for a map, nests whose first map reads one
+    of its operands; then loose groups, which the others can absorb.
     """
     near = dict.fromkeys(grouping.of[o] for o in direct if o in grouping.of)
     loose = [g for g in near if len(near) > 1 and _is_loose(grouping, g)]
     found = sorted((g for g in near if g not in loose), key=lambda g: g.number, reverse=True)
-    return list(dict.fromkeys((*found, *_beside(grouping, x), *loose)))
+    return list(dict.fromkeys((*found, *_co_readers(grouping, x), *loose)))
 
 
-def _beside(grouping: Grouping, x: Expression) -> list[Group]:
+def _co_readers(grouping: Grouping, x: Expression) -> list[Group]:
     if not isinstance(x, Map):
         return []
     found = [grouping.readers[o] for o in x.operands if o in grouping.readers]
@@ -90,7 +91,7 @@ def _beside(grouping: Grouping, x: Expression) -> list[Group]:
 
 
 def note_reader(grouping: Grouping, x: Expression, group: Group) -> None:
-    """Note which results the first map of a nest reads in its own shape."""
+    """Record the nest as a reader of the results that its first map reads in its own shape."""
     if isinstance(x, Map):
         for o in x.operands:
             if o.rank and o.shape == x.shape and not isinstance(o, Stored):

@@ -1,4 +1,4 @@
-"""Views as addresses: the tensor in memory that an expression reads, the first element, the strides."""
+"""Views as addresses: the tensor in memory that a view reads, its offset and its strides."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Located(NamedTuple):
-    """An expression as elements of `base`, a tensor in memory; offset and strides count elements."""
+    """The place of an expression in `base`, a tensor in memory; offset and strides count elements."""
 
     base: Expression
     offset: Size
@@ -38,7 +38,7 @@ class Located(NamedTuple):
 
 @expression
 class Copy(Expression):
-    """The elements of an expression in a separate buffer, or as the part of `into` from `starts` on."""
+    """A copy of an expression in a separate buffer, or in the part of `into` that begins at `starts`."""
 
     operand: Expression
     into: Expression | None = field(default=None, metadata=NOT_READ)
@@ -56,7 +56,7 @@ def is_number(x: Expression) -> bool:
 
 
 def is_reshape(x: Expression) -> TypeGuard[Reshape | Permute]:
-    """Return whether a view has the elements of its operand in their order, in another shape."""
+    """Return whether a view only changes the shape: the elements remain in their order."""
     if isinstance(x, Permute):
         moved = [axis for axis in x.axes if x.operand.shape[axis] != 1]
         return moved == sorted(moved)
@@ -64,21 +64,21 @@ def is_reshape(x: Expression) -> TypeGuard[Reshape | Permute]:
 
 
 class Views:
-    """Locates the expressions of one plan.
+    """Finds the place in memory of each expression of a plan.
 
-    `row_major` are the kinds of expressions whose kernels write in row-major order only. `order` has the
-    order of the axes in memory of tensors that do not lie row by row: a later Reshape of their permuted axes
-    then moves nothing. `copies` are the copies that no view could replace.
+    `row_major` are the kinds of expressions whose kernels write only row-major results. `order` has the order
+    of axes in memory of tensors that are not row-major: then a later Reshape of their permuted axes is a
+    view. `copies` are the copies that views have turned out to need.
     """
 
     def __init__(self, row_major: tuple[type[Expression], ...] = ()) -> None:
-        self._fixed = (*VIEWS, Stored, Join, Pad, *row_major)  # their order in memory is no choice
+        self._fixed = (*VIEWS, Stored, Join, Pad, *row_major)  # their order in memory is fixed
         self.order: dict[Expression, tuple[int, ...]] = {}
         self.copies: list[Copy] = []
         self._found: dict[Expression, Located] = {}
 
     def locate(self, x: Expression) -> Located:
-        """Return where an expression lies; a Reshape that needs one adds a copy."""
+        """Return the place of an expression; a Reshape without strides adds a copy."""
         chain: list[Expression] = []
         while x not in self._found and isinstance(x, VIEWS):
             chain.append(x)
@@ -91,11 +91,11 @@ class Views:
         return found
 
     def bind(self, x: Expression, located: Located) -> None:
-        """Let an expression lie at a place, such as one that stands for another."""
+        """Set the place of an expression."""
         self._found[x] = located
 
     def prefer(self, x: Reshape) -> None:
-        """Let the operand of a Reshape lie in memory in the order that the Reshape reads it in."""
+        """Choose the order in memory of the operand of a Reshape, so that the Reshape is a view."""
         inner = x.operand
         if not isinstance(inner, Permute) or isinstance(inner.operand, self._fixed):
             return
@@ -149,7 +149,7 @@ class Views:
 
 
 def parts_of(x: Join | Pad) -> list[Copy]:
-    """Return the copies that fill a tensor that is made of parts."""
+    """Return the copies that fill a Join or a Pad."""
     if isinstance(x, Pad):
         return _pad_parts(x)
     found: list[Copy] = []
@@ -162,7 +162,7 @@ def parts_of(x: Join | Pad) -> list[Copy]:
 
 
 def _pad_parts(x: Pad) -> list[Copy]:
-    """Return the copies that fill a padded tensor: the operand, and what is before and after it."""
+    """Return the copies that fill a padded tensor: the operand, then the padding along each axis."""
     inside, found = list(x.operand.shape), [Copy(x.element, x.operand.shape, x.operand, x, x.before)]
     number = Number(x.element, (), x.number)
     starts: list[Size] = list(x.before)
@@ -178,7 +178,7 @@ def _pad_parts(x: Pad) -> list[Copy]:
 
 
 def window_strides(x: Windows, strides: Sizes) -> Sizes:
-    """Return the strides of windows for those of the tensor along which they slide."""
+    """Return the strides of windows from the strides of their operand."""
     found = list(strides)
     for axis, step in zip(x.axes, x.strides, strict=True):
         found[axis] = strides[axis] * step
@@ -187,7 +187,7 @@ def window_strides(x: Windows, strides: Sizes) -> Sizes:
 
 
 def row_major(shape: Sequence[Size]) -> Sizes:
-    """Return the strides of a tensor that lies row by row."""
+    """Return the strides of a row-major tensor."""
     found: list[Size] = []
     step: Size = 1
     for size in reversed(shape):
@@ -197,7 +197,7 @@ def row_major(shape: Sequence[Size]) -> Sizes:
 
 
 def broadcast_strides(shape: Sizes, strides: Sizes, wanted: Sizes) -> Sizes:
-    """Return the strides of a tensor as one of a shape to which it broadcasts."""
+    """Return the strides of a tensor that is broadcast to a shape: 0 along the broadcast axes."""
     head = len(wanted) - len(shape)
     found: list[Size] = [0] * head
     found += [
@@ -208,19 +208,19 @@ def broadcast_strides(shape: Sizes, strides: Sizes, wanted: Sizes) -> Sizes:
 
 
 def regrouped(shape: Sequence[Size], strides: Sequence[Size], wanted: Sequence[Size]) -> Sizes | None:
-    """Return the strides of the same elements in another shape, None where no strides express it."""
+    """Return the strides of a reshaped tensor; None if no strides express it."""
     if 0 in shape:
         return row_major(wanted)
     found = _by_axes(shape, strides, wanted)
     if found is None and all(
         s == r for d, s, r in zip(shape, strides, row_major(shape), strict=True) if d != 1
     ):
-        return row_major(wanted)  # no axis needs to be that of another, whatever the symbols are
+        return row_major(wanted)  # contiguous elements can be reshaped, whatever the symbols are
     return found
 
 
 def _by_axes(shape: Sequence[Size], strides: Sequence[Size], wanted: Sequence[Size]) -> Sizes | None:
-    """Return the strides where each axis, or a few together, are a few of the other shape."""
+    """Return the strides of a reshape that splits and merges axes; None for any other."""
     old = [(d, s) for d, s in zip(shape, strides, strict=True) if d != 1]
     new = [d for d in wanted if d != 1]
     found: list[Size] = []
@@ -252,7 +252,7 @@ def _by_axes(shape: Sequence[Size], strides: Sequence[Size], wanted: Sequence[Si
 
 
 def _sample(size: Size) -> int:
-    """Return a size for comparison: symbols count as large numbers, each another one."""
+    """Return a number to compare sizes by: each symbol counts as a different large number."""
     if isinstance(size, int):
         return size
     sampled = size.substitute({name: 1009 + sum(map(ord, name)) % 97 for name in sorted(size.symbols)})
@@ -260,5 +260,5 @@ def _sample(size: Size) -> int:
 
 
 def is_symbolic(size: Size) -> bool:
-    """Whether a size is no number."""
+    """Return whether a size is symbolic."""
     return isinstance(size, Expr)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sabir.compilation.frontend.lowering import Lowered
     from sabir.compilation.frontend.prepare import Prepared
     from sabir.compilation.native import Target
-    from sabir.compilation.plan.entries import Buffer, KernelPlan, EvaluatedEntry
+    from sabir.compilation.plan.entries import Buffer, EvaluatedEntry, KernelPlan
     from sabir.compilation.plan.layout import PartLayout, RunSizes
 
 _INDENT = "  "

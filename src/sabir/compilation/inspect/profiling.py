@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sabir.base import UnsupportedError
-from sabir.compilation.backends.cpu.emit.nest import STILL, Nest, access_name
-from sabir.compilation.backends.cpu.emit.nest import TakeStep
+from sabir.compilation.backends.cpu.emit.nest import STILL, Nest, TakeStep, access_name
 from sabir.compilation.backends.cpu.products.spec import Product
 from sabir.compilation.backends.cpu.products.winograd_kernel import Winograd
 from sabir.compilation.backends.cpu.windows.kernel import Sliding

@@ -1,4 +1,4 @@
-"""Passes over tensor expressions: a backend lists those that it wants, in order."""
+"""Passes over tensor expressions; a backend lists the passes that it runs, in order."""
 
 from sabir.compilation.passes._channels_last import channels_last
 from sabir.compilation.passes._common_products import common_products

@@ -1,4 +1,8 @@
-"""Equal products as one: what a gradient multiplies again, as a recurrent layer did, is computed once."""
+"""Common subexpressions: equal products, and equal views, become one expression.
+
+a = contract(x, w);  b = contract(x, w)      before: the gradient of a recurrent layer multiplies again
+a = b = contract(x, w)                       after
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ _SHARED = (*VIEWS, Contract)
 
 
 def common_products(expressions: Mapping[int, Expression]) -> dict[int, Expression]:
-    """Return the expressions of slots, in which equal products, and equal views, are one expression."""
+    """Return the expressions by slot, where equal products, and equal views, are one expression."""
     found = list(postorder(expressions.values()))
     if sum(isinstance(x, Contract) for x in found) < 2:  # ruff: ignore[magic-value-comparison]  none is equal
         return dict(expressions)

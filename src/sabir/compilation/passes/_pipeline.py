@@ -1,9 +1,8 @@
 """Passes over tensor expressions, between lowering and fusion.
 
-Each pass rewrites the expressions of a plan and keeps what they compute. Its module's docstring shows an
-example before and after. A backend lists the passes that it wants, in order. `sabir compile --show NAME`
-writes the expressions after a pass, and `sabir compile --without NAME` leaves a pass out, to find the one at
-fault.
+Each pass rewrites the expressions of a plan and preserves their values. Its module's docstring shows an
+example before and after. A backend lists its passes, in order. `sabir compile --show NAME`
+writes the expressions after a pass, and `sabir compile --without NAME` skips a pass, to find the faulty one.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class Pass(NamedTuple):
-    """A rewrite of the expressions of a plan, by slot, that keeps what they compute.
+    """A rewrite of the expressions of a plan, by slot, that preserves their values.
 
-    One that is `required` replaces expressions for which the target has no kernel, and cannot be left out.
+    A `required` pass replaces expressions for which the backend has no kernel, and cannot be skipped.
     """
 
     name: str
@@ -38,10 +37,10 @@ def run_pipeline(
     *,
     verify: bool = False,
 ) -> dict[int, Expression]:
-    """Return the expressions after all `passes` but those named in `without`, or up to the pass `until`.
+    """Run the `passes` except those named in `without`, up to the pass `until`; return the expressions.
 
     With `verify` the expressions are verified before the first pass and after each; then InvalidExpression
-    is raised with the name of the pass at fault.
+    is raised with the name of the faulty pass.
     """
     found = dict(expressions)
     _verified(found, "lowering", verify=verify)

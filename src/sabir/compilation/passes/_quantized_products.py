@@ -1,13 +1,13 @@
-"""Quantized products: floats that narrow numbers represent are multiplied as the narrow numbers.
+"""Quantized products: products of dequantized tensors become products of the quantized ones.
 
     contract((cast(n) - zero) * scale, (cast(m) - mzero) * mscale)   floats
     cast(contract(n, m, zero, mzero)) * (scale * mscale)             int32 sums of 8-bit products
 
-A tensor of `(n - zero) * scale` may be moved, cut into windows or padded with 0 before the product reads it.
-Where 8-bit integers represent both operands, the sums are exact integers, and one multiplication by the
-scales follows: the result differs from float arithmetic by the rounding of its sums. Where only the second
-operand is narrow (integers in blocks, halves, small floats), the product reads the narrow numbers, and its
-kernel widens them.
+There may be views, windows and padding with 0 between the dequantization and the product. If both operands
+are quantized to 8-bit integers, the sums are exact integers, and one multiplication by the scales follows:
+the result differs from float arithmetic by the rounding of its sums. If only the second operand is stored in
+fewer bytes (blockwise integers, halves, small floats), the product reads the stored numbers, and its kernel
+widens them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from sabir.loops import (
     HALVES,
     SMALL_FLOATS,
     SMALL_INTEGERS,
-    StepOperand,
     Contract,
     Expand,
     Expression,
@@ -34,6 +33,7 @@ from sabir.loops import (
     Reshape,
     Slice,
     Slide,
+    StepOperand,
     Stored,
     Windows,
     apply,
@@ -56,13 +56,13 @@ if TYPE_CHECKING:
 
     from sabir.loops import Size, Sizes
 
-_NUMBERS = BYTES | SMALL_INTEGERS | SMALL_FLOATS  # that represent others, by scales
+_NUMBERS = BYTES | SMALL_INTEGERS | SMALL_FLOATS  # element types of quantized tensors
 _MIDDLES = {"uint8": number("uint8", 128)}  # zero points of symmetric ranges, other than 0
-_MOST_TERMS = ((1 << 31) - 1) // 255**2  # of a sum that int32 holds
+_MOST_TERMS = ((1 << 31) - 1) // 255**2  # of a sum that int32 represents
 
 
 def quantized_products(expressions: Mapping[int, Expression]) -> dict[int, Expression]:
-    """Return the expressions of slots, in which products read the narrow numbers that represent floats."""
+    """Return the expressions by slot, where products read quantized tensors and halves."""
     if not any(map(_is_product, postorder(expressions.values()))):
         return dict(expressions)
     return rewrite(expressions, _rule)
@@ -85,7 +85,7 @@ def _rule(x: Expression, new: Mapping[Expression, Expression]) -> Expression | N
     try:
         with tentative():
             return _narrow(y) or y
-    except NotLowered:  # a size is known in a run only: floats are multiplied
+    except NotLowered:  # only a run decides a size: the product stays one of floats
         return y
 
 
@@ -105,17 +105,17 @@ def _narrow(y: Expression) -> Expression | None:
 
 
 def _with_halves(x: Recur) -> Recur | None:
-    """Return a recurrence that reads matrices as the halves that represent them."""
+    """Return a recurrence that reads its matrices as stored halves; None if no matrix is stored so."""
     body = postorder((*x.body.after, *x.body.outputs))
     matrices = {e.b.number for e in body if isinstance(e, Contract) and isinstance(e.b, StepOperand)}
     first = len(x.body.states)
-    inputs = [half_of(o) or o if place - first in matrices else o for place, o in enumerate(x.inputs)]
+    inputs = [half_of(o) or o if number - first in matrices else o for number, o in enumerate(x.inputs)]
     same = all(a is b for a, b in zip(inputs, x.inputs, strict=True))
     return None if same else replace(x, inputs=tuple(inputs))
 
 
 class Quantized(NamedTuple):
-    """Numbers of 8 bits and fewer that represent `(numbers - zero) * scale`; parameters broadcast to them."""
+    """A quantized tensor, `(numbers - zero) * scale`, of at most 8 bits; both parameters broadcast to it."""
 
     numbers: Expression
     scale: Expression
@@ -128,9 +128,9 @@ class Quantized(NamedTuple):
         return all(d == 1 for p in parameters for d in p.shape)
 
     def with_axes(self, numbers: Expression, axes: Sequence[int] | None) -> Quantized | None:
-        """Return other integers with the parameters of these; the axes are those here, None for new ones.
+        """Return a view of the numbers with parameters to match; None if the parameters have no such view.
 
-        Without axes there must be one scale.
+        `axes` is the permutation of the axes. It is None for another view: then there must be one scale.
         """
         if self.is_one:
             return Quantized(numbers, reshape(self.scale, ()), self.zero and reshape(self.zero, ()))
@@ -146,7 +146,7 @@ class Quantized(NamedTuple):
 
 
 def quantized_of(x: Expression) -> Quantized | None:
-    """Return the integers that represent a tensor of floats, where it is computed from such."""
+    """Return the quantized tensor that a tensor of floats dequantizes, also below views; None without one."""
     match x:
         case Stored():
             return None if x.origin is None else quantized_of(x.origin)
@@ -190,7 +190,7 @@ def _moved(x: Permute | Reshape | Expand | Slice | Windows | Pad, inner: Quantiz
 
 
 def _reshaped(numbers: Expression, inner: Quantized) -> Quantized | None:
-    """Return integers in another shape with their scales, where only axes of size 1 come or go."""
+    """Return a reshaped quantized tensor if only axes of size 1 are added or removed; else None."""
     old = inner.numbers.shape
     if [d for d in old if d != 1] != [d for d in numbers.shape if d != 1]:
         return None
@@ -202,16 +202,16 @@ def _reshaped(numbers: Expression, inner: Quantized) -> Quantized | None:
 
 
 def _with_ones(parameter: Expression, old: Sizes, new: Sizes) -> list[Size]:
-    """Return the shape of a parameter for another shape of its tensor, with other axes of size 1."""
+    """Return the shape of a parameter whose tensor is reshaped from `old` to `new`, which differ in 1s."""
     wide = (*(1,) * (len(old) - parameter.rank), *parameter.shape)
     own = iter([w for w, d in zip(wide, old, strict=True) if d != 1])
     return [1 if d == 1 else next(own) for d in new]
 
 
 def multiply_quantized(a: Expression, b: Expression, rows: int, depth: int) -> Expression | None:
-    """Return a product of floats by the integers that represent both operands, None where there are none.
+    """Return a product of floats as one of 8-bit integers; None unless both operands are quantized.
 
-    The left operand has one scale, the right one may have one for each column.
+    `a` has one scale; `b` may have one for each column.
     """
     terms = a.shape[a.rank - depth :]
     left = quantized_of(a)
@@ -236,9 +236,9 @@ def multiply_quantized(a: Expression, b: Expression, rows: int, depth: int) -> E
 
 
 def slide_quantized(x: Expression, taps: int, weights: Expression) -> Expression | None:
-    """Return the sums of windows times the weights of each channel, by the integers that represent both.
+    """Return a sum of windows times weights as one of 8-bit integers; None unless both are quantized.
 
-    None where there are none; the windows have one scale, the weights may have one for each channel.
+    The windows have one scale; the weights may have one for each channel.
     """
     left, right = quantized_of(x), quantized_of(weights)
     if left is None or right is None or not left.is_one:
@@ -255,10 +255,10 @@ def slide_quantized(x: Expression, taps: int, weights: Expression) -> Expression
 
 
 def multiply_narrow(a: Expression, b: Expression, rows: int, depth: int) -> Expression | None:
-    """Return a product of floats by constants that are stored in fewer bytes, and widened in the kernel.
+    """Return a product by a constant `b` that is stored in fewer bytes; None for any other `b`.
 
-    None where there are none. Integers whose scales or zero points vary along the depth, or with a zero point
-    other than that of a symmetric range, make a matrix of blocks.
+    The kernel widens `b`. Integers whose scale or zero point varies along the depth, or whose zero point is
+    not that of a symmetric range, become a product by a blockwise quantized matrix.
     """
     if a.element != "float":
         return None
@@ -282,7 +282,7 @@ def multiply_narrow(a: Expression, b: Expression, rows: int, depth: int) -> Expr
 
 
 def _one_block(found: Quantized) -> Quantized:
-    """Return a matrix with one scale, and one zero point, for each column as a matrix of one block."""
+    """Return a matrix with one scale and zero point for each column as a blockwise one with one block."""
     numbers, scale, zero = (p and reshape(p, ((1,) * (3 - p.rank) + p.shape)) for p in found)
     if numbers is None or scale is None:
         raise TypeError("a quantized matrix has numbers and scales")
@@ -290,7 +290,7 @@ def _one_block(found: Quantized) -> Quantized:
 
 
 def _by_blocks(a: Expression, b: Expression, rows: int, found: Quantized | None) -> Expression | None:
-    """Return a product by a matrix of integers whose blocks along the depth have scales of their own."""
+    """Return a product by a blockwise quantized matrix: each block along the depth has its scales."""
     if found is None or not _is_stored(found.numbers):
         return None
     numbers, zero = found.numbers, found.zero
@@ -308,15 +308,15 @@ def _by_blocks(a: Expression, b: Expression, rows: int, found: Quantized | None)
     return Contract("float", shape, split, numbers, rows, 2, None, *parameters)
 
 
-def _blocks_of(x: Expression, *, turned: bool = False) -> Quantized | None:
-    """Return the integers (blocks, elements, N) that a matrix represents, and their scales (blocks, 1, N)."""
+def _blocks_of(x: Expression, *, transposed: bool = False) -> Quantized | None:
+    """Return integers (blocks, elements, N) and scales (blocks, 1, N) of a blockwise quantized matrix."""
     match x:
         case Stored():
-            return None if x.origin is None else _blocks_of(x.origin, turned=turned)
+            return None if x.origin is None else _blocks_of(x.origin, transposed=transposed)
         case Permute(axes=(1, 0)):
-            return _blocks_of(x.operand, turned=not turned)
+            return _blocks_of(x.operand, transposed=not transposed)
         case Reshape():
-            found, order = quantized_of(x.operand), (1, 2, 0) if turned else (0, 1, 2)
+            found, order = quantized_of(x.operand), (1, 2, 0) if transposed else (0, 1, 2)
             if found is None or found.numbers.rank != len(order) or found.is_one:
                 return None
             found = found.with_axes(permute(found.numbers, order), order)
@@ -335,7 +335,7 @@ def product_of(
 
 
 def half_of(x: Expression) -> Expression | None:
-    """Return the stored halves, or small floats, whose views a tensor of floats is."""
+    """Return the stored halves, or small floats, that a tensor of floats widens, with the same views."""
     match x:
         case Stored():
             return None if x.origin is None else half_of(x.origin)

@@ -1,6 +1,9 @@
-"""Elements that are taken several times each, as when an image grows by a whole factor: views instead.
+"""Repeats as views: a gather that takes each element `n` times in order becomes a broadcast.
 
-A vector of indices along the last axis costs more than the elements that it moves.
+    take(x, [0, 0, 1, 1, 2, 2])                          before: nearest-neighbour resizing by a whole factor
+    reshape(expand(reshape(x, (3, 1)), (3, 2)), (6,))    after
+
+A gather along the last axis loads an index for each element, which costs more than the element.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ MOST_REPEATS = 8  # of each element: the code of a kernel grows with them
 
 
 def repeats_as_views(expressions: Mapping[int, Expression]) -> dict[int, Expression]:
-    """Return the expressions of slots, in which elements that are repeated along the last axis are views."""
+    """Return the expressions by slot, where elements that repeat along the last axis are views."""
     found = list(postorder(expressions.values()))
     if not any(isinstance(x, Take) and _times(x) for x in found):
         return dict(expressions)
@@ -30,7 +33,7 @@ def repeats_as_views(expressions: Mapping[int, Expression]) -> dict[int, Express
 
 
 def _view(x: Expression, new: Mapping[Expression, Expression]) -> Expression | None:
-    """Return the view that repeats elements along some axes, None unless the last one is among them."""
+    """Return the view that repeats elements along some axes; None unless the last axis is one of them."""
     times: dict[int, int] = {}
     base = x
     while isinstance(base, Take) and base.axis not in times and (count := _times(base)):
@@ -48,7 +51,7 @@ def _view(x: Expression, new: Mapping[Expression, Expression]) -> Expression | N
 
 
 def _times(x: Take) -> int:
-    """Return how many times each element of the axis is taken, in order; 0 if that is not so."""
+    """Return `n` if the indices take each element of the axis `n` times in order, 1 < n; else 0."""
     size, indices = x.operand.shape[x.axis], x.indices
     if not isinstance(indices, Stored) or indices.array is None or indices.rank != 1:
         return 0

@@ -1,9 +1,12 @@
-"""Heads that share keys and values: products whose second operand repeats each matrix, without copies.
+"""Shared heads: grouped-query attention without copies of keys and values.
 
-Models write attention of grouped queries as a product with keys that are expanded, from `n` heads to
-`n * count`, and reshaped. No strides express such a tensor, so it would be copied. Here the axis of heads
-becomes two, `n` and `count`, in the product and in the maps and folds behind it; along the second the
-matrices have the stride 0. Where a head has one row, the heads that share a matrix are rows of one product.
+    contract(q [heads, rows, K], reshape(expand(k [n, 1, K, N], [n, times, K, N]), [heads, K, N]))    before
+    contract(q [n, times, rows, K], expand(k [n, 1, K, N], [n, times, K, N]))                         after
+
+Models expand the keys from `n` heads to `heads = n * times` and reshape them. No strides express the result,
+so it would be copied. This pass splits the axis of heads into two, in the product and in the maps and
+reductions that read it; along the second the matrices have stride 0. If each head has one row, the heads that
+share a matrix become the rows of one product.
 """
 
 from __future__ import annotations
@@ -24,9 +27,9 @@ _LEAST_RANK = 3  # heads, rows, columns
 
 
 class _Heads(NamedTuple):
-    """How an axis of heads, the third from the end, becomes two: `groups` matrices for `times` heads each.
+    """The split of the axis of heads, the third from the end, into two: `groups` and `times`.
 
-    In a `folded` one the axis of rows has size 1, and its place is that of the heads of a group.
+    If it is `folded`, there is one row, and the heads of a group replace the axis of rows.
     """
 
     groups: Size
@@ -34,7 +37,7 @@ class _Heads(NamedTuple):
     folded: bool
 
     def split(self, shape: Sizes) -> Sizes | None:
-        """Return the new shape of what broadcasts to heads, rows and columns; None where it does not."""
+        """Return the new shape of a tensor that broadcasts to heads, rows and columns; None for any other."""
         *batch, heads, rows, columns = shape
         if heads not in {1, self.groups * self.times} or (self.folded and rows != 1):
             return None
@@ -43,7 +46,7 @@ class _Heads(NamedTuple):
 
 
 def shared_heads(expressions: Mapping[int, Expression]) -> dict[int, Expression]:
-    """Return the expressions of slots, in which no matrix is repeated for the heads of a product."""
+    """Return the expressions by slot, where no matrix is copied for the heads of a product."""
     found = list(postorder(expressions.values()))
     if not any(isinstance(x, Contract) and _repeated(x.b) for x in found):
         return dict(expressions)
@@ -57,7 +60,7 @@ class _Split:
         self.inner: dict[Expression, tuple[_Heads, Expression]] = {}
 
     def rule(self, x: Expression, new: Mapping[Expression, Expression]) -> Expression | None:
-        """Return a view of the expression computed with two axes of heads, if an operand has these axes."""
+        """Return the expression computed with two axes of heads, as a view, if an operand has two."""
         operands = [new[o] for o in x.operands]
         match x:
             case Contract():
@@ -93,13 +96,13 @@ class _Split:
         if heads is None:
             return None
         shape = heads.split(x.shape)
-        inside = tuple(self._aligned(o, x.rank, heads) for o in operands)
-        if shape is None or not all(inside):
+        aligned = tuple(self._aligned(o, x.rank, heads) for o in operands)
+        if shape is None or not all(aligned):
             return None
-        return self._viewed(x, heads, replace(x, shape=shape, inputs=inside))
+        return self._viewed(x, heads, replace(x, shape=shape, inputs=aligned))
 
     def _aligned(self, x: Expression, rank: int, heads: _Heads) -> Expression | None:
-        """Return an operand that broadcasts to heads of a rank as one that broadcasts to the new axes."""
+        """Return an operand in a shape that broadcasts with two axes of heads; None if it has none."""
         if x in self.inner and self.inner[x][0] == heads:
             return self.inner[x][1]
         if x.rank == 0:
@@ -108,14 +111,14 @@ class _Split:
         return None if shape is None else loops.reshape(x, shape)
 
     def _viewed(self, x: Expression, heads: _Heads, inner: Expression) -> Expression:
-        """Return the view with one axis of heads of a new expression with two."""
+        """Return an expression with two axes of heads as a view with one."""
         view = Reshape(x.element, x.shape, inner)
         self.inner[view] = heads, inner
         return view
 
 
 def _permuted(x: Permute, inner: Expression) -> Expression:
-    """Return the axes in another order of a tensor that has two axes of heads, as a view of it."""
+    """Return a permutation of a tensor with one axis of heads as a view of `inner`, which has two."""
     first = x.rank - _LEAST_RANK
     axes: list[int] = []
     for axis in x.axes:
@@ -124,14 +127,14 @@ def _permuted(x: Permute, inner: Expression) -> Expression:
 
 
 class _Repeated(NamedTuple):
-    """Matrices that are each repeated, `times` in all; `expanded` has the repetitions as an axis."""
+    """`groups` matrices, each repeated `times`; `expanded` has an axis for the repetitions."""
 
     expanded: Expand
     groups: Size
     times: int
 
     def matrices(self, *, folded: bool) -> Expression:
-        """Return the matrices with an axis of stride 0, or without it."""
+        """Return the matrices with the axis of repetitions, whose stride is 0; if `folded`, without it."""
         if not folded:
             return self.expanded
         shape = self.expanded.shape
@@ -139,7 +142,7 @@ class _Repeated(NamedTuple):
 
 
 def _repeated(b: Expression) -> _Repeated | None:
-    """Return what a second operand repeats for several heads; it may be transposed."""
+    """Return the repeated matrices of a second operand, which may be transposed; None without them."""
     if isinstance(b, Permute) and b.axes == (*range(b.rank - 2), b.rank - 1, b.rank - 2):
         b = b.operand
     if not isinstance(b, Reshape) or not isinstance(b.operand, Expand) or b.rank < _LEAST_RANK:
@@ -155,7 +158,7 @@ def _repeated(b: Expression) -> _Repeated | None:
 
 
 def _is_of_heads(x: Contract, a: Expression, b: Expression) -> bool:
-    """Return whether a product is one of matrices of floats, and neither operand is broadcast along heads."""
+    """Return whether it is a matrix product of floats, and neither operand is broadcast along heads."""
     if x.rows != 1 or x.depth != 1 or not x.is_float or x.scale is not None:
         return False
     return a.rank == b.rank == x.rank and a.shape[-_LEAST_RANK] == x.shape[-_LEAST_RANK]

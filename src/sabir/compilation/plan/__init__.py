@@ -1,1 +1,1 @@
-"""Plans as data: entries with their arguments, buffers, and layouts in memory for sizes."""
+"""Plans as data: entries with their arguments, buffers, liveness, and layouts in memory for sizes."""

@@ -1,8 +1,8 @@
-"""What a plan may touch and need, checked for the sizes of a run before anything is allocated or run.
+"""Bounds of a plan for the sizes of a run: the memory that kernels touch, and the limits of the run.
 
-A kernel trusts its arguments. So each place that it reads or writes is compared with the memory of its buffer
-when a plan is laid out: a shape that a model computes wrongly makes the interpreter run the request, and say
-what is wrong.
+Kernels do not check addresses. So the addresses that each kernel may read or write are compared with the
+bounds of its buffers when a plan is laid out, before anything runs. A violation raises Mismatch: the
+interpreter then runs the request, and reports the error of the model.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from sabir.compilation.plan.layout import RunSizes
     from sabir.loops import Size
 
-_MOST = (1 << 62) - 1  # a kernel computes with 64 bits
+_MOST = (1 << 62) - 1  # kernels compute addresses with 64 bits
 
 
 class Reach(NamedTuple):
     """The elements of a buffer that a kernel may touch: from `offset` on, along each of the `extents`.
 
-    An extent is a count and a stride. Those of `takes`, with strides in bytes, are along axes that indices
-    choose from.
+    An extent is a count and a stride. `takes` has the extents of axes along which indices choose elements,
+    with strides in bytes.
     """
 
     buffer: Buffer
@@ -37,9 +37,9 @@ class Reach(NamedTuple):
 
 
 class ComputedTensor(NamedTuple):
-    """A tensor that the model computes natively, whether or not it is ever in memory: its shape and width.
+    """A tensor that kernels compute, in memory or only in registers: its shape, and the bytes of an element.
 
-    `work` is what each of its elements takes beside its bytes, as evaluation counts it.
+    `work` is the work of each element in addition to its bytes, as evaluation counts it.
     """
 
     shape: Sequence[Size]
@@ -48,19 +48,19 @@ class ComputedTensor(NamedTuple):
 
 
 class Needs(NamedTuple):
-    """What the limits of a run count: the elements of its largest tensor, the bytes of all of them."""
+    """The quantities that limits bound: the elements of the largest tensor, the bytes of all tensors."""
 
     elements: int
     work: int
 
     @property
     def charge(self) -> int:
-        """The work that compiled code counts: a part of the bytes, rounded up."""
+        """The work that compiled code charges: a fraction of the bytes, rounded up."""
         return -(-self.work // COMPILED)
 
 
 def needs(values: Iterable[ComputedTensor], sizes: RunSizes) -> Needs:
-    """Return what tensors need; raises Mismatch for a negative size."""
+    """Return the needs of tensors for the sizes of a run; raises Mismatch for a negative size."""
     largest = work = 0
     for value in values:
         count = _count(value.shape, sizes)
@@ -70,7 +70,7 @@ def needs(values: Iterable[ComputedTensor], sizes: RunSizes) -> Needs:
 
 
 def check_reaches(entries: Iterable[object], sizes: RunSizes) -> None:
-    """Raise Mismatch where a kernel would touch what is outside of a buffer."""
+    """Raise Mismatch if a kernel would touch memory outside of a buffer."""
     for entry in entries:
         if isinstance(entry, Entry):
             for reach in entry.reaches:

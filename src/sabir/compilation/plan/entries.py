@@ -1,4 +1,4 @@
-"""A plan as data: entries, each a kernel with its arguments or a call that is evaluated, and its buffers."""
+"""A plan as data: its buffers and entries; an entry is a kernel with its arguments, or an evaluated call."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from sabir.compilation.frontend.lowering import UnloweredCall
-    from sabir.compilation.plan.bounds import Reach, ComputedTensor
+    from sabir.compilation.plan.bounds import ComputedTensor, Reach
     from sabir.loops import Size, Sizes
 
-# the first entries of the table of buffers
+# the first indices of the table of buffers
 ERRORS, ARENA, SCRATCH = 0, 1, 2
 FIRST = 3
 
@@ -24,18 +24,18 @@ BufferKind = Literal["input", "constant", "packed", "known", "keys", "result", "
 
 
 class Mismatch(Exception):
-    """A run contradicts what its plan assumes; the interpreter runs it, or says what is wrong."""
+    """A run contradicts the assumptions of its plan; the interpreter runs it, or reports its error."""
 
 
 @dataclass(slots=True, eq=False)
 class Buffer:
-    """Memory of one tensor: of an input, a constant, an evaluated result, an output, or a part of the arena.
+    """The memory of one tensor: an input, a constant, an evaluated result, an output, or a part of the arena.
 
-    That of `keys` is filled with random words for each run. Each thread has its own memory for one that is
-    `own`, in an entry with bands.
+    The buffer of `keys` is filled with random words for each run. An `own` buffer, of an entry with bands,
+    has separate memory in each thread.
 
-    `size` counts bytes. `slot` is that of its value, if it has one. `first` and `last` are the entries
-    between which it is alive. `strides` count elements; they are None where the tensor lies row by row.
+    `size` counts bytes. `slot` is the slot of its value, if it has one. It is live from the entry number
+    `first` to `last`. `strides` count elements; None is row-major.
     """
 
     kind: BufferKind
@@ -49,33 +49,33 @@ class Buffer:
     last: int = -1
 
     def use(self, entry: int) -> None:
-        """Note that an entry reads or writes it."""
+        """Extend the live range to an entry that reads or writes it."""
         self.first = entry if self.first < 0 else min(self.first, entry)
         self.last = max(self.last, entry)
 
 
 class BufferNumber(NamedTuple):
-    """The argument that names a buffer."""
+    """The argument that is the number of a buffer."""
 
     buffer: Buffer
 
 
 class Offset(NamedTuple):
-    """The argument with the first byte of a tensor in its buffer."""
+    """The argument that is the offset of a tensor in its buffer, in bytes."""
 
     buffer: Buffer
     bytes: Size
 
 
 class Computed(NamedTuple):
-    """An argument that a function computes from sizes and the number of threads."""
+    """An argument that a function computes from sizes, when the plan is laid out."""
 
     function: Callable[..., int]
     sizes: Sizes
 
 
 class StoredKernel(NamedTuple):
-    """The kernel of a plan that was read from the disk: the key of its machine code."""
+    """The kernel of a plan from the disk: the key of its machine code."""
 
     key: bytes
 
@@ -93,21 +93,22 @@ def start_of(buffer: Buffer) -> list[Argument]:
 
 @dataclass(slots=True, eq=False)
 class EntryLoop:
-    """How often the entries that share it, which follow each other, run in turn."""
+    """A loop over consecutive entries, which share this object: all run in order, `count` times."""
 
     count: Size
 
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """A kernel and its arguments. `choices` are kernels for sizes up to a limit; the last is for all others.
+    """A kernel and its arguments.
 
-    `scratch` is how many bytes each thread needs. `nodes` label the nodes that it computes, `reaches` is what
-    it touches of tensors in memory. `loops` are the first word of its block with sizes of loops, and the word
-    after the last one: where all `writes` are empty tensors, these sizes are 0, and nothing is computed. With
-    `turns` the kernel gets the number of the turn, and the address of its block. One thread does all of one
-    that is `alone`, and the part of a thread in one that is `whole` is not divided further. With `bands` it
-    runs other kernels.
+    `choices` are variants of the kernel: `(size, limit, kernel, arguments)` is for a size up to the limit,
+    the last one for all others. `scratch` is the bytes of scratch memory of a thread. `nodes` are the labels
+    of the nodes that it computes, `reaches` the memory that it touches. `loops` are the first word of the
+    arguments with sizes of its loops, and the word after the last one: the sizes are set to 0 if all tensors
+    in `writes` are empty. With a `loop` the block of the
+    kernel is the iteration and the address of the arguments. An entry that is `alone` runs in one thread; in
+    a `whole` one each thread has one share. An entry with `bands` runs the kernels of these.
     """
 
     choices: list[tuple[Size | None, int, Spec, list[Argument]]]
@@ -118,20 +119,20 @@ class Entry:
     reaches: list[Reach] = field(default_factory=list["Reach"])
     writes: list[Buffer] = field(default_factory=list[Buffer])
     loops: tuple[int, int] = (0, 0)
-    turns: EntryLoop | None = None
+    loop: EntryLoop | None = None
     alone: bool = False
     whole: bool = False
     bands: BandParts | None = None
 
     def specs(self) -> Iterator[Spec]:
-        """Yield the kernels of the entry, those of its bands too."""
+        """Yield the kernels of the entry and of its bands."""
         yield from (spec for _, _, spec, _ in self.choices)
         for part in () if self.bands is None else self.bands.parts:
             yield from part.entry.specs()
 
 
 class BandPart(NamedTuple):
-    """A kernel of a band and how many rows it computes: it does not run in a band where these are 0."""
+    """A kernel of a band, and how many rows it computes: with 0 rows it does not run in a band."""
 
     entry: Entry
     rows: Size
@@ -139,12 +140,12 @@ class BandPart(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class BandParts:
-    """The kernels that run for one band of rows after another: `count` bands of each of the `items`.
+    """Kernels that run band by band: a band is a few rows of an image, and an item has `count` bands.
 
-    `own` are the tensors between them, with the bytes of a band. `moves` has how many bytes tensors move from
-    item to item and from band to band. The `variants` of bands are the sizes of symbols in the arguments of
-    the kernels: for the first band, for one in the middle, for the same where the thread has computed the
-    band before, and both for the last one.
+    `own` are the intermediate tensors, with their bytes for a band. `moves` has, for each tensor, the bytes
+    from item to item and from band to band. `variants` are the values of the symbols in the arguments of the
+    kernels, by the kind of band: the first, a middle one, a middle one whose previous band was computed by
+    the same thread, and both again for the last.
     """
 
     items: Size
@@ -157,9 +158,10 @@ class BandParts:
 
 @dataclass(slots=True, eq=False)
 class EvaluatedEntry:
-    """A call that is evaluated on arrays: what it reads, by slot, with the memory of each tensor.
+    """A call that is evaluated on arrays; `reads` has buffer, offset, strides and shape of each operand.
 
-    `decides` has the shapes, by slot, of results whose sizes kernels need, and nothing else, as of texts.
+    `decides` has the shapes, by slot, of results that kernels do not read, texts for example, but whose sizes
+    they need.
     """
 
     call: UnloweredCall
@@ -172,12 +174,13 @@ class EvaluatedEntry:
 
 @dataclass(slots=True, eq=False)
 class KernelPlan:
-    """The entries of a plan in order, the buffers that they use, and the entries that prepare constants.
+    """The entries of a plan in order, their buffers, and the `setup` entries, which pack constants once.
 
-    `values` are all tensors that the entries compute, those too that are never in memory. The entries from
-    the number `updating` on cannot fail, and may write results over inputs: `in_place` has the slots of these
-    inputs by those of the results. One thread runs a plan of fewer operations and bytes than `single_work`;
-    an entry is divided finely that has at least `fine_work` operations for each thread.
+    `values` are all tensors that the entries compute, also those that are never in memory. Entries from the
+    number `updating` on cannot fail, and may write results over inputs: `in_place` maps the slots of these
+    results to the slots of the inputs. One thread runs a plan with less work than `single_work`, in
+    operations and bytes. An entry with at least `fine_work` operations for each thread is fine: a thread
+    claims several shares of it.
     """
 
     entries: list[Entry | EvaluatedEntry]

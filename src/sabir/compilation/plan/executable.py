@@ -1,4 +1,4 @@
-"""What the runs of a compiled plan read: its entries, its constants, and the slots of inputs and results."""
+"""The executable part of a compiled plan: its entries, its constants, the slots of inputs and results."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class Executable(NamedTuple):
-    """A plan, and what runs of it need of the program that it was made from.
+    """A plan with the facts of its program that runs need.
 
-    `symbols` are those whose sizes the shapes of the feeds decide, `slots` is the number of values, `known`
-    has the contents of the tensors that follow from sizes, and `guards` what the plan assumes of sizes.
+    `symbols` are the symbols whose sizes the feeds decide, `slots` is the number of values, `known` has the
+    contents of tensors that are computed from sizes alone, `guards` the assumptions of the plan about sizes.
     """
 
     plan: KernelPlan
@@ -31,7 +31,7 @@ class Executable(NamedTuple):
 
 
 def executable_of(prepared: Prepared, plan: KernelPlan, symbols: frozenset[str]) -> Executable:
-    """Return what runs of a plan need, which was made from a prepared program."""
+    """Return the executable of a plan of a prepared program."""
     known: dict[int, Known] = {}
     for buffer in plan.buffers:
         kind = prepared.types[buffer.slot] if buffer.kind == "known" else None

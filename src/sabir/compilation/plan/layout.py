@@ -1,8 +1,7 @@
-"""A plan for the sizes of a run: the blocks of arguments, and where each tensor lies in the arena.
+"""The layout of a plan for the sizes of a run: blocks of arguments, and offsets of buffers in the arena.
 
-Nothing is compiled here: kernels take sizes, strides and offsets as arguments. A plan has several parts where
-an evaluated call decides sizes that the shapes of the feeds do not: each part has its own arena, and is laid
-out when its sizes are known.
+Nothing is compiled here: kernels take sizes, strides and offsets as arguments. If evaluated calls decide
+sizes, the plan has several parts: a part has its own arena, and is laid out when its sizes are known.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ from sabir.compilation.plan.entries import (
     BufferNumber,
     Computed,
     Entry,
+    EvaluatedEntry,
+    KernelPlan,
     Mismatch,
     Offset,
-    KernelPlan,
-    EvaluatedEntry,
 )
 from sabir.compilation.plan.rows import KernelCall, rows_of
 from sabir.compilation.plan.signature import words_of
@@ -43,15 +42,15 @@ if TYPE_CHECKING:
     from sabir.ir import Array
     from sabir.loops import Size
 
-_MOST_PARTS = 1024  # of a plan: a layout of each is made for the sizes of all before it
+_MOST_PARTS = 1024  # of a plan: the layout of a part depends on all parts before it
 
 
 class PlanPart(NamedTuple):
-    """Entries from `first` to `last` whose sizes are known together; `arena` is the number of its buffer.
+    """The entries from `first` to before `last`, whose sizes are known together.
 
-    `owned` are the buffers of that arena, `filled` the outputs that are written first in this part and what
-    is known and read first in it. `values` are the tensors whose sizes are known from this part on. `arenas`
-    has the numbers of the arenas of all parts.
+    `arena` is the number of the buffer of its arena, `owned` the buffers in it. `filled` are the outputs and
+    the buffers of known contents that this part uses first. `values` are the tensors whose sizes are known
+    from this part on. `arenas` has the number of the arena of each buffer, in all parts.
     """
 
     first: int
@@ -64,12 +63,12 @@ class PlanPart(NamedTuple):
 
 
 class PartLayout(NamedTuple):
-    """A part for the sizes of a run.
+    """A part laid out for the sizes of a run.
 
     `rows` are the rows of the native plan, which point into `blocks`; `owners` has the number of the entry of
-    each. `runs` has, in order, either the first
-    and last row of kernels that run together, or the number of an evaluated step. `offsets` are those of all
-    buffers so far. `needs` counts the tensors whose sizes are known from this part on.
+    each row. `runs` has, in order, either the range `(first, end)` of rows of kernels that run together, or
+    the number of an evaluated entry. `offsets` are the offsets of the arena buffers of this part and all
+    before it. `needs` counts the tensors whose sizes are known from this part on.
     """
 
     rows: Array
@@ -84,7 +83,7 @@ class PartLayout(NamedTuple):
 
 
 class RunSizes:
-    """The sizes of the symbols of a run, and expressions of them."""
+    """The sizes of the symbols of a run; evaluates symbolic sizes."""
 
     def __init__(self, symbols: Mapping[str, int]) -> None:
         self.symbols = dict(symbols)
@@ -105,20 +104,21 @@ class RunSizes:
         return found
 
     def get(self, size: Size) -> int | None:
-        """Return a size as a number, None where a run decides it."""
+        """Return a size as a number; None if only a run decides it."""
         try:
             return self(size)
         except KeyError:
             return None
 
 
-def plan_parts(plan: KernelPlan, given: frozenset[str]) -> list[PlanPart]:
-    """Return the parts of a plan; each but the first begins after a step that decides sizes.
+def plan_parts(plan: KernelPlan, symbols: frozenset[str]) -> list[PlanPart]:
+    """Return the parts of a plan; each but the first begins after an evaluated call that decides sizes.
 
-    Raises AssertionError for a plan that needs a size before it is decided.
+    `symbols` are those whose sizes the feeds decide. Raises AssertionError for a plan that needs a size
+    before it is decided.
     """
     spans: list[tuple[int, int]] = []
-    known, first = dict.fromkeys(given, 0), 0  # symbols, with the number of the part that knows them first
+    known, first = dict.fromkeys(symbols, 0), 0  # symbols, with the first part in which they are known
     for number, entry in enumerate(plan.entries):
         open_ = _needed(entry) - known.keys()
         if open_:
@@ -139,7 +139,7 @@ def plan_parts(plan: KernelPlan, given: frozenset[str]) -> list[PlanPart]:
 def _with_facts(
     plan: KernelPlan, spans: Sequence[tuple[int, int]], known: Mapping[str, int]
 ) -> list[PlanPart]:
-    """Return the parts of some spans with what belongs to each: a plan may have hundreds of them."""
+    """Return the parts of spans of entries, with their buffers and values: there may be hundreds of parts."""
     base = 1 + max([SCRATCH, *(b.number for b in plan.buffers)])
     starts = [first for first, _ in spans]
     arenas: dict[Buffer, int] = {}
@@ -165,7 +165,7 @@ def _symbols(sizes: Iterable[object]) -> Iterator[str]:
 
 
 def _needed(entry: Entry | EvaluatedEntry) -> set[str]:
-    """Return the symbols of the sizes that an entry is laid out with."""
+    """Return the symbols whose sizes the layout of an entry needs."""
     found: list[object] = []
     if isinstance(entry, EvaluatedEntry):
         for buffer, offset, strides, shape in entry.reads.values():
@@ -176,7 +176,7 @@ def _needed(entry: Entry | EvaluatedEntry) -> set[str]:
         for limit, _, _, arguments in entry.choices:
             found.append(limit)
             for a in arguments:
-                if type(a) is not int and type(a) is not BufferNumber:  # nearly all of thousands are
+                if type(a) is not int and type(a) is not BufferNumber:  # as nearly all arguments are
                     found += (
                         [a.bytes] if isinstance(a, Offset) else a.sizes if isinstance(a, Computed) else [a]
                     )
@@ -187,10 +187,10 @@ def lay_out(
     plan: KernelPlan, part: PlanPart, sizes: RunSizes, addresses: Mapping[object, int],
     earlier: Mapping[Buffer, int], threads: int,
 ) -> PartLayout:  # fmt: skip
-    """Return a part for the sizes of a run; raises Mismatch for sizes that its kernels cannot have.
+    """Return the layout of a part for the sizes of a run; raises Mismatch for sizes that violate bounds.
 
-    `addresses` has the address of each kernel, `earlier` the offsets of buffers in the arenas of earlier
-    parts. So many `threads` run it.
+    `addresses` has the address of each kernel, `earlier` the offsets of the buffers of earlier parts,
+    `threads` is the number of threads that run it.
     """
     entries = plan.entries[part.first : part.last]
     needed = needs(part.values, sizes)
@@ -210,28 +210,28 @@ def lay_out(
 
 
 def _call(
-    number: int, entry: Entry, sizes: RunSizes, addresses: Mapping[object, int], offsets: Mapping[Buffer, int],
-    arenas: Mapping[Buffer, int], much: int,
+    number: int, entry: Entry, sizes: RunSizes, addresses: Mapping[object, int],
+    offsets: Mapping[Buffer, int], arenas: Mapping[Buffer, int], fine: int,
 ) -> KernelCall:  # fmt: skip
-    """Return the call of an entry; with `much` operations it is worth several shares for each thread."""
+    """Return the call of an entry; from `fine` operations on, a thread may claim several shares."""
     _, _, spec, arguments = _choice(entry, sizes)
     if entry.bands is None:
         block = [_argument(a, sizes, offsets, arenas) for a in arguments]
     else:
         block = _of_bands(entry, entry.bands, sizes, addresses, offsets, arenas)
-    turns = 1 if entry.loop is None else sizes(entry.loop.count)
+    times = 1 if entry.loop is None else sizes(entry.loop.count)
     if entry.writes and not any(sizes(b.size) for b in entry.writes):
         first, end = entry.loops
-        block[first:end] = [0] * (end - first)  # 2 ** 40 rows of no elements take no time
-        turns = min(turns, 1)
-    fine = entry.loop is None and not (entry.alone or entry.whole) and sizes(entry.flops) >= much
-    return KernelCall(number, addresses[spec], block, entry.loop, turns, fine)
+        block[first:end] = [0] * (end - first)  # a loop over 2 ** 40 rows of no elements must not run
+        times = min(times, 1)
+    is_fine = entry.loop is None and not (entry.alone or entry.whole) and sizes(entry.flops) >= fine
+    return KernelCall(number, addresses[spec], block, entry.loop, times, is_fine)
 
 
 def _runs(
     entries: Sequence[Entry | EvaluatedEntry], first: int, owners: Array
 ) -> tuple[tuple[int, int] | int, ...]:  # fmt: skip
-    """Return the rows of kernels that run together, and between them the numbers of evaluated steps."""
+    """Return the ranges of rows of kernels that run together, and between them the evaluated entries."""
     found: list[tuple[int, int] | int] = []
     start = 0
     for number, entry in enumerate(entries, first):
@@ -251,7 +251,7 @@ def _choice(entry: Entry, sizes: RunSizes) -> tuple[Any, int, Any, list[Any]]:
 
 
 def _argument(a: Any, sizes: RunSizes, offsets: Mapping[Buffer, int], arenas: Mapping[Buffer, int]) -> int:
-    if type(a) is int:  # thousands of arguments: a match takes twice as long
+    if type(a) is int:  # there are thousands of arguments: a match takes twice as long
         return a
     if type(a) is BufferNumber:
         return arenas.get(a.buffer, a.buffer.number)
@@ -266,7 +266,8 @@ def _of_bands(
 ) -> list[int]:  # fmt: skip
     """Return the block of a loop over bands.
 
-    The kernels have a table of buffers for themselves: the memory between them is where an arena else is.
+    The kernels of bands have a separate table of buffers, with the intermediate tensors in place of the
+    arena.
     """
     numbers = {b: number for number, b in enumerate(entry.buffers, FIRST)} | dict.fromkeys(bands.own, ARENA)
     ends = [0, *itertools.accumulate(bands.own.values())]
@@ -305,7 +306,7 @@ def _numbers(block: Sequence[Argument], sizes: RunSizes) -> list[int]:
 
 
 def _arena(part: PlanPart, sizes: RunSizes) -> tuple[dict[Buffer, int], int]:
-    """Return the offset of each buffer in the arena, and the bytes of the arena."""
+    """Return the offset of each buffer in the arena, by liveness and best fit, and the bytes of the arena."""
     offsets: dict[Buffer, int] = {}
     alive: list[tuple[int, int, int]] = []  # (offset, end, last entry)
     total = 0
@@ -328,18 +329,18 @@ def _arena(part: PlanPart, sizes: RunSizes) -> tuple[dict[Buffer, int], int]:
 
 
 def aligned(size: int) -> Array:
-    """Return so many bytes of memory that begin at a multiple of 64; raises Mismatch where there are none."""
+    """Return memory that begins at a multiple of 64 bytes; raises Mismatch if there is not enough."""
     memory = allocated((size + ALIGNMENT,), np.dtype(np.uint8))
     start = aligned_start(memory)
     return memory[start : start + size]
 
 
 def allocated(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Return an array that is not filled; raises Mismatch for a size that the machine cannot have."""
+    """Return an uninitialized array; raises Mismatch if there is not enough memory."""
     try:
         return np.empty(shape, dtype)
     except (MemoryError, ValueError, OverflowError) as error:
         raise Mismatch(f"there is no memory for {shape} of {dtype}") from error
 
 
-__all__ = ["ARENA", "PlanPart", "PartLayout", "RunSizes", "aligned", "allocated", "lay_out", "plan_parts"]
+__all__ = ["ARENA", "PartLayout", "PlanPart", "RunSizes", "aligned", "allocated", "lay_out", "plan_parts"]

@@ -1,9 +1,9 @@
-"""The rows of a native plan: each the address of a kernel, that of its block of arguments, and `FINE` or 0.
+"""The rows of a native plan: (address of a kernel, address of its block of arguments, `FINE` or 0).
 
-In a fine row threads claim several shares each, so that a fast core does more than a slow one.
+In a fine row each thread claims several shares, so that a fast core computes more than a slow one.
 
-Entries that run in turn have a row for each turn. Such a row points to the arguments `TURN`: all turns share
-a block.
+Entries in a loop have a row for each iteration. Such a row points to the arguments `TURN`: all iterations
+share a block.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ if TYPE_CHECKING:
 
 FINE = 8
 """The third number of a row in which each thread has several shares."""
-_MOST_ROWS = 1 << 21  # of entries that run in turn: 32 bytes each
+_MOST_ROWS = 1 << 21  # of entries in a loop: 32 bytes each
 _WORD = 8
 TURN = KernelSignature(turn="number", block="address")
 """The arguments of a kernel that runs in turns: the number of the turn, and the address of its block."""
 
 
 class KernelCall(NamedTuple):
-    """A kernel with its block: the number of its entry, how often it runs, and in turn with which others.
+    """A kernel with its block of arguments, the number of its entry, and its loop.
 
-    `fine` says that the work of a thread is worth several shares.
+    `times` is how often it runs. If it is `fine`, a thread claims several shares.
     """
 
     entry: int
     kernel: int
     block: Sequence[int]
-    turns: EntryLoop | None
+    loop: EntryLoop | None
     times: int
     fine: bool = False
 
 
 class NativeRows(NamedTuple):
-    """The rows, the memory that they point into, and the number of the entry of each."""
+    """The rows, the memory that their blocks are in, and the number of the entry of each row."""
 
     rows: Array
     memory: Array
@@ -54,33 +54,33 @@ class NativeRows(NamedTuple):
 
 
 def rows_of(calls: Sequence[KernelCall]) -> NativeRows:
-    """Return the rows of calls; raises Mismatch where there are too many."""
+    """Return the rows of calls; raises Mismatch if there are too many."""
     starts = np.cumsum([0, *(len(call.block) for call in calls)], dtype=np.int64)
     groups: list[list[int]] = []
     for _, group in groupby(enumerate(calls), key=lambda n: n[1].loop):
         groups.append([place for place, _ in group])
-    turned = sum(len(g) * calls[g[0]].times for g in groups if calls[g[0]].loop is not None)
-    if turned > _MOST_ROWS:
-        raise Mismatch(f"{turned} steps are too many for one plan")
-    memory: Array = np.empty(int(starts[-1]) + TURN.words * turned, np.int64)
+    iterations = sum(len(g) * calls[g[0]].times for g in groups if calls[g[0]].loop is not None)
+    if iterations > _MOST_ROWS:
+        raise Mismatch(f"{iterations} steps are too many for one plan")
+    memory: Array = np.empty(int(starts[-1]) + TURN.words * iterations, np.int64)
     memory[: starts[-1]] = [n for call in calls for n in call.block]
     found: list[Array] = [np.empty((0, 4), np.int64)]
     free = int(starts[-1])
-    for places in groups:
-        first = calls[places[0]]
-        blocks = memory.ctypes.data + _WORD * starts[places]
+    for numbers in groups:
+        first = calls[numbers[0]]
+        blocks = memory.ctypes.data + _WORD * starts[numbers]
         if first.loop is not None:
-            shape = first.times, len(places), TURN.words
-            turns = memory[free : free + math.prod(shape)].reshape(shape)
-            turns[..., TURN.find("turn")[0]] = np.arange(first.times)[:, None]
-            turns[..., TURN.find("block")[0]] = blocks
-            blocks = memory.ctypes.data + _WORD * np.arange(free, free + turns.size, TURN.words)
-            free += turns.size
-        rows: Array = np.empty((first.times, len(places), 4), np.int64)
-        rows[..., 0] = [calls[place].kernel for place in places]
-        rows[..., 1] = blocks.reshape(first.times, len(places))
-        rows[..., 2] = [FINE if calls[place].fine else 0 for place in places]
-        rows[..., 3] = [calls[place].entry for place in places]
+            shape = first.times, len(numbers), TURN.words
+            headers = memory[free : free + math.prod(shape)].reshape(shape)
+            headers[..., TURN.find("turn")[0]] = np.arange(first.times)[:, None]
+            headers[..., TURN.find("block")[0]] = blocks
+            blocks = memory.ctypes.data + _WORD * np.arange(free, free + headers.size, TURN.words)
+            free += headers.size
+        rows: Array = np.empty((first.times, len(numbers), 4), np.int64)
+        rows[..., 0] = [calls[number].kernel for number in numbers]
+        rows[..., 1] = blocks.reshape(first.times, len(numbers))
+        rows[..., 2] = [FINE if calls[number].fine else 0 for number in numbers]
+        rows[..., 3] = [calls[number].entry for number in numbers]
         found.append(rows.reshape(-1, 4))
     table = np.concatenate(found)
     return NativeRows(np.ascontiguousarray(table[:, :3]), memory, np.ascontiguousarray(table[:, 3]))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from sabir.compilation.plan.entries import Buffer, KernelPlan
-    from sabir.compilation.plan.layout import PlanPart, PartLayout, RunSizes
+    from sabir.compilation.plan.layout import PartLayout, PlanPart, RunSizes
     from sabir.compilation.runtime.program import CompiledProgram
     from sabir.ir import Array
 

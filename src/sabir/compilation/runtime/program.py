@@ -14,9 +14,9 @@ from sabir.compilation.plan.entries import (
     SCRATCH,
     Buffer,
     Entry,
-    Mismatch,
-    KernelPlan,
     EvaluatedEntry,
+    KernelPlan,
+    Mismatch,
     StoredKernel,
 )
 from sabir.compilation.plan.layout import PartLayout, RunSizes, aligned, lay_out, plan_parts
@@ -251,8 +251,8 @@ class CompiledProgram:
 
 
 def laid_out(
-    plan: KernelPlan, parts: Sequence[PlanPart], number: int, sizes: RunSizes, addresses: Mapping[object, int],
-    earlier: Mapping[Buffer, int], threads: int,
+    plan: KernelPlan, parts: Sequence[PlanPart], number: int, sizes: RunSizes,
+    addresses: Mapping[object, int], earlier: Mapping[Buffer, int], threads: int,
 ) -> PartLayout:  # fmt: skip
     """Return a part of a plan for the sizes of a run; raises Mismatch where it has none."""
     try:

@@ -137,7 +137,7 @@ def lower(
     x: Expression, scale: Expression, zero: Expression | None = None, /, *, axis: int = 1,
     block_size: int = 0, output_dtype: int = 0,
 ) -> Expression:  # fmt: skip
-    blocks = kernels.Blocks(x, scale, axis, block_size)
+    blocks = kernels.BlockedTensor(x, scale, axis, block_size)
     to = element(output_dtype).name if output_dtype else scale.element
     zero = None if zero is None else blocks.parameter(zero)
     return blocks.joined(kernels.dequantized(blocks.x, blocks.parameter(scale), zero, to))

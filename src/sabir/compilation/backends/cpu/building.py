@@ -22,9 +22,9 @@ from sabir.compilation.plan.entries import (
     BufferKind,
     BufferNumber,
     Entry,
-    Offset,
-    KernelPlan,
     EvaluatedEntry,
+    KernelPlan,
+    Offset,
     StoredKernel,
 )
 from sabir.ir import Expr, TensorType

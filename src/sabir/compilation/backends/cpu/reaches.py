@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.compilation.backends.cpu.emit.nest import TakeStep
-from sabir.compilation.plan.bounds import Reach, ComputedTensor
+from sabir.compilation.plan.bounds import ComputedTensor, Reach
 from sabir.loops import element_bytes
 from sabir.scheduling import ABSENT
 

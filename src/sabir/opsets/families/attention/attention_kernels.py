@@ -1,4 +1,4 @@
-"""Scaled dot-product attention as tensor expressions: two products around a Softmax of rows of scores."""
+"""Scaled dot-product attention as tensor expressions: softmax(q @ k^T * scale + bias) @ v."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def unpacked(x: Expression, heads: int) -> Expression:
 
 
 class ScoreStages(NamedTuple):
-    """The computation of the probabilities from the scores; `precision` is the type of the softmax."""
+    """The options for computing probabilities from scores; `precision` is the type of the softmax."""
 
     scale: float
     softcap: float
@@ -43,7 +43,7 @@ class ScoreStages(NamedTuple):
 class ScoreMasks(NamedTuple):
     """A bias to add to the scores, and which keys each query attends to; both broadcast to the scores.
 
-    With `total` every query attends to some key.
+    With `total` every query attends to at least one key.
     """
 
     bias: Expression | None = None
@@ -52,14 +52,14 @@ class ScoreMasks(NamedTuple):
 
 
 class Heads:
-    """The heads of queries, with those of keys and values that they share, arranged without copies of keys.
+    """The arrangement of heads for grouped-query attention, without copies of keys and values.
 
-    Query heads that share keys are an axis of their own, (batch, kv heads, shared, queries, keys). Of a
-    single query they are the rows of a product: (batch, kv heads, shared, keys).
+    Query heads that share keys are a separate axis: scores are (batch, kv heads, shared, queries, keys). For
+    a single query they are the rows of a product: (batch, kv heads, shared, keys).
     """
 
     def __init__(self, q: Expression, k: Expression, v: Expression) -> None:
-        """Take tensors of rank 4; raises NotLowered where it is open whether they match."""
+        """Create the arrangement of tensors of rank 4; raises NotLowered if their sizes may not match."""
         batch, self.count, self.length, size = q.shape
         self.kv, self.keys = k.shape[1:3]
         match = loops.same_shape((batch, size), (k.shape[0], k.shape[3]))
@@ -73,7 +73,7 @@ class Heads:
         self.rank = _RANK if shared == 1 or self.length == 1 else _RANK + 1
 
     def of_queries(self, x: Expression) -> Expression:
-        """Return a tensor of rank 4 with an axis of query heads, or of size 1, in the arrangement."""
+        """Arrange a tensor of rank 4 whose axis 1 is query heads, or 1."""
         if self.shared == 1:
             return x
         if x.shape[1] != 1 and not loops.equal(x.shape[1], self.count):
@@ -83,21 +83,21 @@ class Heads:
         return loops.reshape(x, (x.shape[0], *heads, *rows))
 
     def of_keys(self, x: Expression) -> Expression:
-        """Return keys or values in the arrangement."""
+        """Arrange keys or values."""
         return loops.reshape(x, (*x.shape[:2], 1, *x.shape[2:])) if self.rank > _RANK else x
 
     def column(self, x: Expression) -> Expression:
-        """Return a number for each item of the batch in the arrangement."""
+        """Arrange one number for each item of the batch."""
         if not loops.same_shape(x.shape, (self.batch,)):
             raise NotLowered("whether there is a number for each item of the batch is known at run time only")
         return loops.reshape(x, (self.batch, *(1,) * (self.rank - 1)))
 
     def apart(self, x: Expression) -> Expression:
-        """Return scores or results of the arrangement as (batch, heads, queries, ...)."""
+        """Return arranged scores or results as (batch, heads, queries, ...)."""
         return loops.reshape(x, (self.batch, self.count, self.length, x.shape[-1]))
 
     def packed(self, x: Expression) -> Expression:
-        """Return results of the arrangement as (batch, queries, heads * size)."""
+        """Return arranged results as (batch, queries, heads * size)."""
         if self.shared == 1:
             x = loops.permute(x, (0, 2, 1, 3))
         elif self.rank > _RANK:
@@ -136,7 +136,7 @@ class Heads:
         return ScoreMasks(None, allowed, total=left < 0 and filled is None)
 
     def masked(self, masks: ScoreMasks, mask: Expression, *, padded: bool) -> ScoreMasks:
-        """Add the operand `attn_mask`, boolean or a bias; `padded` excludes the keys after its end."""
+        """Add the operand `attn_mask`, boolean or a bias; `padded` masks the keys after its end."""
         missing = sub(self.keys, mask.shape[-1]) if padded and mask.rank else 0
         mask = loops.reshape(mask, (*(1,) * (_RANK - mask.rank), *mask.shape))
         if missing != 0 and not loops.equal(self.keys, mask.shape[-1]):
@@ -154,8 +154,8 @@ class Heads:
 
     def scores(self, masks: ScoreMasks, stages: ScoreStages) -> Sequence[Expression]:
         """Return the scores of all stages: scaled products, capped, masked, and the probabilities."""
-        turned = [*range(self.rank - 2), self.rank - 1, self.rank - 2]
-        products = loops.contract(self.of_queries(self.q), loops.permute(self.of_keys(self.k), turned))
+        transposed = [*range(self.rank - 2), self.rank - 1, self.rank - 2]
+        products = loops.contract(self.of_queries(self.q), loops.permute(self.of_keys(self.k), transposed))
         raw = loops.apply("mul", products, stages.scale)
         capped = raw
         if stages.softcap:
@@ -169,19 +169,19 @@ class Heads:
         return raw, capped, biased, p if dead is None else loops.where(dead, loops.number(p.element, 0), p)
 
     def weighted(self, p: Expression) -> Expression:
-        """Return the sums of values, weighted by the probabilities of each query, in the arrangement."""
+        """Return the sums of values, weighted by the probabilities of each query, arranged."""
         return loops.contract(p, self.of_keys(self.v))
 
 
 def _alike(*operands: Expression) -> Sequence[Expression]:
-    """Return operands in the widest of their types."""
+    """Return the operands in the widest of their types."""
     kinds = {x.element for x in operands}
     wide = kinds.pop() if len(kinds) == 1 else "double" if "double" in kinds else "float"
     return [loops.cast(x, wide) for x in operands]
 
 
 def _softmax(x: Expression, precision: str) -> Expression:
-    """Return the softmax of rows in a precision; that of halves is computed in float, and rounded once."""
+    """Return the softmax of rows in a precision; for halves it is computed in float and rounded once."""
     x = loops.cast(x, precision)
     if precision in FLOATS:
         return kernels.softmax(x, -1)
@@ -198,7 +198,7 @@ def _restricted(x: Expression, masks: ScoreMasks) -> Expression:
 
 
 def _dead(masks: ScoreMasks, element: str) -> Expression | None:
-    """Return which queries attend to no key, and get zeros; None if there are none."""
+    """Return the mask of queries that attend to no key, whose results are zeros; None if there are none."""
     if masks.total:
         return None
     zero = loops.number(element, 0)

@@ -26,7 +26,7 @@ _MOST_ROWS = 1 << 16  # of weights
 
 
 def numbers(x: Expression) -> Expression:
-    """Return features in a type to compute with them: float stays, any other type becomes double."""
+    """Return features as float, if they are float, else as double."""
     return x if x.element == "float" else loops.cast(x, "double")
 
 
@@ -38,12 +38,12 @@ def as_rows(x: Expression) -> Expression:
 
 
 def rows(x: Expression) -> Expression:
-    """Return features as a matrix in a type to compute with them."""
+    """Return features as a matrix of float or double."""
     return numbers(as_rows(x))
 
 
 def known_size(size: Size) -> int | None:
-    """Return a size that is known before a run, else None."""
+    """Return a size as a number; None if it is symbolic."""
     return size if isinstance(size, int) else None
 
 
@@ -65,7 +65,7 @@ def each(values: Sequence[float] | Array, x: Expression) -> Expression:
 
 
 def matrix(values: Sequence[float], width: Size, kind: str) -> Array:
-    """Return floats of an attribute as rows, in an element type; raises NotLowered unless all are whole."""
+    """Return floats of an attribute as rows of a matrix; raises NotLowered if the last row is incomplete."""
     for count in range(1, _MOST_ROWS + 1):
         if len(values) % count == 0 and loops.equal(width, len(values) // count):
             return np.array(values, np.float32).reshape(count, -1).astype(element(kind).dtype)
@@ -73,12 +73,12 @@ def matrix(values: Sequence[float], width: Size, kind: str) -> Array:
 
 
 def products(x: Expression, weights: Array) -> Expression:
-    """Return the product of each row of features with each row of weights."""
+    """Return `x @ weights^T`."""
     return loops.contract(x, loops.permute(loops.tensor(weights), (1, 0)))
 
 
 def shifted(scores: Expression, values: Array) -> Expression:
-    """Return scores plus one number for each column; no numbers are zeros."""
+    """Return scores plus one number for each column; without numbers the scores."""
     if not values.size:
         return scores
     return loops.apply("add", scores, loops.tensor(values.astype(element(scores.element).dtype)))
@@ -92,7 +92,7 @@ def transformed(scores: Expression, how: str, kind: str = "float") -> Expression
 
 
 def scores_of_two(score: Expression, how: str, *, complement: bool) -> tuple[Expression, Expression]:
-    """Return the scores (N, 1) of two classes from that of the second; `classifiers` says how."""
+    """Return the scores (N, 1) of two classes from the score of the second, as `classifiers`."""
     if complement and how in {"NONE", "PROBIT"}:
         return loops.apply("sub", loops.number(score.element, 1), score), score
     return loops.apply("neg", score), score
@@ -118,13 +118,13 @@ _TRANSFORMS: dict[str, Callable[[Expression], Expression]] = {
     "PROBIT": normal_quantile.lowered,
 }
 
-_IN_PLACE = frozenset({"NONE", "SOFTMAX"})  # which lose nothing to speak of in the type of the scores
+_IN_PLACE = frozenset({"NONE", "SOFTMAX"})  # accurate enough in the type of the scores
 
 # ---------------------------------------------------------------- labels
 
 
 def labels(attributes: Mapping[str, Any]) -> list[int]:
-    """Return the integer labels of a call; raises NotLowered where there are none, or strings."""
+    """Return the integer labels of a call; raises NotLowered for missing labels and for strings."""
     if attributes["classlabels_strings"]:
         raise NotLowered("the labels are strings")
     found = [int(label) for label in label_list(attributes)]

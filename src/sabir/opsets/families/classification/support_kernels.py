@@ -27,7 +27,9 @@ def kernel(x: Expression, vectors: Array, kind: str, parameters: Sequence[float]
         return product
     if kind == "RBF":
         own = loops.reduce("sum", loops.apply("mul", x, x), [1])
-        distance = loops.apply("sub", own, loops.apply("mul", product, 2))  # all as the product is stored
+        distance = loops.apply(
+            "sub", own, loops.apply("mul", product, 2)
+        )  # broadcast as the product is stored
         distance = loops.apply("add", distance, loops.tensor(np.einsum("vf,vf->v", vectors, vectors)))
         return loops.apply("exp", loops.apply("mul", loops.apply("max", distance, 0), -gamma))
     inner = loops.apply("add", loops.apply("mul", product, gamma), coef0)
@@ -35,7 +37,7 @@ def kernel(x: Expression, vectors: Array, kind: str, parameters: Sequence[float]
 
 
 def votes(decisions: Expression, classes: int) -> Expression:
-    """Return how many of its pairs each class wins (N, classes); a positive decision is for the first.
+    """Return how many pairs each class wins (N, classes); a positive decision is for the first of a pair.
 
     Raises NotLowered for very many classes.
     """

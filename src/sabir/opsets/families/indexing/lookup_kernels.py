@@ -1,4 +1,4 @@
-"""Lowering of tables that map one number to another: few keys are compared in turn, many are searched."""
+"""Lowering of lookup tables of numbers: few keys are compared one by one, many by binary search."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from sabir.loops import Expression
     from sabir.opsets.typing import Array
 
-_MOST = 24  # keys that each element is compared with, one after the other
+_MOST = 24  # keys that each element is compared with one by one
 _MOST_SEARCHED = 1 << 28
 _SIGN = 1 << 63
 
 
 def mapped(x: Expression, keys: Array, values: Array, default: object, *, nan: bool) -> Expression:
-    """Return for each element of `x` the value of its key, of equal ones the last, or `default`.
+    """Return the value of the key that equals each element of `x`, the last of equal keys, or `default`.
 
     With `nan` a NaN among the keys matches every NaN.
     """
@@ -39,7 +39,7 @@ def mapped(x: Expression, keys: Array, values: Array, default: object, *, nan: b
 
 
 def _searched(x: Expression, keys: Array, values: Array, others: Expression) -> Expression:
-    """Return the values of the elements that are keys; a tree leads each to the last key up to it."""
+    """Return the values of elements that are keys; a decision tree finds the last key up to an element."""
     _, last = np.unique(keys[::-1], return_index=True)  # sorted; of equal keys the last
     keys, values = keys[::-1][last], values[::-1][last]
     count = product(x.shape)
@@ -62,14 +62,14 @@ def _searched(x: Expression, keys: Array, values: Array, others: Expression) -> 
 
 
 def _tree(order: Array, kind: np.dtype[np.unsignedinteger]) -> tuple[Array, Array]:
-    """Return the tables of a tree that halves sorted integers; the weights of its leaves are their places."""
+    """Return the tables of a tree for binary search of sorted integers; leaf weights are their indices."""
     nodes = np.zeros((2 * len(order) - 1, 2), kind)
     weights = np.zeros(len(nodes))
     pending, free = [(0, 0, len(order))], 1
     while pending:
         at, low, high = pending.pop()
         middle = (low + high) // 2
-        if middle == low:  # one is left
+        if middle == low:  # one key remains
             nodes[at], weights[at] = (np.iinfo(kind).max, at << 1), low
             continue
         nodes[at] = order[middle] - np.uint64(1), free << 1

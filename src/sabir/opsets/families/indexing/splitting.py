@@ -60,7 +60,7 @@ def parts(
 
 
 def _completed(sizes: Sequence[Dim], whole: Dim) -> Sequence[Dim]:
-    """Compute unknown sizes: a single one is the rest, and several are 0 where no rest is left."""
+    """Compute unknown sizes: a single one is the remainder, and several are 0 if there is none."""
     known = [s for s in sizes if s is not None]
     rest = sub(whole, total(known))
     if len(known) == len(sizes):
@@ -81,7 +81,7 @@ def equal(size: Dim, count: int) -> list[Dim]:
 
 
 def uneven(size: Dim, count: int) -> list[Dim]:
-    """Return the sizes of equal parts, of which the last may be smaller."""
+    """Return the sizes of equal parts; the last may be smaller."""
     part = ceil_div(size, count)
     last = sub(size, mul(part, count - 1))
     if isinstance(last, int) and last < 0:
@@ -99,7 +99,7 @@ def cut(x: Array, sizes: Sequence[Dim], axis: int) -> tuple[Array, ...]:
 
 
 def lower_parts(x: Expression, sizes: Sequence[Dim], axis: int) -> tuple[Expression, ...]:
-    """Return the parts as tensor expressions; raises NotLowered where it is open whether they add up."""
+    """Return the parts as tensor expressions; raises NotLowered if they may not add up to the axis."""
     numbers = [n for n in sizes if n is not None]
     whole = total(sizes)
     inside = all(loops.at_least(n, 0) for n in numbers)

@@ -1,7 +1,8 @@
-"""Lowering of loops over slices of tensors: a body of maps and products is the step of a recurrence.
+"""Lowering of Scan and Loop: a body of maps and products becomes the step of a recurrence.
 
-The body is lowered for one slice. Then it is lifted to all steps at once, with an axis that counts them in
-front: what depends on no state is computed for all steps by ordinary kernels.
+The body is lowered for one slice. Then its expressions are lifted to all steps, with a new first axis that
+counts the steps: expressions that depend on no state are hoisted, and computed for all steps by other
+kernels.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sabir import loops
 from sabir.loops import (
-    StepOperand,
     Contract,
     Expand,
     Expression,
@@ -22,6 +22,7 @@ from sabir.loops import (
     Reduce,
     Reshape,
     Slice,
+    StepOperand,
     StepState,
 )
 from sabir.loops.walk import postorder
@@ -29,7 +30,7 @@ from sabir.loops.walk import postorder
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sabir.loops import LoweredSubgraph, Size, Sizes, RecurrenceBuilder
+    from sabir.loops import LoweredSubgraph, RecurrenceBuilder, Size, Sizes
 
 _MATRIX = 2
 _NUMBERS = (loops.Number, loops.Extent)
@@ -46,9 +47,9 @@ def scanned(
     body: LoweredSubgraph, initial: Sequence[Expression], slices: Sequence[Expression], *,
     backwards: bool = False,
 ) -> Scanned:  # fmt: skip
-    """Return what the steps leave; the first axis of `slices` counts them, from the last one if `backwards`.
+    """Return the results of the loop; axis 0 of `slices` counts the steps, from the last one if `backwards`.
 
-    Raises NotLowered for a body that is no step of a recurrence, see `loops.Steps`.
+    Raises NotLowered for a body that is not the step of a recurrence, see `loops.RecurrenceBuilder`.
     """
     count = slices[0].shape[0]
     if any(not loops.equal(x.shape[0], count) for x in slices):
@@ -57,7 +58,7 @@ def scanned(
     items = [StepOperand(x.element, x.shape[1:], number) for number, x in enumerate(slices)]
     results = body(*before, *items)
     kept = {n for n, x in enumerate(before) if results[n] is x}
-    if kept:  # they are what the graph around has
+    if kept:  # they are values of the enclosing graph
         results = body(*(initial[n] if n in kept else x for n, x in enumerate(before)), *items)
     lifting = _Lifting(body, count, [initial[n] for n in kept], backwards=backwards)
     changed = [n for n in range(len(initial)) if n not in kept]
@@ -71,32 +72,33 @@ def scanned(
         [results[n] for n in changed], [part for parts in outputs.values() for part in parts]
     )
     left = iter(found.outputs)
-    made = {x: _joined([next(left) for _ in parts]) for x, parts in outputs.items()}
+    computed = {x: _joined([next(left) for _ in parts]) for x, parts in outputs.items()}
     final = dict(zip(changed, found.final, strict=True))
     return Scanned(
         tuple(loops.reshape(final.get(n, x), x.shape) for n, x in enumerate(initial)),
         tuple(
-            loops.reshape(made[x] if x in made else lifting.over_steps(x), (count, *x.shape)) for x in stacks
+            loops.reshape(computed[x] if x in computed else lifting.over_steps(x), (count, *x.shape))
+            for x in stacks
         ),
     )
 
 
 def ordered(x: Expression, *, backwards: bool) -> Expression:
-    """Return the parts along the first axis from the last to the first, where they are `backwards`."""
+    """Return the tensor, reversed along the first axis if `backwards`."""
     if not backwards or x.shape[0] in {0, 1}:
         return x
     return loops.cut(x, (x.shape[0] - 1, *(0,) * (x.rank - 1)), x.shape, (-1, *(1,) * (x.rank - 1)))
 
 
 def moved(x: Expression, axis: int, to: int) -> Expression:
-    """Return a tensor with an axis at another place."""
+    """Return a tensor with one axis moved."""
     order = [n for n in range(x.rank) if n != axis]
     order.insert(to, axis)
     return loops.permute(x, order)
 
 
 def _matrix(shape: Sizes) -> tuple[Size, Size]:
-    """Return a shape as that of a matrix; raises NotLowered for one of a higher rank."""
+    """Return a shape as that of a matrix; raises NotLowered for a rank above 2."""
     if any(n != 1 for n in shape[:-_MATRIX]):
         raise NotLowered("steps that compute tensors of another rank than 2 have no kernel yet")
     rows, columns = (1, 1, *shape)[-_MATRIX:]
@@ -104,12 +106,12 @@ def _matrix(shape: Sizes) -> tuple[Size, Size]:
 
 
 class _Lifting:
-    """Lifts the expressions of a step to all steps at once; `known` are those that were lifted."""
+    """Lifts the expressions of a step to all steps; `known` has the lifted ones."""
 
     def __init__(
         self, body: LoweredSubgraph, count: Size, around: Sequence[Expression], *, backwards: bool
     ) -> None:
-        """Take the body, and what it reads of the graph around it besides what it captures."""
+        """Create the lifting of a body; `around` are further values of the enclosing graph that it reads."""
         self._backwards = backwards
         self.count, self.known = count, dict[Expression, Expression]()
         self._steps: RecurrenceBuilder | None = None
@@ -120,12 +122,12 @@ class _Lifting:
         self._columns: dict[Expression, list[Expression]] = {}
 
     def shape_of(self, shape: Sizes) -> Sizes:
-        """Return the shape over all steps of a tensor of one step."""
+        """Return the shape, over all steps, of a tensor of one step."""
         return (self.count, 1, *_matrix(shape))
 
     @property
     def steps(self) -> RecurrenceBuilder:
-        """The steps, which carry a state on."""
+        """The builder of the recurrence; raises NotLowered without a state."""
         if self._steps is None:
             raise NotLowered("the loop has no state")
         return self._steps
@@ -139,13 +141,13 @@ class _Lifting:
         self._states.add(state)
 
     def results(self, after: Sequence[Expression], outputs: Sequence[Expression]) -> Recurred:
-        """Return what the steps leave, for states after a step and outputs of it that depend on states."""
+        """Return the results of the recurrence from the states after a step and the outputs of a step."""
         if self._steps is None:
             return Recurred((), ())
         return self._steps.results([*map(self.stepped, after)], [*map(self.stepped, outputs)])
 
     def columns(self, x: Expression) -> list[Expression]:
-        """Return the columns that joins put side by side, each part alone; or all of them, which is `x`."""
+        """Return the parts of the columns that a join concatenates; `x` itself if there is no join."""
         found = self._columns.get(x)
         if found is None:
             start: Size = 0
@@ -165,21 +167,21 @@ class _Lifting:
         return not self._leaves(x).isdisjoint((StepState, StepOperand))
 
     def _leaves(self, x: Expression) -> frozenset[type[Expression]]:
-        """Return the kinds of leaves that an expression is computed from, but those of the graph around."""
+        """Return the kinds of leaves of an expression, without those of the enclosing graph."""
         for node in postorder([x], self._visited):
             read = [self._found[o] for o in node.operands] or [frozenset([type(node)])]
             self._found[node] = frozenset[type[Expression]]().union(*read)
         return self._found[x]
 
     def over_steps(self, x: Expression) -> Expression:
-        """Return what depends on no state, for all steps."""
+        """Return an expression that depends on no state, for all steps."""
         if self._varies(x):
             return self._lifted(x)
         self._check(x)
         return loops.expand(loops.reshape(x, (1, 1, *_matrix(x.shape))), self.shape_of(x.shape))
 
     def stepped(self, x: Expression) -> Expression:
-        """Return an expression of a step for `Steps`."""
+        """Return an expression of a step as `RecurrenceBuilder` takes it."""
         return self._lifted(x) if self.depends(x) else self._operand(self.over_steps(x))
 
     def _operand(self, x: Expression) -> Expression:
@@ -190,7 +192,7 @@ class _Lifting:
         return self._bound[x]
 
     def _lifted(self, x: Expression) -> Expression:
-        """Return what varies from step to step, for all steps; states are those of `steps`."""
+        """Return an expression that differs from step to step, lifted to all steps."""
         found = self.known.get(x)
         if found is None:
             found = self.known[x] = self._made(x)
@@ -229,7 +231,7 @@ class _Lifting:
         return not self._varies(x.b) and x.operands == (x.a, x.b) and x.element == x.a.element
 
     def _product(self, x: Contract) -> Expression:
-        """Return a product of a step: of one tensor, or of the columns that lie side by side in a join."""
+        """Return a product of a step; if its operand is a join of columns, one product for each part."""
         columns = [self._lifted(part) for part in self.columns(x.a)]
         return loops.contract(_joined(columns), self._operand(x.b))
 
@@ -245,13 +247,13 @@ class _Lifting:
         return self._operand(x) if self.depends(of) else x
 
     def _check(self, x: Expression) -> None:
-        """Raise NotLowered for a constant of the body: the plan has those of the model."""
+        """Raise NotLowered for a constant of the body: a plan has only constants of the model."""
         if loops.Stored in self._leaves(x):
             raise NotLowered("a constant of the body has no kernel yet")
 
 
 def _plain(x: Expression) -> Expression:
-    """Return what is the same in all steps as a matrix, or as one number."""
+    """Return an expression that is the same in all steps as a matrix or a scalar."""
     number = x
     while isinstance(number, (Expand, Reshape)):
         number = number.operand
@@ -261,7 +263,7 @@ def _plain(x: Expression) -> Expression:
 
 
 def _widths(x: Expression) -> list[Size]:
-    """Return how many columns each part of a join has, also behind maps; else all columns."""
+    """Return the number of columns of each part of a join, also below maps; else of all columns."""
     if not x.shape:
         raise NotLowered("steps that stack single numbers have no kernel yet")
     match x:
@@ -275,7 +277,7 @@ def _widths(x: Expression) -> list[Size]:
 
 
 def _of_join(x: Join, start: Size, size: Size) -> Expression:
-    """Return columns that one part of a join has."""
+    """Return a range of columns that is one part of a join."""
     begin = 0
     for part in x.parts:
         width = part.shape[-1]
@@ -292,7 +294,7 @@ def _joined(parts: Sequence[Expression]) -> Expression:
 
 
 def _sliced(x: Expression, part: Slice) -> Expression:
-    """Return a part of the columns of what a step computes as what computes the part alone."""
+    """Return the expression that computes only a part of the columns of an expression of a step."""
     whole = part.starts[:-1] == (0,) * (x.rank - 1) and part.shape[:-1] == x.shape[:-1]
     if not whole or part.steps[-1] != 1:
         raise NotLowered("no kernel computes rows of a step alone")

@@ -53,7 +53,7 @@ def loss(
 
 
 def _check(logs: Expression, labels: Expression, weights: Expression | None) -> None:
-    """Raise NotLowered unless the shapes fit together, and a label can be in range."""
+    """Raise NotLowered if the shapes may not match, or no label can be in range."""
     fits = logs.rank >= _LEAST_RANK and loops.same_shape(labels.shape, _places(logs.shape))
     if not fits or logs.shape[1] == 0:
         raise NotLowered("whether the labels fit the scores is known at run time only")
@@ -66,7 +66,7 @@ def _places(shape: Sizes) -> Sizes:
 
 
 def _picked(logs: Expression, place: Expression) -> Expression:
-    """Return the element of each place in the axis of the classes."""
+    """Return the element at each index along the axis of the classes."""
     shape = place.shape
     indices = [loops.count(shape, 0), place, *(loops.count(shape, i) for i in range(1, place.rank))]
     row = loops.reshape(logs, (product(logs.shape) or 0,))

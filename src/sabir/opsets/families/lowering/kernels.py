@@ -1,4 +1,4 @@
-"""Lowering that several rooms share: elementwise functions, and what calls know before a run."""
+"""Lowering that several rooms share: elementwise functions, and operands that are known before a run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sabir.loops import Lowering, Size
     from sabir.opsets.typing import BehaviourFunction
 
-_STORED = HALVES | SMALL_FLOATS  # whose numbers floats have too
+_STORED = HALVES | SMALL_FLOATS  # float represents all their numbers
 _EXACT_BITS = 53  # of a double; the limits of larger integers are not exact
 
 
@@ -50,7 +50,7 @@ def formula(function: Callable[[Expression], Expression]) -> BehaviourFunction:
 
 
 def as_floats(x: Expression) -> Expression:
-    """Return x in a type to compute in: integers as double."""
+    """Return x as floats: integers as double."""
     return x if x.is_float else loops.cast(x, "double")
 
 
@@ -99,15 +99,15 @@ def rounded_to(x: Expression, kind: str) -> Expression:
 
 
 def zero_if(valid: Expression) -> Expression:
-    """Return 0 in int64 where something is true, else make the run fail by an index outside of an axis."""
+    """Return 0 in int64 where `valid` is true; elsewhere the run fails, by an index outside of an axis."""
     inside, outside = loops.number("int64", 0), loops.number("int64", 2)
     return loops.take(loops.count([2], 0), loops.where(valid, inside, outside), 0)
 
 
 def unless_finite(x: Expression) -> Expression | None:
-    """Return 0 in the element type of floats, and make the run fail where one is infinite or NaN.
+    """Return 0 in the element type of `x`; the run fails if a float in `x` is infinite or NaN.
 
-    None where they are known to be finite, and there is nothing to do in a run.
+    None if all are known to be finite.
     """
     if loops.is_finite(x):
         return None
@@ -117,7 +117,7 @@ def unless_finite(x: Expression) -> Expression | None:
 
 
 def sizes_of(operand: Expression | None, name: str) -> tuple[Size, ...]:
-    """Return the contents of an operand as sizes; raises NotLowered where a run computes them."""
+    """Return the contents of an operand as sizes; raises NotLowered if only a run computes them."""
     known = loops.known_sizes(operand)
     if known is None:
         raise NotLowered(f"{name} is computed at run time")
@@ -125,13 +125,13 @@ def sizes_of(operand: Expression | None, name: str) -> tuple[Size, ...]:
 
 
 def check_sizing(operand: Expression, name: str) -> None:
-    """Raise NotLowered where a run computes an operand whose contents decide the shape of the result."""
+    """Raise NotLowered if only a run computes an operand that decides the shape of the result."""
     if loops.known_sizes(operand) is None:
         raise NotLowered(f"the shape of the result depends on the contents of {name}, which a run computes")
 
 
 def integers_of(operand: Expression | None, name: str) -> tuple[int, ...]:
-    """Return the contents of an operand as numbers; raises NotLowered where they are not known."""
+    """Return the contents of an operand as integers; raises NotLowered if they are unknown."""
     found = tuple(n for n in sizes_of(operand, name) if isinstance(n, int))
     if operand is None or len(found) < len(sizes_of(operand, name)):
         raise NotLowered(f"{name} depends on the shapes of a run")
@@ -139,16 +139,16 @@ def integers_of(operand: Expression | None, name: str) -> tuple[int, ...]:
 
 
 def floats_of(operand: Expression | None) -> list[float] | None:
-    """Return the contents of a tensor of floats, where they are known."""
+    """Return the contents of a tensor of floats; None if they are unknown."""
     known = operand.known if isinstance(operand, Stored) else None
     found = [s for s in known or () if isinstance(s, float)]
     return found if known is not None and len(found) == len(known) else None
 
 
 def known_number(operand: Expression) -> float | None:
-    """Return the only element of an operand, where it is a number that is known before a run.
+    """Return the only element of an operand, as a number; None if it is unknown or there are more.
 
-    Numbers that were stored in fewer bytes are the same as floats.
+    It also looks below casts from types of fewer bytes, which do not change numbers.
     """
     if isinstance(operand, Map) and operand.op == "cast" and operand.operands[0].element in _STORED:
         (operand,) = operand.operands
@@ -161,16 +161,17 @@ def known_number(operand: Expression) -> float | None:
 def softmax(x: Expression, axis: int) -> Expression:
     """Return the exponentials along an axis, divided by their sum.
 
-    The sum is 1 or more, so that its reciprocal is near: a division takes as long as all else of an element.
+    The sum is at least 1, so its reciprocal is accurate: a division would take as long as the rest of an
+    element.
     """
     e = loops.apply("exp", loops.apply("sub", x, loops.reduce("max", x, [axis])))
     return loops.apply("mul", e, loops.apply("reciprocal", loops.reduce("sum", e, [axis])))
 
 
 def numbered(places: Sequence[Expression], sizes: Sequence[Size]) -> Expression:
-    """Return the number, row by row, of each place in a tensor of some sizes: one index for each axis.
+    """Return the row-major number of each element from its indices, one for each axis of `sizes`.
 
-    A negative index counts from the end. The number of a place outside is that past the last.
+    A negative index counts from the end. For an index outside of its axis it is the number of elements.
     """
     found: Expression = loops.number("int64", 0)
     inside: Expression = loops.number("bool", 1)
@@ -184,7 +185,7 @@ def numbered(places: Sequence[Expression], sizes: Sequence[Size]) -> Expression:
 
 
 def number_of(operand: Expression, name: str) -> float:
-    """Return the content of an operand with one element; raises NotLowered where it is not known."""
+    """Return the only element of an operand; raises NotLowered if it is unknown."""
     content = content_of(operand)
     if not isinstance(content, (int, float)):
         raise NotLowered(f"{name} is computed at run time")
@@ -192,7 +193,7 @@ def number_of(operand: Expression, name: str) -> float:
 
 
 def content_of(operand: Expression | None) -> Item:
-    """Return the only element of an operand, None where it is unknown or there are more."""
+    """Return the only element of an operand; None if it is unknown or there are more."""
     known = operand.known if isinstance(operand, loops.Stored) else None
     return known[0] if known is not None and len(known) == 1 else None
 

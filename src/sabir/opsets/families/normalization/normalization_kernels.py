@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Standardized(NamedTuple):
-    """Elements minus their mean, divided by `sqrt(variance + epsilon)`, the mean, and one over that root."""
+    """`(x - mean) / sqrt(variance + epsilon)`, the mean, and `1 / sqrt(variance + epsilon)`."""
 
     y: Expression
     mean: Expression
@@ -22,13 +22,13 @@ class Standardized(NamedTuple):
 
 
 def stashed(x: Expression, kind: str) -> Expression:
-    """Return `x` rounded to the type to normalise in; halves are then widened to float."""
+    """Return `x` rounded to the type to normalise in; halves are computed in float."""
     found = loops.cast(x, kind)
     return loops.cast(found, "float") if kind in loops.HALVES else found
 
 
 def unstashed(y: Expression, kind: str, to: str) -> Expression:
-    """Return what was computed of `stashed` operands, rounded to their type, as another type."""
+    """Return a result on `stashed` operands, rounded to their type `kind`, as the type `to`."""
     return loops.cast(loops.cast(y, kind), to)
 
 
@@ -68,8 +68,8 @@ def scaled(
 ) -> Expression:
     """Return `(x - mean) / sqrt(variance + epsilon) * scale + bias`, as one multiplication and one addition.
 
-    All but `x` have one element for each channel, or one for each position; what is computed of them alone
-    is computed in double.
+    All operands but `x` have one element for each channel, or for each position. The factor and the bias are
+    computed from them in double.
     """
     mean, variance, wide, offset = (loops.cast(p, "double") for p in (*moments, scale, bias))
     factor = loops.apply("div", wide, loops.apply("sqrt", loops.apply("add", variance, epsilon)))
@@ -84,7 +84,7 @@ def shifted(x: Expression, factor: Expression, bias: Expression) -> Expression:
 
 
 def over_positions(parameter: Expression, x: Expression) -> Expression:
-    """Return a parameter per channel, or per position, so that it broadcasts to `x` (N, C, ...)."""
+    """Return a parameter, one for each channel or position, that broadcasts to `x` (N, C, ...)."""
     sizes = x.shape[1:] if x.rank > 1 else (1,)  # a 1-D input has one channel
     if not parameter.rank or not loops.same_shape(parameter.shape, sizes[: parameter.rank]):
         raise NotLowered("whether a parameter has an element for each channel is known at run time only")

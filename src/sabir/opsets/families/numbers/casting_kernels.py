@@ -30,13 +30,13 @@ def converted(x: Expression, to: str, *, saturate: bool = True, round_mode: str 
 
 
 def _limited(x: Expression, low: float, high: float) -> Expression:
-    """Return numbers within limits; NaN stays what it is."""
+    """Return numbers clamped to limits; NaN is unchanged."""
     x = loops.where(loops.apply("lt", x, low), low, x)
     return loops.where(loops.apply("gt", x, high), high, x)
 
 
 def _power(x: Expression, *, saturate: bool, round_mode: str) -> Expression:
-    """Return doubles which float8e8m0, that rounds up, represents as the powers of two that are wanted."""
+    """Return doubles that become, by rounding up, the float8e8m0 of another rounding mode."""
     if round_mode != "up":
         bits = loops.bits(x, "uint64")
         if round_mode == "nearest":
@@ -45,5 +45,5 @@ def _power(x: Expression, *, saturate: bool, round_mode: str) -> Expression:
         x = loops.where(loops.apply("lt", loops.apply("abs", x), math.inf), loops.bits(bits, "double"), x)
     if not saturate:
         return x
-    positive = loops.apply("ge", x, 0)  # where a negative number or NaN has no code
+    positive = loops.apply("ge", x, 0)  # negative numbers and NaN have no code
     return loops.where(positive, _limited(x, _LEAST_POWER, _GREATEST_POWER), math.nan)

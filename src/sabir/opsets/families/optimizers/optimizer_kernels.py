@@ -1,4 +1,4 @@
-"""Lowering of the steps of optimizers: all in double, rounded once."""
+"""Lowering of optimizers: updates are computed in double and rounded once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def stepped(
 
 
 def slope(x: Expression, gradient: Expression, penalty: float) -> Expression:
-    """Return the gradient with that of a penalty on `x`."""
+    """Return the gradient plus that of a penalty on `x`."""
     return loops.apply("add", loops.apply("mul", x, penalty), gradient)
 
 

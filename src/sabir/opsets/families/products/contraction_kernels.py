@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from sabir.opsets.families.products.contractions import Equation, Labels
 
 _PAIR = 2
-_USUAL = 64  # stands for a symbolic size where the order of products is chosen
+_USUAL = 64  # the assumed number for a symbolic size when the order of products is chosen
 
 
-class _Operand(NamedTuple):
-    """An expression with one label for each axis, none twice."""
+class _Labelled(NamedTuple):
+    """An expression with a different label for each axis."""
 
     x: Expression
     labels: Labels
 
 
 def lowered(equation: Equation, operands: Sequence[Expression]) -> Expression:
-    """Return the output; raises NotLowered where it is open whether sizes match."""
+    """Return the output; raises NotLowered if sizes may not match."""
     whole = equation.spread([x.rank for x in operands])
     if whole is None:
         raise NotLowered("no operand determines the dimensions of '...'")
@@ -44,12 +44,12 @@ def lowered(equation: Equation, operands: Sequence[Expression]) -> Expression:
         return _ordered(_summed(parts[0], {*whole.output}), whole.output)
     a, b = parts
     if whole.output and whole.output[-1] in a.labels and whole.output[-1] not in b.labels:
-        a, b = b, a  # the last axis of the output is one of the columns
+        a, b = b, a  # the last axis of the output becomes an axis of columns
     return _ordered(_multiplied(a, b, whole.output, sizes), whole.output)
 
 
-def _diagonal(x: Expression, labels: Labels) -> _Operand:
-    """Keep the elements that have one index on all axes of one label: they lie at equal distances."""
+def _diagonal(x: Expression, labels: Labels) -> _Labelled:
+    """Take the diagonal along axes with the same label: a view, as its elements have one stride."""
     while len(set(labels)) < len(labels):
         label = next(t for t in labels if labels.count(t) > 1)
         i = labels.index(label)
@@ -69,11 +69,11 @@ def _diagonal(x: Expression, labels: Labels) -> _Operand:
             place = loops.apply("mul", loops.count((size,), 0), loops.sized("int64", size + 1))
             x = loops.take(flat, place, 0)
         labels = (label, *(labels[k] for k in rest))
-    return _Operand(x, labels)
+    return _Labelled(x, labels)
 
 
-def _cheapest(parts: Sequence[_Operand], output: Labels, sizes: dict[str, Size]) -> tuple[int, int]:
-    """Return the pair whose product grows least beyond the two."""
+def _cheapest(parts: Sequence[_Labelled], output: Labels, sizes: dict[str, Size]) -> tuple[int, int]:
+    """Return the pair whose product is larger than the two operands by the least."""
 
     def elements(labels: Iterable[str]) -> int:
         return math.prod(size if isinstance(size := sizes[t], int) else _USUAL for t in labels)
@@ -86,13 +86,13 @@ def _cheapest(parts: Sequence[_Operand], output: Labels, sizes: dict[str, Size])
     return min(combinations(range(min(len(parts), MOST_CHOICES)), 2), key=growth)
 
 
-def _multiplied(a: _Operand, b: _Operand, needed: Labels, sizes: dict[str, Size]) -> _Operand:
+def _multiplied(a: _Labelled, b: _Labelled, needed: Labels, sizes: dict[str, Size]) -> _Labelled:
     """Multiply two operands, summed over the labels that are not needed."""
     a = _summed(a, {*needed, *b.labels})
     return _product(a, _summed(b, {*needed, *a.labels}), needed, sizes)
 
 
-def _sizes(parts: Sequence[_Operand]) -> dict[str, Size]:
+def _sizes(parts: Sequence[_Labelled]) -> dict[str, Size]:
     sizes: dict[str, Size] = {}
     for part in parts:
         for label, size in zip(part.labels, part.x.shape, strict=True):
@@ -100,23 +100,25 @@ def _sizes(parts: Sequence[_Operand]) -> dict[str, Size]:
     return sizes
 
 
-def _narrowed(part: _Operand, sizes: dict[str, Size]) -> _Operand:
-    """Drop the dimensions of 1 that are to be broadcast, with their labels."""
+def _narrowed(part: _Labelled, sizes: dict[str, Size]) -> _Labelled:
+    """Remove dimensions of 1 that broadcast, with their labels."""
     wide = [i for i, t in enumerate(part.labels) if part.x.shape[i] == 1 and sizes[t] != 1]
-    return _Operand(loops.squeeze(part.x, wide), tuple(t for i, t in enumerate(part.labels) if i not in wide))
+    return _Labelled(
+        loops.squeeze(part.x, wide), tuple(t for i, t in enumerate(part.labels) if i not in wide)
+    )
 
 
-def _summed(part: _Operand, needed: set[str]) -> _Operand:
-    """Sum over the labels that neither another operand has nor the output."""
+def _summed(part: _Labelled, needed: set[str]) -> _Labelled:
+    """Sum over the labels that are in no other operand and not in the output."""
     alone = [i for i, t in enumerate(part.labels) if t not in needed]
     kept = tuple(t for t in part.labels if t in needed)
-    return _Operand(loops.squeeze(loops.reduce("sum", part.x, alone), alone), kept) if alone else part
+    return _Labelled(loops.squeeze(loops.reduce("sum", part.x, alone), alone), kept) if alone else part
 
 
-def _product(a: _Operand, b: _Operand, needed: Labels, sizes: dict[str, Size]) -> _Operand:
-    """Multiply two operands, summed over the labels that both have and that are not needed.
+def _product(a: _Labelled, b: _Labelled, needed: Labels, sizes: dict[str, Size]) -> _Labelled:
+    """Multiply two operands as a matrix product over the labels that both have and that are not needed.
 
-    The batch axes stay apart; rows, columns and summed axes are merged, as views where possible.
+    The batch axes are separate; rows, columns and depth are merged, as views if possible.
     """
     shared = [t for t in a.labels if t in b.labels]
     batch, summed = [t for t in shared if t in needed], [t for t in shared if t not in needed]
@@ -128,13 +130,13 @@ def _product(a: _Operand, b: _Operand, needed: Labels, sizes: dict[str, Size]) -
     left = loops.reshape(_ordered(a, [*batch, *rows, *summed]), (*outer, m, k))
     right = loops.reshape(_ordered(b, [*batch, *summed, *columns]), (*outer, k, n))
     labels = (*batch, *rows, *columns)
-    return _Operand(loops.reshape(loops.contract(left, right), [sizes[t] for t in labels]), labels)
+    return _Labelled(loops.reshape(loops.contract(left, right), [sizes[t] for t in labels]), labels)
 
 
 def _elementwise(
-    a: _Operand, b: _Operand, labels: Sequence[str], summed: Sequence[str], sizes: dict[str, Size]
-) -> _Operand:
-    """Multiply the elements that have the same indices, and sum them."""
+    a: _Labelled, b: _Labelled, labels: Sequence[str], summed: Sequence[str], sizes: dict[str, Size]
+) -> _Labelled:
+    """Multiply elements with the same indices, and sum the products."""
     order = (*labels, *summed)
     spread = [
         loops.reshape(
@@ -144,10 +146,10 @@ def _elementwise(
         for part in (a, b)
     ]
     axes = range(len(labels), len(order))
-    return _Operand(
+    return _Labelled(
         loops.squeeze(loops.reduce("sum", loops.apply("mul", *spread), axes), axes), tuple(labels)
     )
 
 
-def _ordered(part: _Operand, labels: Sequence[str]) -> Expression:
+def _ordered(part: _Labelled, labels: Sequence[str]) -> Expression:
     return loops.permute(part.x, [part.labels.index(t) for t in labels])

@@ -24,19 +24,21 @@ if TYPE_CHECKING:
     from sabir.loops import Size
 
 _NARROW = 16  # bits: such integers and their differences are exact in float32
-_MOST_PRODUCT = 255 * 255  # of numbers of 8 bits less their zero points
+_MOST_PRODUCT = 255 * 255  # of `(a - a_zero) * (b - b_zero)` for 8-bit integers
 _EXACT_IN_FLOAT, _EXACT_IN_32 = 1 << 24, (1 << 31) - 1  # integers up to here
-_FAR = 2.0**60  # scales between it and its reciprocal need no care
-_BEYOND = 0.25  # of a step: what is rounded from there is the last number, and all beyond is saturated to it
+_FAR = 2.0**60  # scales between its reciprocal and it cannot overflow
+_BEYOND = (
+    0.25  # of a step beyond the limits: it still rounds to the last number, and larger ones saturate to it
+)
 
 
 def only(parameter: Expression) -> Expression:
-    """Return a scale or zero point of one element without axes."""
+    """Return a scale or zero point of one element as a scalar."""
     return loops.reshape(parameter, ())
 
 
 def spread(parameter: Expression, x: Expression, axis: int) -> Expression:
-    """Return a scale or zero point, one or one for each index of an axis, so that it broadcasts to `x`."""
+    """Return a scale or zero point, one or one for each index of an axis, that broadcasts to `x`."""
     if all(d == 1 for d in parameter.shape):
         return only(parameter)
     if not -x.rank <= axis < x.rank or not loops.equal(parameter.shape[0], x.shape[axis % x.rank]):
@@ -44,10 +46,10 @@ def spread(parameter: Expression, x: Expression, axis: int) -> Expression:
     return loops.reshape(parameter, (parameter.shape[0], *(1,) * (x.rank - 1 - axis % x.rank)))
 
 
-class Blocks:
-    """A tensor and its parameters with the blocks of an axis as an axis of their own, if there are blocks.
+class BlockedTensor:
+    """A tensor whose axis of quantization is split into blocks: [..., blocks, block size, ...], if any.
 
-    A last block that is shorter is filled up. Raises NotLowered where it is open whether it is.
+    A shorter last block is padded. Raises NotLowered if symbols decide whether it is shorter.
     """
 
     def __init__(self, x: Expression, scale: Expression, axis: int, block_size: int) -> None:
@@ -71,21 +73,21 @@ class Blocks:
         self.x = loops.reshape(x, (*x.shape[:axis], count, block_size, *x.shape[axis + 1 :]))
 
     def parameter(self, parameter: Expression) -> Expression:
-        """Return a scale or zero point so that it broadcasts to `x`."""
+        """Return a scale or zero point that broadcasts to `x`."""
         if self.is_whole or all(d == 1 for d in parameter.shape):
             return spread(parameter, self.x, self._axis)
         at = self._axis + 1
         return loops.reshape(parameter, (*parameter.shape[:at], 1, *parameter.shape[at:]))
 
     def joined(self, y: Expression) -> Expression:
-        """Return a result in the shape of the tensor."""
+        """Return a result without the axis of blocks and the padding."""
         if self.is_whole or self._whole == self._shape:
             return loops.reshape(y, self._shape)
         return loops.narrow(loops.reshape(y, self._whole), self._axis, 0, self._shape[self._axis])
 
 
 def _missing(size: Size, count: Size, block_size: int) -> Size:
-    """Return how many elements the last block has less than the others."""
+    """Return how many elements the last block lacks."""
     if loops.equal(size, count * block_size):
         return 0
     missing = count * block_size - size
@@ -128,16 +130,16 @@ def _rounded(x: Expression, precision: ElementType) -> Expression:
 
 
 def _is_usual(scale: Expression) -> bool:
-    """Return whether a scale is known to be one number, whose reciprocal is far from overflow."""
+    """Return whether a scale is one known number whose reciprocal cannot overflow."""
     found = kernels.known_number(scale.operand if isinstance(scale, loops.Reshape) else scale)
     return found is not None and 1 / _FAR < found < _FAR
 
 
 def _quotient(x: Expression, scale: Expression, zero: Expression | None, to: str) -> Expression:
-    """Return `x / scale` as it is rounded, limited to what is not saturated, without dividing each element.
+    """Return `x / scale`, rounded and clamped to the range of `to`, without a division of each element.
 
-    The reciprocal in two numbers gives a quotient that is one unit in the last place from the exact one, and
-    its remainder, which is exact, corrects it.
+    A reciprocal as the sum of two numbers gives a quotient within one unit in the last place; its remainder,
+    which is exact, corrects it.
     """
     low, high = (
         loops.apply("mul", limit, scale) for limit in _limits(loops.number("float", 0), zero, to, _BEYOND)
@@ -150,7 +152,7 @@ def _quotient(x: Expression, scale: Expression, zero: Expression | None, to: str
 
 
 def saturated(q: Expression, zero: Expression | None, to: str) -> Expression:
-    """Return rounded floats plus a zero point, limited to an integer type; NaN is its least number."""
+    """Return rounded floats plus a zero point, clamped to an integer type; NaN becomes its least number."""
     if not element(to).is_integer:
         raise NotLowered(f"kernels do not compute with {to} yet")
     loops.check_element(to)
@@ -163,14 +165,14 @@ def saturated(q: Expression, zero: Expression | None, to: str) -> Expression:
 
 
 def _shifted(x: Expression, zero: Expression | None, to: str) -> Expression:
-    """Return integers of 32 bits plus a zero point as an integer type that holds them."""
+    """Return 32-bit integers plus a zero point, as an integer type that represents the sums."""
     if zero is not None and not _is_zero(zero):
         x = loops.apply("add", x, loops.cast(zero, "int32"))
     return loops.cast(x, to)
 
 
 def _limits(q: Expression, zero: Expression | None, to: str, beyond: float = 0) -> list[Expression]:
-    """Return the ends of an integer type less a zero point, and a bit beyond them."""
+    """Return the limits of an integer type minus a zero point, extended by `beyond` steps."""
     kind = element(to)
     least = -(1 << kind.bits - 1) if kind.is_signed else 0
     ends = (loops.number(q.element, end) for end in (least - beyond, least + (1 << kind.bits) - 1 + beyond))
@@ -179,7 +181,7 @@ def _limits(q: Expression, zero: Expression | None, to: str, beyond: float = 0) 
 
 
 def _within(x: Expression, low: Expression, high: Expression) -> Expression:
-    """Return numbers within limits; NaN is the lower one."""
+    """Return numbers clamped to limits; NaN becomes the lower one."""
     x = loops.where(loops.apply("gt", x, low), x, low)
     return loops.where(loops.apply("lt", x, high), x, high)
 
@@ -203,9 +205,9 @@ def requantized(y: Expression, factor: Expression, zero: Expression) -> Expressi
 def multiplied(
     a: Expression, b: Expression, a_zero: Expression | None, b_zero: Expression | None
 ) -> Expression:
-    """Return the matrix product less the zero points; a vector is a row or a column.
+    """Return `(a - a_zero) @ (b - b_zero)`; a vector is a row or a column.
 
-    It is exact, in int32, or that of floats, in float, where an operand has such.
+    It is exact, in int32; if an operand is float, it is a product of floats.
     """
     left = loops.reshape(a, (1, *a.shape)) if a.rank == 1 else a
     right = loops.reshape(b, (*b.shape, 1)) if b.rank == 1 else b
@@ -219,7 +221,7 @@ def multiplied(
 
 
 def rows(parameter: Expression, matrix: Expression) -> Expression:
-    """Return a scale or zero point, one or one for each row, so that it broadcasts to a product."""
+    """Return a scale or zero point, one or one for each row, that broadcasts to a product."""
     if all(d == 1 for d in parameter.shape):
         return only(parameter)
     if matrix.rank == 1:
@@ -228,12 +230,12 @@ def rows(parameter: Expression, matrix: Expression) -> Expression:
 
 
 def columns(parameter: Expression) -> Expression:
-    """Return a scale or zero point, one or one for each column, so that it broadcasts to a product."""
+    """Return a scale or zero point, one or one for each column, that broadcasts to a product."""
     return only(parameter) if all(d == 1 for d in parameter.shape) else parameter
 
 
 def check_exact(counts: Sequence[Size]) -> None:
-    """Raise NotLowered where the sum of so many products may need more than 32 bits."""
+    """Raise NotLowered if a sum of so many products may need more than 32 bits."""
     total = product(counts)
     if total is None or not loops.at_least(_EXACT_IN_32 // _MOST_PRODUCT, total):
         raise NotLowered("sums may need more than 32 bits")
@@ -243,7 +245,7 @@ def convolved(
     x: Expression, w: Expression, x_zero: Expression | None, w_zero: Expression | None, *, group: int,
     kernel_shape: Sequence[int] | None, **attributes: Any,
 ) -> Expression:  # fmt: skip
-    """Return the convolution less the zero points, in int32, as (N, C, ...)."""
+    """Return the convolution of `x - x_zero` by `w - w_zero`, in int32, as (N, C, ...)."""
     window = Window.of(kernel_of(w.shape, kernel_shape), **attributes)
     zero = None if x_zero is None else only(x_zero)
     each = loops.filters_of(w, group)
@@ -266,9 +268,9 @@ def convolved(
 def _convolved_alone(
     x: Expression, w: Expression, window: Window, zero: Expression | None, w_zero: Expression | None
 ) -> Expression:
-    """Return the convolution of each channel by its own filter.
+    """Return the depthwise convolution.
 
-    Zero points that are not known are subtracted from floats, in which such sums are exact.
+    Unknown zero points are subtracted as floats, in which such sums are exact.
     """
     if (zero is None or loops.uniform(zero) is not None) and (
         w_zero is None or loops.uniform(w_zero) is not None
@@ -292,7 +294,7 @@ def _centred(x: Expression, zero: Expression | None) -> Expression:
 
 
 def along_channels(parameter: Expression, rank: int) -> Expression:
-    """Return a parameter, one or one for each filter, so that it broadcasts to (N, C, ...)."""
+    """Return a parameter, one or one for each filter, that broadcasts to (N, C, ...)."""
     if all(d == 1 for d in parameter.shape):
         return only(parameter)
     return loops.reshape(parameter, (*parameter.shape, *(1,) * (rank - 2)))

@@ -1,4 +1,4 @@
-"""How kernels draw random numbers: the same words as numpy, of a key and the number of each element."""
+"""Lowering of random numbers: the words of Threefry from a key and the number of each element."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def normal(call: Lowering, key: Key | None, *, mean: float, scale: float) -> Exp
 
 
 def unit(call: Lowering, shape: Sizes, kind: str, key: Key | None) -> Expression:
-    """Return numbers of [0, 1) as float or double: those that `randomness.unit` returns."""
+    """Return numbers of [0, 1) as float or double, equal to those of `randomness.unit`."""
     first, second = _drawn(call, shape, key)
     if kind == "float":
         return loops.apply("mul", _top(first, SINGLE_BITS, kind), 2.0**-SINGLE_BITS)
@@ -77,7 +77,7 @@ def _precision(to: ElementType) -> str:
 
 
 def _top(word: Expression, bits: int, kind: str) -> Expression:
-    """Return the first bits of words as floats; as signed integers they are converted faster."""
+    """Return the upper bits of words as floats; conversion from signed integers is faster."""
     return loops.cast(loops.cast(loops.apply("shr", word, WORD_BITS - bits), "int32"), kind)
 
 
@@ -91,14 +91,14 @@ def words(shape: Sizes, key: Expression) -> tuple[Expression, Expression]:
 
 
 def _drawn(call: Lowering, shape: Sizes, key: Key | None) -> tuple[Expression, Expression]:
-    """Return two random words for each element of a shape, by the key of a seed or that of the run."""
+    """Return two random words for each element of a shape, with the key of the seed or of the run."""
     if call.key is None:
         raise NotLowered("the steps of a body that are computed at once would draw the same numbers")
     return words(shape, call.key if key is None else loops.tensor(np.array(key, np.uint32)))
 
 
 def _number(shape: Sizes) -> tuple[Expression, Expression]:
-    """Return the two halves of the number of each element, row by row."""
+    """Return the low and high half of the row-major number of each element."""
     number: Expression = loops.number("int64", 0)
     stride: Size | None = 1
     for axis in reversed(range(len(shape))):

@@ -95,7 +95,7 @@ def precision(to: ElementType) -> ElementType:
 
 
 def words(shape: Sequence[int], key: Key) -> tuple[Array, Array]:
-    """Return the two random words of each element of a shape, whose number is that of row by row."""
+    """Return the two random words of each element of a shape, as a function of its row-major number."""
     first, second = (np.empty(math.prod(shape), _WORD) for _ in range(2))
     for block in _blocks(first.size):
         first[block], second[block] = _words_of(block, key)
@@ -103,7 +103,7 @@ def words(shape: Sequence[int], key: Key) -> tuple[Array, Array]:
 
 
 def _blocks(count: int) -> Iterator[slice]:
-    """Yield parts of so many elements, each small enough for a cache."""
+    """Yield ranges of `count` elements, each small enough for a cache."""
     for start in range(0, count, _BLOCK):
         check_time()
         yield slice(start, min(start + _BLOCK, count))

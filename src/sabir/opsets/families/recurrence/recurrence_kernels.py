@@ -1,4 +1,4 @@
-"""Lowering of recurrent layers: the input products of all steps at once, then the steps."""
+"""Lowering of recurrent layers: one product of the inputs of all steps, then the steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sabir.opsets.families.recurrence.recurrence_shapes import directions_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sabir.loops import Recurred, Size, Sizes, RecurrenceBuilder
+    from sabir.loops import Recurred, RecurrenceBuilder, Size, Sizes
     from sabir.opsets.families.recurrence.recurrence_shapes import RecurrentInputs
     from sabir.opsets.families.recurrence.recurrences import Layer, Named
 
@@ -26,9 +26,9 @@ _PEEPHOLES = 3
 class Gates(NamedTuple):
     """The gates of one direction in a step, in the order of the operator.
 
-    `sums` are the parts of their inputs that depend on X, with the biases; `matrices` those of R. `biases`
-    are those of R where they come late, `peepholes` those of three gates; both are empty where there are
-    none. The inputs of `functions` are limited by `clip`; `unlimited` are the same functions without that.
+    `sums` are `X @ W^T + biases` of each gate, `matrices` the parts of R. `biases` are the biases of R if the
+    cell adds them, `peepholes` the weights of three gates; both may be empty. `functions` are the activations
+    with `clip` applied to their inputs; `unlimited` are the same without `clip`.
     """
 
     sums: Sequence[Expression]
@@ -39,7 +39,7 @@ class Gates(NamedTuple):
     unlimited: Sequence[Activation]
 
     def input(self, number: int, h: Expression) -> Expression:
-        """Return the input of the function of a gate, without peepholes, after a state."""
+        """Return the input of the activation of a gate from the state `h`, without peepholes."""
         return loops.apply("add", loops.contract(h, self.matrices[number]), self.sums[number])
 
 
@@ -52,7 +52,7 @@ class Shape(NamedTuple):
 
     @property
     def of_steps(self) -> Sizes:
-        """The shape of a state of one direction at all times."""
+        """The shape of a state of one direction for all steps."""
         return self.time, 1, self.batch, self.hidden
 
 
@@ -70,10 +70,10 @@ def recur(
 ) -> tuple[Expression, ...]:
     """Return Y and the final states.
 
-    `cell` returns the states after a step for the gates and the states before it. With `late_bias` it adds
-    the biases of R itself. Raises NotLowered where it is open whether the operands match.
+    `cell` computes the states after a step from the gates and the states before it. With `late_bias` it also
+    adds the biases of R. Raises NotLowered if the operands may not match.
     """
-    loops.check_computed(inputs.x.element)  # steps carry halves on as floats
+    loops.check_computed(inputs.x.element)  # the states of halves are floats
     shape = _shape(layer, inputs, direction=direction, hidden_size=hidden_size, layout=layout)
     parameters = (attributes[name] for name in ("activations", "activation_alpha", "activation_beta"))
     named = recurrences.named_of(layer, *parameters, direction=direction)
@@ -104,7 +104,7 @@ def _recurred(
     states: Sequence[Expression],
     active: Expression | None,
 ) -> Recurred:
-    """Return what the steps of a direction leave; after its end a sequence keeps its states."""
+    """Return the results of one direction; after the end of a sequence its states do not change."""
     after = cell(gates, states)
     if active is None:
         return steps.results(after, after[:1])
@@ -131,7 +131,7 @@ def _joined(parts: Sequence[Expression], axis: int) -> Expression:
 def _shape(
     layer: Layer, inputs: RecurrentInputs[Expression], *, direction: str, hidden_size: int | None, layout: int
 ) -> Shape:
-    """Return the sizes; raises NotLowered where it is open whether the operands match."""
+    """Return the sizes; raises NotLowered if the operands may not match."""
     directions = len(directions_of(direction))
     time, batch, width = inputs.x.shape
     if layout:
@@ -161,7 +161,7 @@ def _gates(
     layer: Layer, inputs: RecurrentInputs[Expression], number: int, steps: RecurrenceBuilder, shape: Shape, *,
     late_bias: bool,
 ) -> Gates:  # fmt: skip
-    """Return the gates of one direction, without their functions."""
+    """Return the gates of one direction, without their activations."""
     hidden = shape.hidden
     w, r = _of_direction(inputs.w, number), _of_direction(inputs.r, number)
     sums = loops.contract(inputs.x, loops.permute(w, (1, 0)))
@@ -189,12 +189,12 @@ def _gates(
 
 
 def _of_direction(x: Expression, number: int) -> Expression:
-    """Return the part of an operand that belongs to a direction."""
+    """Return the part of an operand for one direction."""
     return loops.reshape(loops.narrow(x, 0, number, 1), x.shape[1:])
 
 
 def _parts(x: Expression, hidden: Size, count: int) -> list[Expression]:
-    """Return the parts of an operand that belong to the hidden units of each gate."""
+    """Return the part of an operand for each gate."""
     return [loops.narrow(x, 0, n * hidden, hidden) for n in range(count)]
 
 
@@ -205,28 +205,28 @@ def _initial(state: Expression | None, number: int, x: Expression, shape: Shape)
 
 
 def _active(lens: Expression | None, shape: Shape) -> Expression | None:
-    """Return whether each step is one of each sequence; a length out of range is an error of the run."""
+    """Return the mask of steps within each sequence; a length out of range is an error of the run."""
     if lens is None:
         return None
     lengths = loops.cast(lens, "int64")
     end = loops.apply("add", loops.sized("int64", shape.time), 1)
     place = loops.where(loops.apply("lt", lengths, 0), end, lengths)
     checked = loops.take(loops.count((shape.time + 1,), 0), place, 0)
-    turn = loops.count((shape.time, 1, 1, 1), 0)
-    return loops.apply("lt", turn, loops.reshape(checked, (1, 1, shape.batch, 1)))
+    step = loops.count((shape.time, 1, 1, 1), 0)
+    return loops.apply("lt", step, loops.reshape(checked, (1, 1, shape.batch, 1)))
 
 
 # ---------------------------------------------------------------- activation functions
 
 
 def function_of(named: Named, clip: float | None) -> Activation:
-    """Return an activation function, whose input is limited by `clip`."""
+    """Return an activation function whose input is clamped to `clip`."""
     bound = recurrences.bound_of(clip)
     return lambda x: _applied(named, x if bound is None else kernels.limited(x, -bound, bound))
 
 
 def _applied(named: Named, x: Expression) -> Expression:
-    # the parameters that a function has are numbers
+    # the parameters of a function are numbers
     name, alpha, beta = named.name, named.alpha or 0.0, named.beta or 0.0
     match name:
         case "Tanh" | "Sigmoid" | "Softplus":

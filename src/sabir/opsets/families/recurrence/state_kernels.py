@@ -1,4 +1,4 @@
-"""Attention by a state that steps update, as tensor expressions."""
+"""Linear attention as tensor expressions: a recurrent state instead of scores."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def attended(
     operands: Sequence[Expression], first: Expression | None, decay: Expression | None,
     rate: Expression | None, heads: tuple[int, int], scale: float,
 ) -> tuple[Expression, Expression]:  # fmt: skip
-    """Return what queries read of the state of each step, and the last state.
+    """Return the products of queries and the state after each step, and the last state.
 
     The operands are queries, keys and values (batch, steps, heads * size); `heads` are those of queries and
-    of keys. Raises NotLowered where it is open whether the sizes match.
+    of keys. Raises NotLowered if the sizes may not match.
     """
     for x in (*operands, first, decay, rate):
         if x is not None:

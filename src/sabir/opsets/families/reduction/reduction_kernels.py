@@ -1,7 +1,7 @@
 """Reductions as tensor expressions, over axes that an attribute names, or an input of known contents.
 
-A formula `(x, axes) -> expression` computes a reduction whose axes stay, with size 1; over no axes it applies
-to each element alone.
+A formula `(x, axes) -> expression` computes a reduction that keeps its axes with size 1; over no axes it maps
+each element.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def attach(older: Version, newer: Version, formula: Formula) -> None:
 
 
 def _listed(axes: Expression | None) -> tuple[int, ...]:
-    """Return the axes that an input lists; raises NotLowered where a run computes them."""
+    """Return the axes in an input; raises NotLowered if only a run computes them."""
     if axes is None or axes.shape == (0,):
         return ()
     return kernels.integers_of(axes, "axes")
@@ -70,7 +70,7 @@ def place_of_extreme(op: str) -> BehaviourFunction:
 
 
 def _error_if_empty(size: Size) -> Expression:
-    """Return 0, or make the run fail where a size is 0."""
+    """Return 0; the run fails if a size is 0."""
     if size == 0:
         raise NotLowered("an axis without elements has no extreme")
     return kernels.zero_if(loops.apply("ne", loops.sized("int64", size), 0))
@@ -85,7 +85,7 @@ def fold(op: str) -> Formula:
 
 
 def extreme(op: str) -> Formula:
-    """Return the reduction by `max` or `min`; no elements have the type's other end."""
+    """Return the reduction by `max` or `min`; over no elements it is the least or greatest of the type."""
 
     def formula(x: Expression, axes: tuple[int, ...]) -> Expression:
         if x.element == "bool":

@@ -1,4 +1,4 @@
-"""Convolutions whose taps are moved by offsets, as tensor expressions: samples of all taps, then products."""
+"""Deformable convolution as tensor expressions: im2col with interpolated taps, then a product."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def deformed(
     x: Expression, w: Expression, offset: Expression, mask: Expression | None, window: Window, group: int,
     offset_group: int,
 ) -> Expression:  # fmt: skip
-    """Return `x` (N, C, ...) convolved with `w` (M, C/group, ...) as DeformConv does it, without its bias."""
+    """Return DeformConv of `x` (N, C, ...) by `w` (M, C/group, ...), without its bias."""
     if not loops.equal(x.shape[1], known(w.shape[1] * group)):
         raise NotLowered(
             f"whether {x.shape[1]} channels match weights of {w.shape[1]} is known at run time only"
@@ -53,7 +53,7 @@ def deformed(
 
 
 def _turned(rank: int) -> tuple[int, ...]:
-    """Return the order that puts the groups of offsets last, behind windows and taps."""
+    """Return the permutation that moves the groups of offsets behind windows and taps."""
     return (0, *range(3, 3 + rank), 2, 1)
 
 
@@ -83,7 +83,7 @@ def _along(counts: Sizes, axis: int) -> Sizes:
 
 
 def _image(batch: Size, groups: int, rank: int) -> Expression | None:
-    """Return the number of the channels that each sample reads, among those of all groups and items."""
+    """Return the number of the image that each sample reads: an item of the batch and a group of channels."""
     if batch == 1 and groups == 1:
         return None
     ones = (1,) * (rank + 1)
@@ -92,7 +92,7 @@ def _image(batch: Size, groups: int, rank: int) -> Expression | None:
 
 
 def _around(at: Expression, size: Size, corner: Array) -> Pixels:
-    """Return the pixels around coordinates along an axis, with weights for the sides of each corner."""
+    """Return the pixels around coordinates along an axis, with the weight of each corner."""
     side = loops.tensor(corner.astype(np.float64).reshape(-1, *(1,) * at.rank))
     pixels = loops.apply("add", loops.apply("floor", at), loops.cast(side, at.element))
     inside = loops.apply("ge", pixels, 0), loops.apply("lt", pixels, loops.sized(at.element, size))

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 _CORNERS = 4
 _MOST_BINS = 1 << 10  # along an axis
-_MOST_SAMPLES = 1 << 22  # of a region; with more the run is the interpreter's
-_MOST_PIXELS = 1 << 30  # corners further away are the interpreter's, too
+_MOST_SAMPLES = 1 << 22  # of a region; the interpreter runs calls with more
+_MOST_PIXELS = 1 << 30  # the interpreter runs calls with corners further away
 
 
 def aligned(
     x: Expression, rois: Expression, items: Expression, bins: tuple[int, int], ratio: int, op: str, *,
     scale: float, offset: float,
 ) -> Expression:  # fmt: skip
-    """Return the `mean` or the `max` of the samples of each bin, as RoiAlign does it."""
+    """Return the `mean` or the `max` of the samples of each bin, as RoiAlign."""
     _check_bins(bins)
     if x.rank != _CORNERS or not loops.same_shape(rois.shape, (*items.shape, _CORNERS)):
         raise NotLowered("whether the regions match the maps is known at run time only")
@@ -40,7 +40,7 @@ def aligned(
         sizes.append(size)
     each = [_samples(size, ratio) for size in sizes]
     along = [loops.apply("mul", n, count) for n, count in zip(each, bins, strict=True)]
-    # along each axis too: many times none are none
+    # along each axis too, as the product may be 0
     counted = (*along, loops.apply("mul", *along))
     few = reduce(partial(loops.apply, "and"), [loops.apply("le", n, _MOST_SAMPLES) for n in counted])
     item = loops.reshape(loops.cast(items, "int64"), (items.shape[0], 1))
@@ -88,7 +88,7 @@ def _samples(size: Expression, ratio: int) -> Expression:
 
 
 def _ends(corners: Expression, axis: int, bins: int, length: Size) -> Expression:
-    """Return the first pixel of each bin along an axis and that after its last one [R, 2 * bins], in turn."""
+    """Return the begin and the end pixel of each bin along an axis, interleaved: [R, 2 * bins]."""
     first, last = (loops.narrow(corners, 1, n, 1) for n in (axis, axis + 2))
     pixels = loops.apply("max", loops.apply("add", loops.apply("sub", last, first), 1), 1)
     size = loops.apply("div", loops.cast(pixels, "float"), bins)

@@ -1,6 +1,6 @@
-"""Resampling as tensor expressions: each new index reads some old ones along its axis, times weights.
+"""Resampling as tensor expressions, axis by axis: each new element is a weighted sum of a few old ones.
 
-Where the sizes of an axis are known before a run, these are tables, those of the evaluation.
+For known sizes the indices and weights are constant tables, equal to those of the evaluation.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def by_scales(
     for axis in numbers:
         size, scale = x.shape[axis], known[axis].scale
         if part is None and isinstance(size, Expr):
-            exact[axis] = exactly_scaled(size, scale)  # inference leaves illegible ones to the run
+            exact[axis] = exactly_scaled(size, scale)  # inference leaves unreadable scales to the run
         length = exact[axis]
         if isinstance(size, int):
             found.append(_Along(axis, length, known[axis], None, scale))
@@ -91,7 +91,7 @@ def by_sizes(
 
 
 def _counted(size: Size) -> int:
-    """Return a size, 1 for one that is known at run time only."""
+    """Return a size; 1 for a symbolic one."""
     return size if isinstance(size, int) else 1
 
 
@@ -113,7 +113,7 @@ def _resampled(x: Expression, axes: Sequence[_Along], lengths: Sizes, how: Inter
 
 
 def _order(along: _Along) -> tuple[float, int]:
-    """The axes that shrink most come first; the last of those that grow, as rows are moved side by side."""
+    """Return the order of axes: those that shrink most first; of those that grow, the last axis last."""
     scale = float(along.scale or 1)
     return scale, -along.axis if scale > 1 else along.axis
 
@@ -151,13 +151,13 @@ def _nearest(x: Expression, along: _Along, how: Interpolation) -> Expression:
 
 
 def _step(indices: Array) -> int | None:
-    """Return the distance of indices where it is the same for all of them, and not 0."""
+    """Return the constant, nonzero step of indices; None without one."""
     distances = np.unique(np.diff(indices))
     return int(distances[0]) if len(distances) == 1 and distances[0] > 0 else None
 
 
 def _each(x: Expression, axis: int, start: int, count: int, step: int) -> Expression:
-    """Return so many elements of an axis from one on, in steps."""
+    """Return `count` elements of an axis from `start`, in steps."""
     starts = [start if i == axis else 0 for i in range(x.rank)]
     sizes = [count if i == axis else d for i, d in enumerate(x.shape)]
     return loops.cut(x, starts, sizes, [step if i == axis else 1 for i in range(x.rank)])
@@ -176,7 +176,7 @@ def _interpolated(x: Expression, along: _Along, how: Interpolation) -> Expressio
 
 
 def _extrapolated(x: Expression, along: _Along, how: Interpolation) -> Expression:
-    """Return `x` with another number where the coordinates are outside of the tensor."""
+    """Return `x` with the extrapolation value at coordinates outside of the tensor."""
     if along.known is None:
         return x
     at = coordinates(along.known, CROP)

@@ -1,6 +1,6 @@
-"""Coordinates of resampled axes whose sizes are known at run time only.
+"""Coordinates of resampled axes whose sizes are symbolic.
 
-The coordinate of a new index is rational: whole numbers, computed of sizes, give it without rounding.
+The coordinate of a new index is a fraction of integers that are computed from sizes, without rounding.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from sabir.opsets.families.resampling.resampling import Interpolation
 
 _LARGEST = 1 << 24  # of the parts of a scale: their products with sizes are exact
-_OF_ONE = frozenset(["align_corners", "pytorch_half_pixel"])  # which put a single new index at 0
+_OF_ONE = frozenset(["align_corners", "pytorch_half_pixel"])  # modes that map a single new index to 0
 
 
 class Line(NamedTuple):
     """Coordinates `(first + i * step) / whole` of the new indices `i`; none is below -1/2.
 
-    With `many` only where there are two indices or more, else 0.
+    With `many` the coordinate of a single index is 0.
     """
 
     step: Size
@@ -47,7 +47,7 @@ def of_sizes(name: str, size: Size, length: Size) -> Line:
 
 
 def _line(name: str, ratio: tuple[Size, Size], ends: tuple[Size, Size], beyond: Size) -> Line:
-    """Return the line for the old size to the new one, between first and last indices too.
+    """Return the line from the old size to the new one, by a mode of coordinates.
 
     `beyond` is by how much the scaled size is larger than the new one.
     """
@@ -69,9 +69,9 @@ def _line(name: str, ratio: tuple[Size, Size], ends: tuple[Size, Size], beyond: 
 
 
 def _parts(line: Line, length: Size, shape: tuple[Size, ...], factor: int) -> tuple[Expression, Expression]:
-    """Return numerators, one whole too large so that none is negative, and the denominator, times a factor.
+    """Return numerators plus the denominator, so that none is negative, and the denominator, times a factor.
 
-    The new indices lie along the last axis of `shape`.
+    The new indices are along the last axis of `shape`.
     """
     whole = loops.apply("max", loops.sized("int64", line.whole), 1)
     number = loops.apply("mul", loops.count(shape, len(shape) - 1), loops.sized("int64", line.step))
@@ -97,14 +97,14 @@ def nearest(line: Line, length: Size, rounding: str) -> Expression:
 
 
 def clipped(index: Expression, size: Size) -> Expression:
-    """Return indices within an axis; the ends continue outside."""
+    """Return indices clamped to an axis."""
     return loops.apply("max", loops.apply("min", index, loops.sized("int64", size - 1)), 0)
 
 
 def taps(
     line: Line, length: Size, size: Size, how: Interpolation, scale: Fraction | None
 ) -> tuple[Expression, Expression]:
-    """Return the old indices that each new one reads, and their weights, as `taps`; both [K, L]."""
+    """Return the old indices that each new one reads, and their weights; both [K, L]."""
     if how.antialias and scale is None:
         raise NotLowered("the length of the filter is known at run time only")
     stretch = float(max(Fraction(1), 1 / scale)) if how.antialias and scale is not None else 1.0

@@ -20,13 +20,17 @@ if TYPE_CHECKING:
 SLOPE = -0.75  # of the cubic kernel
 NOISE = 1e-6  # the rounding error of sums of weights: 4.9999999999 is 5 before truncation
 FAR = 8  # pixels outside the image: farther coordinates read only padding
-REACHES = {"nearest": (0, 1), "linear": (0, 2), "cubic": (-1, 3)}  # pixels from that before a coordinate
+REACHES = {
+    "nearest": (0, 1),
+    "linear": (0, 2),
+    "cubic": (-1, 3),
+}  # offsets of pixels from the one before a coordinate
 
 
 def around(at: Expression, size: Size, taps: Array, padding: str, mode: str, *, aligned: bool) -> Pixels:
     """Return the pixels around coordinates (samples) from -1 to 1 along an axis.
 
-    `taps` has the distance of each from the pixel before the coordinate.
+    `taps` are the offsets of the pixels from the one before the coordinate.
     """
     length = loops.sized("double", size)
     last = loops.apply("sub", length, 1)
@@ -57,22 +61,22 @@ def _mirrored(at: Expression, low: float, high: Expression) -> Expression:
     """Return coordinates outside the limits mirrored at the limits until they are inside."""
     reach = loops.apply("sub", high, low)
     twice = loops.apply("mul", reach, 2)
-    turn = loops.apply("mod", loops.apply("sub", at, low), twice)
-    mirrored = loops.apply("add", loops.apply("min", turn, loops.apply("sub", twice, turn)), low)
+    phase = loops.apply("mod", loops.apply("sub", at, low), twice)
+    mirrored = loops.apply("add", loops.apply("min", phase, loops.apply("sub", twice, phase)), low)
     outside = loops.apply("or", loops.apply("lt", at, low), loops.apply("gt", at, high))
     found = loops.where(outside, mirrored, at)
     return loops.where(loops.apply("le", reach, 0), low, found)
 
 
 def truncated(y: Expression, kind: str) -> Expression:
-    """Return samples of images of integers: cut off, but for what is a whole number but for rounding."""
+    """Return samples of images of integers, truncated after a correction of rounding errors."""
     whole = loops.apply("round", y)
     close = loops.apply("lt", loops.apply("abs", loops.apply("sub", y, whole)), NOISE)
     return kernels.rounded_to(loops.where(close, whole, loops.apply("trunc", y)), kind)
 
 
 def grid_sampled(x: Expression, grid: Expression, padding: str, mode: str, *, aligned: bool) -> Expression:
-    """Return the images `x` (N, C, ...) at the coordinates in `grid` (N, ..., r), as GridSample does it."""
+    """Return the images `x` (N, C, ...) at the coordinates in `grid` (N, ..., r), as GridSample."""
     rank = x.rank - 2
     if not loops.equal(x.shape[0], grid.shape[0]) or not loops.equal(grid.shape[-1], rank):
         raise NotLowered("whether the images and the grid match is known at run time only")
@@ -88,7 +92,7 @@ def grid_sampled(x: Expression, grid: Expression, padding: str, mode: str, *, al
 
 
 def _around(x: Expression, grid: Expression, padding: str, mode: str, *, aligned: bool) -> Pixels:
-    """Return the pixels [taps, samples] around all samples, those of the first image first."""
+    """Return the pixels [taps, samples] around all samples, image by image."""
     rank, samples = x.rank - 2, product(grid.shape[:-1])
     if samples is None:
         raise NotLowered("the number of samples is too large")
@@ -102,7 +106,7 @@ def _around(x: Expression, grid: Expression, padding: str, mode: str, *, aligned
 
 
 def _read(x: Expression, found: Pixels, shape: Sizes, weights: Expression | None) -> Expression:
-    """Return pixels times weights as (N, C, ...); `shape` is that of the samples."""
+    """Return pixels times weights as (N, C, ...); `shape` is the shape of the samples."""
     images = Images.of(x)
     image = None
     if shape[0] != 1:

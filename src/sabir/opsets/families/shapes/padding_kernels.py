@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def filled(
     x: Expression, begin: Sequence[Size], end: Sequence[Size], number: float, wanted: Sizes
 ) -> Expression:
-    """Return the tensor in the shape `wanted` with a number around it; negative pads remove elements."""
+    """Return the tensor padded with a number to the shape `wanted`; negative pads remove elements."""
     spans = list(starmap(_span, zip(x.shape, begin, end, strict=True)))
     if any(kept == 0 and n != 0 for (_, kept, _, _), n in zip(spans, x.shape, strict=True)):
         return loops.expand(loops.number(x.element, number), wanted)
@@ -28,7 +28,7 @@ def filled(
 
 
 def _span(n: Size, before: Size, after: Size) -> tuple[Size, Size, Size, Size]:
-    """Return the first element of an axis that is kept, how many are, and how many are added at each end."""
+    """Return the first element that is kept of an axis, their number, and the padding at each end."""
     first, last = loops.larger(-before, 0), loops.larger(-after, 0)
     if first is None or last is None:
         raise NotLowered(
@@ -52,7 +52,7 @@ def _left(n: Size, before: int, after: int) -> Size:
 
 
 def repeated(x: Expression, begin: Sequence[Size], end: Sequence[Size], mode: str) -> Expression:
-    """Return the tensor with its own elements around it, by the mode edge, reflect or wrap."""
+    """Return the tensor padded with its own elements, by the mode edge, reflect or wrap."""
     for axis, (before, after) in enumerate(zip(begin, end, strict=True)):
         if not isinstance(before, int) or not isinstance(after, int):
             raise NotLowered(f"the pads {before} and {after} depend on the shapes of a run")
@@ -63,7 +63,7 @@ def repeated(x: Expression, begin: Sequence[Size], end: Sequence[Size], mode: st
 
 
 def _continued(x: Expression, axis: int, before: int, after: int, mode: str) -> Expression:
-    """Join views where the axis is known to have the elements; else take elements by computed indices."""
+    """Pad one axis: a join of views if the axis is known to be long enough, else a gather."""
     n = x.shape[axis]
     if not before and not after:
         return x
@@ -94,7 +94,7 @@ def _backwards(x: Expression, axis: int, start: Size, count: int) -> Expression:
 
 
 def _indices(n: Size, before: int, after: int, mode: str) -> Expression:
-    """Return for each place of a padded axis the index that it copies; of an empty axis that is none."""
+    """Return the index that each element of a padded axis copies; for an empty axis there is none."""
     index = loops.apply("sub", loops.count((n + (before + after),), 0), before)
     last = loops.sized("int64", n - 1)
     if mode == "edge":

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from sabir.loops import Expression, Size
     from sabir.opsets.typing import Array
 
-_MOST = 1 << 20  # elements of a matrix; longer transforms are faster by halving
+_MOST = 1 << 20  # elements of a matrix; a longer transform is faster as an FFT
 
 
 def transformed(
     x: Expression, axis: int, length: Size | None, *, inverse: bool, onesided: bool
 ) -> Expression:
-    """Return the transform of `x`, whose last axis has the parts of numbers, as DFT does it."""
+    """Return DFT of `x`, whose last axis has the parts of complex numbers."""
     along = spectra.signal_axis(axis, x.rank)
     size, parts = x.shape[along], x.shape[-1]
     if length is None:
@@ -62,16 +62,16 @@ def _product(rows: Expression, matrix: Array) -> Expression:
 
 
 def _matrix(size: int, parts: int, length: int, *, inverse: bool, onesided: bool) -> Array:
-    """Return what numbers add to the results: [numbers, parts, results, parts]."""
+    """Return the matrix of the transform: [numbers, parts, results, parts]."""
     real = inverse and onesided
     results = spectra.bins(length, onesided=onesided and not inverse)
     results = results if isinstance(results, int) else 0
     if size * parts * results * 2 > _MOST:
         raise NotLowered("the matrix of the transform is very large")
-    turn = np.outer(np.arange(size), np.arange(results)) % length * (math.tau / length)
-    cosine, sine = np.cos(turn), np.sin(turn) * (1 if inverse else -1)
+    angle = np.outer(np.arange(size), np.arange(results)) % length * (math.tau / length)
+    cosine, sine = np.cos(angle), np.sin(angle) * (1 if inverse else -1)
     scale = np.full((size, 1), 1 / length if inverse else 1.0)
-    if real:  # the frequencies between the first and the last stand for their mirrored ones too
+    if real:  # the frequencies between the first and the last also represent their mirrored ones
         last = [length // 2] if length % 2 == 0 else []
         scale[[n for n in range(size) if n not in {0, *last}]] *= 2
         found = np.stack([cosine * scale, -sine * scale], axis=1)[..., None]
@@ -88,7 +88,7 @@ def framed(
     signal: Expression, step: int, frame: int, frames: Size, window: Array | Expression | None, *,
     onesided: bool,
 ) -> Expression:  # fmt: skip
-    """Return the spectra of overlapping frames of signals [B, T, parts], as STFT does it."""
+    """Return the spectra of overlapping frames of signals [B, T, parts], as STFT."""
     parts = loops.fixed(signal.shape[2])
     if parts not in {spectra.REAL, spectra.COMPLEX}:
         raise NotLowered("whether the numbers have one part or two is known at run time only")

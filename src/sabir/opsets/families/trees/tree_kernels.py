@@ -1,9 +1,9 @@
 """Lowering of tree ensembles: forests as tables for kernels, in which each node makes one comparison.
 
-All tests become `x <= threshold` in the order of floats as integers, where NaN is the largest integer. A NaN
-that is to take the other way reads a copy of the features, in which NaN is minus infinity. A test for
-equality becomes two nodes, one for membership of a set a tree of searches. The two nodes that a test leads to
-lie side by side; a node that several tests lead to is there several times, but what lies below it once.
+All tests become `x <= threshold`, on floats mapped to integers of the same order, where NaN is the largest. A
+test that sends NaN the other way reads a copy of the features in which NaN is minus infinity. A test for
+equality becomes two nodes, a test for membership of a set a tree of comparisons. The two children of a node
+are adjacent; a node with several parents is stored several times, and its subtree once.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     from sabir.opsets.typing import Array
 
 _CACHED = 8  # forests
-_LANES = 8  # that `Descend` leads together
-_NARROW = 32  # bits of a link between nodes that compare floats
-_MOST_SURE = 8  # levels of a tree down which all rows take as many steps
-_SURE = 6  # steps in a deeper tree after which rows are asked whether they have reached a leaf
+_LANES = 8  # rows that `Descend` processes together
+_NARROW = 32  # bits of `next` in nodes that compare floats
+_MOST_SURE = 8  # levels of a tree that all rows descend without tests for leaves
+_SURE = 6  # steps in a deeper tree before the first test for leaves
 _LEQ, _LT, _GTE, _GT, _EQ, _NEQ = (
     MODES.index(f"BRANCH_{m}") for m in ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ")
 )
 _MOST_STEPS = 1 << 12  # of a row in a tree
 _MOST_FEATURES = 1 << 28  # of a row whose width is known in a run only: links have 64 bits
 _MOST_VOTES = 1 << 16  # of a small forest
-_COPIES = 16  # nodes that lead to the same leaf, in the mean
+_COPIES = 16  # parents of a leaf, on average
 
 
 def scores(x: Expression, forest: Forest, targets: int, how: str) -> Expression:
     """Return the scores (N, targets) in double of rows (N, F) of floats, aggregated by `how`.
 
-    Raises NotLowered for a tree that is too deep, and for a feature or target that there is not.
+    Raises NotLowered for a tree that is too deep, and for a missing feature or target.
     """
     if forest.last_feature >= (x.shape[1] if isinstance(x.shape[1], int) else _MOST_FEATURES):
         raise NotLowered("a node tests a feature that rows do not have")
@@ -55,7 +55,7 @@ def scores(x: Expression, forest: Forest, targets: int, how: str) -> Expression:
         total = _descend(features, forest, tables, tables.weights, targets, "sum")
         return total if how == "SUM" else loops.apply("div", total, max(1, trees))
     best = _descend(features, forest, tables, tables.weights, targets, how.lower())
-    if tables.first is None and trees:  # each leaf has a vote for the only target
+    if tables.first is None and trees:  # each leaf has one weight, for the only target
         return best
     ones = np.ones(len(tables.weights), np.float32)
     counted = _descend(features, forest, tables, ones, targets, "sum")
@@ -63,7 +63,7 @@ def scores(x: Expression, forest: Forest, targets: int, how: str) -> Expression:
 
 
 def _features(x: Expression, tables: _Tables) -> Expression:
-    """Return the integers that nodes compare: with both ways of NaN, a feature has two, side by side."""
+    """Return the integers that nodes compare; if NaN goes both ways, a feature has two adjacent integers."""
     if tables.is_wide:
         x = loops.cast(x, "double")
     if not tables.has_copy:
@@ -90,7 +90,7 @@ def _descend(
 
 
 class _Tables(NamedTuple):
-    """What Descend reads; `is_wide` says that nodes compare doubles, `has_copy` that features have a copy."""
+    """The tables of Descend; `is_wide`: nodes compare doubles; `has_copy`: features have a copy for NaN."""
 
     nodes: Array
     roots: Array
@@ -104,7 +104,7 @@ class _Tables(NamedTuple):
 
 
 class _Tests(NamedTuple):
-    """Nodes in one form: `below` follows where the feature is at most the threshold, else `above`.
+    """Nodes in one form: `below` is next if the feature is at most the threshold, else `above`.
 
     In a `copied` node NaN goes below, else above. Leaves have a feature of -1.
     """
@@ -117,7 +117,7 @@ class _Tests(NamedTuple):
 
 
 class _Places(NamedTuple):
-    """The node at each place, the first of the two places after each node, the sure steps of each tree."""
+    """The node at each place, the first place of the children of each node, the sure steps of each tree."""
 
     content: Array
     pair: Array
@@ -147,7 +147,7 @@ def _tables(forest: Forest, targets: int, *, narrow: bool) -> _Tables:
 
 
 def _nodes(tests: _Tests, places: _Places, bits: int, kind: np.dtype[Any]) -> Array:
-    """Return the threshold of each place, and where it leads together with its feature."""
+    """Return the pair of each place: its threshold, and `next` combined with the feature."""
     content = places.content
     is_leaf = tests.feature[content] < 0
     following = np.where(is_leaf, np.arange(len(content)), places.pair[content])
@@ -158,7 +158,7 @@ def _nodes(tests: _Tests, places: _Places, bits: int, kind: np.dtype[Any]) -> Ar
 
 
 def _leaves(forest: Forest, content: Array, targets: int) -> tuple[Array, Array | None, Array | None]:
-    """Return the weights, and where leaves have any number of votes also `first` and `targets`."""
+    """Return the weights; for leaves with any number of weights also `first` and `targets`."""
     weight, start = forest.votes.weight, forest.first_vote
     narrow = weight.astype(np.float32)
     weight = narrow if np.array_equal(narrow, weight, equal_nan=True) else weight
@@ -168,7 +168,7 @@ def _leaves(forest: Forest, content: Array, targets: int) -> tuple[Array, Array 
         return np.where(is_leaf, weight[np.where(is_leaf, start[leaf], 0)], weight.dtype.type(0)), None, None
     counts = np.where(is_leaf, np.diff(start)[leaf], 0)
     first = np.concatenate([[0], np.cumsum(counts)])
-    if first[-1] > _MOST_VOTES + _COPIES * len(weight):  # a leaf is there for each node that leads to it
+    if first[-1] > _MOST_VOTES + _COPIES * len(weight):  # a leaf is stored once for each parent
         raise NotLowered("many nodes lead to leaves with many votes")
     votes = spans(start[leaf], counts)
     return weight[votes], first.astype(np.int32), forest.votes.target[votes].astype(np.int32)
@@ -187,16 +187,16 @@ def key_of(x: Array) -> Array:
 
 
 def _tests(forest: Forest, kind: Any) -> _Tests:
-    """Return all tests in one form; those for equality have a second node, after all others."""
+    """Return all tests in one form; tests for equality have a second node, after all others."""
     nodes, mode = forest.nodes, forest.nodes.mode
     threshold = nodes.threshold.astype(kind)
-    turned = np.isin(mode, (_GTE, _GT, _NEQ))
+    inverted = np.isin(mode, (_GTE, _GT, _NEQ))
     tests = _Tests(
         np.where(mode == LEAF, -1, nodes.feature),
         key_of(threshold) - np.isin(mode, (_LT, _GTE)).astype(np.uint64),
-        np.where(turned, nodes.if_false, nodes.if_true),
-        np.where(turned, nodes.if_true, nodes.if_false),
-        nodes.missing_is_true ^ turned,
+        np.where(inverted, nodes.if_false, nodes.if_true),
+        np.where(inverted, nodes.if_true, nodes.if_false),
+        nodes.missing_is_true ^ inverted,
     )
     is_nan = np.isnan(threshold) & (mode != MEMBER)
     tests = _with_nan(tests, forest, np.flatnonzero(is_nan), kind)
@@ -205,7 +205,7 @@ def _tests(forest: Forest, kind: Any) -> _Tests:
 
 
 def _with_nan(tests: _Tests, forest: Forest, at: Array, kind: Any) -> _Tests:
-    """Return tests in which all numbers take one way at some nodes: NaN is the threshold of these."""
+    """Return tests where all numbers go one way at some nodes: their threshold is NaN."""
     nodes, differs = forest.nodes, forest.nodes.mode[at] == _NEQ
     way = np.where(differs, nodes.if_true[at], nodes.if_false[at])
     other = np.where(differs, nodes.if_false[at], nodes.if_true[at])
@@ -220,7 +220,7 @@ def _with_nan(tests: _Tests, forest: Forest, at: Array, kind: Any) -> _Tests:
 
 
 def _with_equal(tests: _Tests, equal: Array) -> _Tests:
-    """Return tests with a second node for each of `equal`, whose rows at the threshold go below."""
+    """Return tests with a second node for each of `equal`: rows at the threshold go below."""
     second = len(tests.feature) + np.arange(len(equal))
     hit, miss = tests.below[equal], tests.above[equal]
     below = tests.below.copy()
@@ -230,12 +230,12 @@ def _with_equal(tests: _Tests, equal: Array) -> _Tests:
         np.append(tests.threshold, tests.threshold[equal] - np.uint64(1)),
         np.append(below, miss),
         np.append(tests.above, hit),
-        np.append(tests.copied, np.zeros(len(equal), np.bool_)),  # a NaN that comes here is a hit
+        np.append(tests.copied, np.zeros(len(equal), np.bool_)),  # a NaN that reaches it is equal
     )
 
 
 def _with_members(tests: _Tests, forest: Forest, kind: Any) -> _Tests:
-    """Return tests in which each search in a set is a tree of comparisons."""
+    """Return tests where each test for membership of a set is a tree of comparisons."""
     searches = np.flatnonzero(forest.nodes.mode == MEMBER)
     if not len(searches):
         return tests
@@ -247,7 +247,7 @@ def _with_members(tests: _Tests, forest: Forest, kind: Any) -> _Tests:
 
 
 def _search(columns: list[list[Any]], node: int, forest: Forest, kind: Any) -> None:
-    """Let a node search its set: halves of it by comparisons, then one member by two."""
+    """Replace a node by a binary search of its set, which ends with two comparisons for one member."""
     hit, miss = int(forest.nodes.if_true[node]), int(forest.nodes.if_false[node])
     missing = bool(forest.nodes.missing_is_true[node])
     feature, members = columns[0][node], _members(forest, node, kind)
@@ -284,7 +284,7 @@ def _members(forest: Forest, node: int, kind: Any) -> list[int]:
 
 
 def _largest(kind: Any) -> int:
-    """Return the integer of infinity: all numbers are at most that."""
+    """Return the integer of infinity, the largest of all numbers."""
     return int(key_of(np.array([np.inf], kind))[0])
 
 
@@ -292,8 +292,8 @@ def _largest(kind: Any) -> int:
 
 
 def _places(tests: _Tests, roots: Array) -> _Places:
-    """Return where nodes lie: the roots first, then pair by pair the nodes of each tree, level by level."""
-    seen = tests.feature < 0  # leaves, which have no pair
+    """Return the places of nodes: the roots first, then the pairs of children of each tree, by level."""
+    seen = tests.feature < 0  # leaves, which have no children
     node, first = np.unique(roots, return_index=True)
     node, tree = node[~seen[node]], first[~seen[node]]
     none = np.zeros(0, np.int64)
@@ -312,6 +312,8 @@ def _places(tests: _Tests, roots: Array) -> _Places:
     pair = np.zeros(len(seen), np.int64)
     pair[inner] = len(roots) + 2 * np.arange(len(inner))
     content = np.concatenate([roots, np.stack([tests.below[inner], tests.above[inner]], axis=1).ravel()])
-    if len(content) and np.max(np.bincount(content)) > 1:  # of nodes that several lead to, the depth is open
+    if (
+        len(content) and np.max(np.bincount(content)) > 1
+    ):  # the depth of a node with several parents is ambiguous
         return _Places(content, pair, np.zeros(len(roots), np.int64))
     return _Places(content, pair, np.where(depth > _MOST_SURE, _SURE, depth))

@@ -140,7 +140,7 @@ def lower_to_depth(x: Expression, block: int, mode: str, wanted: Sizes) -> Expre
 
 
 def _assume_divisible(size: Size, block: int) -> None:
-    """Raise NotLowered for a size that is not divisible: of no elements, their number does not tell."""
+    """Raise NotLowered for a size that may not be divisible; a tensor without elements hides it."""
     if loops.divided(size, block) is None:
         raise NotLowered(f"whether {size} is divisible by {block} is known at run time only")
 

@@ -1,9 +1,8 @@
-"""Convolutions whose windows lie partly outside of the image: results that read the same taps form a part.
+"""Convolutions whose windows are partly outside of the image: results that read the same taps form a part.
 
-Dilated windows reach far. Taps that no result reads inside of the image are left out. Where much of what the
-others read is padding, each part of the results is a convolution of its own, by the taps that are inside.
-Only products with zeros are left out: the bits are the same where all filters are finite, which is for
-callers to ensure.
+Dilated windows reach far. Taps that are outside of the image for all results are removed. If the other taps
+read much padding, each part of the results becomes a separate convolution by the taps that are inside. This
+removes only products with zeros: the bits are the same if all filters are finite, which callers ensure.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ if TYPE_CHECKING:
     from sabir.opsets.families.windows.windows import WindowAxis
 
 _MOST_TAPS = 16  # along an axis that is divided
-_MOST_INSIDE = 0.9  # of all taps of an axis that is divided
-_MOST_PARTS = 9  # each has its own filters in memory
+_MOST_INSIDE = 0.9  # of the taps of an axis that is divided
+_MOST_PARTS = 9  # each part has separate filters in memory
 _LEAST_RESULTS = 4  # of a part along its axis: with fewer, the tiles of a product are mostly empty
 
 
 class EdgePart(NamedTuple):
-    """Results of an axis, from `first` to before `end`, that read the taps from `low` to before `high`."""
+    """Results of an axis, `first` to before `end`, that read the taps `low` to before `high`."""
 
     first: int
     end: int
@@ -37,7 +36,7 @@ class EdgePart(NamedTuple):
 
 
 def parts_along(axis: WindowAxis) -> list[EdgePart]:
-    """Return the parts of the results along an axis; a single one reads all taps, the padding too."""
+    """Return the parts of the results along an axis; a single part reads all taps, with padding."""
     whole = [EdgePart(0, axis.windows, 0, axis.kernel)]
     if axis.kernel > _MOST_TAPS:
         return whole
@@ -54,7 +53,7 @@ def parts_along(axis: WindowAxis) -> list[EdgePart]:
 
 
 def _known_axes(x: Expression, window: Window) -> Sequence[WindowAxis] | None:
-    """Return the windows along each axis of an image (N, C, ...); None where a size is not known."""
+    """Return the windows along each axis of an image (N, C, ...); None if a size is symbolic."""
     lengths = [n for n in x.shape[2:] if isinstance(n, int)]
     if len(lengths) < x.rank - 2 or not all(isinstance(k, int) for k in window.kernel):
         return None
@@ -62,9 +61,9 @@ def _known_axes(x: Expression, window: Window) -> Sequence[WindowAxis] | None:
 
 
 def trimmed(x: Expression, w: Expression, window: Window) -> tuple[Expression, Window]:
-    """Return the filters (M, C, ...) and windows without outer taps that see nothing but padding.
+    """Return the filters (M, C, ...) and windows without the outer taps that read only padding.
 
-    A dilation that is larger than the image leaves one tap of three.
+    With a dilation larger than the image, one of three taps remains.
     """
     axes = _known_axes(x, window)
     if axes is None or window.ceil:
@@ -88,7 +87,7 @@ def by_parts(
     x: Expression, w: Expression, window: Window,
     convolve: Callable[[Expression, Expression, Window], Expression],
 ) -> Expression | None:  # fmt: skip
-    """Return `x` (N, C, ...) convolved with `w` (M, C, ...) part by part; None where that saves little.
+    """Return `x` (N, C, ...) convolved with `w` (M, C, ...) part by part; None if that saves little.
 
     `convolve` computes a part of the image by a part of the filters, without padding along divided axes.
     """
@@ -116,7 +115,7 @@ def by_parts(
 
 
 class _Read(NamedTuple):
-    """What a part reads of an axis, from `start` to before `stop`, and the padding around it."""
+    """The elements of an axis that a part reads, `start` to before `stop`, and the padding around them."""
 
     start: int
     stop: int
@@ -124,7 +123,7 @@ class _Read(NamedTuple):
 
     @classmethod
     def of(cls, part: EdgePart, axis: WindowAxis, *, is_divided: bool) -> _Read:
-        """Return what a part of an axis reads: all of an axis that is not divided."""
+        """Return the elements that a part of an axis reads: all, if the axis is not divided."""
         if not is_divided:
             return cls(0, axis.length, (axis.begin, axis.end))
         low = part.first * axis.stride - axis.begin + part.low * axis.dilation

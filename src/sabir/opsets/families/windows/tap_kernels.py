@@ -1,7 +1,7 @@
-"""Sums of a few elements times weights, which lie at places of their own for each result.
+"""Weighted sums of a few gathered elements, at different indices for each result.
 
-The pixels of images are rows of channels. Where there are few channels they are columns instead, so that
-neighbouring results are computed side by side.
+The pixels of images are rows of channels (NHWC). If there are few channels, the pixels are columns (NCHW)
+instead, so that vectors have adjacent results.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sabir.loops import Expression, Size, Sizes
 
-_MOST = 8  # taps that one kernel reads in turn; more are folded
+_MOST = 8  # taps that are unrolled; more are reduced by a fold
 _FEW = 8  # channels
 _LARGEST = 1 << 31  # of 32-bit indices
 _COMBINE = {"sum": "add", "max": "max"}
@@ -29,7 +29,7 @@ def weighted(
 ) -> Expression:
     """Return the sum or maximum over taps of elements along an axis times weights.
 
-    Indices and weights are [taps, ...], where `...` is what the result has instead of the axis.
+    Indices and weights are [taps, ...], where `...` replaces the axis in the shape of the result.
     """
     tail, count = (1,) * (x.rank - axis - 1), indices.shape[0]
     factors = None if weights is None else loops.cast(weights, x.element)
@@ -59,7 +59,7 @@ def _tap(x: Expression, number: int) -> Expression:
 
 
 class Pixels(NamedTuple):
-    """The pixels around samples along one axis of images, in int64, which of them are inside, and weights."""
+    """The pixels around samples along one axis of images: int64 indices, which are inside, and weights."""
 
     places: Expression
     inside: Expression
@@ -67,7 +67,7 @@ class Pixels(NamedTuple):
 
 
 def combined(found: Sequence[Pixels], sizes: Sizes) -> Pixels:
-    """Return the pixels around samples by their numbers in an image, from those along each axis."""
+    """Return the pixels around samples as row-major numbers in an image, from those along each axis."""
     number, inside, weight = found[0]
     for along, size in zip(found[1:], sizes[1:], strict=True):
         inside = loops.apply("and", inside, along.inside)
@@ -77,9 +77,9 @@ def combined(found: Sequence[Pixels], sizes: Sizes) -> Pixels:
 
 
 class Images(NamedTuple):
-    """The pixels of images (N, C, ...) as rows of channels or, where these are few, as columns.
+    """The pixels of images (N, C, ...) as rows of channels or, if there are few channels, as columns.
 
-    `pixels` counts those of all images, `each` those of one. `axis` is that of pixels.
+    `pixels` is their number in all images, `each` in one image. `axis` is the axis of pixels.
     """
 
     flat: Expression
@@ -89,19 +89,19 @@ class Images(NamedTuple):
 
     @classmethod
     def of(cls, x: Expression) -> Images:
-        """Lay images (N, C, ...) out."""
+        """Return images (N, C, ...) in the layout for their number of channels."""
         channels, each = x.shape[1], product(x.shape[2:]) or 0
         count = x.shape[0] * each
         if isinstance(channels, int) and channels < _FEW:
-            turned = loops.permute(x, (1, 0, *range(2, x.rank)))
-            return cls(loops.reshape(turned, (channels, count)), count, each, 1)
+            transposed = loops.permute(x, (1, 0, *range(2, x.rank)))
+            return cls(loops.reshape(transposed, (channels, count)), count, each, 1)
         flat = loops.reshape(channels_last(x), (count, channels))
-        if x.shape[0] == 1:  # then that is a view, whose channels may be far apart: one row more is a copy
+        if x.shape[0] == 1:  # else it is a view with distant channels: one more row makes it a copy
             flat = loops.pad(flat, (0, 0), (1, 0), 0)
         return cls(flat, count, each, 0)
 
     def numbers(self, found: Pixels, image: Expression | None) -> Expression:
-        """Return the numbers of pixels, 0 for those outside; `image` is None where there is one."""
+        """Return the numbers of pixels, 0 for those outside; `image` is None for a single image."""
         number = found.places
         if image is not None:
             number = loops.apply("add", number, loops.apply("mul", image, loops.sized("int64", self.each)))
@@ -138,9 +138,9 @@ class Images(NamedTuple):
     ) -> Expression:
         """Return the pixels at numbers times weights, with the axis of channels first or last."""
         found = loops.take(flat, numbers, self.axis)
-        beside = (*numbers.shape, 1) if self.axis == 0 else numbers.shape
+        shape = (*numbers.shape, 1) if self.axis == 0 else numbers.shape
         if inside is not None:
-            found = loops.where(loops.reshape(inside, beside), found, 0)
+            found = loops.where(loops.reshape(inside, shape), found, 0)
         if weights is None:
             return found
-        return loops.apply("mul", found, loops.reshape(loops.cast(weights, found.element), beside))
+        return loops.apply("mul", found, loops.reshape(loops.cast(weights, found.element), shape))

@@ -1,8 +1,8 @@
-"""Transposed convolutions as tensor expressions: one convolution for each place between two input elements.
+"""Transposed convolutions as tensor expressions: one convolution for each phase of the stride.
 
 With the stride s, the outputs at the distances r, r + s, r + 2s, ... from the first window read the taps t
-for which t * dilation = r (mod s), and adjacent ones read adjacent elements. So they are a convolution of
-stride 1 with these taps in reverse order, and its results lie s apart.
+for which t * dilation = r (mod s), and adjacent ones read adjacent elements. So each r, a phase, is a
+convolution of stride 1 with these taps in reverse order, and its results are every s-th output.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _MOST_PHASES = 64  # kernels of one call
 
 
 class _Phase(NamedTuple):
-    """The taps `last`, `last - step`, ... of one distance, and by how many elements the last is before.
+    """One phase: the taps `last`, `last - step`, ..., and the distance of the element that the last reads.
 
-    Neighbours among them read elements that are `dilation` apart.
+    Adjacent taps read elements that are `dilation` apart.
     """
 
     taps: int
@@ -40,8 +40,8 @@ class _Phase(NamedTuple):
     before: int
 
 
-class _Axis(NamedTuple):
-    """One axis: its phases, how many windows each has, and where the output begins among all of them."""
+class _TransposedAxis(NamedTuple):
+    """One axis: its phases, the number of windows of each, and the begin of the output among all results."""
 
     phases: tuple[_Phase, ...]
     windows: Size
@@ -50,14 +50,14 @@ class _Axis(NamedTuple):
 
     @property
     def before(self) -> int:
-        """The elements before the input that a phase reads."""
+        """The padding before the input."""
         return max(p.before for p in self.phases)
 
 
 def convolved_transposed(
     x: Expression, w: Expression, bias: Expression | None, windows: Transposed, group: int
 ) -> Expression:
-    """Return `x` (N, C, ...) times `w` (C, M/group, ...), added to windows as ConvTranspose does it."""
+    """Return `x` (N, C, ...) times `w` (C, M/group, ...), added to windows, as ConvTranspose."""
     if not loops.equal(x.shape[1], w.shape[0]) or loops.divided(w.shape[0], group) is None:
         raise NotLowered(
             f"whether {x.shape[1]} channels match {w.shape[0]} in {group} groups is known at run time only"
@@ -71,7 +71,7 @@ def convolved_transposed(
     padded, is_padded = _padded(x, axes)
     filters = _filters(w, group)
     addends = [] if bias is None else [loops.reshape(bias, (filters.shape[0],))]
-    if is_padded:  # the products of its zeros belong to no result
+    if is_padded:  # zeros of the padding must not add NaN to results
         if loops.is_finite(w) is False:
             raise NotLowered("filters that are infinite or NaN make NaN of zeros around the input")
         checked = unless_finite(w)
@@ -80,7 +80,7 @@ def convolved_transposed(
     return channels_first(_interleaved(parts, axes))
 
 
-def _axis(windows: Transposed, i: int, length: Size, output: Dim) -> _Axis:
+def _axis(windows: Transposed, i: int, length: Size, output: Dim) -> _TransposedAxis:
     window = windows.window
     stride, distance, size = window.strides[i], window.dilations[i], window.kernel[i]
     kernel = None if size is None else loops.fixed(size)
@@ -99,7 +99,7 @@ def _axis(windows: Transposed, i: int, length: Size, output: Dim) -> _Axis:
     if output is None or not loops.at_least(output, 0):
         raise NotLowered("whether padding leaves elements is known at run time only")
     phases = tuple(_taps(r, stride, distance, kernel) for r in range(stride))
-    return _Axis(phases, known(ceil_div(add(output, begin), stride)), begin, known(output))
+    return _TransposedAxis(phases, known(ceil_div(add(output, begin), stride)), begin, known(output))
 
 
 def _taps(distance: int, stride: int, dilation: int, kernel: int) -> _Phase:
@@ -116,11 +116,8 @@ def _taps(distance: int, stride: int, dilation: int, kernel: int) -> _Phase:
     )
 
 
-def _padded(x: Expression, axes: Sequence[_Axis]) -> tuple[Expression, bool]:
-    """Return `x` as (N, ..., C) with zeros around it, so that all phases read inside of it.
-
-    The second result says whether there are any zeros.
-    """
+def _padded(x: Expression, axes: Sequence[_TransposedAxis]) -> tuple[Expression, bool]:
+    """Return `x` as NHWC, padded with zeros so that all phases read inside, and whether it is padded."""
     last = channels_last(x)
     before = [axis.before for axis in axes]
     after = [known(dim_max(0, sub(axis.windows, n))) for axis, n in zip(axes, x.shape[2:], strict=True)]
@@ -135,15 +132,15 @@ def _filters(w: Expression, group: int) -> Expression:
     if group == 1:
         return loops.permute(w, [1, 0, *range(2, w.rank)])
     split = loops.reshape(w, (group, loops.divided(channels, group) or 0, *w.shape[1:]))
-    turned = loops.permute(split, [0, 2, 1, *range(3, split.rank)])
-    return loops.reshape(turned, (each * group, *turned.shape[2:]))
+    transposed = loops.permute(split, [0, 2, 1, *range(3, split.rank)])
+    return loops.reshape(transposed, (each * group, *transposed.shape[2:]))
 
 
 def _phase(
-    x: Expression, w: Expression, addends: Sequence[Expression], axes: Sequence[_Axis],
+    x: Expression, w: Expression, addends: Sequence[Expression], axes: Sequence[_TransposedAxis],
     chosen: Sequence[_Phase], group: int,
 ) -> Expression:  # fmt: skip
-    """Return the results of one phase, (N, counts..., M), plus what is to be added to each."""
+    """Return the results of one phase, (N, counts..., M), plus the addends."""
     counts = [axis.windows for axis in axes]
     if any(p.taps == 0 for p in chosen):
         y = loops.expand(loops.number(x.element, 0), (x.shape[0], *counts, w.shape[0]))
@@ -164,10 +161,10 @@ def _phase(
     return y
 
 
-def _interleaved(parts: Sequence[Expression], axes: Sequence[_Axis]) -> Expression:
-    """Return the phases, which follow each other along all axes, as the output (N, ..., M)."""
+def _interleaved(parts: Sequence[Expression], axes: Sequence[_TransposedAxis]) -> Expression:
+    """Return the phases interleaved along all axes: the output (N, ..., M)."""
     batch, *counts, channels = parts[0].shape
-    lines, wide = [*parts], channels  # of the axes so far, with all that follows them side by side
+    lines, wide = [*parts], channels  # of the axes so far, with the later axes merged
     for place in reversed(range(len(axes))):
         steps = len(axes[place].phases)
         joined = [loops.join(lines[n : n + steps], place + 2) for n in range(0, len(lines), steps)]

@@ -1,4 +1,4 @@
-"""Convolutions and poolings as tensor expressions, computed with the channels last."""
+"""Convolutions and poolings as tensor expressions, computed in NHWC."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from sabir.loops import Size, Sizes
 
 _MOST_TAPS = 4096  # of a window that a kernel combines
-_MOST_FILTERS = 8  # of a channel alone, which is repeated for each: more are a product
+_MOST_FILTERS = 8  # of a single channel, which is repeated for each; more become a product
 
 
 def convolved(
     x: Expression, w: Expression, bias: Expression | None, *, group: int,
     kernel_shape: Sequence[int] | None, **attributes: Any,
 ) -> Expression:  # fmt: skip
-    """Return `x` (N, C, ...) convolved with `w` (M, C/group, ...) as Conv does it."""
+    """Return `x` (N, C, ...) convolved with `w` (M, C/group, ...) as Conv."""
     window = Window.of(kernel_of(w.shape, kernel_shape), **attributes)
     if not loops.equal(x.shape[1], known(mul(w.shape[1], group))):
         raise NotLowered(
             f"whether {x.shape[1]} channels match weights of {w.shape[1]} is known at run time only"
         )
     filters, y = w, None
-    if loops.is_finite(w) is not False:  # products of padding with others are NaN
+    if loops.is_finite(w) is not False:  # 0 times infinity in the padding is NaN
         w, window = trimmed(x, w, window)
         y = by_parts(x, w, window, _ungrouped) if group == 1 and x.element in loops.FLOATS else None
     leaves_out = y is not None or w is not filters
@@ -58,26 +58,26 @@ def _ungrouped(x: Expression, w: Expression, window: Window) -> Expression:
 
 
 def _repeated(x: Expression, times: int) -> Expression:
-    """Return each channel of `x` (N, C, ...) so many times in turn."""
+    """Return `x` (N, C, ...) with each channel repeated."""
     batch, channels, *lengths = x.shape
-    beside = loops.reshape(x, (batch, channels, 1, *lengths))
-    every = loops.expand(beside, (batch, channels, times, *lengths))
+    separate = loops.reshape(x, (batch, channels, 1, *lengths))
+    every = loops.expand(separate, (batch, channels, times, *lengths))
     return loops.reshape(every, (batch, channels * times, *lengths))
 
 
 def _are_few(kernel: Sequence[Size]) -> bool:
-    """Whether windows have so few elements that a kernel combines them one by one."""
+    """Return whether windows have so few taps that a kernel unrolls them."""
     sizes = [k for k in kernel if isinstance(k, int)]
     return len(sizes) == len(kernel) and math.prod(sizes) <= _MOST_TAPS
 
 
 def channels_last(x: Expression) -> Expression:
-    """Return (N, C, ...) as (N, ..., C)."""
+    """Return NCHW as NHWC."""
     return loops.permute(x, [0, *range(2, x.rank), 1])
 
 
 def channels_first(x: Expression) -> Expression:
-    """Return (N, ..., C) as (N, C, ...)."""
+    """Return NHWC as NCHW."""
     return loops.permute(x, [0, x.rank - 1, *range(1, x.rank - 1)])
 
 
@@ -86,7 +86,7 @@ def windows_of(
 ) -> Expression:
     """Return the windows of `x` (N, C, ...) as (N, windows..., C, taps...); the padding is a number.
 
-    It may be one that a run computes. Windows that are `multiplied` by matrices may be of any size.
+    Only a run may know the number. Windows that are `multiplied` by matrices may have any size.
     """
     kernel = [known(k) for k in window.kernel]
     if not multiplied and not _are_few(kernel):
@@ -103,7 +103,7 @@ def windows_of(
 def _padded(
     x: Expression, before: Sequence[Size], after: Sequence[Size], number: float | Expression
 ) -> Expression:
-    """Return a tensor with a number around it; one that a run computes is joined to it."""
+    """Return a tensor padded with a number; if only a run computes the number, by joins."""
     if not isinstance(number, Expression):
         return loops.pad(x, before, after, number)
     found = loops.uniform(number)
@@ -120,7 +120,7 @@ def _padded(
 def padding_of(
     window: Window, lengths: Sequence[Size], counts: Sequence[Size]
 ) -> tuple[list[Size], list[Size]]:
-    """Return how many elements are added before and after each axis, so that all windows lie inside."""
+    """Return how many elements are added before and after each axis, so that all windows are inside."""
     before: list[Size] = []
     after: list[Size] = []
     for i, (length, count) in enumerate(zip(lengths, counts, strict=True)):
@@ -140,7 +140,7 @@ def padding_of(
 
 
 def known(size: Dim) -> Size:
-    """Return a size; raises NotLowered where it is unknown."""
+    """Return a size; raises NotLowered if it is unknown."""
     if size is None:
         raise NotLowered("a size is too large, or unknown")
     return size
@@ -155,9 +155,9 @@ def pooled(x: Expression, window: Window, op: str) -> Expression:
 
 
 def pooled_with_indices(x: Expression, window: Window) -> tuple[Expression, Expression]:
-    """Return the maximum of each window of `x` (N, C, ...), and the number of the first one's place in `x`.
+    """Return the maximum of each window of `x` (N, C, ...), and the row-major index of the first one in `x`.
 
-    The number is -1 where a window has no element of `x`.
+    The index is -1 if a window has no element of `x`.
     """
     taps = len(window.kernel)
     found = windows_of(x, window, _empty("max", x.element))
@@ -185,7 +185,7 @@ def _along(x: Expression, axis: int) -> Sizes:
 
 
 def _places(x: Expression, found: Expression, window: Window) -> tuple[Expression, Expression]:
-    """Return the number of each tap's place in its plane of `x`, row by row, and whether it is inside."""
+    """Return the row-major index of each tap in its plane of `x`, and whether it is inside."""
     lengths, taps = x.shape[2:], len(window.kernel)
     before, _ = padding_of(window, lengths, found.shape[1 : 1 + taps])
     number: Expression = loops.number("int64", 0)
@@ -203,7 +203,7 @@ def _places(x: Expression, found: Expression, window: Window) -> tuple[Expressio
 
 
 def _empty(op: str, element: str) -> float:
-    """Return what padding contains: it changes no result."""
+    """Return the neutral element of an operation, for padding."""
     if op == "sum":
         return 0
     if element not in INTEGERS:
@@ -214,7 +214,7 @@ def _empty(op: str, element: str) -> float:
 def averaged(x: Expression, window: Window, *, include_padding: bool) -> Expression:
     """Return the mean of each window of `x` (N, C, ...), of the elements that are inside the input.
 
-    With `include_padding` those of the padding count too, but not those past its end.
+    With `include_padding` the elements of the padding count too, but not those past its end.
     """
     total = pooled(x, window, "sum")
     padded = any(n != 0 for pair in window.pads for n in pair)

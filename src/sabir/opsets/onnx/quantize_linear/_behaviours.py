@@ -79,7 +79,7 @@ def lower(
     block_size: int = 0, output_dtype: int = 0, precision: int = 0,
 ) -> Expression:  # fmt: skip
     to = zero.element if zero is not None else element(output_dtype).name if output_dtype else "uint8"
-    blocks = kernels.Blocks(x, scale, axis, block_size)
+    blocks = kernels.BlockedTensor(x, scale, axis, block_size)
     zero = None if zero is None else blocks.parameter(zero)
     y = kernels.quantized(blocks.x, blocks.parameter(scale), zero, to, precision, saturate=saturate != 0)
     return blocks.joined(y)

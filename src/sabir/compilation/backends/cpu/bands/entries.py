@@ -15,8 +15,7 @@ from sabir.compilation.backends.cpu.bands.chains import ROWS, chains_of, line_by
 from sabir.compilation.backends.cpu.bands.kernel import MOST_TENSORS, Bands
 from sabir.compilation.backends.cpu.elementwise.entries import nest_entry
 from sabir.compilation.backends.cpu.elementwise.nesting import Nesting, Place, nesting_of
-from sabir.compilation.backends.cpu.emit.nest import Load, Position
-from sabir.compilation.backends.cpu.emit.nest import TakeStep
+from sabir.compilation.backends.cpu.emit.nest import Load, Position, TakeStep
 from sabir.compilation.backends.cpu.products.entries import product_entry, product_nesting
 from sabir.compilation.backends.cpu.windows.entries import windows_entry, windows_nesting
 from sabir.compilation.fusion.views import Copy, Located

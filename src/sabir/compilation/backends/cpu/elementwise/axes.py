@@ -22,8 +22,8 @@ from sabir.compilation.backends.cpu.emit.nest import (
     Nest,
     Position,
     SizeArgument,
+    TakeStep,
 )
-from sabir.compilation.backends.cpu.emit.nest import TakeStep
 from sabir.compilation.passes import MOST_REPEATS
 from sabir.compilation.plan.entries import count_of
 from sabir.loops import element_bytes

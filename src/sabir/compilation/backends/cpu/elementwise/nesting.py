@@ -14,8 +14,8 @@ from sabir.compilation.backends.cpu.emit.nest import (
     Position,
     SizeArgument,
     Step,
+    TakeStep,
 )
-from sabir.compilation.backends.cpu.emit.nest import TakeStep
 from sabir.compilation.fusion.inlining import is_inline
 from sabir.compilation.fusion.views import Copy, Located, broadcast_strides
 from sabir.elements import element

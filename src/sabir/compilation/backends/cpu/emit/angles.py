@@ -13,7 +13,7 @@ from sabir.compilation.backends.cpu.emit.lanes import DOUBLE, Lanes, Long, fma, 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-HALF_PI = {  # pi/2 as a sum; each number is the nearest to what is left
+HALF_PI = {  # pi/2 as a sum; each number is the nearest to the remainder
     "float": (1.5707963705062866, -4.371138828673793e-08, -1.7151244678265743e-15),
     "double": (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33),
 }
@@ -21,11 +21,11 @@ _PRODUCTS = {"float": 2.0**17, "double": 2.0**30}  # larger angles need more dig
 _INTEGER = (
     -1075
 )  # the value of a double is its significand as an integer times 2**(its exponent field - 1075)
-_ZEROS = 64  # bits in the table before those of 2/pi
+_ZEROS = 64  # zero bits in the table before 2/pi
 
 
 class Angle(NamedTuple):
-    """A reduced angle: the number n of quarter turns, of which two bits count, and the rest as a sum."""
+    """A reduced angle: the number n of quarter turns, modulo 4, and the rest as a sum of two numbers."""
 
     turns: Lanes
     rest: Lanes
@@ -33,7 +33,7 @@ class Angle(NamedTuple):
 
 
 def reduced(x: Lanes) -> Angle:
-    """Subtract a multiple of pi/2 (Cody and Waite); lanes with large angles are done one by one."""
+    """Subtract a multiple of pi/2 (Cody and Waite); lanes with large angles are reduced one by one."""
     e, form = x.e, x.format
     first, second, third = HALF_PI[form.scalar]
     shifted = fma(x, 2 / math.pi, form.magic)
@@ -65,7 +65,7 @@ def _of_large(x: Lanes) -> Angle:
 
 
 def _of_large_double(x: Lanes) -> Angle:
-    """Reduce one double by as many digits of 2/pi as count (Payne and Hanek)."""
+    """Reduce one large double with the digits of 2/pi that its exponent needs (Payne and Hanek)."""
     significand = (x.bits & ((1 << DOUBLE.fraction) - 1)) | (1 << DOUBLE.fraction)
     top, second, last = _product(significand, _window(x))
     turns = (top + (1 << 61)).unsigned_shift(62)
@@ -78,10 +78,10 @@ def _of_large_double(x: Lanes) -> Angle:
 
 
 def _window(x: Lanes) -> list[Lanes]:
-    """Return the 192 bits of 2/pi that count for a double above 2**-10, in three words.
+    """Return the 192 bits of 2/pi that matter for a double above 2**-10, in three words.
 
-    The double is an integer m times 2**s. Bits of 2/pi that are multiples of 4 when shifted by s are left
-    out, as they are in the product with m. The first two bits of the product count quarter turns.
+    The double is an integer m times 2**s. Bits of 2/pi that are multiples of 4 when shifted by s are omitted:
+    they add whole turns. The first two bits of the product are the quarter turns.
     """
     e = x.e
     exponent = x.bits.unsigned_shift(DOUBLE.fraction) & (2 * DOUBLE.bias + 1)
@@ -92,7 +92,7 @@ def _window(x: Lanes) -> list[Lanes]:
 
 
 def _product(factor: Lanes, words: Sequence[Lanes]) -> list[Lanes]:
-    """Return the product of a word with a number of several words, in as many words."""
+    """Return the product of a word and a number of several words, modulo as many words."""
     wide = factor.convert("zext", "i128")
     carry, result = factor.like(0), list[Lanes]()
     for word in reversed(words):

@@ -1,4 +1,4 @@
-"""The values of a nest at one place of its loops: loads, scalar functions, stores."""
+"""The body of a loop nest: loads, scalar functions and stores at one point of its loops."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.emit.emitter import Emitter
     from sabir.compilation.backends.cpu.emit.nest import Access, Nest, Step
 
-_MOST_NEAR = (1 << 31) - 1  # elements that an index of 32 bits counts
+_MOST_NEAR = (1 << 31) - 1  # elements that an index of 32 bits can address
 
 
 def kind_of(element: str, lanes: int = 1) -> Kind:
-    """Return the type of an element in registers; a bool is i1 there, and a byte in memory."""
+    """Return the type of an element in registers, where a bool is i1; in memory it is a byte."""
     return Kind(SCALARS[element], lanes)
 
 
@@ -57,7 +57,7 @@ def constant_of(e: Emitter, element: str, number: float) -> Register:
 
 
 def function_of(op: str, element: str) -> Callable[..., Register]:
-    """Return the emission of a scalar function for operands of an element type."""
+    """Return the function that emits a scalar function for operands of an element type."""
     if element.startswith("uint"):
         if op == "abs":
             return _same
@@ -75,15 +75,16 @@ def memory_kind(element: str, lanes: int) -> Kind:
 
 
 def from_memory(e: Emitter, x: Register, element: str) -> Register:
-    """Emit the elements in registers of those in memory."""
+    """Emit the conversion of elements from their type in memory to that in registers."""
     return e.compare("icmp ne", x, e.constant(x.kind, 0)) if element == "bool" else x
 
 
 @dataclass(slots=True)
 class Point:
-    """One place of the loops: the index along each axis, the lanes along the inner one, and what is computed.
+    """A point of the loops: the index along each axis, the lanes along the inner axis, and computed values.
 
-    `values` remembers what the steps are here; `outer` is a place further out, whose values hold here too.
+    `values` has the values of steps at this point; `outer` is a point of an outer loop, whose values are
+    valid here too.
     """
 
     indices: list[Register]
@@ -93,7 +94,7 @@ class Point:
     outer: Point | None = None
 
     def find(self, step: int) -> Register | None:
-        """Return a value that was computed here or further out."""
+        """Return the value of a step that was computed here or in an outer loop; None if it was not."""
         found = self.values.get(step)
         if found is None and self.outer is not None:
             return self.outer.find(step)
@@ -101,7 +102,7 @@ class Point:
 
 
 class Body:
-    """Emits the steps of a nest; `column` says that folds keep a lane for each index of the inner axis."""
+    """Emits the steps of a nest; with `column`, folds have one accumulator lane for each inner index."""
 
     def __init__(self, nest: Nest, arguments: Arguments) -> None:
         """Take a nest and its arguments."""
@@ -115,7 +116,7 @@ class Body:
             for number, access in enumerate(nest.accesses)
             for axis, stride in zip(_any_axes(access), accesses[number].numbers("strides"), strict=True)
         }
-        self._extents = {  # before all loops, whose bodies they would slow down
+        self._extents = {  # hoisted out of all loops
             step: cast(e, arguments.number("extents", step.place), "int64", step.element)
             for step in nest.steps
             if isinstance(step, SizeArgument)
@@ -131,17 +132,17 @@ class Body:
         return self._arguments.own_scratch()
 
     def rebase(self, access: int, base: Register) -> None:
-        """Let an access begin at another address."""
+        """Set the base address of an access."""
         self._bases[access] = base
 
     # ------------------------------------------------------------ memory
 
     def stride(self, access: int, axis: int) -> Register:
-        """Return how many bytes an access moves along an axis, where that is an argument."""
+        """Return the stride of an access along an axis in bytes, if that is an argument."""
         return self._strides[access, axis]
 
     def step(self, number: int, axis: int) -> Register:
-        """Return how many bytes an access moves along an axis."""
+        """Return the stride of an access along an axis in bytes."""
         access = self.nest.accesses[number]
         if access.strides[axis] == STILL:
             return self.e.index(0)
@@ -150,7 +151,7 @@ class Body:
         return self._strides[number, axis]
 
     def address(self, number: int, point: Point) -> Register:
-        """Emit the address of an access; the outer axes come first, so that their part leaves inner loops."""
+        """Emit the address of an access; outer axes first, so that LLVM hoists their part out of loops."""
         e, found = self.e, self._bases[number]
         for axis, stride in enumerate(self.nest.accesses[number].strides):
             if stride != STILL:
@@ -177,12 +178,12 @@ class Body:
         return e.binary("mul", stride, self.lane_numbers(lanes))
 
     def lane_numbers(self, lanes: int) -> Register:
-        """Return 0, 1, 2, … as 64-bit lanes."""
+        """Return the lanes 0, 1, 2, … of 64 bits."""
         kind = Kind("i64", lanes)
         return Register(f"<{', '.join(f'i64 {n}' for n in range(lanes))}>", kind)
 
     def _gathered(self, element: str, address: Register, offsets: Register, point: Point) -> Register:
-        """Emit loads from an address at an offset in bytes for each lane."""
+        """Emit a gather: a load from an address plus an offset in bytes for each lane."""
         e = self.e
         pointers = e.value(Kind("ptr", point.lanes), f"getelementptr i8, {address}, {offsets}")
         return from_memory(e, e.gather(pointers, memory_kind(element, point.lanes), point.mask), element)
@@ -203,7 +204,7 @@ class Body:
         return self.e.convert("zext", x, "i8") if self.nest.accesses[access].element == "bool" else x
 
     def _scattered(self, x: Register, address: Register, offsets: Register, point: Point) -> None:
-        """Emit stores to an address at an offset in bytes for each lane."""
+        """Emit a scatter: a store to an address plus an offset in bytes for each lane."""
         e = self.e
         pointers = e.value(Kind("ptr", point.lanes), f"getelementptr i8, {address}, {offsets}")
         e.scatter(x, pointers, point.mask)
@@ -211,7 +212,7 @@ class Body:
     # ------------------------------------------------------------ values
 
     def value(self, number: int, point: Point) -> Register:
-        """Emit a step at a point, unless it is there already; it has one lane where it does not vary."""
+        """Emit a step at a point, unless it is computed; it is scalar if it does not vary in the lanes."""
         found = point.find(number)
         if found is None:
             step = self.nest.steps[number]
@@ -220,7 +221,7 @@ class Body:
         return found
 
     def fixed(self) -> Point:
-        """Emit what varies along no axis, for all points of the loops to come."""
+        """Emit the steps that vary along no axis, before the loops."""
         nest, point = self.nest, Point([self.e.index(0)] * self.nest.axes)
         for number, step in enumerate(nest.steps):
             match step:
@@ -275,7 +276,7 @@ class Body:
         return e.binary("add", e.splat(place, point.lanes), self.lane_numbers(point.lanes))
 
     def _take(self, number: int, step: TakeStep, point: Point) -> Register:
-        """Emit a load at an index, which is checked: outside of the axis it counts as an error."""
+        """Emit a load at an index with a bounds check: an index outside of the axis is an error."""
         if step.near and self.value(step.place, point).kind.lanes > 1:
             return self._take_near(number, step, point)
         offsets, inside = self.displaced(number, step, point)
@@ -283,9 +284,9 @@ class Body:
         return self.read_at(step.access, offsets, point)
 
     def _take_near(self, number: int, step: TakeStep, point: Point) -> Register:
-        """Emit a load at an index of 32 bits for each lane: one instruction, where the processor has it.
+        """Emit a gather with 32-bit indices: one instruction, if the processor has it.
 
-        A negative index into an axis that 32 bits do not count is left to the interpreter.
+        For an axis too long for 32 bits, a negative index counts as an error, and the interpreter runs it.
         """
         e, index = self.e, self.value(step.place, point)
         size = self._arguments.group(take_name(number)).number("size")
@@ -303,7 +304,7 @@ class Body:
         return from_memory(e, e.gather(places, kind, point.mask), step.element)
 
     def displaced(self, number: int, step: TakeStep, point: Point) -> tuple[Register, Register]:
-        """Emit by how many bytes an index moves an access, 0 if it is outside, and whether it is inside."""
+        """Emit the offset of an index in bytes (0 if it is outside of the axis), and whether it is inside."""
         e, take = self.e, self._arguments.group(take_name(number))
         index = self.value(step.place, point)
         index = cast(e, index, self.nest.steps[step.place].element, "int64")
@@ -315,7 +316,7 @@ class Body:
         return e.binary("mul", index, stride), inside
 
     def read_at(self, access: int, offsets: Register, point: Point) -> Register:
-        """Emit the load of an access that is moved by some bytes, the same or others in each lane."""
+        """Emit the load of an access at offsets in bytes: one for all lanes, or one for each."""
         address = self.address(access, point)
         if offsets.kind.lanes == 1:
             return self.read(access, point, self.e.offset(address, offsets))
@@ -323,7 +324,7 @@ class Body:
         return self._gathered(self.nest.accesses[access].element, address, offsets, point)
 
     def write_at(self, access: int, x: Register, offsets: Register, point: Point) -> None:
-        """Emit the store of a value to an access that is moved by some bytes."""
+        """Emit the store of a value to an access at offsets in bytes."""
         address = self.address(access, point)
         if offsets.kind.lanes == 1:
             self.write(access, x, point, self.e.offset(address, offsets))
@@ -336,7 +337,7 @@ class Body:
             )
 
     def _with_lanes(self, access: int, offsets: Register, point: Point) -> Register:
-        """Return offsets with the distance of each lane along the inner axis."""
+        """Return offsets plus the offset of each lane along the inner axis."""
         e, strides = self.e, self.nest.accesses[access].strides
         moves = strides[self.nest.inner] if self.nest.axes else STILL
         if moves == STILL:
@@ -347,7 +348,7 @@ class Body:
         return e.binary("add", offsets, e.binary("mul", unit, self.lane_numbers(point.lanes)))
 
     def check(self, inside: Register, point: Point) -> None:
-        """Emit an error of the run where a condition does not hold, in a lane of the point."""
+        """Emit an error of the run if a condition is false in an active lane of the point."""
         e = self.e
         outside = e.binary("xor", inside, e.constant(inside.kind, 1))
         if inside.kind.lanes > 1 and point.mask is not None:
@@ -355,7 +356,7 @@ class Body:
         self.fail_where(e.any(outside))
 
     def fail_where(self, condition: Register) -> None:
-        """Emit an error of the run, as of an index outside of an axis, where a scalar condition holds."""
+        """Emit an error of the run if a scalar condition is true."""
         e = self.e
         with e.when(condition):
             e.store(e.index(1), buffer_at(e, e.index(ERRORS)))
@@ -367,7 +368,7 @@ def _any_axes(access: Access) -> list[int]:
 
 
 def _spans(nest: Nest, *, column: bool) -> list[bool]:
-    """Return of each step whether it varies along the inner axis."""
+    """Return for each step whether it varies along the inner axis."""
     found: list[bool] = []
     for step in nest.steps:
         match step:

@@ -1,8 +1,8 @@
 """Casts between element types, equal to those of `sabir.opsets.families.numbers.casting`.
 
-A float outside the range of int32 or int64, or NaN, becomes the least integer; other integers take the low
-bits of the next wider conversion. One outside the range of a small float becomes infinity or NaN, where there
-is one; float8e8m0 is rounded up. Truth values are i1 lanes.
+A float outside the range of int32 or int64, or NaN, becomes the least integer; narrower integers are the low
+bits of such a conversion. A float outside the range of a small float becomes its infinity or NaN, if it has
+one; float8e8m0 is rounded up. Truth values are i1 lanes.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _cast(x: Lanes, source: str, target: str) -> Lanes:
     if x.kind.is_float:
         return _between_floats(x, scalar) if scalar in _FLOATS else _to_integer(x, target)
     unsigned = source == "bool" or source.startswith("u")
-    if scalar == "half":  # integers that float rounds are infinite in half
+    if scalar == "half":  # integers above the precision of float are infinite in half
         return _cast(x, source, "float").convert("fptrunc", "half")
     if scalar in _FLOATS:
         return x.convert("uitofp" if unsigned else "sitofp", scalar)
@@ -69,7 +69,7 @@ def _cast(x: Lanes, source: str, target: str) -> Lanes:
 
 
 def _widened(x: Lanes, source: str) -> tuple[Lanes, str]:
-    """Return elements that no processor computes with as bytes or floats, and the element type of these."""
+    """Return elements of a storage type as bytes or floats, and the element type of the result."""
     if source in SMALL_INTEGERS:
         return _extended(x, source), "uint8" if source.startswith("u") else "int8"
     if source in SMALL_FLOATS:
@@ -105,7 +105,7 @@ def _brain(x: Lanes) -> Lanes:
     return _resized(where(x.is_nan, quiet, near), "i16")
 
 
-_BRAIN = 16  # bits by which bfloat16 is shorter than float
+_BRAIN = 16  # bits that bfloat16 has less than float
 _FLOATS = ("half", "float", "double")  # by size
 
 
@@ -127,7 +127,7 @@ def _between_floats(x: Lanes, scalar: str) -> Lanes:
 
 
 def _rounded_to_odd(x: Lanes) -> Lanes:
-    """Return doubles as floats that round to half as the doubles would: cut, the last bit set if inexact."""
+    """Return doubles as floats that round to the same half: truncated, with the last bit set if inexact."""
     near = x.convert("fptrunc", "float")
     back = near.convert("fpext", "double")
     beyond = abs(back) > abs(x)
@@ -148,6 +148,6 @@ def _to_integer(x: Lanes, target: str) -> Lanes:
 
 
 def _truncated(x: Lanes, bits: int) -> Lanes:
-    """Return floats as int32 or int64; the least integer where they are out of range."""
+    """Return floats as int32 or int64; the least integer for those out of range."""
     fits = abs(x) < 2.0 ** (bits - 1)
     return where(fits, where(fits, x, 0.0).convert("fptosi", f"i{bits}"), -(1 << bits - 1))

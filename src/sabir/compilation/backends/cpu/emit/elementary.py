@@ -1,4 +1,4 @@
-"""Operations of a few instructions: signs, the least and greatest, comparisons, shifts, roundings."""
+"""Operations of a few instructions: signs, minimum and maximum, comparisons, shifts, roundings."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ if TYPE_CHECKING:
 
 
 def absolute(x: Lanes) -> Lanes:
-    """Emit |x|; the least integer stays itself."""
+    """Emit |x|; the least integer is unchanged."""
     if x.kind.is_float:
         return abs(x)
     return where(x < 0, -x, x)
 
 
 def sign(x: Lanes) -> Lanes:
-    """Emit -1, 0 or 1; NaN of NaN."""
+    """Emit -1, 0 or 1; NaN for NaN."""
     positive = where(x > 0, x.like(1), x.like(0))
     return where(x < 0, -1, where(x.is_nan, x, positive) if x.kind.is_float else positive)
 
 
 def least(a: Lanes, b: Lanes) -> Lanes:
-    """Emit the smaller; NaN where one is NaN. With a constant as `b` it is one instruction."""
-    y = where(b < a, b, a)  # `a` where one is NaN
+    """Emit the minimum; NaN if one is NaN. With a constant as `b` it is one instruction."""
+    y = where(b < a, b, a)  # `a` if one is NaN
     return where(b.is_nan, b, y) if a.kind.is_float else y
 
 
 def greatest(a: Lanes, b: Lanes) -> Lanes:
-    """Emit the greater; NaN where one is NaN. With a constant as `b` it is one instruction."""
+    """Emit the maximum; NaN if one is NaN. With a constant as `b` it is one instruction."""
     y = where(b > a, b, a)
     return where(b.is_nan, b, y) if a.kind.is_float else y
 
@@ -67,21 +67,21 @@ def ordered(predicate: str) -> Callable[[Lanes, Lanes], Lanes]:
 
 
 def shift(op: str) -> Callable[[Lanes, Lanes], Lanes]:
-    """Return a shift by any count: one beyond the width, or below 0, moves all bits out."""
+    """Return a shift by any count: a count beyond the width, or below 0, shifts all bits out."""
 
     def shifted(x: Lanes, count: Lanes) -> Lanes:
         last = x.kind.bits - 1
         beyond = count.compare("icmp ugt", last)
         count = where(beyond, last, count)
         if op == "ashr":
-            return x >> count  # only copies of the sign are left
+            return x >> count  # only copies of the sign remain
         return where(beyond, 0, x << count if op == "shl" else x.unsigned_shift(count))
 
     return shifted
 
 
 def rounding(name: str) -> Callable[[Lanes], Lanes]:
-    """Return a rounding of floats to integers; integers stay."""
+    """Return a rounding of floats to integers; integers are unchanged."""
     return lambda x: x.intrinsic(name) if x.kind.is_float else x
 
 

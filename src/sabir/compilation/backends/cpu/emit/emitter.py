@@ -1,9 +1,9 @@
 """The emitter: LLVM IR as text, one function at a time.
 
 A kernel is a function `void(ptr args, ptr buffers, i64 share, i64 shares, i64 thread)`. `args` is a block of
-64-bit numbers that never change, `buffers` the addresses of the run's memory. A call does one of some shares
-of the work, in the scratch memory of its thread. Variables that change are stack slots, which LLVM turns into
-registers. Vectors of several lanes and scalars are emitted by the same calls.
+64-bit constants, `buffers` the addresses of the run's memory. A call computes share number `share` of
+`shares`, in the scratch memory of its thread. Variables that loops change are stack slots, which LLVM
+promotes to registers. Vectors and scalars are emitted by the same methods.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "i128": 128, "half": 
 
 
 class Kind(NamedTuple):
-    """An LLVM type: a scalar (`float`, `double`, `i1` to `i64`, `ptr`) in one lane or several."""
+    """An LLVM type: a scalar (`float`, `double`, `i1` to `i64`, `ptr`), or a vector of `lanes` of it."""
 
     scalar: str
     lanes: int = 1
@@ -36,11 +36,11 @@ class Kind(NamedTuple):
 
     @property
     def is_float(self) -> bool:
-        """Whether it is float, double or half."""
+        """Whether the scalar is float, double or half."""
         return self.scalar in {"float", "double", "half"}
 
     def of(self, scalar: str) -> Kind:
-        """Return a type with as many lanes of another scalar."""
+        """Return the type with the same lanes of another scalar."""
         return Kind(scalar, self.lanes)
 
     @property
@@ -73,7 +73,7 @@ POINTER, INDEX, BOOL = Kind("ptr"), Kind("i64"), Kind("i1")
 
 
 class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that kernels consist of
-    """The instructions of one function in the making.
+    """Collects the instructions of one function.
 
     >>> e = Emitter()
     >>> x = e.binary("add", e.index(1), e.index(2))
@@ -84,11 +84,11 @@ class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that k
     def __init__(self, *, opaque_loops: bool = False) -> None:
         """Begin a function. With `opaque_loops` the indices of loops are opaque.
 
-        LLVM then looks for no better way to step from address to address: of a large tile that takes a third
-        of the time to generate code, and makes it no faster.
+        LLVM then does not try to reduce the strength of addresses, which for a large tile takes a third of
+        the time to generate code, and makes it no faster.
         """
         self._opaque_loops = opaque_loops
-        self._entry: list[str] = []  # stack slots: they must lie in the first block
+        self._entry: list[str] = []  # stack slots: they must be in the first block
         self._lines: list[str] = []
         self._tables: dict[str, str] = {}  # the names of constants
         self._declared: set[str] = set()
@@ -118,7 +118,7 @@ class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that k
         self._lines.append(f"{name}:")
 
     def in_turns(self, parts: Iterable[Callable[[], None]]) -> None:
-        """Emit the instructions of parts that do not depend on each other in turns."""
+        """Emit the instructions of independent parts interleaved."""
         lines, found = self._lines, list[list[str]]()
         for part in parts:
             self._lines = []
@@ -144,7 +144,7 @@ class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that k
 
     @staticmethod
     def constant(kind: Kind, number: float) -> Register:
-        """Return a constant in every lane; a number that does not fit is wrapped, or rounded."""
+        """Return a constant in every lane; a number out of range is wrapped or rounded."""
         if kind.is_float:
             exact = struct.unpack("<f", struct.pack("<f", number))[0] if kind.scalar == "float" else number
             text = f"0x{struct.unpack('<Q', struct.pack('<d', exact))[0]:016X}"
@@ -228,7 +228,7 @@ class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that k
         return self.intrinsic("vector.reduce.or", condition, kind=BOOL)
 
     def opaque(self, x: Register) -> Register:
-        """Emit the same value, of which LLVM no longer knows how loops change it."""
+        """Emit a copy of a value that LLVM cannot analyse across iterations."""
         return self.value(x.kind, f"freeze {x}")
 
     def _opaque_sum(self, index: Register) -> Register:
@@ -270,7 +270,7 @@ class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that k
         return self.value(Kind(scalar), f"load {scalar}, {address}, align 8")
 
     def table(self, scalar: str, numbers: Sequence[int]) -> Register:
-        """Return the address of constant integers, which lie beside the code."""
+        """Return the address of a table of constant integers next to the code."""
         row = ", ".join(str(self.constant(Kind(scalar), number)) for number in numbers)
         text = f"[{len(numbers)} x {scalar}] [{row}]"
         return Register(self._tables.setdefault(text, f"@table{len(self._tables)}"), POINTER)
@@ -284,7 +284,7 @@ class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that k
     def load(
         self, address: Register, kind: Kind, mask: Register | None = None, align: int | None = None
     ) -> Register:
-        """Emit a load; lanes outside the mask are 0 and do not touch memory."""
+        """Emit a load; masked-off lanes are 0 and do not touch memory."""
         align = align or max(1, kind.bits // 8)
         if mask is None:
             return self.value(kind, f"load {kind}, {address}, align {align}")
@@ -297,7 +297,7 @@ class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that k
     def store(
         self, x: Register, address: Register, mask: Register | None = None, align: int | None = None
     ) -> None:
-        """Emit a store; lanes outside the mask are not written."""
+        """Emit a store; masked-off lanes are not written."""
         align = align or max(1, x.kind.bits // 8)
         if mask is None:
             self.effect(f"store {x}, {address}, align {align}")
@@ -307,7 +307,7 @@ class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that k
         self.effect(f"call void @{name}({x}, {address}, i32 {align}, {mask})")
 
     def gather(self, addresses: Register, kind: Kind, mask: Register | None) -> Register:
-        """Emit a load from an address for each lane; lanes outside the mask are 0."""
+        """Emit a load from an address for each lane; masked-off lanes are 0."""
         lanes, align = kind.lanes, max(1, kind.bits // 8)
         chosen = mask or self.constant(Kind("i1", lanes), 1)
         name = f"llvm.masked.gather.{kind.suffix}.v{lanes}p0"
@@ -324,7 +324,7 @@ class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that k
         self.effect(f"call void @{name}({x}, {addresses}, i32 {align}, {chosen})")
 
     def prefetch(self, address: Register) -> None:
-        """Ask for a cache line that is read soon; any address is safe."""
+        """Emit a prefetch of a cache line; any address is safe."""
         self._declared.add("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
         self.effect(f"call void @llvm.prefetch.p0({address}, i32 0, i32 3, i32 1)")
 
@@ -343,7 +343,7 @@ class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that k
         return slot
 
     def stack(self, size: int) -> Register:
-        """Return the address of so many bytes on the stack."""
+        """Return the address of `size` bytes on the stack."""
         name = f"%v{self.fresh()}"
         self._entry.append(f"  {name} = alloca [{size} x i8], align 64")
         return Register(name, POINTER)
@@ -374,7 +374,7 @@ class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that k
 
     @contextlib.contextmanager
     def when(self, condition: Register, *, rarely: bool = False) -> Generator[None]:
-        """Emit instructions that only run where a scalar condition is true; `rarely` ones lie apart."""
+        """Emit instructions that run if a scalar condition is true; `rarely` moves them out of line."""
         body, after = f"l{self.fresh()}", f"l{self.fresh()}"
         self._has_rare |= rarely
         self.effect(f"br {condition}, label %{body}, label %{after}{_RARELY if rarely else ''}")
@@ -392,7 +392,7 @@ class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that k
         self.label(after)
 
     def share(self, jobs: Register) -> tuple[Register, Register]:
-        """Emit the bounds of this share of some jobs."""
+        """Emit the bounds of the jobs of this share."""
         share, shares = Register("%share", INDEX), Register("%shares", INDEX)
         low = self.binary("udiv", self.mul(jobs, share), shares)
         high = self.binary("udiv", self.mul(jobs, self.add(share, 1)), shares)

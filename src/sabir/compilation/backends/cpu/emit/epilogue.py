@@ -1,4 +1,4 @@
-"""The results of a tile of a product: the maps behind it, computed on the sums and stored."""
+"""The epilogue of a tile of a product: the fused maps, computed on the accumulators, and the stores."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.products.spec import Product
     from sabir.compilation.backends.cpu.products.tile_rows import Rows
 
-_SHORT = 6  # functions behind the sums that may be emitted for each row
+_SHORT = 6  # functions of an epilogue that may be emitted for each row
 
 
 class Job(NamedTuple):
-    """The rows `first` to `last` of an item of the batch, and the first of the columns."""
+    """A job of a product: the rows `first` to `last` of an item of the batch, and the first column."""
 
     batch: list[Register]
     first: Register
@@ -31,25 +31,25 @@ class Job(NamedTuple):
 
 
 class Vector(NamedTuple):
-    """The first column of a vector of sums, and the mask of its columns where it may have a rest."""
+    """The first column of a vector of accumulators, and its mask if the last vector may be partial."""
 
     column: Register
     mask: Register | None
 
 
 class Results:
-    """Emits the maps behind one vector of sums, and stores them; in a `whole` one no vector has a rest."""
+    """Emits the maps of one vector of accumulators, and stores them; if `whole`, no vector is partial."""
 
     def __init__(self, body: Body, columns: Register, *, whole: bool) -> None:
         self.e, self.body, self.columns, self.whole = body.e, body, columns, whole
         self.fixed = Point([])
 
     def begin(self) -> None:
-        """Emit what is the same for all vectors to come."""
+        """Emit the values that all vectors share."""
         self.fixed = self.body.fixed()
 
     def vectors(self, first: Register, count: int) -> list[Vector]:
-        """Emit where so many vectors lie, from a column on; rows share this."""
+        """Emit the columns and masks of `count` vectors from a column on; all rows share them."""
         e, lanes = self.e, self.body.nest.lanes
         columns = [e.add(first, v * lanes) for v in range(count)]
         if self.whole:
@@ -57,7 +57,7 @@ class Results:
         return [Vector(column, lanes_before(e, column, self.columns, lanes)) for column in columns]
 
     def store(self, indices: list[Register], vector: Vector, x: Register) -> None:
-        """Emit the results of a vector of sums, of the row with some indices."""
+        """Emit the results of a vector of accumulators in the row at `indices`."""
         nest = self.body.nest
         point = Point([*indices, vector.column], nest.lanes, vector.mask, outer=self.fixed)
         for number, step in enumerate(nest.steps):
@@ -68,24 +68,24 @@ class Results:
 
 
 class Epilogue:
-    """Emits what follows the sums of a tile; `columns` is how many there are."""
+    """Emits the epilogue of a tile; `columns` is the number of its columns."""
 
     def __init__(self, body: Body, product: Product, columns: Register) -> None:
         self.e, self.product = body.e, product
         self.results = Results(body, columns, whole=product.whole)
         self.vectors = product.panels * product.vectors
         self.vector = kind_of(product.element, product.nest.lanes)
-        # with several axes of `k`, sums that are stored side by side can make LLVM load too early in the loop
+        # with several axes of `k`, adjacent stores of sums can make LLVM hoist loads too far in the loop
         # over the last one: it then runs out of registers, and a convolution took 1.17 times as long
         self._loops = product.rows > 1 and (product.depth_axes == 1 or _is_long(product))
 
     def emit(self, job: Job, rows: Rows, sums: Sequence[Sequence[Variable]]) -> None:
-        """Emit the results of the rows of a tile: mostly once, in a loop, and the sums wait on the stack.
+        """Emit the results of the rows of a tile: a long epilogue in a loop, with the sums on the stack.
 
-        Emitted for each row, they would be half of the code of a tile, and no faster.
+        Unrolled over the rows, it would be half of the code of a tile, and no faster.
         """
         e, count = self.e, self.vectors
-        # here and not before the loops, where they would take the registers of sums
+        # here, not before the loops, where they would occupy registers of accumulators
         self.results.begin()
         vectors = self.results.vectors(job.column, count)
         if not self._loops:
@@ -106,12 +106,12 @@ class Epilogue:
             self._store([*job.batch, *rows.indices(e, table, m)], vectors, row_sums)
 
     def _store(self, indices: list[Register], vectors: Sequence[Vector], sums: Sequence[Register]) -> None:
-        """Emit the results of a row: the steps of one vector wait for each other."""
+        """Emit the results of a row, with its vectors interleaved, as the steps of one are a chain."""
         store = self.results.store
         self.e.in_turns(partial(store, indices, vector, x) for vector, x in zip(vectors, sums, strict=True))
 
 
 def _is_long(product: Product) -> bool:
-    """Return whether what follows the sums is much code."""
+    """Return whether the epilogue is much code."""
     applied = [step.op for step in product.nest.steps if isinstance(step, Apply)]
     return len(applied) > _SHORT or not LONG.isdisjoint(applied)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 LN2_DIGITS = 0.6931471805599453, 2.3190468138462996e-17  # their sum is ln(2) with twice the bits of double
 _LOG2E = math.log2(math.e)
-# beyond these, exp(x) is 0 or infinite, and exp(x) / 2 too
+# beyond these, exp(x) and exp(x) / 2 are 0 or infinite
 _BOUNDS = {"float": (-105.0, 90.0), "double": (-747.0, 711.0)}
 _EXP2_BOUNDS = {"float": (-151.0, 129.0), "double": (-1076.0, 1025.0)}
 _EXPM1_BOUNDS = {"float": (-20.0, 89.0), "double": (-40.0, 710.0)}
@@ -83,11 +83,11 @@ def expm1(x: Lanes) -> Lanes:
     n, q = split(clamped(x, *_EXPM1_BOUNDS[x.kind.scalar]))
     half = power_of_two(n - 1, x.format)
     y = fma(half, q, half - 0.5)
-    return where(abs(x) < 4 * x.format.least, x, y + y)  # the sign of 0, and bits that the half loses
+    return where(abs(x) < 4 * x.format.least, x, y + y)  # keeps the sign of 0, and bits that halving loses
 
 
 def tanh(x: Lanes) -> Lanes:
-    """Emit the hyperbolic tangent: t / (t + 2), t = exp(2|x|) - 1; 1 - 2 / (t + 2) where it loses less."""
+    """Emit the hyperbolic tangent: t / (t + 2), t = exp(2|x|) - 1; or 1 - 2 / (t + 2), if more exact."""
     a = abs(x)
     bound = _TANH_BOUND[x.kind.scalar]
     a = where(a > bound, bound, a)
@@ -99,7 +99,7 @@ def tanh(x: Lanes) -> Lanes:
 
 
 def sigmoid(x: Lanes) -> Lanes:
-    """Emit 1 / (1 + exp(-x)), by exp(-|x|), so that small results keep their digits."""
+    """Emit 1 / (1 + exp(-x)), by exp(-|x|), so that small results are exact."""
     small = exp(-abs(x))
     return where(x < 0.0, small, 1.0) / (small + 1.0)
 

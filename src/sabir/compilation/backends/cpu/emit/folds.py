@@ -1,8 +1,8 @@
 """Accumulators: the running result of a fold in each lane, and its combination at the end of a row.
 
-Each addition to a long sum of floats rounds by as much as the sum so far is large. So floats are summed in
-blocks of `ADDITIONS` additions. The sums of the blocks are added together with the exact errors of their
-additions, and the error of a sum does not grow with its length.
+The rounding error of an addition is proportional to the sum so far. So floats are summed in blocks of
+`ADDITIONS` additions. The sums of the blocks are added with compensation: the exact errors of these additions
+are summed too. So the error of a sum does not grow with its length.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _POSITIONS = {"argmax": "gt", "argmin": "lt"}
 
 
 class _Blocks(NamedTuple):
-    """The sum of the blocks before the present one, if there are any, and its rounding errors."""
+    """The sum of the blocks before the current one, if there are any, and its rounding errors."""
 
     total: Variable
     errors: Variable
 
 
 class Accumulator:
-    """One fold of a row; `copies` independent ones hide the latency of its function.
+    """One fold of a row; `copies` independent accumulators hide the latency of its function.
 
-    With `columns` every lane is a row of its own, else lanes and copies are combined, in a fixed order.
+    With `columns` every lane is a separate row; else lanes and copies are combined, in a fixed order.
     """
 
     def __init__(self, body: Body, number: int, lanes: int, copies: int, *, columns: bool = False) -> None:
@@ -61,11 +61,11 @@ class Accumulator:
 
     @property
     def is_blocked(self) -> bool:
-        """Whether blocks of the terms are summed alone."""
+        """Whether the fold sums its terms in blocks."""
         return self._blocks is not None
 
     def end_block(self, is_first: Register) -> None:
-        """Emit the addition of the sum of a block to that of the blocks before it."""
+        """Emit the addition of the sum of a block to the sum of the blocks before it."""
         if self._blocks is None:
             return
         e, start = self._body.e, self._body.e.constant(self._kind, 0)
@@ -84,7 +84,7 @@ class Accumulator:
         result = e.variable(last)
         with e.when(blocks.have_ended(), rarely=True):
             lost = Lanes(e, e.get(errors))
-            lost = where(lost.is_nan, 0.0, lost)  # the sum of the blocks is infinite or NaN there
+            lost = where(lost.is_nan, 0.0, lost)  # where the sum of the blocks is infinite or NaN
             e.assign(result, (Lanes(e, e.get(total)) + (lost + Lanes(e, last))).register)
         return e.get(result)
 
@@ -97,7 +97,7 @@ class Accumulator:
         return values[0]
 
     def add(self, copy: int, x: Register, point: Point) -> None:
-        """Emit the combination with the values of a point; masked lanes stay."""
+        """Emit the combination with the values of a point; masked-off lanes are unchanged."""
         e, slot = self._body.e, self._values[copy % self._copies]
         before = e.get(slot)
         if self._places is not None:
@@ -127,7 +127,7 @@ class Accumulator:
         e.assign(places, e.select(better, numbers, old))
 
     def _better(self, x: Register, best: Register) -> Register:
-        """Return whether a value replaces the best before it; NaN counts as the extreme, as in numpy."""
+        """Return whether a value replaces the best so far; NaN counts as the extreme, as in numpy."""
         e = self._body.e
         op = _POSITIONS[self._fold.op]
         found = function_of({"gt": "ge", "lt": "le"}[op] if self._fold.last else op, self._element)(
@@ -157,7 +157,7 @@ class Accumulator:
         return x
 
     def _best_place(self, best: Register, places: Register) -> Register:
-        """Emit the place of the extreme of all lanes; of equal ones the first, or the last."""
+        """Emit the index of the extreme of all lanes; of equal ones the first, or the last."""
         e = self._body.e
         value, place = _lane(self._body, best, 0), _lane(self._body, places, 0)
         for lane in range(1, self._lanes):
@@ -179,8 +179,8 @@ class Accumulator:
 class Blocks:
     """The blocks of the sums of a pass, which end after `ADDITIONS` additions to each accumulator.
 
-    The place along the inner axis, which advances by `step`, says how many there were. Where a row has
-    several axes, they are counted.
+    The index along the inner axis, which advances by `step`, determines the number of additions. For
+    several reduced axes, they are counted.
     """
 
     def __init__(self, body: Body, accumulators: Iterable[Accumulator], step: int) -> None:
@@ -194,7 +194,7 @@ class Blocks:
         self._ended = e.variable(e.constant(BOOL, 0)) if is_counted else None
 
     def end_if_full(self, place: Register) -> None:
-        """Emit the end of a block that is full after the additions at a place of the inner axis."""
+        """Emit the end of a block if it is full after the additions at an index of the inner axis."""
         e = self._e
         if self._counter is not None:
             self.count(e.index(1))
@@ -205,7 +205,7 @@ class Blocks:
                 self._end(e.compare("icmp eq", done, e.index(self._length)))
 
     def count(self, additions: Register) -> None:
-        """Emit the count of additions along one of several axes, and the end of a block that is full."""
+        """Emit the count of additions along one of several axes, and the end of a block if it is full."""
         e = self._e
         if self._counter is None or self._ended is None:
             return
@@ -229,7 +229,7 @@ class Blocks:
 
 
 def start_of(op: str, element: str) -> float:
-    """Return the number that changes no result."""
+    """Return the neutral element of a fold."""
     if op in {"sum", "prod"}:
         return 0 if op == "sum" else 1
     greatest = op in {"min", "argmin"}

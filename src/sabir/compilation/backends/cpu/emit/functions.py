@@ -1,11 +1,10 @@
 """The scalar operations of kernels by name, for operands of one type in any number of lanes.
 
-On a processor with fused multiply-add no operation calls a function: the object of a kernel has no
-undefined symbols. No operation traps, and none is undefined for any operand. Functions of floats are within
-four units in the last place of the exact result, most within two, for float and double, and agree with
-numpy on NaN, infinity, signed zeros and subnormal numbers. The bits of a result do not depend on the
-processor or the number of lanes. Registers do not know the sign of integers: where it matters, a name with
-`_u` is for unsigned ones.
+On a processor with fused multiply-add no operation calls a function: the object of a kernel has no undefined
+symbols. No operation traps, and each is defined for all operands. Functions of floats are within four units
+in the last place of the exact result, most within two, for float and double, and agree with numpy on NaN,
+infinity, signed zeros and subnormal numbers. The bits of a result do not depend on the processor or the
+number of lanes. Registers do not have signs: where it matters, a name with `_u` is for unsigned integers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Jobs, the parts of a kernel's work, and the places and lanes that they stand for."""
+"""Jobs: the units of work of a kernel, and their indices and lanes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def product_of(e: Emitter, sizes: Sequence[Register]) -> Register:
 
 
 def decoded(body: Body, job: Register, axes: Sequence[int]) -> list[Register]:
-    """Return the index along each axis for the number of a job; 0 for axes that it does not count."""
+    """Return the index along each axis from the number of a job; 0 for axes that jobs do not count."""
     e = body.e
     indices = [e.index(0)] * body.nest.axes
     for axis, digit in zip(axes, digits(e, job, [body.sizes[axis] for axis in axes]), strict=True):
@@ -38,10 +38,10 @@ def decoded(body: Body, job: Register, axes: Sequence[int]) -> list[Register]:
 def jobs(
     body: Body, axes: Sequence[int], *parts: Register
 ) -> Generator[tuple[list[Register], list[Register]]]:
-    """Emit this thread's jobs: one for each place of some axes, and for each number below each of `parts`.
+    """Emit a loop over the jobs of this share: one for each index of some axes and number below `parts`.
 
-    Yields the index along each axis, 0 for those that are not counted, and the numbers. Only those of the
-    first job are divisions; each job counts on for the next one.
+    Yields the index along each axis (0 for other axes), and the numbers. Only the first job divides to find
+    them; each following one increments them.
     """
     e = body.e
     sizes = [*(body.sizes[axis] for axis in axes), *parts]
@@ -63,7 +63,7 @@ def jobs(
 
 
 def digits(e: Emitter, number: Register, sizes: Sequence[Register]) -> list[Register]:
-    """Emit the index along each of some axes for the number of a place; the first may have any size."""
+    """Emit the index along each of some axes from a row-major number; the first axis may have any size."""
     found: list[Register] = []
     for size in reversed(sizes[1:]):
         found.append(e.binary("urem", number, size))
@@ -75,9 +75,9 @@ def digits(e: Emitter, number: Register, sizes: Sequence[Register]) -> list[Regi
 def strips(
     body: Body, outer: Sequence[int], most: int
 ) -> Generator[tuple[list[Register], Register, Register]]:
-    """Emit jobs over outer axes and strips of the inner one: indices, the first of the strip and its end.
+    """Emit jobs over outer axes and strips of the inner axis: indices, and the begin and end of the strip.
 
-    A strip is as wide as the part of a share of the axis, up to `most`: wide rows are read fast from memory.
+    A strip is as wide as the axis divided by the shares, at most `most`: wide rows are read fast from memory.
     """
     e, inner = body.e, body.nest.inner
     a_share = e.binary("udiv", body.sizes[inner], Register("%shares", INDEX))
@@ -89,12 +89,12 @@ def strips(
 
 
 def mask_of(body: Body, place: Register, stop: Register, lanes: int = 0) -> Register:
-    """Return which lanes from a place on lie before the end."""
+    """Return the mask of the lanes from an index on that are before the end."""
     return lanes_before(body.e, place, stop, lanes or body.nest.lanes)
 
 
 def lanes_before(e: Emitter, place: Register, end: Register, lanes: int) -> Register:
-    """Emit which of so many lanes from a place on lie before the end."""
+    """Emit the mask of the lanes from an index on that are before the end."""
     count = e.least(e.binary("sub", end, place), e.index(lanes))
     left = e.splat(e.convert("trunc", count, "i32"), lanes)
     numbers = Register(f"<{', '.join(f'i32 {n}' for n in range(lanes))}>", left.kind)
@@ -102,12 +102,12 @@ def lanes_before(e: Emitter, place: Register, end: Register, lanes: int) -> Regi
 
 
 def at(indices: Sequence[Register], axis: int, place: Register) -> list[Register]:
-    """Return indices with another one along an axis."""
+    """Return indices with another index along an axis."""
     return [*indices[:axis], place, *indices[axis + 1 :]]
 
 
 def along(body: Body, around: Point, start: Register, stop: Register, each: Callable[[Point], None]) -> None:
-    """Loop along the inner axis in vectors, then once under a mask for the rest."""
+    """Emit a loop along the inner axis in vectors, and a masked remainder."""
     e, lanes, inner = body.e, body.nest.lanes, body.nest.inner
     whole = e.add(start, e.binary("and", e.binary("sub", stop, start), e.index(-lanes)))
     with e.loop(start, whole, lanes) as place:
@@ -117,5 +117,5 @@ def along(body: Body, around: Point, start: Register, stop: Register, each: Call
 
 
 def at_lanes(around: Point, axis: int, place: Register, lanes: int, mask: Register | None) -> Point:
-    """Return a place along an axis, in some lanes."""
+    """Return a point at an index along an axis, in some lanes."""
     return Point(at(around.indices, axis, place), lanes, mask, outer=around)

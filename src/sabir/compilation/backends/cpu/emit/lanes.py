@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 
 class Format(NamedTuple):
-    """What formulas need to know of a floating-point type."""
+    """The constants of a floating-point type that formulas need."""
 
     scalar: str
-    integer: str  # the integers of as many bits
-    fraction: int  # bits after the leading one
+    integer: str  # the integer type of the same width
+    fraction: int  # bits of the fraction
     bias: int
     code: str  # of struct
 
     @property
     def magic(self) -> float:
-        """A number whose sum with a small one has that rounded to an integer in its low bits."""
+        """A number whose sum with a small number has the rounded integer in its low bits."""
         return 1.5 * 2.0**self.fraction
 
     @property
@@ -73,7 +73,7 @@ class Lanes:  # ruff: ignore[too-many-public-methods]  the operators of formulas
         return _FORMATS[self.kind.scalar]
 
     def like(self, other: Lanes | float) -> Lanes:
-        """Return an operand; a number becomes a constant of this type."""
+        """Return an operand as lanes; a number becomes a constant of this type."""
         return other if isinstance(other, Lanes) else Lanes(self.e, self.e.constant(self.kind, other))
 
     def _binary(self, whole: str, real: str, other: Lanes | float) -> Lanes:
@@ -122,7 +122,7 @@ class Lanes:  # ruff: ignore[too-many-public-methods]  the operators of formulas
         return self._binary("ashr", "", count)
 
     def unsigned_shift(self, count: Lanes | int) -> Lanes:
-        """Shift toward the low bits, zeros first."""
+        """Shift right, with zeros from the left."""
         return self._binary("lshr", "", count)
 
     def compare(self, op: str, other: Lanes | float) -> Lanes:
@@ -151,7 +151,7 @@ class Lanes:  # ruff: ignore[too-many-public-methods]  the operators of formulas
 
     @property
     def is_nan(self) -> Lanes:
-        """Where it is NaN."""
+        """The lanes that are NaN."""
         return self.compare("fcmp uno", self)
 
     def convert(self, op: str, scalar: str) -> Lanes:
@@ -175,7 +175,7 @@ class Lanes:  # ruff: ignore[too-many-public-methods]  the operators of formulas
         return self.intrinsic("fabs")
 
     def signed_as(self, other: Lanes) -> Lanes:
-        """Return the magnitudes with the signs of others."""
+        """Return the magnitudes with the signs of `other` (copysign)."""
         return self.intrinsic("copysign", other)
 
     @property
@@ -221,7 +221,7 @@ def rounded(x: Lanes, factor: float) -> tuple[Lanes, Lanes]:
 
 
 def as_floats(n: Lanes, form: Format) -> Lanes:
-    """Convert integers of as many bits, small ones only, which needs no instruction for it."""
+    """Convert small integers of the same width, without an instruction for the conversion."""
     return (n + form.pattern(form.magic)).floats(form) - form.magic
 
 
@@ -239,7 +239,7 @@ def scaled(x: Lanes, n: Lanes) -> Lanes:
 
 
 def _scaled_wide(x: Lanes, n: Lanes) -> Lanes:
-    """Return x * 2**n by the instruction of AVX-512: no other processor has vectors of 16 floats."""
+    """Return x * 2**n by an instruction of AVX-512, the only one with vectors of 16 floats."""
     e = x.e
     every, usual = e.constant(Kind("i16"), -1), e.constant(Kind("i32"), _CURRENT_ROUNDING)
     name = "llvm.x86.avx512.mask.scalef.ps.512"
@@ -247,13 +247,13 @@ def _scaled_wide(x: Lanes, n: Lanes) -> Lanes:
 
 
 def sum_of(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
-    """Return the rounded sum and its error, where `a` is the greater in magnitude, or 0."""
+    """Return the rounded sum and its error, if |a| >= |b| or a is 0."""
     total = a + b
     return total, b - (total - a)
 
 
 def exact_sum_of(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
-    """Return the rounded sum and its error, whichever is greater; the error of an infinite sum is NaN."""
+    """Return the rounded sum and its error, for any magnitudes; the error of an infinite sum is NaN."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
@@ -266,12 +266,12 @@ def product_of(a: Lanes, b: Lanes | float) -> tuple[Lanes, Lanes]:
 
 
 class Long(NamedTuple):
-    """A sum of two numbers of one type, with the digits of both."""
+    """An unevaluated sum of two numbers of one type, with the digits of both (double-double)."""
 
     high: Lanes
     low: Lanes
 
     def times(self, other: Long | tuple[float, float]) -> Long:
-        """Return the product with another sum."""
+        """Return the product with another sum of two numbers."""
         product, lost = product_of(self.high, other[0])
         return Long(product, fma(self.high, other[1], fma(self.low, other[0], lost)))

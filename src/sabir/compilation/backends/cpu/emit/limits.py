@@ -1,4 +1,4 @@
-"""Two kernels that only measure the machine: multiplications in registers, and reading memory."""
+"""Two kernels for the roofline of the machine: multiplications in registers, and reads of memory."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from sabir.compilation.backends.cpu.emit.arguments import Arguments, buffer_at
 from sabir.compilation.backends.cpu.emit.emitter import INDEX, Emitter, Kind, Register
 from sabir.compilation.plan.signature import KernelSignature
 
-_SUMS = 12  # independent sums: more than a multiplication takes cycles, and they fit into 16 registers
-_UNROLLED = 4  # multiplications of each sum a round
+_SUMS = 12  # independent sums: more than the latency of a multiplication, and they fit into 16 registers
+_UNROLLED = 4  # multiplications of each sum in a round
 ROUNDS = KernelSignature(rounds="size")
 """The arguments of both kernels."""
 
@@ -15,7 +15,7 @@ ROUNDS = KernelSignature(rounds="size")
 def multiply_test_text(lanes: int) -> tuple[str, int]:
     """Return the LLVM module of a loop of multiplications and additions, and the operations of a round.
 
-    Each thread does all rounds; buffer 0 takes a vector of each thread.
+    Each thread does all rounds; buffer 0 receives a vector from each thread.
     """
     e = Emitter()
     rounds, kind = Arguments(e, ROUNDS).number("rounds"), Kind("float", lanes)
@@ -32,7 +32,7 @@ def multiply_test_text(lanes: int) -> tuple[str, int]:
 def memory_test_text(lanes: int) -> tuple[str, int]:
     """Return the LLVM module of a loop that reads memory once, and the bytes of a round.
 
-    The threads share the rounds; buffer 0 takes a vector of each thread, buffer 1 is read.
+    The threads share the rounds; buffer 0 receives a vector from each thread, buffer 1 is read.
     """
     e = Emitter()
     kind = Kind("i32", lanes)
@@ -50,7 +50,7 @@ def memory_test_text(lanes: int) -> tuple[str, int]:
 
 
 def _store(e: Emitter, parts: list[Register], op: str) -> None:
-    """Combine vectors and store the result, so that none of the work can be left out."""
+    """Combine vectors and store the result, so that LLVM cannot remove any of the work."""
     total = parts[0]
     for part in parts[1:]:
         total = e.binary(op, total, part)

@@ -22,7 +22,7 @@ def parts(x: Lanes) -> tuple[Lanes, Lanes]:
 
 
 def parts_of_any(x: Lanes) -> tuple[Lanes, Lanes]:
-    """Return k as floats, and 1 + f, of positive numbers, subnormal ones too."""
+    """Return k as floats, and 1 + f, of positive numbers, also of subnormal ones."""
     shift = x.format.fraction + 1
     small = x < x.format.least
     k, m = parts(where(small, x * 2.0**shift, x))
@@ -49,14 +49,14 @@ def log(x: Lanes) -> Lanes:
 
 
 def _checked(x: Lanes, y: Lanes) -> Lanes:
-    """Return logarithms of any number: infinity of 0 and infinity, NaN of others."""
+    """Return logarithms of any number: infinities of 0 and infinity, NaN of negative numbers."""
     y = where(x < math.inf, y, x)  # infinity or NaN
     y = where(x < 0.0, math.nan, y)
     return where(x.equals(0.0), -math.inf, y)
 
 
 def log2(x: Lanes) -> Lanes:
-    """Emit the binary logarithm; the product of f and the constant keeps its error, as the rest is small."""
+    """Emit the binary logarithm, with the rounding error of the product of f and the constant."""
     k, m = parts_of_any(x)
     f = m - 1.0
     high = x.format.nearest(_LOG2E[0])
@@ -93,7 +93,7 @@ def softplus(x: Lanes) -> Lanes:
 
 
 def asinh(x: Lanes) -> Lanes:
-    """Emit the inverse of sinh: log1p(a + a*a / (1 + sqrt(a*a + 1))); of large a log(2 * a)."""
+    """Emit the inverse of sinh: log1p(a + a*a / (1 + sqrt(a*a + 1))); log(2 * a) for large a."""
     a = abs(x)
     large = a > _LARGE[x.kind.scalar]
     square = a * a

@@ -1,6 +1,6 @@
-"""Nests: loops over axes, as data. A nest says all that its machine code depends on, and nothing else.
+"""Loop nests as data: the specification of a kernel, with all that its machine code depends on.
 
-So equal nests share one kernel, whatever the sizes, strides and addresses are: these are arguments.
+Sizes, strides and addresses are arguments of the kernel. So equal nests share one kernel for all of these.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from sabir.compilation.plan.signature import SCRATCH_MEMORY, KernelSignature
 
-Stride: TypeAlias = Literal[0, 1, 2]  # 0: does not move; 1: the next element; 2: an argument, in bytes
+Stride: TypeAlias = Literal[0, 1, 2]  # 0: broadcast; 1: adjacent elements; 2: an argument, in bytes
 STILL: Literal[0] = 0
 NEXT: Literal[1] = 1
 ANY: Literal[2] = 2
@@ -45,7 +45,7 @@ def _signature(axes: int, strides: tuple[int, ...], takes: tuple[int, ...], size
 
 
 class Access(NamedTuple):
-    """How a tensor in memory is read or written: its element type and its stride along each axis."""
+    """An access to a tensor in memory: its element type, and the kind of its stride along each axis."""
 
     element: str
     strides: tuple[Stride, ...]
@@ -54,12 +54,12 @@ class Access(NamedTuple):
         return f"{self.element}[{','.join('01n'[s] for s in self.strides)}]"
 
 
-# the steps are no tuples: those of two classes would be equal
+# steps are not named tuples: tuples of two classes would be equal
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The element of an access."""
+    """A load of the element of an access."""
 
     element: str
     access: int
@@ -70,12 +70,12 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class TakeStep:
-    """The element of an access moved along one more axis by an index; `size` bounds it."""
+    """A gather: a load from an access, at an index along one more axis, with a bounds check."""
 
     element: str
     access: int
-    place: int  # the step that computes the index
-    near: bool = False  # elements lie side by side along that axis, and the index has 32 bits
+    place: int  # the number of the step that computes the index
+    near: bool = False  # that axis has stride 1, and the index 32 bits
 
     def __str__(self) -> str:
         return f"take a{self.access}{' near' if self.near else ''} at %{self.place}"
@@ -83,7 +83,7 @@ class TakeStep:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConstantStep:
-    """A number; 0 and -0 are two."""
+    """A constant; 0 and -0 differ."""
 
     element: str
     number: float
@@ -100,7 +100,7 @@ class ConstantStep:
 
 @dataclass(frozen=True, slots=True)
 class SizeArgument:
-    """A size, converted to the element type."""
+    """A size from the arguments, converted to the element type."""
 
     element: str
     place: int
@@ -122,7 +122,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Accumulated:
-    """The sum of a product, of which an epilogue computes the result; where there are several, a `number`."""
+    """The accumulator of a product, the input of an epilogue; `number` selects one of several."""
 
     element: str
     number: int = 0
@@ -147,7 +147,7 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """An earlier value combined along the reduced axes."""
+    """A reduction of an earlier value along the reduced axes."""
 
     element: str
     op: str
@@ -163,10 +163,10 @@ Step: TypeAlias = Load | TakeStep | ConstantStep | SizeArgument | Position | Acc
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """Loops over axes, from the outermost inwards; steps compute values, stores write them.
+    """Loops over axes, the outermost first; steps compute values, stores write them.
 
-    `reduced` says of each axis whether folds run along it. `inner` is the axis along which vectors lie.
-    `stores` pairs accesses with values.
+    `reduced` says for each axis whether folds reduce it. `inner` is the vectorized axis. `stores` has pairs
+    of numbers: an access, and the step whose value it stores.
     """
 
     axes: int
@@ -178,7 +178,7 @@ class Nest:
     sizes: int = 0  # how many size arguments steps read
     lanes: int = field(default=16)
     short: tuple[int, ...] = ()  # axes with at most SHORT elements, where the loops differ for these
-    repeats: tuple[int, ...] = ()  # an axis along which each value is stored so many times side by side
+    repeats: tuple[int, ...] = ()  # (axis, n): each value is stored n times in adjacent places along the axis
 
     @property
     def signature(self) -> KernelSignature:

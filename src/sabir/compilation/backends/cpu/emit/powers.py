@@ -1,4 +1,4 @@
-"""Powers: |x|**y = exp(y * log|x|), with more digits of the logarithm than the result has."""
+"""Powers: |x|**y = exp(y * log|x|), with a logarithm of more digits than the result."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def power(x: Lanes, y: Lanes) -> Lanes:
     magnitude = _power32(a, y) if x.kind.scalar == "float" else _power64(a, y)
     whole = y.intrinsic("trunc").equals(y)
     half = y * 0.5
-    odd = half.intrinsic("trunc").differs(half)  # matters of integers only
+    odd = half.intrinsic("trunc").differs(half)  # matters for integers only
     negative = magnitude.bits | (x.bits & x.format.pattern(-0.0))
     z = where(whole & odd, negative.floats(x.format), magnitude)
     z = where((x < 0.0) & (a < math.inf) & ~whole, math.nan, z)
@@ -41,7 +41,7 @@ def power(x: Lanes, y: Lanes) -> Lanes:
 
 
 def _power32(a: Lanes, y: Lanes) -> Lanes:
-    """Return a**y of floats, in double; the polynomials need half of its digits."""
+    """Return a**y of floats, in double, by polynomials with half of its digits."""
     wide = a.convert("fpext", "double")
     k, m = parts(wide)
     f = m - 1.0
@@ -56,7 +56,7 @@ def _power32(a: Lanes, y: Lanes) -> Lanes:
 
 
 def _of_ends(a: Lanes, log: Lanes) -> Lanes:
-    """Return logarithms of 0, infinity and NaN too."""
+    """Return logarithms that are also right for 0, infinity and NaN."""
     log = where(a < math.inf, log, a)
     return where(a.equals(0.0), -math.inf, log)
 
@@ -68,7 +68,7 @@ def _power64(a: Lanes, y: Lanes) -> Lanes:
     product, lost = product_of(y, high)
     bounded = clamped(product, -_BOUND, _BOUND)
     lost = where(bounded.equals(product), fma(y, low, lost), 0.0)
-    one = a.equals(1.0)  # then the product may be NaN
+    one = a.equals(1.0)  # where the product may be NaN
     n, q = split(where(one, 0.0, bounded), low=where(one, 0.0, lost))
     return scaled(q + 1.0, n)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sabir.compilation.backends.cpu.emit.lanes import Lanes, fma, scaled, where
 
-_STEP = 20  # bits of a quotient that one step takes at least, and that are exact in every type
+_STEP = 20  # bits of the quotient that each step determines, exact in every type
 _WIDEST = 64  # bits of an integer
 
 
@@ -16,7 +16,7 @@ def fmod(a: Lanes, b: Lanes) -> Lanes:
     slot = a.e.variable(rest.register)
 
     def step() -> Lanes:
-        """Subtract a multiple of the divisor, exactly; the last quotient may be one too great."""
+        """Subtract a multiple of the divisor, exactly; the last quotient may be 1 too large."""
         rest = Lanes(a.e, a.e.get(slot))
         lead = _exponent(rest) - _exponent(divisor) - _STEP
         unit = scaled(divisor, where(lead > 0, lead, 0))
@@ -31,7 +31,7 @@ def fmod(a: Lanes, b: Lanes) -> Lanes:
 
 
 def _exponent(x: Lanes) -> Lanes:
-    """Return the exponent in the bits of x, the sign aside."""
+    """Return the bits of the exponent of x."""
     return (x.bits >> x.format.fraction) & (2 * x.format.bias + 1)
 
 
@@ -46,7 +46,7 @@ def mod(a: Lanes, b: Lanes) -> Lanes:
 
 
 def divide(a: Lanes, b: Lanes, *, signed: bool = True) -> Lanes:
-    """Emit the quotient, truncated toward zero; that by 0 is 0, and no division traps."""
+    """Emit the quotient, truncated toward zero; a division by 0 is 0, and none traps."""
     if a.kind.is_float:
         return a / b
     nothing = b.equals(0)
@@ -59,7 +59,7 @@ def divide(a: Lanes, b: Lanes, *, signed: bool = True) -> Lanes:
 
 
 def _quotient(a: Lanes, b: Lanes, *, signed: bool) -> Lanes:
-    """Return a quotient that exists; small types go by floats that have more bits than both operands."""
+    """Return the quotient for a valid divisor; small types are divided as floats, which represent them."""
     if a.kind.bits == _WIDEST:
         return Lanes(a.e, a.e.binary("sdiv" if signed else "udiv", a.register, b.register))
     scalar, wide = ("double", a.kind.scalar) if a.kind.bits == _WIDEST // 2 else ("float", "i32")
@@ -69,5 +69,5 @@ def _quotient(a: Lanes, b: Lanes, *, signed: bool) -> Lanes:
 
 
 def remainder(a: Lanes, b: Lanes, *, signed: bool = True) -> Lanes:
-    """Emit the remainder with the sign of the dividend; that by 0 is 0."""
+    """Emit the remainder with the sign of the dividend; by 0 it is 0."""
     return where(b.equals(0), 0, a - divide(a, b, signed=signed) * b)

@@ -1,4 +1,4 @@
-"""The passes over a row of a nest with folds: what each computes, and what it keeps for later ones."""
+"""The passes over a row of a nest with folds: the values that each computes, and keeps for later ones."""
 
 from __future__ import annotations
 
@@ -48,10 +48,11 @@ _COSTLY = frozenset([
 
 
 class Passes(NamedTuple):
-    """`roots` has for each pass its folds and the values that it stores.
+    """The passes of a nest. `roots` has the folds of each pass, and the values that it stores.
 
-    `kept` has the steps that later passes read again, with the pass that computes each; `fetched` has those
-    that a pass reads. `varies` says of each step whether it varies along the reduced axes.
+    `kept` maps the steps whose values later passes read from scratch memory to the pass that computes them;
+    `fetched` has the steps that each pass reads so. `varies` says for each step whether it varies along the
+    reduced axes.
     """
 
     nest: Nest
@@ -62,25 +63,25 @@ class Passes(NamedTuple):
     costly: bool
 
     def operand(self, fold: int) -> int:
-        """Return the step that a fold combines."""
+        """Return the number of the step that a fold reduces."""
         step = self.nest.steps[fold]
         assert isinstance(step, Fold)  # ruff: ignore[assert]  for the type checker
         return step.operand
 
     def inside(self, number: int) -> list[tuple[int, int]]:
-        """Return the stores of a pass that belong into the loops over the reduced axes."""
+        """Return the stores of a pass inside of the loops over the reduced axes."""
         roots = self.roots[number]
         return [
             (a, n) for a, n in self.nest.stores if n in roots and _is_inside(self.nest, a, n, self.varies)
         ]
 
     def after(self) -> list[tuple[int, int]]:
-        """Return the stores of one number a row, which follow all passes."""
+        """Return the stores of one number for each row, which follow all passes."""
         return [(a, n) for a, n in self.nest.stores if not _is_inside(self.nest, a, n, self.varies)]
 
 
 def passes_of(nest: Nest, *, keep: bool) -> Passes:
-    """Return the passes of a nest; with `keep`, costly values of earlier passes are kept."""
+    """Return the passes of a nest; with `keep`, later passes read costly values from scratch memory."""
     varies = [False] * len(nest.steps)
     stage = [0] * len(nest.steps)
     for number, step in enumerate(nest.steps):
@@ -104,7 +105,7 @@ def passes_of(nest: Nest, *, keep: bool) -> Passes:
 
 
 def _is_inside(nest: Nest, access: int, number: int, varies: list[bool]) -> bool:
-    """Return whether a store goes along the reduced axes; one number may fill all the places along them."""
+    """Return whether a store is inside of the loops over the reduced axes."""
     if varies[number] or isinstance(nest.steps[number], Fold):
         return varies[number]
     return any(s != STILL and r for s, r in zip(nest.accesses[access].strides, nest.reduced, strict=True))
@@ -141,7 +142,7 @@ def _varies(nest: Nest, number: int, varies: list[bool]) -> bool:
 
 
 def _fetched(nest: Nest, starts: list[int], stage: list[int], varies: list[bool], number: int) -> list[int]:
-    """Return the values of earlier passes that a pass reads again; cheap functions of one are repeated."""
+    """Return the values of earlier passes that a pass reads; cheap functions of one are recomputed."""
     found: dict[int, None] = {}
     pending, seen = list(starts), set[int]()
     while pending:

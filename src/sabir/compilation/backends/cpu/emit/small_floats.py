@@ -1,7 +1,7 @@
-"""Floats of 8 bits and fewer: what their codes represent, and floats rounded to them.
+"""Floats of at most 8 bits: decoding, and encoding with rounding.
 
-A code is a byte whose low bits count: a sign, an exponent and a fraction. Formats differ in their bias, and
-in the codes of infinity and NaN. float8e8m0 has an exponent alone.
+A code is the low bits of a byte: a sign, an exponent and a fraction. Formats differ in the bias, and in the
+codes of infinity and NaN. float8e8m0 is only an exponent.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _EXPONENT_BIAS, _MOST_EXPONENT, _NO_EXPONENT = 127, 254, 255
 class SmallFloat(NamedTuple):
     """A format with a sign; `most` is the code of the greatest number.
 
-    `beyond` says what codes there are past it: `ieee` infinity and NaN, `nan` a NaN of each sign, `unsigned`
-    one NaN in the place of -0, `none` nothing: the greatest number is in the place of infinity, and a zero
-    with the other sign in that of NaN.
+    `beyond` is the kind of special codes: `ieee` has infinity and NaN, `nan` a NaN of each sign, `unsigned`
+    one NaN at the code of -0. `none` has none of them: infinity becomes the greatest number, and NaN the zero
+    with the opposite sign.
     """
 
     bits: int
@@ -41,7 +41,7 @@ class SmallFloat(NamedTuple):
 
     @property
     def shift(self) -> int:
-        """By how many bits the fraction of a float is longer."""
+        """The bits that the fraction of a float has more."""
         return FLOAT.fraction - self.fraction
 
 
@@ -57,9 +57,9 @@ SMALL_FLOATS: Mapping[str, SmallFloat] = {
 
 
 def decoded(code: Lanes, form: SmallFloat) -> Lanes:
-    """Return the floats that bytes represent; each is exact.
+    """Return the floats that codes represent, exactly.
 
-    None is computed from a number that is subnormal as a float: on many processors that takes very long.
+    No intermediate number is subnormal as a float: on many processors these are very slow.
     """
     code = code.convert("zext", "i32")
     magnitude = code & form.sign - 1
@@ -77,7 +77,7 @@ def decoded(code: Lanes, form: SmallFloat) -> Lanes:
 
 
 def encoded(x: Lanes, form: SmallFloat) -> Lanes:
-    """Return the codes of floats, rounded to the nearest, ties to even; beyond the range infinity or NaN."""
+    """Return the codes of floats, rounded to nearest, ties to even; out of range they are infinity or NaN."""
     bits = x.bits
     magnitude = bits & _MAGNITUDE
     code = where(abs(x) < 2.0 ** (1 - form.bias), _counted(abs(x), form), _cut(magnitude, form))
@@ -98,14 +98,14 @@ def encoded(x: Lanes, form: SmallFloat) -> Lanes:
 
 
 def _cut(magnitude: Lanes, form: SmallFloat) -> Lanes:
-    """Return the codes of normal numbers by the bits of floats."""
+    """Return the codes of normal numbers, from the bits of floats."""
     odd = magnitude.unsigned_shift(form.shift) & 1
     near = (magnitude + odd + ((1 << form.shift - 1) - 1)).unsigned_shift(form.shift)
     return near - (FLOAT.bias - form.bias << form.fraction)
 
 
 def _counted(x: Lanes, form: SmallFloat) -> Lanes:
-    """Return the codes of numbers below the normal ones, which count steps: a sum with floats rounds them."""
+    """Return the codes of subnormal numbers, multiples of one step: a float addition rounds them."""
     steps = 2.0 ** (1 - form.bias - form.fraction + FLOAT.fraction)
     return (x + steps).bits - FLOAT.pattern(steps)
 
@@ -118,9 +118,9 @@ def power_decoded(code: Lanes) -> Lanes:
 
 
 def power_encoded(x: Lanes) -> Lanes:
-    """Return doubles as float8e8m0, rounded up to a power of two; NaN where there is none."""
+    """Return doubles as float8e8m0, rounded up to a power of two; NaN if out of range."""
     bits = x.bits
-    up = (bits + ((1 << DOUBLE.fraction) - 1)) >> DOUBLE.fraction  # a negative number stays negative
+    up = (bits + ((1 << DOUBLE.fraction) - 1)) >> DOUBLE.fraction  # a negative number remains negative
     code = up - (DOUBLE.bias - _EXPONENT_BIAS)
     fits = (code >= 0) & (code <= _MOST_EXPONENT) & (x > 0.0)
     return where(fits, code, _NO_EXPONENT).convert("trunc", "i8")

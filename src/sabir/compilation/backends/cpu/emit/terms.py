@@ -1,9 +1,10 @@
-"""How a product multiplies and adds: by floats one at a time, or by integers of 8 bits in small groups.
+"""The multiply-add of a product: floats one at a time, or 8-bit integers in groups along `k`.
 
-The integers of one lane are a group of neighbours along `k`, whose products one instruction adds up: four by
-the dot product of unsigned and signed bytes, or two of 16 bits, to which any processor widens bytes. Both are
-exact; an instruction that adds products of bytes in 16 bits is not. Where a processor multiplies signed bytes
-only, 128 is taken from the unsigned ones, and the sums of the columns times 128 is where a sum begins.
+For integers, a lane has a group of adjacent elements along `k`, whose products one instruction adds: four
+with a dot product of uint8 by int8, or two with 16-bit products, to which any processor widens bytes. Both
+are exact (instructions that add products of bytes in 16 bits are not). On a processor that multiplies only
+signed bytes, 128 is subtracted from the unsigned ones, and the accumulators begin at 128 times the sums of
+the columns.
 """
 
 from __future__ import annotations
@@ -18,24 +19,24 @@ from sabir.loops import element_bytes
 if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.emit.emitter import Emitter
 
-Groups = Literal[1, 2, 4]  # neighbours along `k` in one lane
+Groups = Literal[1, 2, 4]  # adjacent elements along `k` in one lane
 Dot = Literal[
     "vpdpbusd", "pmaddwd", "usdot", "sdot", "sadalp", "smull"
-]  # the instruction that adds up products
+]  # the instruction that adds the products
 GROUPS: dict[Dot, Groups] = {"vpdpbusd": 4, "pmaddwd": 2, "usdot": 4, "sdot": 4, "sadalp": 2, "smull": 2}
 QUAD = 4
-_MIDDLE = 128  # what is taken from unsigned bytes where they are to be signed
-_WORD = 0x80808080  # of a group of four bytes
+_MIDDLE = 128  # subtracted from unsigned bytes to make them signed
+_WORD = 0x80808080  # the sign bits of four bytes
 _LOW, _NEXT = 0xFF, 0xFF00  # the first and the second byte
 
 
 class Floats:
-    """Fused multiplication and addition, in order; panels may hold narrower numbers, uint8 less 128."""
+    """Fused multiply-add in order; panels may have narrower elements, and uint8 is offset by -128."""
 
     group, taken = 1, 0
 
     def __init__(self, e: Emitter, element: str, panels: str, lanes: int) -> None:
-        """Take the element type, and that of the panels if it is another one."""
+        """Create terms for an element type; `panels` is the element type of the panels if it differs."""
         panels = panels or element
         self._e, self._kind = e, kind_of(element, lanes)
         self._element, self._panels = element, panels
@@ -51,16 +52,16 @@ class Floats:
         return cast(e, x, self._panels, self._element)
 
     def factor(self, address: Register) -> Register:
-        """Emit the load of an element of a row, in every lane."""
+        """Emit the load of an element of a row, broadcast to all lanes."""
         return self._e.splat(self._e.load(address, Kind(self._kind.scalar)), self._kind.lanes)
 
     def add(self, x: Register, y: Register, total: Register) -> Register:
-        """Emit a sum with products."""
+        """Emit the multiply-add."""
         return self._e.fma(x, y, total)
 
 
 class Integers:
-    """Sums of the products of uint8 by int8, in int32."""
+    """Products of uint8 by int8, summed in int32."""
 
     def __init__(self, e: Emitter, dot: Dot, lanes: int) -> None:
         self._e, self._dot, self._lanes = e, dot, lanes
@@ -76,7 +77,7 @@ class Integers:
         return x if self.group == QUAD else e.convert("sext", x, "i16")
 
     def factor(self, address: Register) -> Register:
-        """Emit the load of a group of a row, in every lane."""
+        """Emit the load of a group of a row, broadcast to all lanes."""
         e = self._e
         if self.group == QUAD:
             return self._spread(e.load(address, Kind("i32"), align=1))
@@ -86,9 +87,9 @@ class Integers:
         return self._spread(e.binary("or", low, e.binary("shl", high, e.constant(pair.kind, 8))))
 
     def rest(self, address: Register, last: Register) -> Register:
-        """Emit the load of the last group of a row, whose last element has the index `last` in it.
+        """Emit the load of the last, partial group of a row; `last` is the index of its last element.
 
-        What follows repeats it, and meets zeros in the panel.
+        The rest of the group repeats that element, and is multiplied by zeros of the panel.
         """
         e = self._e
         found = e.constant(Kind("i32"), 0)
@@ -100,11 +101,11 @@ class Integers:
         return self._spread(found)
 
     def _spread(self, x: Register) -> Register:
-        """Return a group in every lane, as bytes or as 16 bits of each."""
+        """Return a group broadcast to all lanes, as bytes or as 16-bit integers."""
         return self.groups(self._e.splat(x, self._lanes))
 
     def groups(self, x: Register) -> Register:
-        """Return the group in the 32 bits of each lane as bytes or as 16 bits of each."""
+        """Return the group in the 32 bits of each lane as bytes or as 16-bit integers."""
         e, kind = self._e, self._kind
         signed = e.binary("xor", x, e.constant(x.kind, _WORD)) if self.taken else x
         return e.value(kind, f"bitcast {signed} to {kind}")
@@ -115,7 +116,7 @@ class Integers:
         return Kind("i8", count) if self.group == QUAD else Kind("i16", count)
 
     def add(self, x: Register, y: Register, total: Register) -> Register:
-        """Emit a sum with products."""
+        """Emit the multiply-add."""
         e, bits = self._e, self._lanes * 32
         match self._dot:
             case "vpdpbusd":

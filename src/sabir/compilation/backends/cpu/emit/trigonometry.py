@@ -12,7 +12,7 @@ from sabir.compilation.backends.cpu.emit.lanes import fma, polynomial, where
 if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.emit.lanes import Lanes
 
-_TINY = {"float": 2.0**-13, "double": 2.0**-27}  # below, sin(x) and tan(x) are x to the last bit
+_TINY = {"float": 2.0**-13, "double": 2.0**-27}  # below, sin(x) and tan(x) round to x
 _MIDDLE = 0.5  # of the sines of asin and acos
 
 
@@ -51,7 +51,7 @@ def _flipped(y: Lanes, turns: Lanes) -> Lanes:
 
 
 def _both(angle: Angle) -> tuple[Lanes, Lanes]:
-    """Return sine and cosine of the rest."""
+    """Return the sine and cosine of the reduced angle."""
     _, r, low = angle
     scalar = r.kind.scalar
     z = r * r
@@ -64,7 +64,7 @@ def _both(angle: Angle) -> tuple[Lanes, Lanes]:
 
 
 def atan(x: Lanes) -> Lanes:
-    """Emit the inverse of tan: by a quotient within tan(pi/8) and the angle that it leaves out."""
+    """Emit the inverse of tan: the angle of a quotient within tan(pi/8), plus a multiple of pi/4."""
     a = abs(x)
     beyond, middle = a > math.sqrt(2) + 1, a > math.sqrt(2) - 1
     above = where(beyond, -1.0, where(middle, a - 1.0, a))
@@ -80,7 +80,7 @@ def atan(x: Lanes) -> Lanes:
 
 
 def asin(x: Lanes) -> Lanes:
-    """Emit the inverse of sin: beyond 1/2, by that of sqrt((1 - |x|) / 2)."""
+    """Emit the inverse of sin; above 1/2 by the inverse sine of sqrt((1 - |x|) / 2)."""
     a = abs(x)
     large, s, odd = _inverse(a)
     high, low, _ = HALF_PI[x.kind.scalar]
@@ -89,7 +89,7 @@ def asin(x: Lanes) -> Lanes:
 
 
 def acos(x: Lanes) -> Lanes:
-    """Emit the inverse of cos: pi/2 - asin(x); beyond 1/2 by the root of asin, from pi for negative x."""
+    """Emit the inverse of cos: pi/2 - asin(x); above 1/2 by the root of `asin`, from pi for negative x."""
     large, s, odd = _inverse(abs(x))
     high, low, _ = HALF_PI[x.kind.scalar]
     s, odd = s.signed_as(x), odd.signed_as(x)
@@ -103,7 +103,7 @@ def acos(x: Lanes) -> Lanes:
 
 
 def _inverse(a: Lanes) -> tuple[Lanes, Lanes, Lanes]:
-    """Return where a is large, and the sine s of the angle with what the angle is more than s."""
+    """Return whether a is above 1/2, the sine s of the angle to compute, and the angle minus s."""
     large = a > _MIDDLE
     z = where(large, (1.0 - a) * 0.5, a * a)
     s = where(large, z.sqrt, a)

@@ -1,7 +1,7 @@
-"""Instructions of independent computations in turns, so that a processor finds some that need not wait.
+"""Interleaving of the instructions of independent computations, for instruction-level parallelism.
 
-A processor looks at the next hundred or so instructions. Where each of these waits for the one before, as
-those of a polynomial do, it is idle, unless the ones between belong to other computations.
+A processor looks ahead by a hundred or so instructions. If each depends on the previous one, as in a
+polynomial, it is idle, unless instructions of other computations are between them.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _CONTROL = re.compile(r"  br |\w+:$")
 
 
 def in_turns(parts: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of some parts, one of each part after another; the order within a part stays.
+    """Return the lines of parts interleaved, one of each part in turn; a part keeps its order.
 
-    A part may use registers of earlier parts. Parts with branches follow each other as they are.
+    A part may use registers of earlier parts. Parts with branches are concatenated.
 
     >>> in_turns([["  %t1 = a", "  %t2 = b %t1"], ["  %t3 = c %t2", "  %t4 = d"]])
     ['  %t1 = a', '  %t2 = b %t1', '  %t3 = c %t2', '  %t4 = d']

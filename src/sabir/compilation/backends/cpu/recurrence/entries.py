@@ -27,7 +27,7 @@ from sabir.compilation.plan.bounds import ComputedTensor
 from sabir.compilation.plan.decisions import Reason
 from sabir.compilation.plan.entries import Entry, EntryLoop, count_of, start_of
 from sabir.compilation.plan.signature import words_of
-from sabir.loops import StepOperand, Contract, Expression, Recur, StepState
+from sabir.loops import Contract, Expression, Recur, StepOperand, StepState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,10 +83,10 @@ def _steps(made: Sequence[_Making]) -> list[Entry]:
     """Return an entry for each stage, which all threads share."""
     entries: list[Entry] = []
     for making in made:
-        turns = EntryLoop(making.steps)
+        loop = EntryLoop(making.steps)
         for built in making.built():
             entry = built.entry
-            entry.loop, entry.flops = turns, built.flops
+            entry.loop, entry.flops = loop, built.flops
             entry.writes = built.written
             for limit, rows, stage in built.choices:
                 spec = making.spec((stage,), rows, walks=False)
@@ -115,8 +115,8 @@ def _walks(made: Sequence[_Making]) -> list[Entry]:
 def _walk(specs: Sequence[Recurrence], parts: Sequence[tuple[_Making, list[_Built]]]) -> Entry:
     making, stages = parts[0]
     signature, length = specs[0].signature, making.steps_of_a_row
-    turns = EntryLoop((making.steps + (length - 1)) // length)
-    entry = Entry([], turns=turns, loops=signature.span("count"))
+    loop = EntryLoop((making.steps + (length - 1)) // length)
+    entry = Entry([], loop=loop, loops=signature.span("count"))
     entry.alone = len(parts) == 1 and making.space[-2] == 1
     for _, part in parts:
         for built in part:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.compilation.fusion.views import Copy, row_major
-from sabir.loops import StepOperand, Contract, Expression, Extent, Join, Number, StepState
+from sabir.loops import Contract, Expression, Extent, Join, Number, StepOperand, StepState
 from sabir.loops.walk import postorder
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Arrays that stand in for feeds where only shapes matter; they take no memory."""
+"""Placeholder feeds: arrays with a shape and an element type that take no memory."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 _ADVICE = "run the session first, or pass its shape, such as shapes={{{}: [1, 3]}}"
 
 
-def stand_ins(ports: Sequence[ModelPort], shapes: Mapping[str, Sequence[int]]) -> dict[str, Array]:
-    """Return a feed for each input that has a shape, or needs one; raises FeedError where none is known."""
+def placeholder_feeds(ports: Sequence[ModelPort], shapes: Mapping[str, Sequence[int]]) -> dict[str, Array]:
+    """Return a feed for each input in `shapes` or without default; raises FeedError for an unknown shape."""
     names = [port.name for port in ports]
     for name in shapes:
         if name not in names:
             listed = ", ".join(map(quote, names)) or "none"
             raise FeedError(f"the model has no input {quote(name)}; its inputs are {listed}")
     wanted = [port for port in ports if port.name in shapes or not port.optional]
-    return {port.name: _stand_in(port, shapes.get(port.name)) for port in wanted}
+    return {port.name: _placeholder(port, shapes.get(port.name)) for port in wanted}
 
 
-def _stand_in(port: ModelPort, shape: Sequence[int] | None) -> Array:
+def _placeholder(port: ModelPort, shape: Sequence[int] | None) -> Array:
     kind, name = port.type, quote(port.name)
     if not isinstance(kind, TensorType):
         raise FeedError(f"input {name} is {kind or 'of no declared type'}: run the session first")
