@@ -88,7 +88,7 @@ def pytest_collection_finish():
 def pytest_configure(config):
     cases.wanted = config.getoption("--case")
     if seconds := config.getoption("--within"):
-        config.pluginmanager.register(Within(seconds))
+        config.pluginmanager.register(Within(seconds), "within")
     if "PYTEST_XDIST_WORKER" in os.environ and sys.platform != "win32":
         official.share_cases(SHARED)
 

@@ -16,6 +16,10 @@ KINDS = ("node", "real", "simple", "pytorch-converted", "pytorch-operator")
 RANDOM = (
     "random numbers: the case holds those that one numpy generator drew; dtype and shape are tested below"
 )
+EQUAL_LOGITS = (
+    "all 1000 logits are equal and near 9e9, where neighbouring floats are 1024 apart: Softmax shows the order in which "
+    "the BLAS of numpy adds; tests/models/test_light.py compares the logits"
+)
 EXCLUDED = {
     "test_bernoulli": RANDOM,
     "test_bernoulli_double": RANDOM,
@@ -27,6 +31,7 @@ EXCLUDED = {
     "test_training_dropout_default": RANDOM,
     "test_training_dropout_default_mask": RANDOM,
     "test_training_dropout_mask": RANDOM,
+    "test_squeezenet": EQUAL_LOGITS,
 }
 
 # the answer was computed with every step of Softmax rounded to float16; rounded once, as here, the result is

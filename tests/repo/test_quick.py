@@ -87,14 +87,14 @@ def test_the_cheap_tests_of_the_repository_exist():
 def test_no_test_is_started_after_the_time(tmp_path):
     (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text(encoding="utf-8"))
     (tmp_path / "test_slow.py").write_text(
-        "import time\ndef test_a(): time.sleep(0.5)\ndef test_b(): assert False\n"
+        "def test_a(request): request.config.pluginmanager.getplugin('within').end = 0\ndef test_b(): assert False\n"
     )
     command = [
         sys.executable,
         "-m",
         "pytest",
         "-q",
-        "--within=0.4",
+        "--within=600",
         "-p",
         "no:cacheprovider",
         "-c",
@@ -104,5 +104,5 @@ def test_no_test_is_started_after_the_time(tmp_path):
     # ruff: ignore[subprocess-without-shell-equals-true]  this Python
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "1 passed" in done.stdout, done.stdout + done.stderr
-    assert "1 tests were not run within 0.4 seconds" in done.stdout
+    assert "1 tests were not run within 600 seconds" in done.stdout
     assert done.returncode == 0
