@@ -13,7 +13,7 @@ from sabir.compilation.plan.layout import allocated
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from sabir.compilation.plan.entries import Buffer, KernelPlan
+    from sabir.compilation.plan.entries import Buffer
     from sabir.compilation.plan.layout import PartLayout, PlanPart, RunSizes
     from sabir.compilation.runtime.program import CompiledProgram
     from sabir.ir import Array
@@ -42,8 +42,9 @@ class Binding:
 
     def copy(self) -> Binding:
         """Return another table, in which the same memory is bound so far."""
-        made = Binding(self._program)
-        made.table[:], made.errors, made._kept = self.table, self.errors, [*self._kept]
+        made = object.__new__(Binding)
+        made._program, made._keys, made._kept = self._program, self._keys, [*self._kept]
+        made.table, made.errors = self.table.copy(), self.errors
         return made
 
     def bind(self, buffer: Buffer, array: Array) -> None:
@@ -52,7 +53,7 @@ class Binding:
 
     def bind_inputs(self, arrays: Mapping[int, Any] | Sequence[Any]) -> None:
         """Bind the inputs that kernels read, by slot; raises Mismatch for one that is no tensor."""
-        for slot, buffer in inputs_of(self._program.plan).items():
+        for slot, buffer in self._program.input_buffers.items():
             array = arrays[slot]
             if not isinstance(array, np.ndarray):
                 raise Mismatch("an input is no tensor")
@@ -67,7 +68,7 @@ class Binding:
 
     def bind_keys(self, sizes: RunSizes) -> None:
         """Bind random words, from which the numbers of this run are drawn, where the plan draws any."""
-        for buffer in keys_of(self._program.plan):
+        for buffer in self._program.key_buffers:
             self._keys = allocated((sizes(buffer.size),), np.dtype(np.uint8))
             self._point(buffer.number, self._keys)
         self.draw()
@@ -97,16 +98,6 @@ class Binding:
         self.table[number] = array.ctypes.data
 
 
-def inputs_of(plan: KernelPlan) -> dict[int, Buffer]:
-    """Return the buffers of the inputs that kernels read, by slot."""
-    return {buffer.slot: buffer for buffer in plan.buffers if buffer.kind == "input"}
-
-
-def keys_of(plan: KernelPlan) -> list[Buffer]:
-    """Return the buffer of random words: one, or none where the plan draws no numbers."""
-    return [buffer for buffer in plan.buffers if buffer.kind == "keys"]
-
-
 def known_of(
     program: CompiledProgram, sizes: RunSizes, buffers: Iterable[Buffer] | None = None
 ) -> dict[Buffer, Array]:
@@ -115,4 +106,4 @@ def known_of(
     return {buffer: program.known(buffer, sizes) for buffer in among if buffer.kind == "known"}
 
 
-__all__ = ["UNUSED", "Binding", "inputs_of", "keys_of", "known_of"]
+__all__ = ["UNUSED", "Binding", "known_of"]

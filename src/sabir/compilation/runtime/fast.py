@@ -17,7 +17,7 @@ from sabir.base import CancelledError, owns_memory
 from sabir.compilation.native import Control, Frame, execute, team
 from sabir.compilation.native._entrance import FIRST, INPUT, LAST, OUTPUT, InputSpec, entrance, finish, works
 from sabir.compilation.plan.entries import Buffer, Entry
-from sabir.compilation.runtime.binding import UNUSED, Binding, inputs_of, keys_of
+from sabir.compilation.runtime.binding import UNUSED, Binding
 from sabir.compilation.runtime.values import shape_and_dtype
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class _Runs:
     ) -> None:  # fmt: skip
         """Take the fed inputs (name, slot, feed), what kernels make (name, slot), what cancels the runs."""
         self._program, self._layout, self._sizes, self._control = program, layout, sizes, control
-        numbers = {slot: buffer.number for slot, buffer in inputs_of(program.plan).items()}
+        numbers = {slot: buffer.number for slot, buffer in program.input_buffers.items()}
         self._inputs = [InputSpec(numbers.get(slot, UNUSED), x.dtype, x.shape) for _, slot, x in names]
         found = [(name, program.plan.outputs[slot]) for name, slot in outputs]
         places = range(FIRST + INPUT * len(names), sys.maxsize, OUTPUT)
@@ -98,7 +98,7 @@ class _Runs:
         if self.in_place:
             finish(self.target)  # loaded now: a run does not fail at its end
         self.updating = int(np.searchsorted(layout.owners, program.plan.updating))
-        self.frames: list[_Frame] = _DrawnFrames() if keys_of(program.plan) else []
+        self.frames: list[_Frame] = _DrawnFrames() if program.key_buffers else []
 
     def frame(self) -> _Frame:
         """Return new memory for a run."""

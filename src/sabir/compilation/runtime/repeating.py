@@ -16,7 +16,7 @@ from sabir.compilation.native import Control
 from sabir.compilation.native._repetition import MemoryCopy, Repeatedly, Repetition
 from sabir.compilation.plan.entries import Mismatch
 from sabir.compilation.plan.layout import RunSizes
-from sabir.compilation.runtime.binding import Binding, keys_of
+from sabir.compilation.runtime.binding import Binding
 from sabir.compilation.runtime.fast import team_for, work_of
 from sabir.compilation.runtime.values import shape_and_dtype
 from sabir.ir import Array
@@ -53,7 +53,7 @@ def repeat(
     """
     if not program.is_native or len(program.parts) != 1:
         return None
-    if keys_of(program.plan):
+    if program.key_buffers:
         return None  # each run draws other numbers
     sizes = RunSizes(symbols)
     layout = program.layout(0, sizes)
