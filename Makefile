@@ -69,8 +69,8 @@ lock: $(VENV)/.dev  ## write ci.lock again: the newest release of everything tha
 	$(PIP) uv
 	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --no-annotate --upgrade --quiet -o ci.lock
 
-bench: $(VENV)/.dev $(VENV)/.package  ## measure against the peers: ONLY="load graph" ZOO=folder BENCH_THREADS=n
-	$(BIN)/python benchmarks/run.py $(if $(ZOO),--zoo "$(ZOO)") $(ONLY)
+bench: $(VENV)/.dev $(VENV)/.package  ## measure against the peers: ONLY="load graph" ZOO=folder BEFORE=src BENCH_THREADS=n
+	$(BIN)/python benchmarks/run.py $(if $(ZOO),--zoo "$(ZOO)") $(if $(BEFORE),--before "$(BEFORE)") $(ONLY)
 
 fuzz: $(VENV)/.fuzz $(VENV)/.package  ## coverage-guided fuzzing: ONLY="wire json" SECONDS=60 for each target
 	$(BIN)/python fuzz/run.py $(ONLY) --seconds $(SECONDS)

@@ -1,6 +1,6 @@
 """Run benchmarks, each in a process of its own, and record what they print in RESULTS.md.
 
-    python benchmarks/run.py [--zoo FOLDER] [NAME ...]
+    python benchmarks/run.py [--zoo FOLDER] [--before SRC] [NAME ...]
 
 All of them without names; the sections of those that are not run stay as they were recorded.
 """
@@ -30,8 +30,9 @@ TITLES = {
     "variants": "Integers, halves, and one token",
     "gradients": "Gradients",
     "training": "Training",
+    "before": "This tree and an earlier one",
 }
-WITH_ZOO = {"convert", "small", "zoo", "variants"}  # scripts that take a folder of models
+WITH_ZOO = {"convert", "small", "zoo", "variants", "before"}  # scripts that take a folder of models
 NEEDS_ZOO = {"zoo", "variants"}
 HEAD = """# Benchmark results
 
@@ -46,6 +47,7 @@ def main() -> None:
     cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     cli.add_argument("names", nargs="*", metavar="NAME", help=", ".join(TITLES))
     cli.add_argument("--zoo", metavar="FOLDER", help="the folder of .onnx files for the benchmark zoo")
+    cli.add_argument("--before", metavar="SRC", help="the `src` folder of an earlier tree")
     given = cli.parse_args()
     unknown = set(given.names) - set(TITLES)
     if unknown:
@@ -56,11 +58,16 @@ def main() -> None:
             cli.error(f"{name} needs --zoo FOLDER, a folder of .onnx files")
         print(f"NOT RUN: {name}, which needs a folder of models: make bench ZOO=FOLDER", file=sys.stderr)
         wanted.remove(name)
+    if not given.before and "before" in wanted:
+        if "before" in given.names:
+            cli.error("before needs --before SRC, the `src` folder of an earlier tree")
+        wanted.remove("before")
     for place, name in enumerate(wanted, start=1):
         step = f"[{place}/{len(wanted)}]"
         print(f"{step} {TITLES[name]} ({name}.py)", file=sys.stderr, flush=True)
         started = time.perf_counter()
-        record(name, output(name, [given.zoo] if name in WITH_ZOO and given.zoo else []))
+        earlier = [given.before] if name == "before" else []
+        record(name, output(name, [*earlier, *([given.zoo] if name in WITH_ZOO and given.zoo else [])]))
         print(f"{step} done in {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
 
 
