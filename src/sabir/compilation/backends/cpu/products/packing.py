@@ -156,7 +156,7 @@ class _PackingEmission:
         self.e.store(self._turned(self._vector(row, column)), to, align=align)
 
     def _turned(self, x: Register) -> Register:
-        """Return elements as panels store them: cast from `source`, or uint8 offset by -128, or as int8."""
+        """Return elements as panels store them: cast from `source`; uint8 offset by -128, int4 as int8."""
         if self.packing.source:
             return cast(self.e, x, self.packing.source, self.packing.element)
         if self.packing.element in SMALL_INTEGERS:
