@@ -38,8 +38,8 @@ def why_copied(
 ) -> Reason | None:
     """Return why a product copies its first operand, which is in memory `at`; None if it reads it in place.
 
-    If `b` is packed, it reads rows with stride 1 along `k`, or transposed matrices of floats: stride 1 along
-    an axis of rows, and a small stride along `k`. If `b` is read in place, it reads rows of any stride.
+    If `b` is packed, kernels read operands with stride 1 along `k`, and transposed matrices of floats: stride
+    1 along an axis of rows, and a small stride along `k`. If `b` is read in place, any stride along `k`.
     """
     strides = at.strides
     if strides[-1] == 1 or a.shape[-1] == 1 or why_packed(heuristics, lowered, x, b) is None:

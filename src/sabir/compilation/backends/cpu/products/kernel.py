@@ -186,7 +186,7 @@ class _ProductEmitter:
         """Emit the tiles of a job, with a copy of each block of `k` into panels in scratch memory."""
         e, product, depth = self.e, self.product, self.depths[-1]
         count = e.binary("udiv", e.add(depth, DIRECT_STEPS - 1), e.index(DIRECT_STEPS))
-        count = e.greatest(count, e.index(1))  # without any `k`, the sums are 0
+        count = e.greatest(count, e.index(1))  # if `k` is empty, the sums are 0
         self.last_block = e.add(count, -1)
         step = self.terms.lane_bytes if product.turned else self.panel_bytes
         panel = product.direct_bytes // product.panels

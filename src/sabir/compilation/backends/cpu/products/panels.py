@@ -136,7 +136,7 @@ def _has_rows(panels: Panels) -> bool:
 
 
 def _merged(axes: Sequence[tuple[Size, Size]]) -> list[tuple[Size, Size]]:
-    """Return the axes, in order, with each pair merged that has no gap between its strides."""
+    """Return the axes, in order; adjacent ones merge if the outer stride is `size * stride` of the inner."""
     found = list(axes[:1])
     for size, stride in axes[1:]:
         count, outer = found[-1]

@@ -28,9 +28,9 @@ class Product:
 
     - `depth_axes` is the number of axes of `k`. `a` has stride 1 along the last one, unless it is `apart`,
       like a transposed matrix.
-    - `prefetch`: the next panels are loaded into the cache meanwhile, because weights come from memory.
-    - `blocked`: the first axis of `k` is a loop around all rows of a job: a job then reads panels once
-      that are larger than the cache. Between its iterations the accumulators are in scratch memory.
+    - `prefetch`: a job prefetches the next panels while it computes, because weights come from memory.
+    - `blocked`: the first axis of `k` is a loop around all rows of a job, so that a job reads each panel
+      from memory once. Between its iterations the accumulators are in scratch memory.
     - `whole`: the columns fill all panels.
     - `direct`: `b` is not packed; each job copies one block of `k` at a time into panels in scratch memory,
       before the accumulators. If it is `turned`, `b` has stride 1 along `k`, not along the columns.
@@ -38,7 +38,7 @@ class Product:
     - `dot`: the instruction that adds groups of integer products. If it is `ragged`, the last group of the
       last axis of `k` may be partial. `zero` is the element type of the zero point of `a`, if any.
     - `narrow`: the element type of the panels, if they are converted to floats.
-    - `scaled` and `less`: the element types of scales and zero points, for `(panel - less) * scaled`. Their
+    - `scaled` and `less`: the element types of the scales and zero points of `(b - zero) * scale`, whose
       panels have one line for each index of the first axis of `k`.
     - `unpacks`: panels, or blocks of them, are converted once for all rows of a job, into scratch memory
       before the accumulators.

@@ -64,7 +64,7 @@ class Streams:
         e, matrix = self.e, self.matrix
         left = e.mul(number, self.strip)
         count = e.least(e.binary("sub", self.tiles, left), self.strip)
-        rows_of_matrix = e.greatest(matrix.depth, e.index(1))  # without any, the sums are 0
+        rows_of_matrix = e.greatest(matrix.depth, e.index(1))  # if `k` is empty, the sums are 0
         last = e.binary("udiv", e.add(rows_of_matrix, -1), e.index(_STEPS))
         with e.loop(e.index(0), e.add(last, 1)) as block:
             first = e.mul(block, _STEPS)

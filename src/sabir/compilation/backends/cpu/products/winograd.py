@@ -1,8 +1,8 @@
 """The entries of convolutions by Winograd's algorithms: the choice of the algorithm, its tiles and jobs.
 
-The rounding error of F(2x2, 3x3) is that of direct products. F(4x4, 3x3) has 36 multiplications for 16
-results, where F(2x2, 3x3) has 64, but three times the rounding error, and filters more than twice as large:
-it is chosen with `precision="fast"`, for images that are known to be large.
+The rounding error of F(2x2, 3x3) is as small as that of direct products. F(4x4, 3x3) has 36 multiplications
+for 16 results, where F(2x2, 3x3) has 64, but three times the rounding error, and filters more than twice as
+large: it is chosen with `precision="fast"`, for images that are known to be large.
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ class _WinogradEmitter:
             self._transform_vector(points, to, whole, lanes_before(e, whole, self.channels, self.lanes))
 
     def _along(self, index: Register, size: Register, stride: Register) -> list[Register]:
-        """Return byte offsets of the elements of a tile along an axis; those past the last repeat it."""
+        """Return byte offsets of the elements of a tile; those past the image repeat its last one."""
         e, first, last = self.e, self.e.mul(index, self.spec.results), self.e.add(size, TAPS - 2)
         return [e.mul(e.least(e.add(first, n), last), stride) for n in range(self.spec.side)]
 
