@@ -1,1 +1,1 @@
-"""The family of products: matrix products and convolutions as GEMM, Winograd, packing."""
+"""The kernels of matrix products and convolutions: GEMM, Winograd's algorithms, and packing."""

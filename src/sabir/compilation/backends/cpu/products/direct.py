@@ -1,4 +1,4 @@
-"""Which operands a product reads where they lie: for few rows, a copy of the second one costs too much."""
+"""The choice to read operands in place or to copy them: for few rows, packing costs too much."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ _COLUMNS_APART = Reason("its columns are not side by side in memory")
 def why_copied(
     heuristics: Heuristics, lowered: Lowered, x: Contract, a: Expression, at: Located, b: Located
 ) -> Reason | None:
-    """Return why a product cannot read its first operand `at` a place; None where it does.
+    """Return why a product copies its first operand, which is in memory `at`; None if it reads it in place.
 
-    It reads rows whose elements are side by side, and transposed matrices.
+    If `b` is packed, kernels read operands with stride 1 along `k`, and transposed matrices of floats: stride
+    1 along an axis of rows, and a small stride along `k`. If `b` is read in place, any stride along `k`.
     """
     strides = at.strides
     if strides[-1] == 1 or a.shape[-1] == 1 or why_packed(heuristics, lowered, x, b) is None:
@@ -55,9 +56,10 @@ def why_copied(
 
 
 class DirectOperand(NamedTuple):
-    """The second operand where it lies: the bytes of a row, and of each step along the batch axes.
+    """The second operand, read in place: `panel` is its stride from row to row, in bytes.
 
-    In a `turned` one columns lie side by side: the bytes are those of a column.
+    If it is `turned`, it has stride 1 along `k`, and `panel` is the stride from column to column. `strides`
+    are those of the batch axes, in bytes.
     """
 
     place: Place
@@ -66,12 +68,12 @@ class DirectOperand(NamedTuple):
     strides: Sequence[Size]
 
     def start(self, builder: PlanBuilder, entry: Entry) -> list[Argument]:
-        """Return where it begins."""
+        """Return the arguments that place the operand."""
         return builder.pointer(self.place.located, self.place.element, entry)
 
 
 def why_packed(heuristics: Heuristics, lowered: Lowered, x: Contract, b: Located) -> Reason | None:
-    """Return why a product does not read its second operand in place at `b`; None where it does."""
+    """Return why a product packs its second operand, in memory at `b`; None if it reads it in place."""
     if x.rows > 1 or x.depth > 1:
         return _CONVOLUTION
     if not x.is_float:
@@ -86,7 +88,7 @@ def why_packed(heuristics: Heuristics, lowered: Lowered, x: Contract, b: Located
 
 
 def _why_large(heuristics: Heuristics, x: Contract, b: Located) -> Reason | None:
-    """Return why packing a matrix takes less time than reading it in place at `b`, else None."""
+    """Return why a matrix is packed that could be read in place at `b`; None if it is read in place."""
     rows, columns = x.shape[-2:]
     depth = x.b.shape[-2]
     if isinstance(rows, int) and rows <= heuristics.few_rows and 1 in b.strides[-2:]:
@@ -108,7 +110,7 @@ def _why_large(heuristics: Heuristics, x: Contract, b: Located) -> Reason | None
 def direct_operand(
     builder: PlanBuilder, x: Contract, b: Place, batch: Sequence[Size], entry: Entry
 ) -> DirectOperand | None:
-    """Return the second operand of an entry, None for panels; `b` has its places along the batch axes."""
+    """Return the second operand read in place, None if it is packed; `b` has strides along the batch axes."""
     if why_packed(builder.heuristics, builder.lowered, x, b.located) is not None:
         return None
     size, strides = element_bytes(b.element), b.strides[: len(batch)]

@@ -1,4 +1,4 @@
-"""The entries of products, also of convolutions: tiles, packed operands, and the places of both in memory."""
+"""The entries of matrix products and convolutions: their tiles, operands, strides and scratch memory."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _COLUMNS = Reason("its columns are side by side, not its rows")
 
 
 def add_product(builder: PlanBuilder, group: Group) -> None:
-    """Add the entry of a product and its epilogue, and before it that of packing where the operand varies."""
+    """Add the entry of a product with its epilogue, and the entries that pack its operands, to a plan."""
     contract, nesting = contract_of(group.members[0]), product_nesting(builder, group)
     loops, _ = _merged(nesting, contract)
     b, a = loops.places.pop(), loops.places.pop()
@@ -99,15 +99,15 @@ def product_nesting(builder: PlanBuilder, group: Group) -> Nesting:
 
 def _nest(builder: PlanBuilder, contract: Contract, nesting: Nesting) -> Nest:
     nest = nest_of(nesting, builder.target.vector_bits, builder.heuristics, inner=len(nesting.sizes) - 1)
-    return replace(nest, lanes=lanes_of(builder, contract.element))  # whatever the epilogue computes with
+    return replace(nest, lanes=lanes_of(builder, contract.element))  # not those of the epilogue
 
 
 def product_entry(
     builder: PlanBuilder, group: Group, nesting: Nesting, whole: Mapping[str, int] | None = None
 ) -> Entry:
-    """Return the entry of a product in tiles; that of packing is added where the operand varies.
+    """Return the entry of a product in tiles, and add the entries that pack its operands to the plan.
 
-    The tiles are those for the sizes `whole` of symbols.
+    `whole` maps symbols of the number of rows to the sizes for which tiles are chosen.
     """
     contract = contract_of(group.members[0])
     nesting, row_axes = _merged(nesting, contract)
@@ -154,7 +154,7 @@ def product_entry(
 
 
 def _is_streamed(builder: PlanBuilder, second: PackedOperand | DirectOperand, rows: Size) -> bool:
-    """Return whether the rows of a matrix are read one after another, each once."""
+    """Return whether a product has few rows and streams its second operand, with stride 1 along columns."""
     if not isinstance(second, DirectOperand) or second.turned:
         return False
     return isinstance(rows, int) and rows <= builder.heuristics.few_rows
@@ -186,7 +186,7 @@ def _decide_operand(
 def _formed(
     builder: PlanBuilder, product: Product, contract: Contract, depth: list[tuple[Size, Size]], entry: Entry
 ) -> tuple[Product, list[tuple[Size, Size]]]:
-    """Return the product for the number formats of its operands, and its axes of `k`."""
+    """Return the product with the fields of its element types, and its axes of `k`, which may be split."""
     rows = count_of(contract.shape[-1 - contract.rows : -1])
     if contract.scale is not None:
         return unpacked_once(builder, scaled_product(product, contract), depth, rows, entry), depth
@@ -203,7 +203,7 @@ def _formed(
 def _tiles(
     builder: PlanBuilder, contract: Contract, rows: Size, entry: Entry
 ) -> list[tuple[int | None, Tile]]:
-    """Return the tiles for numbers of rows up to a limit; all have panels of one width."""
+    """Return pairs of a limit of rows, None for the last, and a tile; all have panels of one width."""
     known, columns = rows if isinstance(rows, int) else None, contract.shape[-1]
     heuristics = builder.heuristics
     lanes, registers = lanes_of(builder, contract.element), registers_of(builder.target, contract)
@@ -222,7 +222,7 @@ def _tiles(
 
 
 def _why_unusual(heuristics: Heuristics, contract: Contract, lanes: int) -> Reason | None:
-    """Return why the panels of a product may have another width than the usual one, else None."""
+    """Return why panels may have another width than the usual one; None if they may not."""
     columns = contract.shape[-1]
     if not isinstance(columns, int) or contract.scale is not None:
         return None
@@ -239,15 +239,16 @@ def _why_unusual(heuristics: Heuristics, contract: Contract, lanes: int) -> Reas
 def _blocked(
     builder: PlanBuilder, product: Product, depth: list[tuple[Size, Size]], rows: Size, entry: Entry
 ) -> tuple[Product, list[tuple[Size, Size]]]:
-    """Return the product and its axes of `k`, by whose first one large panels are divided.
+    """Return the product and its axes of `k`; tiles of one large panel are `blocked` along the first.
 
-    So is what is read apart, where it has several axes: each step of `k` reads another line of the cache.
+    So is one that reads `a` with a stride along `k` and has several axes of `k`, because each step of `k`
+    reads another cache line of a row. Scratch memory is reserved for the accumulators.
     """
     heuristics = builder.heuristics
-    width = product.width * product.panels * element_bytes(product.element)  # of sums, which wait as floats
-    waiting = width * (2 if product.long else 1)  # a row of a tile
+    width = product.width * product.panels * element_bytes(product.element)  # of a row of accumulators
+    waiting = width * (2 if product.long else 1)  # bytes of a row of a tile in scratch memory
     if product.streamed:
-        entry.whole = True  # memory is read in pieces as long as shares are wide
+        entry.whole = True  # one share for each thread: wide strips are long contiguous reads
         _keep_scratch(entry, product.streamed_tiles * product.waiting_bytes)
         return product, depth
     if product.direct:
@@ -269,24 +270,24 @@ def _blocked(
 
 
 def _is_short(depth: Sequence[tuple[Size, Size]]) -> bool:
-    """Return whether there are known to be so few `k` that a sum runs over all of them."""
+    """Return whether `k` is known to be so short that one sum runs over all of it: PART_STEPS or less."""
     count = count_of([n for n, _ in depth])
     return isinstance(count, int) and count <= PART_STEPS
 
 
 def _keep_scratch(entry: Entry, size: int) -> None:
-    """Let an entry have so much scratch memory, if no other choice of it needs more."""
+    """Raise the scratch memory of an entry to at least `size` bytes, unless its size is symbolic."""
     if isinstance(entry.scratch, int):
         entry.scratch = max(entry.scratch, size)
 
 
 def _merged(nesting: Nesting, contract: Contract) -> tuple[Nesting, int]:
-    """Return the loops over as few axes as the operands allow, and how many of these are axes of rows."""
+    """Return the loops with axes merged where all strides allow it, and the number of axes of rows."""
     if contract.rows == 1:
         return merged(nesting, fixed=2), 1
     count = len(nesting.sizes)
     first = count - 1 - contract.rows
-    nesting.reduced = tuple(first <= axis < count - 1 for axis in range(count))  # keeps rows apart
+    nesting.reduced = tuple(first <= axis < count - 1 for axis in range(count))  # not merged with the batch
     found = merged(nesting, fixed=1)
     rows = sum(found.reduced)
     if not rows:
@@ -298,9 +299,9 @@ def _merged(nesting: Nesting, contract: Contract) -> tuple[Nesting, int]:
 
 
 def _depth(contract: Contract, a: Located) -> tuple[list[tuple[Size, Size]], int]:
-    """Return sizes and strides of the axes of `k`, as few as possible, the last of integers with stride 1.
+    """Return sizes and strides, in elements, of the merged axes of `k`; for integers the last has stride 1.
 
-    The second result is how many axes of the product the last one is.
+    The second result is the number of axes of the contract that merged into the last one.
     """
     if contract.scale is not None:
         return apart(contract, a), 1
@@ -323,14 +324,14 @@ def _depth(contract: Contract, a: Located) -> tuple[list[tuple[Size, Size]], int
 
 
 def contract_of(x: Expression) -> Contract:
-    """Return the first member of a group as the product that it is."""
+    """Return the first member of a group, a product; raises TypeError if it is another expression."""
     if not isinstance(x, Contract):
         raise TypeError("the group begins with a product")
     return x
 
 
 def _tiled(nest: Nest, contract: Contract, tile: Tile) -> Product:
-    """Return the product in tiles, with no more panels at a time than there are, all of them whole groups."""
+    """Return the product in tiles, whose number of panels divides the number of all panels."""
     columns, width = contract.b.shape[-1], tile.vectors * nest.lanes
     panels, whole = 1, False
     if isinstance(columns, int):
@@ -344,7 +345,7 @@ def _product_values(
     builder: PlanBuilder, product: Product, depth: Sequence[tuple[Size, Size]], a: Place,
     sizes: Sequence[Size], second: PackedOperand | DirectOperand,
 ) -> dict[str, Packable]:  # fmt: skip
-    """Return the sizes and strides of both operands, and the rows of a job."""
+    """Return the sizes and strides (bytes) of both operands, and the rows of a job."""
     size = element_bytes(a.element)
     batch, rows, columns = sizes[: product.batch], sizes[product.batch : -1], sizes[-1]
     heuristics = builder.heuristics
@@ -364,7 +365,7 @@ def _product_values(
 
 
 def with_operands(nesting: Nesting, contract: Contract, a: Located, b: Located) -> Nesting:
-    """Add the operands as places, so that axes merge only where both allow it."""
+    """Append the operands to the places of a nest, so that axes merge only if their strides allow it."""
     last = contract.a.rank - contract.depth
     rows = a.strides[last - contract.rows : last]
     still = (0,) * (contract.rows + 1)
@@ -376,7 +377,7 @@ def with_operands(nesting: Nesting, contract: Contract, a: Located, b: Located) 
 
 
 def _batch_strides(contract: Contract, shape: Sizes, located: Located) -> list[Size]:
-    """Return the strides of an operand along the batch axes of the product, 0 where it is broadcast."""
+    """Return the strides, in elements, of an operand along the batch axes, 0 where it is broadcast."""
     head = contract.rank - contract.rows - 1
     missing = head - len(shape)
     own = zip(shape, located.strides[: len(shape)], contract.shape[missing:head], strict=True)
@@ -390,10 +391,10 @@ def packed_operand(
     builder: PlanBuilder, contract: Contract, place: Place, batch: Sequence[Size], vectors: int = VECTORS,
     run: int = 1,
 ) -> PackedOperand:  # fmt: skip
-    """Return the second operand in panels of `vectors`; `place` has its places along the batch axes.
+    """Return the second operand in panels of `vectors`; `place` has its strides along the batch axes.
 
-    A constant is packed once, when the plan is made, and for all products of it. `run` is how many axes of
-    `k`, the last ones, lie side by side in the first operand.
+    A constant is packed once, in a setup entry, and products share the panels. `run` is the number of last
+    axes of `k` that are contiguous in the first operand.
     """
     first = contract.b.rank - 1 - contract.depth
     axes = list(zip(contract.b.shape[first:], place.located.strides[first:], strict=True))
@@ -406,7 +407,7 @@ def packed_operand(
 
 
 def _packed_strides(item: Size, batch: Sequence[Size], strides: Sequence[Size]) -> list[Size]:
-    """Return the bytes from item to item along each batch axis, 0 where the operand is broadcast."""
+    """Return the strides of panels along each batch axis, in bytes, 0 where the operand is broadcast."""
     found: list[Size] = []
     step = item
     for size, stride in zip(reversed(batch), reversed(strides[: len(batch)]), strict=True):

@@ -1,4 +1,4 @@
-"""Products whose operands are narrower than what they sum up: integers, halves, blocks with scales."""
+"""Products of operands narrower than the accumulators: 8-bit integers, halves, blocks with scales."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 _NO_BLOCKS = Reason("they have no blocks")
 _SYMBOLIC = Reason("the size of a block is symbolic")
-_WAITING = 6  # products of bytes in registers of their own
+_WAITING = 6  # registers for products of bytes that are not added yet
 
 
 def of_integers(
     builder: PlanBuilder, product: Product, contract: Contract, depth: Sequence[tuple[Size, Size]],
     entry: Entry,
 ) -> Product:  # fmt: skip
-    """Return the product of integers: how many it adds at a time, and what it subtracts."""
+    """Return the product with the fields of integers: `dot`, `ragged` and the type of the zero point."""
     dot, last = dot_of(builder.target), depth[-1][0]
     builder.decisions.add(entry.nodes, "instruction", f"instruction {dot}", *_why_slower(dot))
     ragged = not isinstance(last, int) or last % GROUPS[dot] != 0
@@ -45,21 +45,21 @@ def of_integers(
 
 
 def narrow_of(contract: Contract) -> str:
-    """Return the element type of the panels of a product of floats, if it is another one."""
+    """Return the element type of the panels of a product of floats, or "" if it is that of the product."""
     if not contract.is_float or contract.b.element == contract.element:
         return ""
     return "int8" if contract.b.element in BYTES | SMALL_INTEGERS else contract.b.element
 
 
 def dot_of(target: Target) -> Dot:
-    """Return the instruction that multiplies and adds up most integers of 8 bits."""
+    """Return the instruction of a target that multiplies and adds the most 8-bit integers."""
     if target.architecture == "aarch64":
         return "usdot" if target.has("i8mm") else "sdot" if target.has("dotprod") else "sadalp"
     return "vpdpbusd" if target.has("avx512vnni") or target.has("avxvnni") else "pmaddwd"
 
 
 def _why_slower(dot: Dot) -> tuple[str, str]:
-    """Return the instruction that multiplies most integers on such processors, and why it is not `dot`."""
+    """Return the fastest instruction of the architecture, and why the target lacks it; "" if it is `dot`."""
     match dot:
         case "pmaddwd":
             return "vpdpbusd", "the processor has neither avx512vnni nor avxvnni"
@@ -72,23 +72,23 @@ def _why_slower(dot: Dot) -> tuple[str, str]:
 
 
 def pairs_of(target: Target) -> Dot:
-    """Return the instruction that multiplies and adds up pairs of integers of 16 bits."""
+    """Return the instruction that multiplies and adds pairs of 16-bit integers."""
     return "smull" if target.architecture == "aarch64" else "pmaddwd"
 
 
 def registers_of(target: Target, contract: Contract) -> int:
-    """Return how many vector registers a tile may fill: products that wait to be added up need some."""
+    """Return the number of vector registers that a tile may fill; `sadalp` needs some for its products."""
     waiting = not contract.is_float and dot_of(target) == "sadalp"
     return target.registers - (_WAITING if waiting else 0)
 
 
 def group_of(target: Target, contract: Contract) -> Groups:
-    """Return how many neighbours along `k` one instruction multiplies and adds up."""
+    """Return the number of adjacent elements along `k` that one instruction multiplies and adds."""
     return 1 if contract.is_float else GROUPS[dot_of(target)]
 
 
 def zero_values(builder: PlanBuilder, contract: Contract, entry: Entry) -> dict[str, Packable]:
-    """Return where the zero point of a product of integers begins, if it has one."""
+    """Return the argument `zero`, the address of the zero point of `a`; empty if there is none."""
     if contract.a_zero is None:
         return {}
     zero = builder.grouping.more[contract][contract.a_zero]
@@ -99,28 +99,28 @@ def zero_values(builder: PlanBuilder, contract: Contract, entry: Entry) -> dict[
 
 
 def apart(contract: Contract, a: Located) -> list[tuple[Size, Size]]:
-    """Return sizes and strides of both axes of `k`, of which the first counts blocks with scales."""
+    """Return sizes and strides, in elements, of the axes [blocks, steps of a block] of a scaled `k`."""
     return list(zip(contract.a.shape[-2:], (a.strides[-2], 1), strict=True))
 
 
 def _taken(contract: Contract) -> Expression | None:
-    """Return what a kernel subtracts from the numbers in panels."""
+    """Return the zero point that a kernel subtracts from panels; None if packing does it or there is none."""
     return None if is_packed_zero(contract) else contract.b_zero
 
 
 def parameters_of(contract: Contract) -> list[Expression]:
-    """Return what a kernel reads beside both operands: zero points and scales."""
+    """Return the zero points and scales that a kernel reads in addition to both operands."""
     return [x for x in (contract.a_zero, contract.scale, _taken(contract)) if x is not None]
 
 
 def scaled_product(product: Product, contract: Contract) -> Product:
-    """Return the product by blocks of weights with scales."""
+    """Return the product with the fields of blockwise quantized weights."""
     scale, less = ("" if p is None else p.element for p in (contract.scale, _taken(contract)))
     return replace(product, depth_axes=2, narrow=narrow_of(contract), scaled=scale, less=less)
 
 
 def in_blocks(axis: tuple[Size, Size], heuristics: Heuristics) -> list[tuple[Size, Size]]:
-    """Return the axis of `k` as blocks and what is in a block, where it divides into such."""
+    """Return an axis of `k` as the axes [blocks, steps of a block], or alone if its size is symbolic."""
     count, step = axis
     if not isinstance(count, int):
         return [axis]
@@ -132,7 +132,7 @@ def in_blocks(axis: tuple[Size, Size], heuristics: Heuristics) -> list[tuple[Siz
 def unpacked_once(
     builder: PlanBuilder, product: Product, depth: Sequence[tuple[Size, Size]], rows: Size, entry: Entry
 ) -> Product:
-    """Return the product by blocks of weights, which it widens once for all rows where these are many."""
+    """Return the product; with many rows, it widens each block of weights once for all rows of a job."""
     block = depth[-1][0]
     rejected = _NO_BLOCKS if len(depth) == 1 else _why_each(builder, product, rows)
     if rejected is None and not (isinstance(block, int) and isinstance(entry.scratch, int)):
@@ -150,7 +150,7 @@ def unpacked_once(
 def widened_once(
     builder: PlanBuilder, product: Product, depth: Sequence[tuple[Size, Size]], rows: Size, entry: Entry
 ) -> Product:
-    """Return the product by constants of 16 bits, which it widens once for all rows where these are many."""
+    """Return the product; with many rows, it widens 16-bit weights once for all rows of a job."""
     if product.narrow not in HALVES:
         return product
     steps = count_of([n for n, _ in (depth[1:] if product.blocked else depth)])
@@ -170,7 +170,7 @@ def widened_once(
 
 
 def _why_each(builder: PlanBuilder, product: Product, rows: Size) -> Reason | None:
-    """Return why weights are widened for each tile; None where once for all rows of a job takes less time."""
+    """Return why weights are widened for each tile; None if widening once for all rows of a job is faster."""
     few = builder.heuristics.few_rows
     if product.panels > 1 or product.rows <= few:
         return Reason("tiles of {} rows <= {}", (product.rows, few))
@@ -183,7 +183,7 @@ def _decide_widening(
     builder: PlanBuilder, product: Product, rows: Size, entry: Entry, rejected: Reason | None
 ) -> None:
     if not isinstance(rows, int) and product.rows <= builder.heuristics.few_rows:
-        return  # there is another kernel for many rows
+        return  # this kernel is for few rows: the decision is that of the kernel for many rows
     each, once = "weights widened for each tile", "widened once for all rows of a job"
     if rejected is None:
         builder.decisions.add(entry.nodes, "weights", f"weights {once}")
@@ -192,7 +192,7 @@ def _decide_widening(
 
 
 def scale_values(builder: PlanBuilder, contract: Contract, entry: Entry, vectors: int) -> dict[str, Packable]:
-    """Return the panels of the scales of blocks, and of what is subtracted."""
+    """Return the arguments `scale` and `less`: the panels of scales and zero points."""
     found: dict[str, Packable] = {}
     for name, (buffer, panel) in packed_scales(builder, contract, vectors).items():
         builder.use(buffer, entry)
@@ -201,9 +201,9 @@ def scale_values(builder: PlanBuilder, contract: Contract, entry: Entry, vectors
 
 
 def packed_scales(builder: PlanBuilder, contract: Contract, vectors: int) -> dict[str, tuple[Buffer, Size]]:
-    """Return the panels of scales, and of what is subtracted, by name, with the bytes of each.
+    """Return the buffers of packed scales (`scale`) and zero points (`less`), with the bytes of a panel.
 
-    The first call adds the entries that pack them, which must come before that of the product.
+    The first call adds the entries that pack them: it must precede the entry of the product.
     """
     found: dict[str, tuple[Buffer, Size]] = {}
     for name, x in (("scale", contract.scale), ("less", _taken(contract))):

@@ -1,4 +1,4 @@
-"""Groups of products: which operands are read in place, and which are copied first."""
+"""The grouping of products: each begins a group, and its operands are read in place or copied first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def group_product(grouping: Grouping, x: Contract) -> None:
-    """Begin the group of a product."""
+    """Begin the group of a product, which depends on the groups that write its operands."""
     place_operands(grouping, x)
     operands = (*grouping.operands[x], *grouping.more[x].values())
     needed = [g for o in operands for g in grouping.need(o)]
@@ -23,7 +23,7 @@ def group_product(grouping: Grouping, x: Contract) -> None:
 
 
 def place_operands(grouping: Grouping, x: Contract) -> None:
-    """Decide which tensors in memory a product reads, unless that is decided."""
+    """Choose the tensors in memory that a product reads, once: its operands, or a copy of the first one."""
     if x in grouping.operands:
         return
     a, b = grouping.in_memory(x.a), grouping.in_memory(x.b)

@@ -1,15 +1,16 @@
-"""Products: tiles of rows by packed panels of columns, with an epilogue computed on the tile.
+"""The GEMM kernel: tiles of rows by panels of columns, with an epilogue computed on the accumulators.
 
-A matrix product has one axis of rows and one of `k`. A convolution has several of both: its rows are the
-places of windows, its `k` are the elements of a window. All rows are equally far from their elements, so one
-offset serves a whole tile.
+A matrix product has one axis of rows and one of `k`. A convolution, as im2col, has several of both: its rows
+are the positions of windows, and `k` runs over the taps and channels of a window. The offset of an element
+along `k` is the same in all rows, so a tile computes it once.
 
-`b` lies in panels: `[panel][k][width]`, the columns of the last one filled up with zeros. Every sum runs over
-`k` in order in one accumulator, or over equal parts of a long `k`, so that a row has the same bits whatever
-tile, batch or thread computes it.
-Those of integers hold groups of neighbours along `k`, `[panel][k / group][width][group]`, after the sums of
-their columns: the zero point of `a` times these is where a sum begins, and what the instruction that
-multiplies them takes from `a`.
+Packed `b` is `[panel][k][width]`; the columns of the last panel are padded with zeros. Every sum runs over
+`k` in order in one accumulator, or over fixed parts of a long `k`, so that a row has the same bits in every
+tile, batch and thread.
+
+Integers are packed in groups of adjacent elements along `k`: each panel is the sums of its columns, then
+`[k / group][width][group]`. Accumulators begin at `(taken - zero) * column sum`: `zero` is the zero point of
+`a`, and `taken` the number that `Integers` subtracts from `a` for a signed dot product.
 """
 
 from __future__ import annotations
@@ -69,8 +70,8 @@ class _ProductEmitter:
         )
         self.steps_inside = self._groups_of(self.depths[-1])
         self.steps = product_of(e, [*self.depths[:-1], self.steps_inside])
-        self.depth = e.mul(self.blocks, self.steps) if product.blocked else self.steps  # all of `k`
-        self.head = 4 * product.width if product.dot else 0  # bytes of the sums of columns
+        self.depth = e.mul(self.blocks, self.steps) if product.blocked else self.steps  # of all blocks
+        self.head = 4 * product.width if product.dot else 0  # bytes of the column sums that begin a panel
         self.vectors = product.panels * product.vectors
         self.batch_sizes = self.body.sizes[: product.batch]
         self.row_sizes, self.columns = self.body.sizes[product.batch : -1], self.body.sizes[-1]
@@ -87,12 +88,12 @@ class _ProductEmitter:
         )
 
     def _groups_of(self, count: Register) -> Register:
-        """Return how many groups hold so many elements."""
+        """Return the number of groups of `count` elements, the last of which may be partial."""
         e, group = self.e, self.product.group
         return count if group == 1 else e.binary("udiv", e.add(count, group - 1), e.index(group))
 
     def _less(self) -> Register | None:
-        """Return how often the sums of columns begin a sum, in every lane: None where that is never."""
+        """Return the factor of column sums in initial accumulators, in every lane; None if it is 0."""
         e, element, taken = self.e, self.product.zero, self.terms.taken
         if not element:
             return e.constant(self.vector, taken) if taken else None
@@ -122,7 +123,7 @@ class _ProductEmitter:
     ) -> tuple[list[Register], Register, Register]:
         """Return the batch indices, the group of panels and the chunk of rows of a job.
 
-        Panels that the cache does not hold are read for one chunk after another, others for a chunk in turn.
+        Consecutive jobs share a group of panels if the product is `blocked`, else a chunk of rows.
         """
         e, blocked = self.e, self.product.blocked
         inner, outer = (chunks, groups) if blocked else (groups, chunks)
@@ -144,7 +145,7 @@ class _ProductEmitter:
         return base
 
     def _job(self, indices: list[Register], group: Register, first: Register, last: Register) -> None:
-        """Emit the rows from `first` to `last` by one group of panels."""
+        """Emit the product of rows `first` to `last` and one group of panels: those of one tile."""
         e, product = self.e, self.product
         a = self._batch_base(self.a, "a_batch", indices)
         b = self._batch_base(self.b, "b_batch", indices)
@@ -177,15 +178,15 @@ class _ProductEmitter:
             self._tiles(job, a, [here], ahead, block, e.mul(block, self.steps))
 
     def _streamed(self, streams: Streams, job: Job, strip: Register, a: Register, b: Register) -> None:
-        """Emit the rows of a job by a strip of columns."""
+        """Emit the product of the rows of a job and a strip of columns that is read in place."""
         with self.e.loop(job.first, job.last, self.product.rows) as row:
             streams.emit(job, strip, b, self.rows.emit(a, row, job.last))
 
     def _direct(self, job: Job, a: Register, b: Register) -> None:
-        """Emit the rows of a job by columns where they lie: a block of `k` after another gets panels."""
+        """Emit the tiles of a job, with a copy of each block of `k` into panels in scratch memory."""
         e, product, depth = self.e, self.product, self.depths[-1]
         count = e.binary("udiv", e.add(depth, DIRECT_STEPS - 1), e.index(DIRECT_STEPS))
-        count = e.greatest(count, e.index(1))  # without any `k`, the sums are 0
+        count = e.greatest(count, e.index(1))  # if `k` is empty, the sums are 0
         self.last_block = e.add(count, -1)
         step = self.terms.lane_bytes if product.turned else self.panel_bytes
         panel = product.direct_bytes // product.panels
@@ -198,7 +199,7 @@ class _ProductEmitter:
             self._tiles(job, row, bases, None, block, done)
 
     def _copy(self, job: Job, source: Register, bases: Sequence[Register]) -> None:
-        """Emit the copy of a block of `k` into panels; columns after the last are 0."""
+        """Emit the copy of a block of `k` into panels; columns past the last one are 0."""
         e, product = self.e, self.product
         depth, lanes = self.depths[-1], product.nest.lanes
         matrix = PanelSource(product.element, lanes, source, self.panel_bytes, depth, self.columns)
@@ -209,7 +210,7 @@ class _ProductEmitter:
             copy_panel(e, matrix, e.add(job.column, p * product.width), product.width, base, across=True)
 
     def _unpacked(self, panel: Register) -> Register:
-        """Emit the numbers that a block of a panel represents into scratch memory."""
+        """Emit the conversion of a panel, or a block of it, into scratch memory; return the address there."""
         e, product = self.e, self.product
         base = self.body.own_scratch()
         size, lanes = product.nest.lanes * self.terms.lane_bytes, product.nest.lanes
@@ -228,7 +229,7 @@ class _ProductEmitter:
         self, job: Job, a: Register, bases: Sequence[Register], ahead: Register | None,
         block: Register | None, done: Register,
     ) -> None:  # fmt: skip
-        """Emit the tiles of a job for all of `k`, or for a block of it after so many `k`."""
+        """Emit the tiles of a job for all of `k`, or for one block of it after `done` steps of `k`."""
         e, product = self.e, self.product
         lines = self._lines_a_step(job.first, job.last)
         with e.loop(job.first, job.last, product.rows) as row:
@@ -248,7 +249,7 @@ class _ProductEmitter:
                     self.epilogue.emit(job, rows, sums)
 
     def _totals(self, tile: Register, sums: list[list[Variable]], block: Register | None) -> Totals | None:
-        """Return the totals of a tile: where there are blocks of `k`, behind its sums that wait."""
+        """Return the totals of a tile: on the stack, or after its accumulators in scratch memory."""
         e, product = self.e, self.product
         if not product.long:
             return None
@@ -258,7 +259,7 @@ class _ProductEmitter:
         return Totals(e, slots, e.offset(self._waiting_place(tile), e.index(product.tile_bytes)))
 
     def _begin(self, bases: Sequence[Register]) -> list[Register]:
-        """Return where the sums of each vector of a tile begin."""
+        """Return the initial accumulators of a row of a tile."""
         e, product = self.e, self.product
         if self.less is None:
             return [e.constant(self.vector, 0)] * self.vectors
@@ -272,7 +273,7 @@ class _ProductEmitter:
 
     @contextlib.contextmanager
     def _waiting(self, tile: Register, sums: list[list[Variable]], block: Register) -> Generator[None]:
-        """Emit that the sums of a tile come from where they waited, and wait for the next block."""
+        """Emit loads of accumulators before each block but the first, and stores after all but the last."""
         e = self.e
         kept = self._kept(tile, sums)
         with e.when(e.compare("icmp sgt", block, e.index(0))):
@@ -284,14 +285,14 @@ class _ProductEmitter:
                 e.store(e.get(slot), address)
 
     def _kept(self, tile: Register, sums: list[list[Variable]]) -> list[tuple[Variable, Register]]:
-        """Return where the sums of a tile wait for the next block of `k`."""
+        """Return each accumulator of a tile with its address in scratch memory between blocks of `k`."""
         e, size = self.e, self.product.nest.lanes * element_bytes(self.product.element)
         slots = [slot for row in sums for slot in row]
         base = self._waiting_place(tile)
         return [(slot, e.offset(base, e.index(n * size))) for n, slot in enumerate(slots)]
 
     def _waiting_place(self, tile: Register) -> Register:
-        """Return where the sums of a tile wait."""
+        """Return the scratch memory of a tile, after that of converted or copied panels."""
         e, base = self.e, self.body.own_scratch()
         if self.product.unpacks:
             base = e.offset(base, e.mul(self.steps, self.product.width * self.terms.lane_bytes))
@@ -300,7 +301,7 @@ class _ProductEmitter:
         return e.offset(base, e.mul(tile, self.product.waiting_bytes))
 
     def _lines_a_step(self, first: Register, last: Register) -> Register:
-        """Return how many bytes of the next panels each step of `k` brings in."""
+        """Return the bytes of the next panels that a tile prefetches at each step of `k`."""
         e, product = self.e, self.product
         blocks = e.binary(
             "udiv", e.add(e.binary("sub", last, first), product.rows - 1), e.index(product.rows)
@@ -319,7 +320,7 @@ class _ProductEmitter:
         self, sums: list[list[Variable]], rows: Sequence[Register], bases: Sequence[Register],
         ahead: tuple[Register, Register] | None, totals: Totals | None, done: Register,
     ) -> None:  # fmt: skip
-        """Emit the loops over `k`, of which so many are `done`; they add to the sums of each row."""
+        """Emit the loops over `k` that add to the accumulators of each row, after `done` steps of `k`."""
         e, product, depth = self.e, self.product, self.depths[-1]
         starts = [e.offset(base, e.index(self.head)) for base in bases]
         full = e.binary("udiv", depth, e.index(product.group)) if product.group > 1 else depth
@@ -346,7 +347,7 @@ class _ProductEmitter:
                 self._add_rest(sums, rows, starts, full, before, moved)
 
     def _columns(self, starts: Sequence[Register], k: Register) -> list[Register]:
-        """Return the vectors of all panels at a place of `k`."""
+        """Return the vectors of all panels at step `k`, converted and scaled if they are narrow."""
         e, product, terms = self.e, self.product, self.terms
         size, found = product.nest.lanes * terms.lane_bytes, list[Register]()
         for start in starts:
@@ -362,7 +363,7 @@ class _ProductEmitter:
         self, sums: list[list[Variable]], rows: Sequence[Register], starts: Sequence[Register],
         full: Register, before: Register | None, moved: Register | None,
     ) -> None:  # fmt: skip
-        """Emit the last group of the last axis of `k`, where it is not full."""
+        """Emit the last group of the last axis of `k`, if it is partial."""
         e, terms, done = self.e, self.terms, self.e.mul(full, self.product.group)
         if not isinstance(terms, Integers):
             raise TypeError("floats have no groups")
@@ -376,7 +377,7 @@ class _ProductEmitter:
 
     @contextlib.contextmanager
     def _outer_depth(self) -> Generator[tuple[Register | None, Register | None]]:
-        """Emit the loops over all axes of `k` but the last: how many `k` precede, and the offset in `a`."""
+        """Emit the loops over the outer axes of `k`; yield the steps of `k` before, and the offset in `a`."""
         e = self.e
         with contextlib.ExitStack() as loops:
             before: Register | None = None

@@ -1,4 +1,4 @@
-"""Packing: the second operand of a product, copied into panels in the order in which a product reads it."""
+"""The packing kernel: it copies the second operand of a product into panels, in the order of the tiles."""
 
 from __future__ import annotations
 
@@ -19,20 +19,23 @@ from sabir.loops import element_bytes
 if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.emit.terms import Groups
 
-_ROWS = 8  # of a job
+_ROWS = 8  # of a job of `_RowEmission`
 
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """The copy of matrices `[batch..., k..., n]` into panels; with `next_column` columns lie side by side.
+    """The copy of matrices `[batch..., k..., n]` into panels `[batch][panel][k][width]` of `element`.
 
-    With `next_row` the elements of a column do, along the last axis of `k`, and square tiles of them are
-    transposed in registers. `depth_axes` are the axes of `k`. Where `width` is 0, it is an argument: so one
-    kernel packs the constants of many products, and a first run waits for fewer kernels. Integers of 8 bits
-    become groups of neighbours along the last `run` of these as one, filled up with zeros, after the sums of
-    the columns; uint8 becomes int8, 128 less. With `winograd`, filters of 3x3 places become the matrices of
-    the algorithm that has so many results along an axis, one after another in a panel. Matrices of another
-    element type, `source`, are converted.
+    - `depth_axes` is the number of axes of `k`. If `width` is 0, it is an argument: one kernel then packs
+      the constants of many products, so a first run compiles fewer kernels.
+    - `next_column`: columns have stride 1. `next_row`: the last axis of `k` has stride 1, and square tiles
+      are transposed in registers.
+    - `group` > 1, for 8-bit integers: a panel is the sums of its columns, then `[k / group][width][group]`.
+      Groups are along the last `run` axes of `k` as one axis, padded with zeros.
+    - `winograd`: 3x3 filters are transformed for F(m x m, 3x3), m = `winograd`: a panel has one matrix
+      `[channels][width]` for each of the (m + 2)**2 products.
+    - `source`: the element type of the matrices, if they are converted. Without it, uint8 is offset by -128
+      and stored as int8.
     """
 
     element: str
@@ -54,14 +57,14 @@ class Packing:
 
     @property
     def in_order(self) -> bool:
-        """Whether rows are read one after another, each once and whole: memory is fast that way."""
+        """Whether each row is read once and as a whole, for all panels: contiguous reads are fast."""
         return self.next_column and self.width > 0 and self.depth_axes == 1 and self.group == 1
 
     @property
     def signature(self) -> KernelSignature:
-        """The arguments: sizes and strides of the matrices, and where they and their panels begin.
+        """The arguments: the sizes and strides of the matrices, and the addresses of source and target.
 
-        `item` are the bytes of the panels of one matrix of the batch.
+        `item` is the bytes of the panels of one matrix of the batch.
         """
         return declared(
             batch=("size", self.batch), depths=("size", self.depth_axes), columns="size", source="tensor",
@@ -72,7 +75,7 @@ class Packing:
 
     @property
     def loops(self) -> tuple[int, int]:
-        """The first of the words of a block with sizes of loops, and the word after them."""
+        """The first word of the arguments with sizes of loops, and the word after the last one."""
         return self.signature.span("batch")[0], self.signature.span("columns")[1]
 
     def __str__(self) -> str:
@@ -124,7 +127,7 @@ class _PackingEmission:
         return e.text()
 
     def _matrix(self, batch: Register) -> Register:
-        """Return where the matrix of one item of the batch begins."""
+        """Return the address of the matrix of one item of the batch."""
         e, base = self.e, self.source
         for count, stride in zip(reversed(self.sizes), reversed(self.strides), strict=True):
             base = e.offset(base, e.mul(e.binary("urem", batch, count), stride))
@@ -148,12 +151,12 @@ class _PackingEmission:
                 self._copy(row, e.add(column, v), e.offset(line, e.mul(v, self.element_bytes)))
 
     def _copy(self, row: Register, column: Register, to: Register) -> None:
-        """Emit the copy of as many columns as a vector has."""
+        """Emit the copy of one vector of columns."""
         align = self.packing.lanes * self.element_bytes
         self.e.store(self._turned(self._vector(row, column)), to, align=align)
 
     def _turned(self, x: Register) -> Register:
-        """Return uint8 as int8, 128 less, and smaller integers as int8; others become those of panels."""
+        """Return elements as panels store them: cast from `source`; uint8 offset by -128, int4 as int8."""
         if self.packing.source:
             return cast(self.e, x, self.packing.source, self.packing.element)
         if self.packing.element in SMALL_INTEGERS:
@@ -163,7 +166,7 @@ class _PackingEmission:
         return self.e.binary("xor", x, self.e.constant(x.kind, 1 << 7))
 
     def _vector(self, row: Register, column: Register) -> Register:
-        """Return some columns of a row; those past the end are 0."""
+        """Return a vector of columns of a row; those past the last column are 0."""
         e, lanes = self.e, self.packing.lanes
         kind = kind_of(self.packing.read, lanes)
         mask = lanes_before(e, column, self.columns, lanes)
@@ -174,7 +177,7 @@ class _PackingEmission:
 
 
 class _RowEmission(_PackingEmission):
-    """Packs rows in the order in which they lie, for all panels at once."""
+    """Packs row by row, in the order of memory, for all panels at once."""
 
     def text(self) -> str:
         """Return the module: every job packs some rows."""
@@ -191,7 +194,7 @@ class _RowEmission(_PackingEmission):
         return e.text()
 
     def _row(self, row: Register, line: Register) -> None:
-        """Emit the copy of a row: whole panels, then one that is filled up with zeros."""
+        """Emit the copy of a row: full panels, then a partial one, padded with zeros."""
         e, packing, size = self.e, self.packing, self.element_bytes
         panel = e.mul(self.depths[0], packing.width * size)
         whole = e.binary("udiv", self.columns, e.index(packing.width))
@@ -211,7 +214,7 @@ class _RowEmission(_PackingEmission):
 
 
 class _TileEmission(_PackingEmission):
-    """Packs columns whose elements lie side by side: each line of the cache is read once."""
+    """Packs columns with stride 1 along `k`, by transposing tiles: each cache line is read once."""
 
     def _panel(self, matrix: Register, column: Register, to: Register) -> None:
         e, width = self.e, self.packing.width
@@ -231,7 +234,7 @@ class _TileEmission(_PackingEmission):
 
 
 class _GroupEmission(_PackingEmission):
-    """Packs integers of 8 bits in groups."""
+    """Packs 8-bit integers in groups along `k`, and the sums of the columns."""
 
     def _panel(self, matrix: Register, column: Register, to: Register) -> None:
         e, packing = self.e, self.packing
@@ -258,14 +261,14 @@ class _GroupEmission(_PackingEmission):
     def _store(
         self, rows: list[tuple[Register, Register]], column: Register, sums: list[Variable], line: Register
     ) -> None:
-        """Emit the groups of all columns of a panel."""
+        """Emit the groups of all columns of a panel at one step of `k`."""
         e, packing = self.e, self.packing
         for v, total in enumerate(sums):
             x = self._group(rows, e.add(column, v * packing.lanes), total)
             e.store(x, e.offset(line, e.index(v * packing.lanes * packing.group)), align=1)
 
     def _row(self, base: Register, k: Register, sizes: list[Register]) -> tuple[Register, Register]:
-        """Return where the elements of a place of the run are, else of the last, and whether it is one."""
+        """Return the address of row `k` of the run, or of the last row, and whether `k` is inside the run."""
         e, count = self.e, product_of(self.e, sizes)
         inside = e.compare("icmp slt", k, count)
         places = digits(e, e.least(k, e.add(count, -1)), sizes)
@@ -274,7 +277,7 @@ class _GroupEmission(_PackingEmission):
         return base, inside
 
     def _group(self, rows: list[tuple[Register, Register]], column: Register, total: Variable) -> Register:
-        """Return some columns of the rows of a group, and add them to the sums of the columns."""
+        """Return a vector of groups, one a column, and add their elements to the sums of the columns."""
         e, lanes = self.e, self.packing.lanes
         wide = Kind(f"i{8 * self.packing.group}", lanes)
         found = e.constant(wide, 0)
@@ -288,7 +291,7 @@ class _GroupEmission(_PackingEmission):
 
 
 class _FilterEmission(_PackingEmission):
-    """Transforms filters (3, 3, k, n) for Winograd's algorithm."""
+    """Transforms filters [3, 3, channels, n] for Winograd's algorithm."""
 
     def _panel(self, matrix: Register, column: Register, to: Register) -> None:
         e, packing, transform = self.e, self.packing, transform_of(self.packing.winograd)
@@ -308,7 +311,7 @@ class _FilterEmission(_PackingEmission):
                     e.store(x, e.offset(target, here))
 
     def _tap(self, filters: Register, place: tuple[int, int], column: Register) -> Register:
-        """Return some columns of one tap of the filters."""
+        """Return a vector of columns of one tap of the filters."""
         row = filters
         for index, stride in zip(place, self.down, strict=False):
             row = self.e.offset(row, self.e.mul(stride, index))

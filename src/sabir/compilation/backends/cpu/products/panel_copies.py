@@ -1,4 +1,4 @@
-"""The copy of a panel of a matrix by the job that reads it: columns side by side, or each one along `k`."""
+"""The copy of a panel by the job that reads it, from a matrix with stride 1 along columns or `k`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ if TYPE_CHECKING:
 
 
 class PanelSource(NamedTuple):
-    """A matrix `[depth, columns]` in memory, of which one axis lies side by side.
+    """A matrix `[depth, columns]` in memory, which has stride 1 along one axis.
 
-    `stride` has the bytes from element to element along the other axis. `lanes` are those of a vector of
-    columns.
+    `stride` is its stride along the other axis, in bytes. `lanes` is the number of columns of a vector.
     """
 
     element: str
@@ -39,9 +38,10 @@ class PanelSource(NamedTuple):
 def copy_panel(
     e: Emitter, source: PanelSource, first: Register, width: int, target: Register, *, across: bool
 ) -> None:
-    """Emit the copy of the columns from `first` on into a panel, where those past the end are 0.
+    """Emit the copy of `width` columns from `first` on into a panel; columns past the last one are 0.
 
-    With `across`, the elements of a column lie side by side: tiles of them are transposed in registers.
+    With `across`, the matrix has stride 1 along `k`, and tiles of it are transposed in registers; else it
+    has stride 1 along columns.
     """
     with e.loop(e.index(0), e.index(width), source.lanes) as v:
         to = e.offset(target, e.mul(v, source.size))
@@ -54,9 +54,9 @@ def copy_panel(
 def copy_rows(
     e: Emitter, source: PanelSource, first: Register, panels: Sequence[Register], width: int, *, whole: bool
 ) -> None:
-    """Emit the copy of rows, whose elements lie side by side, from a column on into several panels at once.
+    """Emit the copy of columns from `first` on into several panels, row by row; columns have stride 1.
 
-    Those past the end are 0; in a `whole` one there are none.
+    Columns past the last one are 0. With `whole` there are none, and loads have no masks.
     """
     lanes, size, kind = source.lanes, source.size, kind_of(source.element, source.lanes)
     vectors = range(0, len(panels) * width, lanes)
@@ -71,7 +71,7 @@ def copy_rows(
 
 
 def _columns(e: Emitter, source: PanelSource, first: Register, target: Register, line: int) -> None:
-    """Emit a vector of columns that lie side by side, row by row."""
+    """Emit the copy of a vector of columns with stride 1, row by row."""
     mask = lanes_before(e, first, source.columns, source.lanes)
     start, kind = e.offset(source.base, e.mul(first, source.size)), kind_of(source.element, source.lanes)
     with e.loop(e.index(0), source.depth) as k:
@@ -80,9 +80,10 @@ def _columns(e: Emitter, source: PanelSource, first: Register, target: Register,
 
 
 def strip(e: Emitter, source: PanelSource, first: Register, target: Register, line: int) -> None:
-    """Emit a vector of columns along `k`: tiles, then the rest of `k` element by element.
+    """Emit the copy of a vector of columns of a matrix with stride 1 along `k`.
 
-    `line` has the bytes from one `k` to the next in the target.
+    Square tiles are transposed; the rest of `k`, and a partial vector, are gathered step by step. `line` is
+    the bytes between steps of `k` in the target.
     """
     lanes, size = source.lanes, source.size
     kind = kind_of(source.element, lanes)
@@ -102,7 +103,7 @@ def strip(e: Emitter, source: PanelSource, first: Register, target: Register, li
 
 
 def gathered(e: Emitter, start: Register, stride: Register, kind: Kind, mask: Register) -> Register:
-    """Emit the load of lanes that are `stride` bytes apart; those outside the mask are 0."""
+    """Emit the load of a vector of elements `stride` bytes apart; lanes outside the mask are 0."""
     steps = Register(
         f"<{', '.join(f'i64 {n}' for n in range(kind.lanes))}>", INDEX._replace(lanes=kind.lanes)
     )

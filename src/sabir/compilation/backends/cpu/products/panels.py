@@ -1,4 +1,4 @@
-"""Packed operands of products: matrices in panels, in the order in which kernels read them."""
+"""Packed operands of products: the buffers of panels, and the entries that pack them."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ if TYPE_CHECKING:
     from sabir.loops import Expression, Size
 
 
-_TILED = 4  # bytes
+_TILED = 4  # bytes of an element at least, to transpose tiles
 
 
 class PackedOperand(NamedTuple):
-    """The second operand of a product in panels: the bytes of one, and of each step along the batch axes."""
+    """The second operand of a product in panels: the bytes of one, and the strides of the batch in bytes."""
 
     buffer: Buffer
     panel: Size
     strides: list[Size]
 
     def start(self, builder: PlanBuilder, entry: Entry) -> list[Argument]:
-        """Return where the panels of an entry begin."""
+        """Return the arguments that place the panels, which the entry uses."""
         builder.use(self.buffer, entry)
         return start_of(self.buffer)
 
 
 def lanes_of(builder: PlanBuilder, element: str) -> int:
-    """Return the lanes of the vectors of a product: the width of its panels follows from them."""
+    """Return the lanes of the vectors of a product, whose elements count as 4 bytes at least."""
     return builder.target.vector_bits // 8 // max(4, element_bytes(element))
 
 
 class Panels(NamedTuple):
-    """A matrix `[batch..., k..., n]` in panels of a width: the size and the stride of each of its axes.
+    """The panels of a matrix `[batch..., k..., n]`, with the (size, stride) of each of its axes, in elements.
 
-    Groups of neighbours are along the last `run` axes of `k`. With `winograd`, the axes of `k` are those of
-    3x3 filters and their channels, and each has the matrices of Winograd's algorithm with so many results
-    along an axis. A matrix of another element type than its panels has that of `source`.
+    Groups of `group` adjacent elements are along the last `run` axes of `k`. If `winograd` is not 0, the
+    matrix is filters `[3, 3, channels, n]`, transformed for `winograd` results of a tile along an axis.
+    `source` is the element type of the matrix; "" is that of the panels.
     """
 
     element: str
@@ -62,7 +62,7 @@ class Panels(NamedTuple):
 
     @property
     def panel(self) -> Size:
-        """The bytes of a panel."""
+        """The bytes of a panel, with the column sums of integers."""
         if self.group > 1:
             outer = len(self.depth) - self.run
             count = count_of([n for n, _ in self.depth[outer:]])
@@ -80,9 +80,9 @@ class Panels(NamedTuple):
 
 
 def packed_panels(builder: PlanBuilder, x: Expression, b: Located, panels: Panels) -> Buffer:
-    """Return the memory of packed panels, which an entry before all that follow fills.
+    """Return the buffer of packed panels; the first call for a layout adds the entry that fills it.
 
-    A constant is packed once for all runs, unless it is repeated to a size that a run decides.
+    Constants are packed once, in a setup entry, unless a size is symbolic, as after a broadcast.
     """
     numbers = [n for axis in (*panels.batch, *panels.depth, panels.columns) for n in axis]
     constant = is_constant(builder.lowered, b) and not any(isinstance(n, Expr) for n in numbers)
@@ -100,7 +100,7 @@ def packed_panels(builder: PlanBuilder, x: Expression, b: Located, panels: Panel
 
 
 def _packing(builder: PlanBuilder, x: Expression, b: Located, panels: Panels, target: Buffer) -> Entry:
-    """Return the entry that packs an operand; constants share a kernel that reads the width."""
+    """Return the entry that packs an operand; for most constants, the width is an argument of the kernel."""
     converted = "" if panels.source == panels.element else panels.source
     read = converted or panels.element
     size = element_bytes(read)
@@ -110,7 +110,7 @@ def _packing(builder: PlanBuilder, x: Expression, b: Located, panels: Panels, ta
     packing = Packing(
         panels.element, len(batch), 0 if any_width else panels.width, lanes_of(builder, panels.element),
         next_column=columns[1] == 1, depth_axes=len(depth), group=panels.group, run=panels.run,
-        next_row=target.kind == "arena" and _has_rows(panels),  # constants are packed once: less code
+        next_row=target.kind == "arena" and _has_rows(panels),  # constants are packed once: fewer kernels
         winograd=panels.winograd, source=converted,
     )  # fmt: skip
     axes = [*batch, *depth, columns]
@@ -130,13 +130,13 @@ def _packing(builder: PlanBuilder, x: Expression, b: Located, panels: Panels, ta
 
 
 def _has_rows(panels: Panels) -> bool:
-    """Return whether elements of columns lie side by side, those of rows do not, and they have 4 bytes."""
+    """Return whether packing transposes tiles: stride 1 along `k`, not along `n`, and 4 bytes or more."""
     rows = panels.depth[-1][1] == 1 and panels.columns[1] != 1 and panels.source in {"", panels.element}
     return rows and panels.group == 1 and element_bytes(panels.element) >= _TILED
 
 
 def _merged(axes: Sequence[tuple[Size, Size]]) -> list[tuple[Size, Size]]:
-    """Return axes of which those that lie without gaps are one, in the same order of elements."""
+    """Return the axes, in order; adjacent ones merge if the outer stride is `size * stride` of the inner."""
     found = list(axes[:1])
     for size, stride in axes[1:]:
         count, outer = found[-1]
@@ -148,6 +148,6 @@ def _merged(axes: Sequence[tuple[Size, Size]]) -> list[tuple[Size, Size]]:
 
 
 def panels_of(columns: Size, lanes: int) -> Size:
-    """Return how many panels columns fill."""
+    """Return the number of panels of the usual width that hold `columns`."""
     width = VECTORS * lanes
     return (columns + (width - 1)) // width

@@ -1,4 +1,4 @@
-"""The scales and zero points of blocks of weights, which a product applies to what it loads of its panels."""
+"""The scales and zero points of blockwise quantized weights, applied to vectors of packed panels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Parameters:
-    """Panels of scales, and of what is subtracted before, with one line for each block."""
+    """Panels of scales and zero points, `[panel][block][width]`, as a product reads them."""
 
     def __init__(self, product: Product, arguments: Arguments) -> None:
         self.e, self.product = arguments.e, product
@@ -29,7 +29,7 @@ class Parameters:
         self.values: list[list[Register]] = []
 
     def begin(self, panel: Register) -> None:
-        """Emit where the lines of a group of panels begin."""
+        """Emit the addresses of the panels of scales and zero points of a tile, from `panel` on."""
         e, count = self.e, self.product.panels
         self.bases = [
             [e.offset(start, e.mul(e.add(panel, p), size)) for p in range(count)]
@@ -37,7 +37,7 @@ class Parameters:
         ]
 
     def load(self, block: Register) -> None:
-        """Emit the loads of the lines of a block."""
+        """Emit the loads of the scales and zero points of a block."""
         self.values = [
             [x for base in bases for x in self._line(base, block, element)]
             for bases, (_, _, element) in zip(self.bases, self.sources, strict=True)
@@ -46,7 +46,7 @@ class Parameters:
     def _line(self, base: Register, block: Register, element: str) -> list[Register]:
         e, product = self.e, self.product
         lanes, size = product.nest.lanes, element_bytes(element)
-        stored = element if element.startswith(("float", "bfloat")) else "int8"  # as panels hold integers
+        stored = element if element.startswith(("float", "bfloat")) else "int8"  # as packed
         line = e.offset(base, e.mul(block, product.width * size))
         found = [
             e.load(e.offset(line, e.index(v * lanes * size)), kind_of(stored, lanes), align=lanes * size)
@@ -55,7 +55,7 @@ class Parameters:
         return [x if stored == product.element else cast(e, x, stored, product.element) for x in found]
 
     def applied(self, columns: Sequence[Register]) -> list[Register]:
-        """Emit the numbers that the vectors of all panels represent."""
+        """Emit `(columns - zero points) * scales` for the vectors of all panels."""
         e, (scales, *less) = self.e, self.values
         low = [e.binary("fsub", x, y) for x, y in zip(columns, less[0], strict=True)] if less else columns
         return [e.binary("fmul", x, y) for x, y in zip(low, scales, strict=True)]

@@ -1,4 +1,4 @@
-"""What a kernel of a product is: its tile, its options and its arguments."""
+"""The specification of a product kernel: its tile, its options and its arguments."""
 
 from __future__ import annotations
 
@@ -13,33 +13,36 @@ if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.emit.nest import Nest
 
 
-PART_STEPS = 512  # of `k`, whose products of floats are one sum; a power of two
-DIRECT_STEPS = 128  # of `k`, in a block that a direct product copies
+PART_STEPS = 512  # steps of `k` in one sum of floats; a power of two
+DIRECT_STEPS = 128  # steps of `k` in a block that a direct product copies
 PANELS = KernelSignature(tensor="tensor", bytes="bytes")
-"""The arguments of panels: where they begin, and the bytes of each."""
-_STREAMED_BYTES = 3 << 13  # of the sums of a strip, beside which rows pass through a near cache
+"""The arguments of packed panels: their address, and the bytes of a panel."""
+_STREAMED_BYTES = 3 << 13  # of the accumulators of a strip, which stay in the nearest cache
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A product whose epilogue is a nest over `batch` axes, axes of rows, and columns.
+    """A product whose epilogue is a nest over the axes [batch..., rows..., columns].
 
-    `depth_axes` are the axes of `k`; along the last one `a` lies side by side, or `apart`, as a transposed
-    matrix does. A tile has `rows` rows by `panels` panels of `vectors` vectors. With `prefetch` the next
-    panels are brought into the cache while these are computed: weights come from memory. A `blocked` one
-    computes all rows of a job for each index of the first axis of `k` before the next: panels that the cache
-    does not hold are read once for all of them. The sums wait in scratch memory. In a `whole` one the columns
-    fill all panels. A `direct` one reads `b` where it lies, row by row, and copies a block of `k`
-    into panels at a time, before the sums in scratch memory. A `streamed` one, of few rows, copies nothing:
-    see `products/streaming`. In a `turned` direct one columns of `b` lie side by side, not rows.
+    A tile has `rows` rows by `panels` panels of `vectors` vectors. The options:
 
-    One of integers adds up groups of products by the instruction `dot`; it is `ragged` where groups may not
-    fill the last axis of `k`. `zero` is the element type of the zero point of `a`, if it has one. The panels
-    of one of floats may hold `narrow` numbers; those of a `scaled` one are multiplied by panels of that
-    element type, which hold one line for each index of the first axis of `k`, less those of the element type
-    `less`. One that `unpacks` computes what a panel, or a block of it, represents once for all rows of a job:
-    these numbers wait in scratch memory, before the sums. A `long` one of floats may have so many `k` that
-    they are added in parts, see `products/totals`.
+    - `depth_axes` is the number of axes of `k`. `a` has stride 1 along the last one, unless it is `apart`,
+      like a transposed matrix.
+    - `prefetch`: a job prefetches the next panels while it computes, because weights come from memory.
+    - `blocked`: the first axis of `k` is a loop around all rows of a job, so that a job reads each panel
+      from memory once. Between its iterations the accumulators are in scratch memory.
+    - `whole`: the columns fill all panels.
+    - `direct`: `b` is not packed; each job copies one block of `k` at a time into panels in scratch memory,
+      before the accumulators. If it is `turned`, `b` has stride 1 along `k`, not along the columns.
+    - `streamed`: few rows, and `b` is read in place without copies, see `products/streaming`.
+    - `dot`: the instruction that adds groups of integer products. If it is `ragged`, the last group of the
+      last axis of `k` may be partial. `zero` is the element type of the zero point of `a`, if any.
+    - `narrow`: the element type of the panels, if they are converted to floats.
+    - `scaled` and `less`: the element types of the scales and zero points of `(b - zero) * scale`, whose
+      panels have one line for each index of the first axis of `k`.
+    - `unpacks`: panels, or blocks of them, are converted once for all rows of a job, into scratch memory
+      before the accumulators.
+    - `long`: `k` of floats may be so long that it is summed in parts, see `products/totals`.
     """
 
     nest: Nest
@@ -69,9 +72,10 @@ class Product:
     def signature(self) -> KernelSignature:
         """The arguments.
 
-        `a` has strides along its axes of rows, along those of `k`, but the last one where it lies side by
-        side there, and along the batch axes, as `b` has. `panel_bytes` are those of a panel of `b`, or of a
-        row of it that is read directly. The panels of scales, and of what is subtracted, have their own.
+        The strides of `a` are along the axes of rows (`row_strides`), `k` (`depth_strides`, without the last
+        axis unless it is `apart`) and the batch. `panel_bytes` is the bytes of a panel of `b`, or the stride
+        of its rows (`turned`: columns) if it is read in place. Scales and zero points have panels of their
+        own.
         """
         steps = self.depth_axes if self.apart else self.depth_axes - 1
         return declared(
@@ -83,7 +87,7 @@ class Product:
 
     @property
     def parameters(self) -> dict[str, str]:
-        """The element types of the panels of scales and of what is subtracted, by the names of arguments."""
+        """The element types of the panels of scales and zero points, by the names of their arguments."""
         return {name: element for name, element in (("scale", self.scaled), ("less", self.less)) if element}
 
     @property
@@ -93,7 +97,7 @@ class Product:
 
     @property
     def group(self) -> Groups:
-        """How many products one instruction adds up in a lane."""
+        """The number of products that one instruction adds in a lane."""
         return 1 if self.dot is None else GROUPS[self.dot]
 
     @property
@@ -126,17 +130,17 @@ class Product:
 
     @property
     def tile_bytes(self) -> int:
-        """The bytes of the sums of a tile."""
+        """The bytes of the accumulators of a tile."""
         return self.rows * self.width * self.panels * element_bytes(self.element)
 
     @property
     def waiting_bytes(self) -> int:
-        """The bytes in which the sums of a tile wait, with the totals of a long product behind them."""
+        """The bytes of a tile in scratch memory: accumulators, then the totals of a `long` product."""
         return self.tile_bytes * (2 if self.long else 1)
 
     @property
     def streamed_tiles(self) -> int:
-        """How many tiles a strip of a streamed product has at most."""
+        """The largest number of tiles in a strip of a streamed product."""
         return max(1, _STREAMED_BYTES // self.tile_bytes)
 
     @property

@@ -1,8 +1,9 @@
-"""Products of few rows by a matrix where it lies: its rows are read one after another, as fast as memory is.
+"""Products of few rows by a matrix `b` read in place, row by row, at the bandwidth of memory.
 
-A job has a strip of columns. For some rows of the matrix at a time, it adds to the sums of one tile of the
-strip after another; in between the sums wait in scratch memory. So each row is read in long pieces, which the
-processor fetches ahead, and every sum runs over `k` as in all other kernels of products.
+A job computes a strip: adjacent tiles of columns. Its loop nest is: blocks of `_STEPS` rows of `b`, then the
+tiles of the strip, then the rows of the block. The accumulators of the tiles are in scratch memory between
+blocks. So a row of `b` is read in long contiguous pieces, which the processor prefetches, and every sum runs
+over `k` in the same order as in the other kernels of products.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.products.spec import Product
     from sabir.compilation.backends.cpu.products.tile_rows import Rows
 
-_STEPS = 8  # rows of the matrix at a time: as many as processors fetch ahead of
+_STEPS = 8  # rows of a block: as many streams as processors prefetch at once
 
 
 class Matrix(NamedTuple):
-    """The number of rows of a matrix, the bytes of each, and those from step to step of the other operand."""
+    """The number of rows of `b`, their stride in bytes, and the stride of `a` along `k` in bytes."""
 
     depth: Register
     row_bytes: Register
@@ -36,7 +37,7 @@ class Matrix(NamedTuple):
 
 
 class Streams:
-    """Emits the jobs of a product that is streamed."""
+    """Emits the jobs of a streamed product."""
 
     def __init__(
         self, body: Body, product: Product, epilogue: Epilogue, terms: Floats | Integers, matrix: Matrix
@@ -50,7 +51,7 @@ class Streams:
         self.tiles = self.strip = self.e.index(1)
 
     def strips(self, tiles: Register, batch: Register) -> Register:
-        """Emit how many strips so many tiles make: all shares have some, whose sums stay in a near cache."""
+        """Emit the number of strips of an item: about one a share in all, or more, to fit into the cache."""
         e, shares = self.e, Register("%shares", INDEX)
         each = e.binary("udiv", e.add(e.add(e.mul(tiles, batch), shares), -1), shares)
         each = e.least(each, e.index(self.product.streamed_tiles))
@@ -59,11 +60,11 @@ class Streams:
         return e.binary("udiv", e.add(e.add(tiles, self.strip), -1), self.strip)
 
     def emit(self, job: Job, number: Register, b: Register, rows: Rows) -> None:
-        """Emit rows of results by the strip of a number, of the matrix at `b`."""
+        """Emit the results of `rows` and the strip `number` of the matrix at `b`."""
         e, matrix = self.e, self.matrix
         left = e.mul(number, self.strip)
         count = e.least(e.binary("sub", self.tiles, left), self.strip)
-        rows_of_matrix = e.greatest(matrix.depth, e.index(1))  # without any, the sums are 0
+        rows_of_matrix = e.greatest(matrix.depth, e.index(1))  # if `k` is empty, the sums are 0
         last = e.binary("udiv", e.add(rows_of_matrix, -1), e.index(_STEPS))
         with e.loop(e.index(0), e.add(last, 1)) as block:
             first = e.mul(block, _STEPS)
@@ -88,7 +89,7 @@ class Streams:
         self, sums: Sequence[Sequence[Variable]], factors: Sequence[Register], here: Register,
         steps: Register, column: Register,
     ) -> None:  # fmt: skip
-        """Emit some rows of the matrix, without a loop and masks where they are all there and whole."""
+        """Emit the additions of a block of rows, unrolled without masks if block and tile are full."""
         e, lanes = self.e, self.lanes
         full = e.compare("icmp eq", steps, e.index(_STEPS))
         inside = e.compare("icmp sle", e.add(column, self.vectors * lanes), self.columns)
@@ -106,7 +107,7 @@ class Streams:
         self, sums: Sequence[Sequence[Variable]], factors: Sequence[Register], here: Register, k: Register,
         masks: Sequence[Register] | None,
     ) -> None:  # fmt: skip
-        """Emit one row of the matrix, added to the sums of a tile."""
+        """Emit the additions of row `k` of a block to the accumulators of a tile."""
         e = self.e
         row = e.offset(here, e.mul(k, self.matrix.row_bytes))
         columns = [
@@ -118,21 +119,21 @@ class Streams:
             for slot, y in zip(accumulators, columns, strict=True):
                 e.assign(slot, self.terms.add(x, y, e.get(slot)))
 
-    # ------------------------------------------------------------ sums between rows
+    # ------------------------------------------------------------ accumulators between blocks
 
     def _place(self, tile: Register, number: int) -> Register:
         base = self.e.offset(self.body.own_scratch(), self.e.mul(tile, self.product.tile_bytes))
         return self.e.offset(base, self.e.index(number * self.line))
 
     def _totals(self, tile: Register, sums: Sequence[Sequence[Variable]]) -> Totals:
-        """Return the totals of a tile, behind the sums of all tiles, which a near cache has."""
+        """Return the totals of a tile, which are in scratch memory after the accumulators of all tiles."""
         behind = self.e.index(self.product.streamed_tiles * self.product.tile_bytes)
         return Totals(
             self.e, [slot for row in sums for slot in row], self.e.offset(self._place(tile, 0), behind)
         )
 
     def _taken(self, tile: Register, block: Register) -> list[list[Variable]]:
-        """Emit the sums of a tile so far, which are 0 before the first row."""
+        """Emit the load of the accumulators of a tile; they are 0 before the first block."""
         e, count = self.e, self.product.rows * self.vectors
         slots = [e.variable(e.constant(self.vector, 0)) for _ in range(count)]
         with e.when(e.compare("icmp sgt", block, e.index(0))):

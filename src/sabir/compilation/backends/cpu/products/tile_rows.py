@@ -1,4 +1,4 @@
-"""The rows of a tile of a product: where each begins in the operand, and its indices in the results."""
+"""The rows of a tile of a product: their addresses in the first operand, and their indices."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _WORD = 8  # bytes
 
 
 class Rows(NamedTuple):
-    """The first row of a tile, and of each the address of the operand and the index along each axis."""
+    """The first row of a tile; of each row, the address in the operand and the index along each axis."""
 
     first: Register
     addresses: Sequence[Register]
     places: Sequence[list[Register]]
 
     def kept(self, e: Emitter) -> Register | None:
-        """Emit the indices of rows with several axes to the stack, and return where they lie."""
+        """Emit the store of the indices to the stack and return its address; None with one axis of rows."""
         axes = len(self.places[0])
         if axes == 1:
             return None
@@ -33,7 +33,7 @@ class Rows(NamedTuple):
         return table
 
     def indices(self, e: Emitter, table: Register | None, number: Register) -> list[Register]:
-        """Emit the index along each axis of the row with a number in the tile."""
+        """Emit the index along each axis of row `number` of the tile; `table` is the result of `kept`."""
         if table is None:
             return [e.add(self.first, number)]
         axes = len(self.places[0])
@@ -42,7 +42,7 @@ class Rows(NamedTuple):
 
 
 class TileRows:
-    """Emits the rows of tiles: `strides` are those of the operand along each axis of rows, in bytes."""
+    """Emits the `count` rows of a tile; `sizes` and `strides` (bytes) are those of the axes of rows."""
 
     def __init__(
         self, e: Emitter, count: int, sizes: Sequence[Register], strides: Sequence[Register]
@@ -50,7 +50,7 @@ class TileRows:
         self.e, self.count, self.sizes, self.strides = e, count, sizes, strides
 
     def emit(self, base: Register, first: Register, last: Register) -> Rows:
-        """Emit the rows from one on; those after the last one repeat it."""
+        """Emit the rows from `first` on; a partial tile repeats row `last - 1`."""
         e = self.e
         if len(self.sizes) > 1:
             return self._counted(base, first, last)
@@ -58,7 +58,7 @@ class TileRows:
         return Rows(first, [self._address(base, place) for place in places], places)
 
     def _counted(self, base: Register, first: Register, last: Register) -> Rows:
-        """Emit the rows of several axes: each counts on from the one before."""
+        """Emit rows with several axes: the indices of each are those of the row before, incremented."""
         e = self.e
         places = [digits(e, first, self.sizes)]
         for m in range(1, self.count):
@@ -66,7 +66,7 @@ class TileRows:
         return Rows(first, [self._address(base, place) for place in places], places)
 
     def _next(self, place: Sequence[Register], condition: Register) -> list[Register]:
-        """Return the place after one, or the same where the condition is false."""
+        """Return the indices of the next row, or the same ones if `condition` is false."""
         e, found = self.e, list[Register]()
         carry = e.convert("zext", condition, "i64")
         for digit, size in zip(place[:0:-1], self.sizes[:0:-1], strict=True):

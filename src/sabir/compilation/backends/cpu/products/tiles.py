@@ -1,4 +1,4 @@
-"""The tiles of products: how many rows and panels a kernel computes at a time."""
+"""The choice of the tiles of products: rows, panels, and vectors of a panel."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from sabir.loops import Size
 
 _AVX2 = 16  # vector registers; AVX-512 and 64-bit Arm have 32
-VECTORS = 3  # of a panel: the one width in which weights are packed on a machine
+VECTORS = 3  # of a panel of the usual width, in which products share packed weights
 
 
 class Tile(NamedTuple):
-    """Rows and panels that one kernel computes at a time, and the vectors of a panel."""
+    """The rows and panels of a tile, and the vectors of a panel."""
 
     rows: int
     panels: int
@@ -23,7 +23,7 @@ class Tile(NamedTuple):
 
 
 def tile_for(rows: int, registers: int, heuristics: Heuristics) -> Tile:
-    """Return the tile for a number of rows: the accumulators fill the registers, and few rows are wasted."""
+    """Return the tile for a number of rows, which fills the registers and leaves few rows unused."""
     most = (registers - VECTORS - 1) // VECTORS
     if rows <= 1:
         return Tile(1, 4 if registers > _AVX2 else 2)
@@ -38,7 +38,7 @@ def tile_for(rows: int, registers: int, heuristics: Heuristics) -> Tile:
 
 
 def tiles(rows: int | None, registers: int, heuristics: Heuristics) -> list[tuple[int | None, Tile]]:
-    """Return the tiles for numbers of rows up to a limit; one, if the number is known."""
+    """Return pairs of a limit of rows and a tile; None is no limit. There is one pair if `rows` is known."""
     if rows is not None:
         return [(None, tile_for(rows, registers, heuristics))]
     counts = (1, 1), (heuristics.few_rows, heuristics.few_rows), (None, heuristics.usual_rows)
@@ -46,7 +46,7 @@ def tiles(rows: int | None, registers: int, heuristics: Heuristics) -> list[tupl
 
 
 def is_usual(columns: int, lanes: int, rest: float) -> bool:
-    """Return whether panels of the usual width hold columns with a small rest, a part of their number."""
+    """Return whether panels of the usual width leave at most `rest * columns` of their columns unused."""
     width = VECTORS * lanes
     return up(columns, width) * width <= columns * (1 + rest)
 
@@ -54,10 +54,10 @@ def is_usual(columns: int, lanes: int, rest: float) -> bool:
 def window_tiles(
     rows: int | None, columns: int, lanes: int, registers: int, heuristics: Heuristics
 ) -> list[tuple[int | None, Tile]]:
-    """Return the tiles of a convolution for numbers of rows up to a limit; one, if the number is known.
+    """Return pairs of a limit of rows and a tile of a convolution; one pair if `rows` is known.
 
-    Rows and columns leave little of a tile unused. The weights are packed for this product alone, so that
-    panels may have any width.
+    Each tile minimizes the estimated time, with the unused rows and columns of the last tiles. The weights
+    are packed for this product alone, so panels may have any width.
     """
     tile = _window_tile(rows, columns, lanes, registers, heuristics)
     if rows is not None:
@@ -86,7 +86,7 @@ def _window_tile(rows: int | None, columns: int, lanes: int, registers: int, heu
 def result_tile(
     rows: int, columns: int | None, lanes: int, registers: int, heuristics: Heuristics, *, masks: bool
 ) -> Tile:
-    """Return the tile of the results of attention; without `masks`, its vectors fill the columns."""
+    """Return the tile of the results of attention; without `masks`, panels divide `columns` if any can."""
     widths = heuristics.widths
     if columns is None or masks:
         count = len(widths) * lanes if columns is None else columns
@@ -98,10 +98,10 @@ def result_tile(
 def step_tiles(
     rows: int | None, columns: Size, products: int, lanes: int, registers: int, heuristics: Heuristics
 ) -> list[tuple[int | None, Tile]]:
-    """Return the tiles of a step of a recurrence for numbers of rows up to a limit; one, if it is known.
+    """Return pairs of a limit of rows and a tile of a recurrence step; one pair if `rows` is known.
 
-    A tile has its vectors of each of the products; all tiles have as many. It computes as many products at a
-    time as it has panels.
+    `Tile.panels` is the number of products computed at a time, and `Tile.vectors` the vectors of each
+    product, the same in all tiles.
     """
     count = max(1, products)
     vectors = max(1, heuristics.independent_sums // (1 if rows == 1 else 2) // count)
@@ -117,7 +117,7 @@ def step_tiles(
 
 
 def _step_tile(rows: int, count: int, vectors: int, registers: int, heuristics: Heuristics) -> Tile:
-    """Return the rows of a tile, and how many of the products it computes at a time."""
+    """Return the tile of least estimated time; it computes up to `count` products at a time."""
     found = [
         Tile(r, at_once, vectors)
         for at_once in range(1, count + 1)
@@ -133,15 +133,16 @@ def _step_tile(rows: int, count: int, vectors: int, registers: int, heuristics: 
 
 
 def scratch_rows(rows: Size, tile_rows: int, heuristics: Heuristics) -> int:
-    """Return how many rows a job has at most, whole tiles."""
+    """Return the rows of a job that scratch memory has room for: whole tiles, and one more."""
     most = min(rows, heuristics.job_rows) if isinstance(rows, int) else heuristics.job_rows
     return up(most, tile_rows) * tile_rows + tile_rows
 
 
 def blocks_of(depth: Size, width: int, rows: Size, tile_rows: int, heuristics: Heuristics) -> int:
-    """Return in how many blocks of `k` the panels of a product fit into the cache; `width` counts bytes.
+    """Return the number of blocks of `k` such that one block of the panels fits into the cache.
 
-    It is 1 where each panel is read once, or where `k` cannot be divided.
+    `width` is the bytes of the panels at one step of `k`. The result divides `depth`. It is 1 if all rows
+    are one tile, so that each panel is read once, or if `k` is symbolic or has no suitable divisor.
     """
     if not isinstance(depth, int) or (isinstance(rows, int) and rows <= tile_rows):
         return 1

@@ -1,8 +1,8 @@
-"""Sums over a long `k`: after `PART_STEPS` of them the sums of a tile are added to totals, and begin anew.
+"""Sums over a long `k` in parts: every `PART_STEPS` steps, accumulators are added to totals and set to 0.
 
-Each addition to a sum of floats rounds by as much as the sum so far is large, so the error of one sum grows
-with its length. The sums of parts are smaller, and there are few of them. The parts are the same ones in
-every kernel of a product, counted from its first `k`: a row has the same bits in each of them.
+The rounding error of an addition of floats is proportional to the sum, so the error of a sum grows with its
+length. The sums of parts are smaller, and there are few of them. Parts begin at the same steps of `k` in
+every kernel of products, so a row has the same bits in all of them.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ if TYPE_CHECKING:
 
 
 class End(NamedTuple):
-    """What happens after some `k`: whether totals are added to the sums, and whether a part ends."""
+    """Conditions after a step of `k`: `adds`, to add totals to accumulators; `restarts`, to begin a part.
+
+    At the end of the first part there are no totals to add, and the last part does not restart.
+    """
 
     adds: Register
     restarts: Register
 
     @classmethod
     def after(cls, e: Emitter, done: Register, depth: Register) -> End:
-        """Emit what happens after so many `k`, of which there are `depth`."""
+        """Emit the conditions after `done` of `depth` steps of `k`."""
         left = e.binary("and", done, e.index(PART_STEPS - 1))
         is_full = e.compare("icmp eq", left, e.index(0))
         is_last = e.compare("icmp eq", done, depth)
@@ -36,7 +39,7 @@ class End(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """The sums of a tile, and the address of their totals in memory."""
+    """The accumulators of a tile, and the address of their totals in memory."""
 
     e: Emitter
     sums: Sequence[Variable]
@@ -45,9 +48,9 @@ class Totals(NamedTuple):
     def in_parts(
         self, start: Register, count: Register, depth: Register, add: Callable[[Register, Register], None]
     ) -> None:
-        """Emit the additions of `count` of all `depth` `k`, of which the first has the number `start`.
+        """Emit the additions of `count` steps of `k`, from step `start` of `depth`, with the ends of parts.
 
-        `add` emits those from a number before `count` to another one.
+        `add(first, end)` emits a range of these steps, counted from `start`.
         """
         e = self.e
         place = e.variable(e.index(0))
@@ -64,7 +67,7 @@ class Totals(NamedTuple):
         e.repeat(part)
 
     def at(self, end: End) -> None:
-        """Emit the end of a part, or of the sums."""
+        """Emit the end of a part: add the totals, then store the sums as totals and set accumulators to 0."""
         e = self.e
         with e.when(end.adds, rarely=True):
             for slot, address in self._places():

@@ -1,8 +1,8 @@
-"""The entries of convolutions by Winograd's algorithms: which of them, in which tiles.
+"""The entries of convolutions by Winograd's algorithms: the choice of the algorithm, its tiles and jobs.
 
-F(2x2) rounds as little as products do. F(4x4) multiplies less, 36 times for 16 results and not 64 times, but
-rounds three times as much, and its filters are more than twice as large: it is for `precision="fast"` and
-images that are known to be large.
+The rounding error of F(2x2, 3x3) is as small as that of direct products. F(4x4, 3x3) has 36 multiplications
+for 16 results, where F(2x2, 3x3) has 64, but three times the rounding error, and filters more than twice as
+large: it is chosen with `precision="fast"`, for images that are known to be large.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ _SYMBOLIC_IMAGE = Reason("the size of the image is symbolic")
 def why_direct(
     builder: PlanBuilder, contract: Contract, nesting: Nesting, a: Place, b: Place
 ) -> Reason | None:
-    """Return why none of Winograd's algorithms computes a product faster; None where one does.
+    """Return why a product is not computed by one of Winograd's algorithms; None if it is.
 
-    They are for convolutions: windows of 3x3 elements are side by side in an image, filters are constants,
-    and finite: sums and differences of others are NaN. `nesting` has the loops, as few as possible. The
-    answer is the same for every batch.
+    They are for convolutions of 2-D images by 3x3 windows whose taps are as far apart as the windows, with
+    constant and finite filters: differences of infinities are NaN. `nesting` is the nest with merged axes.
+    The answer does not depend on the size of the batch.
     """
     if contract.rows == 1 or contract.depth == 1:
         return NO_CONVOLUTION
@@ -84,7 +84,7 @@ def why_direct(
 
 
 def _why_unfit(builder: PlanBuilder, a: Located, b: Located) -> Reason | None:
-    """Return why windows or filters in memory are not those of Winograd's algorithms, else None."""
+    """Return why the strides of windows or the filters do not suit Winograd's algorithms; None if they do."""
     strides = a.strides
     if strides[-_ROW_AXES:] != (*strides[-2 * _ROW_AXES + 1 : -_ROW_AXES], 1):
         return _APART
@@ -94,7 +94,7 @@ def _why_unfit(builder: PlanBuilder, a: Located, b: Located) -> Reason | None:
 
 
 def _why_few(heuristics: Heuristics, image: Sequence[Size], results: int) -> Reason | None:
-    """Return why an image has too few tiles to transform filters for it, else None."""
+    """Return why an image has too few tiles for transformed filters; None if it has enough or is symbolic."""
     tiles, least = _tiles_of_image(image, results), heuristics.winograd_tiles
     if not isinstance(tiles, int) or tiles >= least:
         return None
@@ -104,7 +104,7 @@ def _why_few(heuristics: Heuristics, image: Sequence[Size], results: int) -> Rea
 def add_winograd(
     builder: PlanBuilder, group: Group, nest: Nest, nesting: Nesting, operands: tuple[Place, Place]
 ) -> None:
-    """Add the entry of a convolution by Winograd's algorithm, and that of its filters."""
+    """Add the entry of a convolution by Winograd's algorithm, and the entry that transforms its filters."""
     contract, (a, b) = group.members[0], operands
     if not isinstance(contract, Contract):
         raise TypeError("the group begins with a product")
@@ -135,7 +135,7 @@ def add_winograd(
 
 
 def _filters(builder: PlanBuilder, contract: Contract, b: Place, tiling: _Tiling) -> tuple[Buffer, Size]:
-    """Return the transformed filters, and the bytes of a panel of them."""
+    """Return the buffer of the transformed filters, and the bytes of a panel."""
     *depth, columns = zip(contract.b.shape, b.located.strides, strict=True)
     panels = Panels(
         contract.element, [], depth, columns, tiling.panel, winograd=tiling.results, source=contract.b.element
@@ -144,16 +144,16 @@ def _filters(builder: PlanBuilder, contract: Contract, b: Place, tiling: _Tiling
 
 
 def _extents(contract: Contract, nesting: Nesting, a: Place) -> list[tuple[Size, Size]]:
-    """Return the sizes and strides along which a convolution reads its image."""
+    """Return the sizes and strides, in elements, of the axes along which a convolution reads its image."""
     taps = zip(contract.a.shape[-_ROW_AXES:], a.located.strides[-_ROW_AXES:], strict=True)
     return [*zip(nesting.sizes[:-1], a.strides[:-1], strict=True), *taps]
 
 
 class _Tiling(NamedTuple):
-    """What a convolution is divided into.
+    """The tiles and jobs of a convolution.
 
-    That is how many results a tile has along an axis, the rows and vectors of a tile of the products, the
-    columns of a panel, scratch memory, and jobs.
+    `results` is the results of a tile along an axis; `tile`, the rows and vectors of a GEMM tile of the
+    products; `panel`, the columns of a panel; `scratch`, in bytes; `job` returns the tiles of a job.
     """
 
     results: int
@@ -163,12 +163,12 @@ class _Tiling(NamedTuple):
     job: Callable[[int], int]
 
     def is_whole(self, columns: Size) -> bool:
-        """Return whether columns fill all panels."""
+        """Return whether the number of columns is known and fills all panels."""
         return isinstance(columns, int) and columns % self.panel == 0
 
 
 def _results(builder: PlanBuilder, contract: Contract, entry: Entry) -> int:
-    """Choose how many results a tile has along an axis."""
+    """Return the number of results of a tile along an axis, and record the choice of the algorithm."""
     subject, precision = "algorithm", builder.settings.precision
     chosen = Reason("winograd F({0}x{0})", (_SMALL,))
     larger = Reason("winograd F({0}x{0})", (_LARGE,))
@@ -204,5 +204,5 @@ def _tiling(builder: PlanBuilder, contract: Contract, results: int) -> _Tiling:
 
 
 def _tiles_of_image(sizes: Sequence[Size], results: int) -> Size:
-    """Return how many tiles cover an image of results."""
+    """Return the number of tiles that cover an image, whose sizes are those of the results."""
     return count_of([(size + (results - 1)) // results for size in sizes])

@@ -1,17 +1,17 @@
 """Convolutions of 3x3 windows with fewer multiplications: Winograd's F(2x2, 3x3) and F(4x4, 3x3).
 
-Four results beside each other, a tile, come from 4x4 elements of each channel. Sums and differences
-transform these, and the filters, once; then 16 products by place give what 36 would, and the results are
-sums and differences of them. With tiles of 4x4 results, 36 products give what 144 would, and round more. A
-job transforms its tiles into scratch memory, and then computes one panel of filters after another: the
-matrix products of all places, and the results with the maps behind them.
+F(m x m, 3x3) computes a tile of m x m results from (m + 2) x (m + 2) elements of each channel. Linear
+transforms of these elements and of the filters give (m + 2)**2 factors each; another one transforms their
+products to the results. F(2x2) has 16 multiplications instead of 36, F(4x4) 36 instead of 144, with larger
+rounding errors. The channels are summed between the transforms: each of the (m + 2)**2 places is a matrix
+product `[tiles, channels] x [channels, filters]`. A job transforms its tiles into scratch memory; then, for
+each panel of filters, it computes the matrix products of all places, and the results with their epilogue.
 
-An infinity or NaN would make NaN of results of its tile that do not depend on it. So a NaN counts as an error
-of the run, which the interpreter repeats.
+An infinity or NaN in a tile would make other results of the tile NaN that do not depend on it. So a NaN is an
+error of the run, which the interpreter repeats.
 
-`b` lies in panels: `[panel][place][channels][width]`. A result depends on its own tile alone, and each
-product sums up the channels in order, or in equal parts: a tile has the same bits whatever job, batch or
-thread computes it.
+`b` is `[panel][place][channels][width]`. A result depends only on its own tile, and each product sums the
+channels in order, or in fixed parts, so a tile has the same bits in every job, batch and thread.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
 
     from sabir.compilation.backends.cpu.emit.nest import Nest
 
-GAP = 64  # bytes between transformed tiles, so that those of a tile of rows lie in other sets of the cache
+GAP = 64  # bytes of padding between transformed tiles, which then map to different sets of the cache
 
 
 @dataclass(frozen=True, slots=True)
 class Winograd:
-    """A convolution whose nest has the axes of a batch, if there is one, height, width, and columns.
+    """A convolution whose nest has the axes [batch..., height, width, columns].
 
-    A tile has `results` results along each axis, 2 or 4. `rows` tiles by a panel of `vectors` vectors are
-    multiplied at a time; in a `whole` one the columns fill all panels, and a `long` one adds up its many
-    channels in parts, see `products/totals`. Scratch memory has the transformed numbers of each channel of
-    each tile, one a place, then `rows` more tiles than a job by a panel.
+    An image tile has `results` results along each axis, 2 or 4. A GEMM tile is `rows` image tiles by one
+    panel of `vectors` vectors. With `whole`, the columns fill all panels; with `long`, many channels are
+    summed in parts, see `products/totals`. Scratch memory is the transformed elements
+    `[places][job_tiles][channels]`, then the products `[job_tiles + rows][places][width]`.
     """
 
     nest: Nest
@@ -59,7 +59,7 @@ class Winograd:
 
     @property
     def signature(self) -> KernelSignature:
-        """The arguments: those of the nest, both operands, and how many tiles a job has."""
+        """The arguments: those of the nest, both operands, and the number of tiles of a job."""
         return declared(
             nest=self.nest.signature, a="tensor", b="tensor", row_strides=("stride", self.row_axes),
             panel_bytes="bytes", channels="size", job_tiles="size",
@@ -67,12 +67,12 @@ class Winograd:
 
     @property
     def side(self) -> int:
-        """The elements of a tile of the image along an axis."""
+        """The elements that a tile reads along an axis."""
         return self.results + TAPS - 1
 
     @property
     def places(self) -> int:
-        """The products of a tile."""
+        """The products of a tile and one filter, for each channel."""
         return places_of(self.results)
 
     @property
@@ -87,7 +87,7 @@ class Winograd:
 
 
 def places_of(results: int) -> int:
-    """Return how many products a tile has, with so many results along an axis."""
+    """Return the number of products of a tile, for `results` results along an axis."""
     return (results + TAPS - 1) ** 2
 
 
@@ -124,7 +124,7 @@ class _WinogradEmitter:
         return self.e.binary("udiv", self.e.add(count, step - 1), self.e.index(step))
 
     def text(self) -> str:
-        """Return the module: every job computes some tiles."""
+        """Return the LLVM module: each job computes `job_tiles` tiles."""
         e = self.e
         count = product_of(e, self.counts)
         jobs = e.binary("udiv", e.add(e.add(count, self.job_tiles), -1), self.job_tiles)
@@ -145,7 +145,7 @@ class _WinogradEmitter:
     # ------------------------------------------------------------ the transformed tiles
 
     def _transform(self, place: Sequence[Register], tile: Register) -> None:
-        """Emit the transformed numbers of all channels of a tile."""
+        """Emit the transform of all channels of tile number `tile` of a job, at `place` in the image."""
         e, corner = self.e, self.a
         *batch, i, j = place
         for index, stride in zip(batch, self.strides, strict=False):
@@ -161,7 +161,7 @@ class _WinogradEmitter:
             self._transform_vector(points, to, whole, lanes_before(e, whole, self.channels, self.lanes))
 
     def _along(self, index: Register, size: Register, stride: Register) -> list[Register]:
-        """Return the offsets of the elements of a tile; where the last is outside, no result needs it."""
+        """Return byte offsets of the elements of a tile; those past the image repeat its last one."""
         e, first, last = self.e, self.e.mul(index, self.spec.results), self.e.add(size, TAPS - 2)
         return [e.mul(e.least(e.add(first, n), last), stride) for n in range(self.spec.side)]
 
@@ -180,7 +180,7 @@ class _WinogradEmitter:
     # ------------------------------------------------------------ the products
 
     def _multiply(self, panel: Register, number: Register) -> None:
-        """Emit the matrix products of all tiles of a job by a panel; the next one comes meanwhile."""
+        """Emit the matrix products of all tiles of a job by a panel, with prefetches of the next matrix."""
         e, rows = self.e, self.spec.rows
         bytes_ = e.mul(self.channels, self.panel * self.size)
         lines = e.binary("udiv", e.index(self.panel * self.size), self._up(number, rows))
@@ -198,7 +198,7 @@ class _WinogradEmitter:
     def _sums(
         self, rows: Sequence[Register], matrix: Register, ahead: Register, lines: Register
     ) -> list[list[Register]]:
-        """Emit the sums over all channels; each of their steps asks for a part of what comes next."""
+        """Emit the sums of a GEMM tile over all channels; each step prefetches a part of the next matrix."""
         e, step = self.e, self.lanes * self.size
         zero = e.constant(self.vector, 0)
         sums = [[e.variable(zero) for _ in range(self.spec.vectors)] for _ in rows]
@@ -232,7 +232,7 @@ class _WinogradEmitter:
     # ------------------------------------------------------------ the results
 
     def _combine(self, place: Sequence[Register], tile: Register, column: Register) -> None:
-        """Emit the results of a tile from its products, and what follows them."""
+        """Emit the results of a tile from its products, the check for NaN, and the epilogue."""
         e, spec, step = self.e, self.spec, self.lanes * self.size
         source = e.offset(self.products, e.mul(tile, spec.places * self.panel * self.size))
         total = e.constant(self.vector, 0)
@@ -259,7 +259,7 @@ class _WinogradEmitter:
 
     @contextlib.contextmanager
     def _inside(self, tile: Register, size: Register) -> Generator[tuple[Register, Register]]:
-        """Emit a loop over the results of a tile along an axis, of which the last ones may be outside."""
+        """Emit a loop over the results of a tile along an axis that are inside the image."""
         e, results = self.e, self.spec.results
         first = e.mul(tile, results)
         with e.loop(e.index(0), e.least(e.index(results), e.binary("sub", size, first))) as n:

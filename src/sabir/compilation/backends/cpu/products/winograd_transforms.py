@@ -1,12 +1,13 @@
 """The linear transforms of Winograd's algorithms: of tiles of an image, of filters, and of products.
 
-F(m, 3) computes m neighbouring results of three taps from m + 2 elements with m + 2 products: it multiplies
-two polynomials at as many points, of which one is infinite. In two dimensions a transform is made along one
-axis, then along the other. See Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks" (2016).
+F(m, 3) computes m adjacent results of three taps from m + 2 elements with m + 2 products. Its transforms
+derive from the product of two polynomials by their values at m + 2 points, one of them infinity. In two
+dimensions a transform is applied along one axis, then along the other. See Lavin and Gray, "Fast Algorithms
+for Convolutional Neural Networks" (2016).
 
-The points of F(2, 3) are 0, 1 and -1: its transforms are sums, differences and halves. Those of F(4, 3) are
-0, 3/4, -3/4, 3/2 and -3/2: with them its rounding is half of that with 0, 1, -1, 2 and -2, and three times
-that of F(2, 3).
+The points of F(2, 3) are 0, 1, -1 and infinity: its transforms are sums, differences and halves. Those of
+F(4, 3) are 0, 3/4, -3/4, 3/2, -3/2 and infinity: its rounding error is half of that with the points 0, 1, -1,
+2, -2 and infinity, and three times that of F(2, 3).
 """
 
 from __future__ import annotations
@@ -19,25 +20,25 @@ if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.emit.emitter import Emitter, Register
 
 TAPS = 3
-_NEAR, _FAR = 0.75, 1.5  # the points of F(4, 3), and their opposites
+_NEAR, _FAR = 0.75, 1.5  # the points of F(4, 3) are 0, these, their opposites, and infinity
 _SUM, _PRODUCT = _NEAR**2 + _FAR**2, (_NEAR * _FAR) ** 2
 
 
 class Transform(Protocol):
-    """The transforms along one axis, which emit what they compute; `results` is how many results it has."""
+    """The transforms along one axis, which emit code; `results` is the number of results of a tile."""
 
     results: int
 
     def image(self, e: Emitter, d: Sequence[Register]) -> list[Register]:
-        """Return the factors that `results` + 2 elements of an image give."""
+        """Return the `results + 2` factors of as many elements of an image."""
         ...
 
     def filters(self, e: Emitter, taps: Sequence[Register]) -> list[Register]:
-        """Return the factors that three taps of a filter give."""
+        """Return the `results + 2` factors of three taps of a filter."""
         ...
 
     def folded(self, e: Emitter, products: Sequence[Register]) -> list[Register]:
-        """Return the results that the products of both factors give."""
+        """Return the `results` results of the `results + 2` products of factors."""
         ...
 
 
@@ -66,7 +67,7 @@ class _Two:
 
 
 class _Four:
-    """F(4, 3): what a point and its opposite give shares its even and its odd part."""
+    """F(4, 3): the factors of a point and its opposite are `even + point * odd` and `even - point * odd`."""
 
     results = 4
 
@@ -115,5 +116,5 @@ _TRANSFORMS: dict[int, Transform] = {2: _Two(), 4: _Four()}
 
 
 def transform_of(results: int) -> Transform:
-    """Return the transforms of the algorithm with so many results along an axis, 2 or 4."""
+    """Return the transforms for `results` results of a tile along an axis, 2 or 4."""
     return _TRANSFORMS[results]
