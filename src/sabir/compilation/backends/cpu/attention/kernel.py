@@ -4,8 +4,8 @@ queries: [rows, depth]; keys: [depth, keys]; values: [keys, columns], for each i
 computes a few rows, whose scores stay in the cache of a core: a GEMM with panels of keys computes them, the
 passes of their nest apply `f`, and a second GEMM multiplies them with the values, which are read in place.
 So the matrix of all scores is never stored. A job reads each panel of keys, and each block of values, once
-for all of its rows. With few rows it copies the keys into panels itself. A sum adds its terms in the order
-of their index.
+for all of its rows. With few rows it copies the keys into panels itself. Both products add their terms in
+the order of k, as other products do.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ _BETWEEN = Reason("a kernel between them needs the scores")
 
 
 def claim_scores(grouping: Grouping, x: Contract) -> bool:
-    """Fuse a product with the scores that only it reads; return whether this is possible."""
+    """Fuse a product with the scores that only it reads, if possible; return whether it did."""
     place_operands(grouping, x)
     scores = scores_of(grouping, x) if x.is_float and grouping.operands[x][0] is x.a else None
     if isinstance(scores, Reason):

@@ -179,7 +179,7 @@ def _writers(builder: PlanBuilder, x: Expression) -> Sequence[Group]:
 
 
 def _is_product(builder: PlanBuilder, group: Group) -> bool:
-    """Return whether a group is a tiled product of the pixels of a float image with constant weights."""
+    """Return whether a group is a tiled product of a float image, by NHW places, with constant weights."""
     contract = group.members[0]
     if not isinstance(contract, Contract) or group.kind != "product" or len(group.space) != _RANK:
         return False

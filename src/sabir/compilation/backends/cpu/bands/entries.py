@@ -49,8 +49,8 @@ _LINE = 64  # bytes to which memory between kernels is rounded
 class _Work(NamedTuple):
     """A kernel of a chain: its group and its loops over the whole image.
 
-    A band is `moved` rows of the loops. In a band, they run over `rows` rows that begin at `first`, relative
-    to the beginning of the band.
+    From band to band, the loops advance by `moved` rows. In band b, they run over `rows` rows, from row
+    `b * moved + first` on.
     """
 
     group: Group
@@ -136,7 +136,7 @@ def _padded(group: Group, rows: BandedRows) -> tuple[Size, Size]:
 
 
 def _is_affine(nesting: Nesting) -> bool:
-    """Return whether sizes, strides and offsets are numbers, and no step depends on an index.
+    """Return whether sizes, strides and offsets are numbers, and no step depends on an index or a size.
 
     Only the number of items may be symbolic.
     """

@@ -225,7 +225,7 @@ def _advances(nesting: Nesting, axis: int) -> int:
     the elements that they choose contiguous.
     """
     stored = {number for number, _ in nesting.stores}
-    taken = {s.access for s in nesting.steps if isinstance(s, TakeStep)}  # along folds too
+    taken = {s.access for s in nesting.steps if isinstance(s, TakeStep)}  # indices vary them along folds too
     places = {s.place for s in nesting.steps if isinstance(s, TakeStep)}
     indices = {s.access for n, s in enumerate(nesting.steps) if n in places and isinstance(s, Load)}
     folds = any(nesting.reduced)

@@ -75,7 +75,7 @@ def nesting_of(group: Group, grouping: Grouping) -> Nesting:
 
 
 class NestBuilder:
-    """Builds the nest of a group; `numbers` maps its members and their operands to step numbers."""
+    """Builds the nest of a group; `numbers` maps members and operands, except loads, to their steps."""
 
     def __init__(self, group: Group, grouping: Grouping) -> None:
         self.group, self.grouping = group, grouping

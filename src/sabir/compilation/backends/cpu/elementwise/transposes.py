@@ -31,7 +31,8 @@ _LANE = 16  # bytes: within such a part of a vector, shuffles of every vector wi
 def axis_of_reads(nest: Nest) -> int | None:
     """Return the axis along which tiles are loaded, None if a nest is no transposing copy.
 
-    In a transposing copy every store has stride 1 along the inner axis, and some load along another axis.
+    In a transposing copy every store has stride 1 along the inner axis, and there are loads with stride 1
+    along exactly one other axis.
     """
     if (
         nest.axes <= 1
@@ -249,7 +250,7 @@ def _zipped_parts(e: Emitter, rows: Sequence[Register], part: int) -> list[list[
 def _square(e: Emitter, rows: Sequence[Register]) -> list[Register]:
     """Emit the columns of a square tile, with as many rows as lanes.
 
-    First, squares of 16 bytes by as many elements are transposed by interleaving pairs of rows; then these
+    First, squares whose rows have 16 bytes are transposed by interleaving pairs of registers; then these
     16-byte parts are exchanged between registers.
     """
     lanes, kind = len(rows), rows[0].kind

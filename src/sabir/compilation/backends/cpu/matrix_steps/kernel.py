@@ -166,7 +166,7 @@ class _MatrixStepsEmitter:
     ) -> Register:  # fmt: skip
         """Emit the address of an operand for a batch item and head.
 
-        None as the step is an operand without that axis; None as the column is the beginning of the row.
+        `step` is None for an operand without that axis; `column` None is the beginning of the row.
         """
         e, found = self.e, operand.start
         for place, stride in zip((item, head, step), operand.strides, strict=False):

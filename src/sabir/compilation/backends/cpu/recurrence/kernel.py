@@ -89,7 +89,7 @@ class Recurrence:
     """The specification of a kernel: stages of a recurrence with `states` states, in tiles of `rows` rows.
 
     A kernel that `walks` computes all stages of many steps, for several parts: recurrences with equal stages
-    that do not depend on each other. Any other kernel computes the only stage of one step.
+    that do not depend on each other. Any other kernel has one stage, and computes it for one step.
     """
 
     stages: tuple[StepStage, ...]
@@ -154,7 +154,7 @@ def _step(e: Emitter, spec: Recurrence, step: Register) -> None:
     is_odd = e.compare("icmp ne", e.binary("and", step, e.index(1)), e.index(0))
     last = e.add(e.add(low, high), -1)
     with e.loop(low, high) as place:
-        # odd steps run in reverse: they begin with the panels that are in the cache at the end of a step
+        # odd steps run in reverse: each step begins with the panels that the previous one left in the cache
         job = e.select(is_odd, e.binary("sub", last, place), place)
         group, tile = e.binary("udiv", job, tiles), e.binary("urem", job, tiles)
         stage.tile(e.mul(tile, spec.rows), stage.row_count, group)
