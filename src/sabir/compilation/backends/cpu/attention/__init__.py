@@ -1,1 +1,1 @@
-"""The family of attention: two products and a softmax without the matrix of scores."""
+"""The family of attention: two products and a softmax, fused so that the matrix of scores is never stored."""

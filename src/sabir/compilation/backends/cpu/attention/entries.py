@@ -1,4 +1,4 @@
-"""The entries of attention: two products, and the rows of scores between them, which are never in memory."""
+"""The entries of attention: two products, and the scores between them, which have no buffer of the plan."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sabir.compilation.plan.signature import Packable
     from sabir.loops import Contract, Expression, Size
 
-_LINE = 64  # bytes, at a multiple of which vectors are read
+_LINE = 64  # bytes; the alignment of the rows of scores in scratch memory
 _CONSTANT = Reason("they are constant")
 _SYMBOLIC = Reason("the number of rows is symbolic")
 _KEYS_APART = Reason("they are neither row by row nor column by column in memory")
@@ -40,7 +40,7 @@ _LEAST_NORMAL = {"float": 2.0**-126, "double": 2.0**-1022}
 
 
 class _AttentionPlaces(NamedTuple):
-    """The operands of attention over the batch axes `head` that are not of size 1."""
+    """The operands of attention, with strides along the batch axes `head`, whose sizes are not 1."""
 
     head: list[int]
     queries: Place
@@ -49,7 +49,7 @@ class _AttentionPlaces(NamedTuple):
 
 
 def add_attention(builder: PlanBuilder, group: Group) -> None:
-    """Add the entry of two products and the rows of scores between them."""
+    """Add the entry that computes two products and the scores between them."""
     scores = group.scores
     if scores is None:
         raise TypeError("attention has scores")
@@ -69,7 +69,7 @@ def add_attention(builder: PlanBuilder, group: Group) -> None:
     keys = _keys(builder, first, places, order, entry)
     kept = (scratch_of(attention.scores, rows) + (_LINE - 1)) // _LINE * _LINE
     entry.scratch = kept + _scratch(attention, first, second.shape[-1])
-    row = rows.places.pop()  # the row of scores, which the kernel places itself
+    row = rows.places.pop()  # the row of scores, whose address the kernel computes
     counts = results.sizes[-2], first.b.shape[-1], count_of(results.sizes[:-2])
     values = {
         "scores": nest_values(builder, attention.scores, rows, entry, entry.scratch, own=row),
@@ -86,7 +86,7 @@ def add_attention(builder: PlanBuilder, group: Group) -> None:
 
 
 def _job(builder: PlanBuilder, attention: Attention) -> Callable[[int, int, int], int]:
-    """Return the function that computes the rows of a job from the rows, the keys and the batch."""
+    """Return the function that computes the rows of a job from the numbers of rows, keys and batch items."""
     heuristics = builder.heuristics
     return partial(
         rows_of_attention, tile_rows=attention.rows, most=attention.most, scores=heuristics.job_scores,
@@ -97,7 +97,7 @@ def _job(builder: PlanBuilder, attention: Attention) -> Callable[[int, int, int]
 def _keys(
     builder: PlanBuilder, first: Contract, places: _AttentionPlaces, order: Keys, entry: Entry
 ) -> dict[str, Packable]:
-    """Return the arguments of the keys: packed ones, or those that are read in place."""
+    """Return the arguments of the keys: of their packed panels, or of the tensor that jobs copy keys from."""
     place = places.keys
     if order == "panels":
         packed = packed_operand(builder, first, place, [first.shape[axis] for axis in places.head])
@@ -111,7 +111,7 @@ def _keys(
 def _attention_reaches(
     builder: PlanBuilder, places: _AttentionPlaces, sizes: Sequence[Size], first: Contract, order: Keys
 ) -> list[Reach]:
-    """Return what the queries and the values touch, and the keys that are read where they lie."""
+    """Return the reaches of the queries, the values and, unless they are packed, the keys."""
     queries, keys, values = places.queries, places.keys, places.values
     *batch, rows, columns = sizes
     depth, count = first.b.shape[-2:]
@@ -131,7 +131,10 @@ def _attention_reaches(
 
 
 def _order_of_keys(builder: PlanBuilder, first: Contract, keys: Place) -> tuple[Keys, Reason]:
-    """Return how a kernel reads the keys, and why: with few rows, each job copies them itself."""
+    """Return the order in which a kernel reads the keys, and the reason.
+
+    With few rows, each job copies the keys into panels; else an earlier kernel packs them.
+    """
     rows, most = first.shape[-2], builder.heuristics.attention_rows
     if is_constant(builder.lowered, keys.located):
         return "panels", _CONSTANT
@@ -140,7 +143,7 @@ def _order_of_keys(builder: PlanBuilder, first: Contract, keys: Place) -> tuple[
     if rows > most:
         return "panels", Reason("{} rows > {}", (rows, most))
     down, across = keys.located.strides[-2:]
-    if down == 1 and builder.target.has_masks:  # where lanes are read one by one, packing all keys is faster
+    if down == 1 and builder.target.has_masks:  # without masks lanes are loaded one by one: packing is faster
         return "rows", Reason("{} rows <= {}", (rows, most))
     if across == 1:
         return "columns", Reason("{} rows <= {}", (rows, most))
@@ -148,7 +151,7 @@ def _order_of_keys(builder: PlanBuilder, first: Contract, keys: Place) -> tuple[
 
 
 def _scratch(attention: Attention, first: Contract, columns: Size) -> Size:
-    """Return the bytes of the rows of scores, of the sums of results, and of a panel of keys."""
+    """Return the bytes of scratch memory for the rows of scores, the sums of results, and a panel of keys."""
     size = element_bytes(attention.element)
     width, wide = attention.vectors * attention.lanes, attention.columns * attention.lanes
     depth, keys = first.b.shape[-2:]
@@ -195,7 +198,10 @@ def _attention_places(builder: PlanBuilder, first: Contract, second: Contract) -
 def _operand_values(
     builder: PlanBuilder, place: Place, entry: Entry, line: Size | None = None
 ) -> dict[str, Packable]:
-    """Return where an operand begins, its bytes from `line` to line, and its strides along the batch axes."""
+    """Return the arguments of an operand: its address, and the strides of lines and batch axes in bytes.
+
+    `line` is the stride of lines in elements; None means that of the rows.
+    """
     size = element_bytes(place.element)
     *batch, row, _ = place.strides
     pointer = builder.pointer(place.located, place.element, entry)
@@ -204,7 +210,7 @@ def _operand_values(
 
 
 def _rows_of_scores(builder: PlanBuilder, scores: Group, result: Expression, head: Sequence[int]) -> Nesting:
-    """Return the nest over the rows of scores, which reads and writes them as its last place."""
+    """Return the nest over the rows of scores; its last place is the row, which it reads and overwrites."""
     nests = NestBuilder(scores, builder.grouping)
     nesting = nests.run()
     located = Located(result, 0, (0,) * (len(scores.space) - 1) + (1,))
@@ -216,9 +222,10 @@ def _rows_of_scores(builder: PlanBuilder, scores: Group, result: Expression, hea
 
 
 def _without_subnormals(steps: list[Step], element: str, number: int) -> int:
-    """Add steps that turn subnormal numbers to 0; return the number of the result.
+    """Add steps that replace subnormal numbers by 0; return the number of the last one.
 
-    Processors multiply them a hundred times more slowly, and masks of -100 give whole rows of them.
+    Processors multiply subnormal numbers a hundred times more slowly, and attention masks of -100 produce
+    whole rows of them.
     """
     first = len(steps)
     steps += [
@@ -232,7 +239,7 @@ def _without_subnormals(steps: list[Step], element: str, number: int) -> int:
 
 
 def _chosen(nesting: Nesting, head: Sequence[int]) -> Nesting:
-    """Return a nest over some of its batch axes and the last two; the other axes have size 1."""
+    """Return a nest restricted to the batch axes `head` and the last two axes; the other axes have size 1."""
     count = len(nesting.sizes)
     axes = [*head, count - 2, count - 1]
     renamed = {axis: number for number, axis in enumerate(axes)}

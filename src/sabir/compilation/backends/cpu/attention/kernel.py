@@ -1,10 +1,11 @@
-"""Attention: a product, a function of each row of its result such as Softmax, and a product with that.
+"""Attention: `f(queries @ keys) @ values`, where `f` is a function of each row such as Softmax.
 
-The scores of some rows stay in the cache of a core: they are computed from panels of keys, go through the
-passes of their nest, and are multiplied with the values, which are read in place. So nothing of the size of
-all scores is ever in memory. A job reads a panel of keys, and a block of values, once for all of its rows.
-With few rows it copies the keys into panels itself. Every sum runs in the order of its index, as in a
-product.
+queries: [rows, depth]; keys: [depth, keys]; values: [keys, columns], for each index of the batch axes. A job
+computes a few rows, whose scores stay in the cache of a core: a GEMM with panels of keys computes them, the
+passes of their nest apply `f`, and a second GEMM multiplies them with the values, which are read in place.
+So the matrix of all scores is never stored. A job reads each panel of keys, and each block of values, once
+for all of its rows. With few rows it copies the keys into panels itself. Both products add their terms in
+the order of k, as other products do.
 """
 
 from __future__ import annotations
@@ -30,20 +31,21 @@ if TYPE_CHECKING:
 
 Keys: TypeAlias = Literal["panels", "rows", "columns"]
 
-_BLOCK = 64  # keys whose values all rows of a job are multiplied with before the next ones
+_BLOCK = 64  # keys of a block of the second product: all rows of a job read its values before the next block
 
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """Two products around a nest over the rows of scores.
+    """The specification of an attention kernel: two products around a nest over the rows of scores.
 
-    `scores` runs over the batch axes, rows and keys, and folds along the keys; its last access is the row of
-    scores, which it reads and in the end writes. `output` is the epilogue over the batch axes, rows and
-    columns. A tile of scores has `rows` rows by `vectors` vectors of `lanes`; one of results has
-    `result_rows` by `columns` vectors. In a `whole` one these fill all columns: nothing is read or written
-    under a mask. A job has `most` rows at most, a multiple of `rows`.
+    The nest `scores` has the batch axes, rows and keys, and folds along the keys; its last access is the row
+    of scores, which it reads and overwrites. The nest `output` is the epilogue, with the batch axes, rows and
+    columns. A tile of scores has `rows` rows by `vectors` vectors of `lanes` elements, a tile of results
+    `result_rows` rows by `columns` vectors. `whole`: the columns of the results are a multiple of a tile, and
+    no load of values or store of results needs a mask. A job has at most `most` rows, a multiple of `rows`.
 
-    `keys` are packed in panels before, or lie as rows, whose elements are side by side, or as columns.
+    `keys` is the order of the keys in memory: `panels` are packed; in `rows` the elements of each key are
+    contiguous; in `columns` the same element of consecutive keys is.
     """
 
     scores: Nest
@@ -60,10 +62,11 @@ class Attention:
 
     @property
     def signature(self) -> KernelSignature:
-        """The arguments: those of both nests, of three operands, and of jobs.
+        """The arguments of both nests, the three operands, the depth and the rows of a job.
 
-        `line` of an operand are the bytes from row to row; of packed keys, of a panel; of columns, from one
-        element of a key to the next. The scores begin at `row_offset` in the scratch memory of a thread.
+        `line` of an operand is the bytes between rows; of packed keys, the bytes of a panel; of keys in
+        columns, the bytes from one element of a key to the next. The scores begin at byte `row_offset` of
+        the scratch memory of a thread.
         """
         operand = declared(tensor="tensor", line="bytes", batch=("stride", self.batch))
         return declared(
@@ -88,7 +91,11 @@ def attention_text(attention: Attention) -> str:
 
 
 class _AttentionEmitter:
-    """The scratch memory of a thread holds the rows of scores, the sums of results, and a panel of keys."""
+    """Emits the kernel.
+
+    The scratch memory of a thread contains, in this order, the values that passes keep for later ones, the
+    rows of scores, the sums of results, and a panel of keys.
+    """
 
     def __init__(self, attention: Attention) -> None:
         self.spec, self.e = attention, Emitter(opaque_loops=True)
@@ -141,7 +148,7 @@ class _AttentionEmitter:
         return [batch, *found[::-1]] if self.batch_sizes else []
 
     def _operand(self, name: str, indices: Sequence[Register]) -> tuple[Register, Register]:
-        """Return the address of an operand for a place of the batch, and its bytes from row to row."""
+        """Return the address of an operand at indices of the batch axes, and its argument `line` in bytes."""
         e, operand = self.e, self.arguments.group(name)
         base = operand.pointer("tensor")
         for axis, index in enumerate(indices):
@@ -151,7 +158,7 @@ class _AttentionEmitter:
     # ------------------------------------------------------------ scores
 
     def _score(self, indices: Sequence[Register], first: Register, count: Register) -> None:
-        """Emit the product of some rows with all keys, into the scratch memory of the thread."""
+        """Emit the product of `count` rows with all keys; the scores are stored in scratch memory."""
         e, spec = self.e, self.spec
         queries, row_bytes = self._operand("queries", indices)
         keys, bytes_ = self._operand("keys", indices)
@@ -168,7 +175,7 @@ class _AttentionEmitter:
                 self._keep(sums, e.offset(to, e.mul(m, self.pitch)), self.pitch)
 
     def _panel(self, keys: Register, bytes_: Register, panel: Register) -> Register:
-        """Return the address of a panel of keys, which is copied where the keys are not packed."""
+        """Return the address of a panel of keys; emit the copy of the panel if the keys are not packed."""
         e, spec = self.e, self.spec
         if spec.keys == "panels":
             return e.offset(keys, e.mul(panel, bytes_))
@@ -179,7 +186,7 @@ class _AttentionEmitter:
     def _rows(
         self, base: Register, row_bytes: Register, m: Register, count: Register, rows: int
     ) -> list[Register]:
-        """Return the addresses of the rows of a tile; those past the end repeat the last."""
+        """Return the addresses of the rows of a tile; rows past the end repeat the last one."""
         e, last = self.e, self.e.add(count, -1)
         return [e.offset(base, e.mul(e.least(e.add(m, n), last), row_bytes)) for n in range(rows)]
 
@@ -188,7 +195,7 @@ class _AttentionEmitter:
         return [[self.e.variable(zero) for _ in range(count)] for _ in range(rows)]
 
     def _line(self, address: Register, masks: Sequence[Register | None], align: int) -> list[Register]:
-        """Emit the loads of vectors side by side."""
+        """Emit the loads of adjacent vectors, one for each mask."""
         e, step = self.e, self.spec.lanes * self.size
         return [
             e.load(e.offset(address, e.index(v * step)), self.vector, mask, align=align)
@@ -206,7 +213,7 @@ class _AttentionEmitter:
                 e.assign(slot, e.fma(wide, y, e.get(slot)))
 
     def _keep(self, sums: list[list[Variable]], to: Register, pitch: Register) -> None:
-        """Emit the stores of a tile."""
+        """Emit the stores of the accumulators of a tile."""
         e, step = self.e, self.spec.lanes * self.size
         for m, accumulators in enumerate(sums):
             row = e.offset(to, e.mul(pitch, m)) if m else to
@@ -214,7 +221,7 @@ class _AttentionEmitter:
                 e.store(e.get(slot), e.offset(row, e.index(v * step)))
 
     def _row(self, indices: list[Register], row: Register, scratch: Scratch) -> None:
-        """Emit the passes over one row of scores, in place."""
+        """Emit the passes over one row of scores, which they overwrite."""
         self.scores.rebase(len(self.spec.scores.accesses) - 1, row)
         here = Point([*indices, self.e.index(0)])
         for number, roots in enumerate(self.passes.roots):
@@ -223,7 +230,7 @@ class _AttentionEmitter:
     # ------------------------------------------------------------ results
 
     def _results(self, indices: Sequence[Register], count: Register) -> None:
-        """Emit the product of the rows of scores with the values: sums of blocks of keys."""
+        """Emit the product of the rows of scores with the values, one block of keys after another."""
         e, spec = self.e, self.spec
         values, row_bytes = self._operand("values", indices)
         self._clear(count)
@@ -242,14 +249,14 @@ class _AttentionEmitter:
                     self._add(sums, kept)
 
     def _clear(self, count: Register) -> None:
-        """Emit the zeros with which the sums of a job begin."""
+        """Emit the stores of zeros to the sums of a job."""
         e = self.e
         size = e.mul(e.add(count, self.spec.result_rows), self.line)
         with e.loop(e.index(0), size, self.spec.lanes * self.size) as place:
             e.store(e.constant(self.vector, 0), e.offset(self.sums, place))
 
     def _add(self, sums: list[list[Variable]], to: Register) -> None:
-        """Emit that the sums of a block of keys are added to those of the blocks before it."""
+        """Emit the addition of the accumulators of a block of keys to the sums of the blocks before it."""
         e, step = self.e, self.spec.lanes * self.size
         for m, accumulators in enumerate(sums):
             row = e.offset(to, e.mul(self.line, m)) if m else to
@@ -261,7 +268,7 @@ class _AttentionEmitter:
         return None if self.spec.whole else lanes_before(self.e, column, self.columns, self.spec.lanes)
 
     def _store(self, indices: Sequence[Register], first: Register, count: Register) -> None:
-        """Emit the epilogue of a job, in loops over its rows and vectors."""
+        """Emit the epilogue: loops over the rows and vectors of a job that apply it to the sums."""
         e, spec = self.e, self.spec
         with e.loop(e.index(0), count) as m, e.loop(e.index(0), self.columns, spec.lanes) as column:
             line = e.offset(self.sums, e.mul(m, self.line))

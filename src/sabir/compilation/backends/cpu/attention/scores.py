@@ -1,4 +1,4 @@
-"""Attention: two products, and between them rows of scores that no other kernel needs, as one group."""
+"""The fusion of attention: two products, and the rows of scores that only they use, become one group."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sabir.compilation.fusion.grouping import Grouping
 
 
-# why two products are no attention
+# reasons against the fusion of two products
 _SEVERAL = Reason("the rows between them need several products")
 _VALUES_APART = Reason("the columns of the values are not side by side in memory")
 _NO_MATRICES = Reason("they are not both products of matrices of one type of float")
@@ -28,7 +28,7 @@ _BETWEEN = Reason("a kernel between them needs the scores")
 
 
 def claim_scores(grouping: Grouping, x: Contract) -> bool:
-    """Make one group of a product and the scores that only it reads; return whether it does so."""
+    """Fuse a product with the scores that only it reads, if possible; return whether it did."""
     place_operands(grouping, x)
     scores = scores_of(grouping, x) if x.is_float and grouping.operands[x][0] is x.a else None
     if isinstance(scores, Reason):
@@ -44,10 +44,10 @@ def claim_scores(grouping: Grouping, x: Contract) -> bool:
 
 
 def scores_of(grouping: Grouping, x: Contract) -> Group | Reason | None:
-    """Return the first product and the rows that feed only this product, where they become one kernel.
+    """Return the group of the first product and the scores that only `x` reads, if they can be fused with it.
 
-    The rows fold along the keys, as Softmax does, and the values are row by row in memory. It is None for a
-    product that does not follow folded rows of another one, else the reason against one kernel.
+    The scores are folded along the keys, as Softmax does, and the values have stride 1 along their columns.
+    Return None if the first operand is no folded result of another product, else the reason against fusion.
     """
     rows = grouping.of.get(x.a)
     if rows is None or rows.kind != "nest" or rows.space != x.a.shape or x.b.rank != x.rank:
@@ -73,7 +73,7 @@ def scores_of(grouping: Grouping, x: Contract) -> Group | Reason | None:
 
 
 def _why_apart(grouping: Grouping, x: Contract, product: Group, rows: Group) -> Reason | None:
-    """Return why a product, rows of its results and a product of these are not one kernel, else None."""
+    """Return the reason against the fusion of `product`, the `rows` of its results, and `x`; else None."""
     if not all(map(_is_of_matrices, (x, product.members[0]))):
         return _NO_MATRICES
     inside = {*product.members, *rows.members}
@@ -90,7 +90,7 @@ def _why_apart(grouping: Grouping, x: Contract, product: Group, rows: Group) -> 
 
 
 def _users(grouping: Grouping, x: Expression) -> Iterator[object]:
-    """Yield what reads an expression, also after it was widened."""
+    """Yield the readers of an expression, also through inlined maps."""
     for user in grouping.users.get(x, ()):
         if isinstance(user, Expression) and user not in grouping.of and is_inline(user, grouping.heuristics):
             yield from _users(grouping, user)
@@ -108,7 +108,7 @@ def _is_of_matrices(x: object) -> bool:
 
 
 def add_scores(grouping: Grouping, x: Contract, scores: Group) -> None:
-    """Make one group of the scores and of the product that reads them."""
+    """Add the group of the scores and the product that reads them; their former groups are gone."""
     for member in scores.members:
         grouping.stored.pop(member, None)
         grouping.of[member].kind = "gone"
@@ -124,7 +124,7 @@ def add_scores(grouping: Grouping, x: Contract, scores: Group) -> None:
 
 
 def _side_by_side(grouping: Grouping, product: Expression) -> list[Group]:
-    """Let the rows of the first product lie side by side, for attention; return what copies them."""
+    """Copy the first operand of a product unless its rows are contiguous; return the groups of the copy."""
     a, b = grouping.operands[product]
     if a.shape[-1] == 1 or grouping.views.locate(a).strides[-1] == 1:
         return []

@@ -1,1 +1,1 @@
-"""The family of bands: chains of kernels that run for some rows of an image after others."""
+"""The family of bands: chains of kernels that run for one band of rows of an image after another."""

@@ -1,7 +1,7 @@
-"""Chains: windows over the results of a product, and often a product of what they give.
+"""Chains: a product, windows over its results, and often a second product that reads the windows' results.
 
-The results of the first product, and of the windows, are read by nothing else. So they need no memory of
-their own: kernels can run for a band of rows after another. Here chains are found, and their bands chosen.
+Nothing else reads these intermediate results. So the kernels can run band by band, and need memory only for
+the rows of one band. This module finds chains, and chooses the number of rows of their bands.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from sabir.loops import Expression, Size
 
 ROWS = 1  # the axis of rows in the order (N, H, W, C)
-_RANK, _TAPS = 4, 2  # of images, of windows
+_RANK, _TAPS = 4, 2  # the rank of images, the number of axes of taps
 _FLOATS = frozenset({"float", "double"})
 
-# why kernels run for whole images
+# the reasons for kernels that run for whole images
 _VARYING = Reason("the weights of the windows vary from run to run")
 _READ = Reason("something else reads the image")
 _PADDING = Reason("its padding is computed by a kernel with other work")
@@ -40,10 +40,10 @@ _IRREGULAR = Reason("the bands would have other rows of padding than those at th
 
 
 class BandedRows(NamedTuple):
-    """The rows of an image in bands: each has so many `rows` of results, the last one what is left.
+    """The division of an image into bands of `rows` rows of results; the last band has the remaining rows.
 
-    There are `results` rows of windows, each `step` rows of the image further, and of `span` rows; the image
-    has `image` rows, after `before` rows of padding.
+    The windows produce `results` rows. Each reads `span` rows of the image, and begins `step` rows after the
+    previous one. The image has `image` rows, after `before` rows of padding.
     """
 
     results: int
@@ -60,22 +60,22 @@ class BandedRows(NamedTuple):
 
     @property
     def moved(self) -> int:
-        """How many rows of the image lie between bands."""
+        """The number of rows of the image from the beginning of a band to that of the next."""
         return self.rows * self.step
 
     @property
     def kept(self) -> int:
-        """How many rows of the image, the last ones of a band, the next one reads too."""
+        """The number of rows of the image at the end of a band that the next band reads too."""
         return self.span - self.step
 
     @property
     def read(self) -> int:
-        """How many rows of the image, with their padding, a band reads."""
+        """The number of rows of the image, with its padding, that a band reads."""
         return self.moved + self.kept
 
     @property
     def is_regular(self) -> bool:
-        """Whether only the first band has padding before it, and only the last one after it."""
+        """Whether only the first band reads padding before the image, and only the last padding after it."""
         return (
             self.number > 1
             and 0 <= self.kept <= self.moved
@@ -85,9 +85,9 @@ class BandedRows(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """The groups of a chain, and what lies between them.
+    """The groups of a chain, and the tensors between them.
 
-    `image` is what the windows are of, and `between` the results of windows, if only `second` reads them.
+    The windows read `image`. `between` is their result, if only `second` reads it; else both are None.
     """
 
     first: Group
@@ -100,15 +100,15 @@ class Chain(NamedTuple):
 
     @property
     def groups(self) -> tuple[Group, ...]:
-        """All groups, the last one at the end."""
+        """All groups; the last one runs last."""
         found = (self.first, *self.padding, self.windows)
         return found if self.second is None else (*found, self.second)
 
 
 def chains_of(builder: PlanBuilder, groups: Iterable[Group]) -> dict[Group, Chain]:
-    """Return the chains that are to run in bands, by their last groups."""
+    """Return the chains that can run in bands, by their last groups."""
     found: dict[Group, Chain] = {}
-    used: dict[Group, Group] = {}  # with the windows of the chain that they belong to
+    used: dict[Group, Group] = {}  # the groups of chains, with the windows of their chain
     for group in groups:
         chain = _chain(builder, group) if group.kind == "windows" else None
         if isinstance(chain, Chain):
@@ -124,12 +124,12 @@ def chains_of(builder: PlanBuilder, groups: Iterable[Group]) -> dict[Group, Chai
 
 
 def reject(builder: PlanBuilder, windows: Group, because: Reason) -> None:
-    """Record why the kernels around windows run for whole images."""
+    """Record the reason why the kernels around windows run for whole images."""
     builder.decisions.add((*windows.members, *windows.inlined), "bands", "whole images", "bands", because)
 
 
 def _chain(builder: PlanBuilder, windows: Group) -> Chain | Reason | None:
-    """Return the chain around windows, None where no product is before them, or why it has no bands."""
+    """Return the chain around windows or the reason against bands; None if no product precedes them."""
     grouping, slide = builder.grouping, windows.members[0]
     if not isinstance(slide, Slide) or slide.element not in _FLOATS or len(windows.space) != _RANK:
         return None
@@ -160,7 +160,7 @@ def _chain(builder: PlanBuilder, windows: Group) -> Chain | Reason | None:
 
 
 def _readers(builder: PlanBuilder, x: Expression) -> list[object]:
-    """Return what reads an expression, also by views; an output is read by what is unknown."""
+    """Return the readers of an expression, also through views; None represents the reader of an output."""
     grouping = builder.grouping
     found: list[object] = [None] if x in grouping.outputs.values() else []
     for user in grouping.users.get(x, ()):
@@ -169,14 +169,17 @@ def _readers(builder: PlanBuilder, x: Expression) -> list[object]:
 
 
 def _writers(builder: PlanBuilder, x: Expression) -> Sequence[Group]:
-    """Return what writes an image: first what is inside of its padding. One that is joined has none."""
+    """Return the groups that write an image; of a Pad, the first is the group of its operand.
+
+    An expression that no group computes, such as a Join, has none.
+    """
     if isinstance(x, Pad):
         return builder.grouping.writers[x]
     return [builder.grouping.of[x]] if x in builder.grouping.of else []
 
 
 def _is_product(builder: PlanBuilder, group: Group) -> bool:
-    """Return whether a group is the product of rows of an image by constants, in tiles."""
+    """Return whether a group is a tiled product of a float image, by NHW places, with constant weights."""
     contract = group.members[0]
     if not isinstance(contract, Contract) or group.kind != "product" or len(group.space) != _RANK:
         return False
@@ -187,7 +190,7 @@ def _is_product(builder: PlanBuilder, group: Group) -> bool:
 
 
 def _written(group: Group, target: Expression) -> Expression | None:
-    """Return the member of a group that is the target, or a part of it."""
+    """Return the member of a group that is the target or is written into it; None if there is none."""
     return next((x for x in group.members if x is target or _into(x) is target), None)
 
 
@@ -196,12 +199,12 @@ def _into(x: Expression) -> Expression | None:
 
 
 def _fills(group: Group, target: Expression) -> bool:
-    """Return whether a group only fills a part of a padded tensor with a number."""
+    """Return whether a group only fills a part of a padded tensor."""
     return group.kind == "nest" and len(group.members) == 1 and _into(group.members[0]) is target
 
 
 def _rows(builder: PlanBuilder, slide: Slide, at: Located) -> BandedRows | Reason:
-    """Return how windows run over the rows of an image, or why they do not."""
+    """Return the rows of windows and image, not yet divided into bands, or the reason against bands."""
     image, line = at.base, _line(builder, at.base)
     *_, taps, beside = slide.operand.shape
     pad = image.before[ROWS] if isinstance(image, Pad) else 0
@@ -219,7 +222,7 @@ def _rows(builder: PlanBuilder, slide: Slide, at: Located) -> BandedRows | Reaso
 
 
 def _line(builder: PlanBuilder, x: Expression) -> int:
-    """Return how many elements a row of an image has; 0 where its rows do not follow each other in memory."""
+    """Return the number of elements of a row of an image; 0 if its rows are not adjacent in memory."""
     if x.rank != _RANK:
         return 0
     line = count_of(x.shape[ROWS + 1 :])
@@ -228,7 +231,7 @@ def _line(builder: PlanBuilder, x: Expression) -> int:
 
 
 def _is_inside(extents: Sequence[tuple[Size, Size]], line: int) -> bool:
-    """Return whether loops of some sizes and strides stay within a row."""
+    """Return whether loops with these (size, stride) pairs stay within a row of `line` elements."""
     last: Size = 0
     for size, stride in extents:
         last += (size - 1) * stride
@@ -236,7 +239,7 @@ def _is_inside(extents: Sequence[tuple[Size, Size]], line: int) -> bool:
 
 
 def _second(builder: PlanBuilder, windows: Group) -> tuple[Group | None, Expression | None]:
-    """Return the product that alone reads the results of windows, and these; None where there is none."""
+    """Return the product that is the only reader of the windows' results, and the results; else two Nones."""
     grouping = builder.grouping
     stored = [x for x in windows.members if x in grouping.stored]
     if len(stored) != 1 or _into(stored[0]) is not None:
@@ -259,7 +262,7 @@ def _second(builder: PlanBuilder, windows: Group) -> tuple[Group | None, Express
 
 
 def _in_bands(builder: PlanBuilder, rows: BandedRows, kept: Sequence[Expression]) -> BandedRows | Reason:
-    """Return bands whose part of what is kept between kernels fits the cache, or why there are none."""
+    """Return bands whose rows of the tensors `kept` fit the cache together, or the reason against bands."""
     cores, heuristics = builder.cores, builder.heuristics
     lines = [line_bytes(builder, x) for x in kept]
     whole = lines[0] * (rows.before + rows.image) + sum(lines[1:]) * rows.results

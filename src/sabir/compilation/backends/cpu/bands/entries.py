@@ -1,9 +1,9 @@
-"""The entries of chains: kernels that run for a band of rows after another.
+"""The entries of chains: kernels that run for one band of rows after another.
 
-Each kernel is that of the whole image. Its arguments have symbols: the first row of the image that a band
-computes, how many these are, and so on. They are laid out for the first band, one in the middle and the last
-one; from band to band, tensors move by as many bytes as their rows have. The rows that two bands read are
-copied where one thread computes both: so rows are computed twice only where the bands of a thread begin.
+The kernels are the same as for a whole image. Their arguments contain symbols, such as the first row of the
+image that a band computes and the number of rows. They are laid out for the first band, one in the middle and
+the last one; from band to band, the address of a tensor advances by the bytes of its rows. If one thread
+computes two consecutive bands, it copies the rows that both read; else both bands compute them.
 """
 
 from __future__ import annotations
@@ -34,22 +34,23 @@ if TYPE_CHECKING:
     from sabir.compilation.plan.entries import Buffer
     from sabir.loops import Expression, Size
 
-# the symbols of a band: the first row of the image that is computed, counted from where the band begins, and
-# how many rows of the image are computed, of padding before and after it, and of results; and how many are
-# copied from the band before
+# the symbols of a band: the first row of the image that it computes, relative to row `band * moved`; and the
+# numbers of rows of the image that are computed, of padding before and after it, of results, and of rows
+# that are copied from the previous band
 _SYMBOLS = [symbol(f"band:{name}") for name in ("first", "image", "before", "after", "results", "kept")]
 _FIRST, _IMAGE, _BEFORE, _AFTER, _RESULTS, _KEPT = _SYMBOLS
 _TWO_WAYS = Reason("its kernels read a tensor along different rows")
 _SYMBOLIC = Reason("what its kernels read depends on sizes that only a run knows")
 _LONG_SHARES = Reason("the first band of a share computes rows that the one before computes too")
-_PACKED = 3  # operands of the kernels of a chain
+_PACKED = 3  # packed operands of the kernels of a chain, at most
 _LINE = 64  # bytes to which memory between kernels is rounded
 
 
 class _Work(NamedTuple):
-    """A kernel of a chain: its group, its loops, and of how many rows of theirs a band is.
+    """A kernel of a chain: its group and its loops over the whole image.
 
-    In a band, the loops run over so many `rows` from the row `first` on.
+    From band to band, the loops advance by `moved` rows. In band b, they run over `rows` rows, from row
+    `b * moved + first` on.
     """
 
     group: Group
@@ -59,7 +60,7 @@ class _Work(NamedTuple):
     rows: Size
 
     def restricted(self) -> Nesting:
-        """Return the loops over the rows of a band of one item."""
+        """Return the loops over the rows of a band of one item of the batch."""
         places: list[Place] = []
         for place in self.nesting.places:
             offset = place.located.offset + self.first * place.strides[ROWS]
@@ -68,7 +69,7 @@ class _Work(NamedTuple):
 
 
 class BandedChain(NamedTuple):
-    """A chain that runs in bands: its kernels, and by how many bytes the tensors in memory move."""
+    """A chain in bands: its kernels, and for each tensor the bytes between items and between bands."""
 
     chain: Chain
     works: list[_Work]
@@ -76,7 +77,7 @@ class BandedChain(NamedTuple):
 
 
 def banded_chains(builder: PlanBuilder, groups: Iterable[Group]) -> dict[Group, BandedChain]:
-    """Return the chains that run in bands, by their last groups; the others are kernels for whole images."""
+    """Return the chains that run in bands, by their last groups; other groups run for whole images."""
     found: dict[Group, BandedChain] = {}
     for last, chain in chains_of(builder, groups).items():
         works = list(_works(builder, chain))
@@ -91,7 +92,7 @@ def banded_chains(builder: PlanBuilder, groups: Iterable[Group]) -> dict[Group, 
 
 
 def schedule_bands(builder: PlanBuilder, groups: Sequence[Group]) -> Iterator[Group]:
-    """Yield groups in their order; one entry for each chain that runs in bands is added at its end."""
+    """Yield the groups outside of banded chains, in order; add the entry of a chain at its last group."""
     found = banded_chains(builder, groups)
     within = {group for banded in found.values() for group in banded.chain.groups}
     for group in groups:
@@ -102,7 +103,7 @@ def schedule_bands(builder: PlanBuilder, groups: Sequence[Group]) -> Iterator[Gr
 
 
 def add_bands(builder: PlanBuilder, banded: BandedChain) -> None:
-    """Add the entry of a chain."""
+    """Add the entry of a chain that runs in bands."""
     chain, works, moves = banded
     own = _own(builder, chain)
     parts = [BandPart(_copy(builder, chain), _KEPT)]
@@ -125,7 +126,7 @@ def _works(builder: PlanBuilder, chain: Chain) -> Iterable[_Work]:
 
 
 def _padded(group: Group, rows: BandedRows) -> tuple[Size, Size]:
-    """Return the first row that a part of the padding fills in a band, and how many."""
+    """Return the first row that a part of the padding fills in a band, and the number of rows."""
     copy = group.members[0]
     if not isinstance(copy, Copy):
         raise TypeError("padding is a copy of a number")
@@ -135,7 +136,10 @@ def _padded(group: Group, rows: BandedRows) -> tuple[Size, Size]:
 
 
 def _is_affine(nesting: Nesting) -> bool:
-    """Return whether the loops read and write at places that follow from sizes that are known."""
+    """Return whether sizes, strides and offsets are numbers, and no step depends on an index or a size.
+
+    Only the number of items may be symbolic.
+    """
     offsets = [place.located.offset for place in nesting.places]
     numbers = [*offsets, *(s for place in nesting.places for s in place.strides), *nesting.sizes[ROWS:]]
     fixed = not any(isinstance(step, (Position, TakeStep)) for step in nesting.steps)
@@ -143,9 +147,9 @@ def _is_affine(nesting: Nesting) -> bool:
 
 
 def _moves(chain: Chain, works: Iterable[_Work]) -> dict[Expression, tuple[int, int]] | Reason:
-    """Return the bytes by which tensors in memory move from item to item, and from band to band.
+    """Return the bytes by which the address of each tensor advances from item to item, and from band to band.
 
-    A reason where one is read in two ways, or where there are too many.
+    Return the reason against bands if the kernels disagree about a tensor, or there are too many.
     """
     found: dict[Expression, tuple[int, int]] = {}
     for work in works:
@@ -162,7 +166,7 @@ def _moves(chain: Chain, works: Iterable[_Work]) -> dict[Expression, tuple[int, 
 
 
 def _made(builder: PlanBuilder, chain: Chain, work: _Work) -> Entry:
-    """Return the entry of a kernel for one band, with tiles for the whole image."""
+    """Return the entry of a kernel for one band, with the tiles of the kernel for the whole image."""
     nesting = work.restricted()
     if work.group is chain.windows:
         return windows_entry(builder, work.group, nesting)
@@ -172,7 +176,7 @@ def _made(builder: PlanBuilder, chain: Chain, work: _Work) -> Entry:
 
 
 def _copy(builder: PlanBuilder, chain: Chain) -> Entry:
-    """Return the entry that copies the last rows of a band to where the next one begins."""
+    """Return the entry that copies the last rows of the previous band to where the rows of a band begin."""
     image, line = chain.image, builder.grouping.views.locate(chain.image).strides[ROWS]
     source = Place(Located(image, chain.rows.moved * line, (1,)), image.element, (1,))
     target = Place(Located(image, 0, (1,)), image.element, (1,))
@@ -184,7 +188,7 @@ def _copy(builder: PlanBuilder, chain: Chain) -> Entry:
 
 
 def _own(builder: PlanBuilder, chain: Chain) -> dict[Buffer, int]:
-    """Let what lies between the kernels have memory of each thread; return these buffers with their bytes."""
+    """Add the buffers between the kernels, separate in each thread; return them with their rounded bytes."""
     found: dict[Buffer, int] = {}
     for x, rows in ((chain.image, chain.rows.read), (chain.between, chain.rows.rows)):
         if x is None:
@@ -207,7 +211,7 @@ def _entry(
     builder.decisions.add(entry.nodes, "bands", Reason("{} bands of {} rows", (rows.number, rows.rows)))
     builder.decisions.add(entry.nodes, "threads", "one share for each thread", "smaller shares", _LONG_SHARES)
     by_buffer = {builder.buffers[x]: move for x, move in moves.items() if x in builder.buffers}
-    entry.whole = True  # the first band of a share computes rows that the one before has, too
+    entry.whole = True  # the first band of a share computes rows that the band before it computes too
     entry.bands = BandParts(items, rows.number, parts, own, by_buffer, _variants(rows))
     entry.scratch = sum(own.values()) + max(n for n in (p.entry.scratch for p in parts) if isinstance(n, int))
     for part, _ in parts:
@@ -222,7 +226,7 @@ def _entry(
 def _of_all(
     reach: Reach, whole: Mapping[str, int], items: Size, moves: Mapping[Buffer, tuple[int, int]]
 ) -> Reach:
-    """Return what all bands of all items touch of a tensor."""
+    """Return the reach of all bands of all items, from a reach with the symbols of a band."""
     extents = [(_settled(n, whole), _settled(stride, whole)) for n, stride in reach.extents]
     item, _ = moves.get(reach.buffer, (0, 0))
     extents.append((items, item // reach.width))
@@ -237,15 +241,15 @@ def _settled(size: Size, symbols: Mapping[str, int]) -> Size:
 
 
 def _whole(rows: BandedRows) -> dict[str, int]:
-    """Return the sizes of symbols for the whole image, which no kernel runs for."""
+    """Return the values of the symbols for the whole image: for tiles, flops and bounds, not for a kernel."""
     after = (rows.results - 1) * rows.step + rows.span - rows.before - rows.image
     return _sizes(0, rows.image, rows.results, before=rows.before, after=max(0, after))
 
 
 def _variants(rows: BandedRows) -> tuple[dict[str, int], ...]:
-    """Return the sizes of symbols for the first band, one in the middle and the last one.
+    """Return the values of the symbols for the first band, one in the middle and the last one.
 
-    The latter two are there a second time, for a thread that has computed the band before.
+    Each of the latter two is followed by the variant for a thread that has computed the previous band.
     """
     kept, before = rows.kept, rows.before
     results = rows.results - (rows.number - 1) * rows.rows

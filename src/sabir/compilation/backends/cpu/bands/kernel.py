@@ -1,8 +1,8 @@
-"""Bands: kernels that run one after another for some rows of an image, then for the next rows.
+"""Bands: a loop that calls several kernels for some rows of an image, then for the next rows.
 
-What one of them computes for the next one stays in the cache of the thread. The kernels are those that would
-run for a whole image: each gets a block of arguments for a band, and a table of buffers that begin there. In
-this table the memory between kernels is where the arena else is.
+The tensors between the kernels stay in the cache of the core. The kernels are the same as for a whole image:
+each call passes a block of arguments for the kind of band, and a table with the addresses at which the band
+begins in each buffer. In this table, the memory between the kernels has the index of the arena.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from sabir.compilation.plan.bands import BANDS, CALLS
 from sabir.compilation.plan.entries import ARENA, ERRORS, FIRST, SCRATCH
 
 MOST_TENSORS = 61
-"""How many tensors the kernels of a band read and write, at most."""
+"""The largest number of tensors that the kernels of a band read and write."""
 _WORD = 8
-_FIRST, _MIDDLE, _LAST = 0, 1, 3  # the variants of bands; that after each but the first continues a band
+# the variants of a band; _MIDDLE + 1 and _LAST + 1 are for a thread that has computed the previous band
+_FIRST, _MIDDLE, _LAST = 0, 1, 3
 
 
 @dataclass(frozen=True, slots=True)
 class Bands:
-    """Kernels that run for band after band; which ones they are is data."""
+    """The specification of the loop over bands; the kernels that it calls are arguments."""
 
     def __str__(self) -> str:
         return "bands"
@@ -49,7 +50,7 @@ def bands_text(_: Bands) -> str:
 
 
 def _begin(arguments: Arguments, table: Register) -> None:
-    """Emit the buffers that are the same for all bands: that of errors, and this thread's memory."""
+    """Emit the entries of the table that all bands share: errors, and the memory of this thread."""
     e = arguments.e
     mine = e.mul(Register("%thread", INDEX), arguments.number("scratch_bytes"))
     own = e.offset(buffer_at(e, e.index(SCRATCH)), mine)
@@ -59,7 +60,7 @@ def _begin(arguments: Arguments, table: Register) -> None:
 
 
 def _move(arguments: Arguments, table: Register, item: Register, band: Register) -> None:
-    """Emit where all tensors begin for a band of an item."""
+    """Emit the addresses in the table of all tensors for a band of an item."""
     e = arguments.e
     with e.loop(e.index(0), arguments.number("tensor_count")) as number:
         tensor = arguments.repeated("tensors", number)
@@ -70,7 +71,7 @@ def _move(arguments: Arguments, table: Register, item: Register, band: Register)
 
 
 def _calls(calls: Arguments, table: Register) -> None:
-    """Emit the calls of a list, each by one thread of one."""
+    """Emit the calls of a list; each has the only share of its kernel."""
     e = calls.e
     with e.loop(e.index(0), calls.number("count")) as number:
         call = calls.repeated("calls", number)

@@ -1,1 +1,1 @@
-"""The family of elementwise kernels: loop nests over maps, folds and moves."""
+"""The family of elementwise kernels: loop nests of maps, folds, copies, gathers and scatters."""

@@ -1,4 +1,4 @@
-"""The axes of nested loops: neighbours that merge, and the axis along which vectors lie."""
+"""The axes of loop nests: merging adjacent axes, and choosing the inner axis, which is vectorized."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ if TYPE_CHECKING:
 
 
 def merged(nesting: Nesting, *, fixed: int = 0) -> Nesting:
-    """Return the same loops over fewer axes; the last `fixed` ones stay.
+    """Return the same loops over fewer axes; the last `fixed` axes are not changed.
 
-    Axes of size 1 go, and neighbours merge that all places cross as one.
+    Axes of size 1 are removed. Adjacent axes, both reduced or neither, merge if every place has
+    `stride[outer] == stride[inner] * size[inner]`. Axes whose index a step uses stay.
     """
     used = {s.axis for s in nesting.steps if isinstance(s, Position)}
     count = len(nesting.sizes)
@@ -71,14 +72,14 @@ def _merges(nesting: Nesting, outer: int, inner: int) -> bool:
 
 
 def nest_of(nesting: Nesting, vector_bits: int, heuristics: Heuristics, *, inner: int | None = None) -> Nest:
-    """Return the nest of merged loops; `inner` is the axis of vectors, by default the best."""
+    """Return the nest of merged loops; `inner` is the vectorized axis, None chooses it."""
     repeats = _repeats(nesting) if inner is None else None
     if repeats is not None:
         inner = repeats[0]
     inner = _inner(nesting, heuristics) if inner is None else inner
     elements = _elements(nesting) or [p.element for p in nesting.places]
     if nesting.sizes and not nesting.reduced[inner] and is_short(nesting, heuristics):
-        elements = [s.element for s in nesting.steps if isinstance(s, Load)]  # what the loops of folds read
+        elements = [s.element for s in nesting.steps if isinstance(s, Load)]  # what the loops of folds load
     widest = max([4, *(element_bytes(e) for e in elements)])
     nest = Nest(
         axes=len(nesting.sizes),
@@ -99,7 +100,10 @@ def nest_of(nesting: Nesting, vector_bits: int, heuristics: Heuristics, *, inner
 
 
 def _elements(nesting: Nesting) -> list[str]:
-    """Return the element types of what varies along an axis; the rest is computed once, before the loops."""
+    """Return the element types of the places and steps that vary along some axis.
+
+    The others are hoisted out of all loops.
+    """
     moving: list[bool] = []
     for step in nesting.steps:
         if isinstance(step, Load):
@@ -113,7 +117,10 @@ def _elements(nesting: Nesting) -> list[str]:
 
 
 def _repeats(nesting: Nesting) -> tuple[int, int, int] | None:
-    """Return the axis of vectors, the one along which each value is stored again, and how often; or None."""
+    """Return the vectorized axis, the axis along which each value is repeated, and its size; else None.
+
+    Along the repeated axis, stores have stride 1 and loads stride 0.
+    """
     stored = {number for number, _ in nesting.stores}
     if any(nesting.reduced) or any(isinstance(s, (TakeStep, Position, Accumulated)) for s in nesting.steps):
         return None
@@ -140,7 +147,7 @@ def _class(stride: Size) -> Stride:
 
 
 def _inner(nesting: Nesting, heuristics: Heuristics) -> int:
-    """Return the axis of vectors: one along which the most places advance by one element."""
+    """Return the axis to vectorize: the one along which the most places have stride 1."""
     count = len(nesting.sizes)
     if not count:
         return 0
@@ -161,7 +168,10 @@ def _inner(nesting: Nesting, heuristics: Heuristics) -> int:
 
 
 def _gathers(nesting: Nesting, axis: int) -> int:
-    """Return how many places of elements that are taken each lane would touch alone along an axis, twice."""
+    """Return twice the number of gathers and scatters of vectors along an axis; 0 if the nest has no takes.
+
+    These are the places with gaps between lanes, and the takes whose index is loaded and varies.
+    """
     places = [nesting.steps[s.place] for s in nesting.steps if isinstance(s, TakeStep)]
     if not places:
         return 0
@@ -170,18 +180,18 @@ def _gathers(nesting: Nesting, axis: int) -> int:
 
 
 def _jumps(nesting: Nesting, axis: int) -> int:
-    """Return how many places have gaps between neighbours along an axis."""
+    """Return the number of places whose stride along an axis is neither 0 nor 1."""
     return sum(p.strides[axis] not in {0, 1} for p in nesting.places)
 
 
 def is_short(nesting: Nesting, heuristics: Heuristics) -> bool:
-    """Return whether a fold is too short for vectors along it: they are across many folds instead."""
+    """Return whether folds are too short for vectors along them: the lanes then compute different folds."""
     count, most = fold_of(nesting, heuristics)
     return isinstance(count, int) and count <= most
 
 
 def fold_of(nesting: Nesting, heuristics: Heuristics) -> tuple[Size | None, int]:
-    """Return the elements of a fold, None where there is no fold, and up to how many it is short."""
+    """Return the number of elements of a fold, None without folds, and the largest number of a short fold."""
     folds = sum(isinstance(s, Fold) for s in nesting.steps)
     if not folds:
         return None, 0
@@ -190,10 +200,13 @@ def fold_of(nesting: Nesting, heuristics: Heuristics) -> tuple[Size | None, int]
 
 
 def beside_one(nesting: Nesting, heuristics: Heuristics) -> Nesting:
-    """Return short folds of which there is one as those of many, so that it has their bits."""
+    """Return a nest with one short fold as many folds along a new axis of size 1, else the nest itself.
+
+    So its result has the same bits as in a nest with many folds.
+    """
     if not is_short(nesting, heuristics) or not all(nesting.reduced):
         return nesting
-    places = [p._replace(strides=(1, *p.strides)) for p in nesting.places]  # only the first lane is there
+    places = [p._replace(strides=(1, *p.strides)) for p in nesting.places]  # only the first lane is active
     steps = [replace(s, axis=s.axis + 1) if isinstance(s, Position) else s for s in nesting.steps]
     return replace(
         nesting, sizes=(1, *nesting.sizes), reduced=(False, *nesting.reduced), places=places, steps=steps
@@ -205,13 +218,14 @@ def _extent(size: Size) -> float:
 
 
 def _advances(nesting: Nesting, axis: int) -> int:
-    """Return how many places lie side by side along an axis; stores count more.
+    """Return the number of places with stride 1 along an axis; stores count twice.
 
-    Those that are one number for a whole fold do not count: so a row is summed alike in every batch. Nor do
-    indices, along which no other places lie side by side.
+    In a nest with folds, places that do not vary along a fold do not count: so the order of a sum does not
+    depend on the size of the batch. Indices of takes do not count: that they are contiguous does not make
+    the elements that they choose contiguous.
     """
     stored = {number for number, _ in nesting.stores}
-    taken = {s.access for s in nesting.steps if isinstance(s, TakeStep)}  # along folds too
+    taken = {s.access for s in nesting.steps if isinstance(s, TakeStep)}  # indices vary them along folds too
     places = {s.place for s in nesting.steps if isinstance(s, TakeStep)}
     indices = {s.access for n, s in enumerate(nesting.steps) if n in places and isinstance(s, Load)}
     folds = any(nesting.reduced)

@@ -1,4 +1,4 @@
-"""The entries of loop nests: maps, folds and moves of one group, with their arguments and scratch memory."""
+"""The entries of loop nests: the kernel of a group, with its arguments and scratch memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sabir.compilation.plan.signature import Packable
 
 _SYMBOLIC = Reason("their length is symbolic")
-_WORD = 64  # bytes to which parts of scratch memory are rounded
+_WORD = 64  # bytes to which the parts of scratch memory are rounded
 
 
 def add_nest(builder: PlanBuilder, group: Group) -> None:
@@ -47,7 +47,7 @@ def nest_entry(builder: PlanBuilder, group: Group, nesting: Nesting) -> Entry:
 
 
 def _decide(builder: PlanBuilder, nest: Nest, nesting: Nesting, entry: Entry) -> None:
-    """Record along which axis vectors are."""
+    """Record the decision about the vectorized axis."""
     add, axis = builder.decisions.add, Reason("vectors along axis {} of {}", (nest.inner, nest.axes))
     count, short = fold_of(nesting, builder.heuristics)
     if count is None:
@@ -75,7 +75,10 @@ def _decide(builder: PlanBuilder, nest: Nest, nesting: Nesting, entry: Entry) ->
 def nest_values(
     builder: PlanBuilder, nest: Nest, nesting: Nesting, entry: Entry, scratch: Size, own: Place | None = None
 ) -> dict[str, Packable]:
-    """Return the arguments of a nest by name; with `own`, the kernel places the last access."""
+    """Return the arguments of a nest by name; add its reaches to an entry without choices.
+
+    `own` is the place of the last access, whose address the kernel computes; None if there is no such place.
+    """
     entry.reaches += [] if entry.choices else reaches_of(nesting, builder.buffer)
     found: dict[str, Packable] = {"sizes": nesting.sizes, "extents": nesting.arguments}
     places = nesting.places if own is None else [*nesting.places, own]
@@ -94,14 +97,14 @@ def nest_values(
 
 
 def note_writes(builder: PlanBuilder, entry: Entry, nesting: Nesting, loops: tuple[int, int]) -> None:
-    """Note what an entry writes, and the words of its block with the sizes of its nest."""
-    if not nesting.takes:  # an index out of range counts for an empty result too
+    """Set the buffers that an entry writes, and the words of its block with the sizes of its nest."""
+    if not nesting.takes:  # a nest with takes runs even if its result is empty: it reports invalid indices
         entry.loops = loops
         entry.writes = [builder.buffer(nesting.places[n].located.base) for n, _ in nesting.stores]
 
 
 def scratch_of(nest: Nest, nesting: Nesting) -> Size:
-    """Return how many bytes each thread needs for what a row keeps."""
+    """Return the bytes of a thread for the values of a row that later passes read."""
     if not any(nest.reduced) or not nest.reduced[nest.inner]:
         return 0
     length = count_of([n for n, reduced in zip(nesting.sizes, nest.reduced, strict=True) if reduced])

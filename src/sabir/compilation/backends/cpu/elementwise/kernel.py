@@ -1,9 +1,9 @@
-"""The loops of nests: pointwise ones, folds along the inner axis, and folds beside it.
+"""The loops of nests: pointwise loops, folds along the inner axis, and folds along other axes.
 
-A pointwise nest shares out blocks of its inner axis. A nest with folds shares out its rows: a row is one
-place of the axes that stay. It goes over a row in passes, one more for each fold that another one depends
-on. What an earlier pass computed at some cost is kept in scratch memory, which lies in the cache for rows of
-usual length.
+A job of a pointwise nest is a block of its inner axis. A job of a nest with folds along the inner axis is a
+row: all elements with one index along each axis that is not reduced. The row is computed in passes: a fold
+that depends on another fold needs another pass. Expensive values of an earlier pass are kept in scratch
+memory, which stays in the cache for rows of usual length.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def nest_text(nest: Nest) -> str:
     """Return the LLVM module of a nest's kernel."""
     across = axis_of_reads(nest)
     by_rows = any(isinstance(step, Fold) for step in nest.steps) and nest.reduced[nest.inner]
-    e = Emitter(opaque_loops=across is not None or by_rows)  # else the text is short
+    e = Emitter(opaque_loops=across is not None or by_rows)  # the code of other loops is short
     body = Body(nest, Arguments(e, nest.signature))
     if nest.repeats:
         repeating(body)
@@ -69,7 +69,7 @@ def _pointwise(body: Body) -> None:
 
 
 def _short_rows(body: Body, outer: Sequence[int], chunks: Register) -> None:
-    """Share out several rows at a time along one axis: their indices are found once."""
+    """Emit jobs of several rows along the last outer axis; a job computes its other indices once."""
     e, inner = body.e, body.nest.inner
     *others, second = outer
     rows = e.binary("udiv", e.index(BLOCK), e.binary("or", body.sizes[inner], e.index(1)))
@@ -83,7 +83,7 @@ def _short_rows(body: Body, outer: Sequence[int], chunks: Register) -> None:
 
 
 def _row(body: Body, around: Point, chunk: Register) -> None:
-    """Emit a chunk of a row along the inner axis."""
+    """Emit the loop over a chunk of a row along the inner axis."""
     e, size = body.e, body.sizes[body.nest.inner]
     stores, start = body.nest.stores, e.mul(chunk, BLOCK)
     _hoist(body, [number for _, number in stores], around)
@@ -96,7 +96,7 @@ def _store(body: Body, stores: Sequence[tuple[int, int]], point: Point) -> None:
 
 
 def _hoist(body: Body, roots: Sequence[int], point: Point) -> None:
-    """Emit before a loop what does not vary in it, as far as these steps need it."""
+    """Emit, before a loop, the loop-invariant steps that the steps `roots` depend on."""
     pending, seen = list(roots), set[int]()
     while pending:
         number = pending.pop()
@@ -114,7 +114,7 @@ def _hoist(body: Body, roots: Sequence[int], point: Point) -> None:
 
 
 def _waits(body: Body, number: int) -> bool:
-    """Return whether a step depends on a fold, or on an axis whose loop is yet to come."""
+    """Return whether a step depends on a fold; such a step is not hoisted."""
     step = body.nest.steps[number]
     if isinstance(step, Fold):
         return True
@@ -138,7 +138,7 @@ def _rows(body: Body, passes: Passes) -> None:
 def row_pass(
     body: Body, passes: Passes, scratch: Scratch, number: int, roots: Sequence[int], row: Point
 ) -> None:
-    """Emit one pass over a row: its folds, what it stores, and what it keeps for later passes."""
+    """Emit one pass over a row: its folds, its stores, and the values that it keeps for later passes."""
     nest = body.nest
     folds = [n for n in roots if isinstance(nest.steps[n], Fold)]
     stored = [n for n in roots if not isinstance(nest.steps[n], Fold)]
@@ -160,7 +160,10 @@ def row_pass(
 
 
 class _Terms(NamedTuple):
-    """What a pass does with each vector of a row, for how many accumulators, and the blocks of its sums."""
+    """The body of a pass: `each` emits it for a vector and the number of one of the `copies` of accumulators.
+
+    `blocks` are the blocks of the sums.
+    """
 
     each: Callable[[Point, int], None]
     copies: int
@@ -168,9 +171,9 @@ class _Terms(NamedTuple):
 
 
 def _over_reduced(body: Body, row: Point, terms: _Terms, wanted: Sequence[int]) -> None:
-    """Loop over the axes of folds; the inner one in vectors, several at a time.
+    """Emit the loops over the reduced axes; the inner one is vectorized, and unrolled `copies` times.
 
-    Before the inner loop comes what the `wanted` steps need and does not vary in it.
+    Loop-invariant steps that the steps `wanted` depend on are hoisted out of the inner loop.
     """
     outer = [a for a in range(body.nest.axes) if body.nest.reduced[a] and a != body.nest.inner]
 
@@ -205,7 +208,7 @@ def _vectors(body: Body, row: Point, terms: _Terms) -> None:
 
 
 class Scratch:
-    """The values of a row that a later pass reads again, in memory of this thread."""
+    """The values of a row that later passes read, in the scratch memory of this thread."""
 
     def __init__(self, body: Body, passes: Passes) -> None:
         e, nest = body.e, body.nest
@@ -230,7 +233,7 @@ class Scratch:
         return body.e.offset(self._bases[number], body.e.mul(place or body.e.index(0), size))
 
     def keep(self, current: int, point: Point) -> None:
-        """Emit the stores of what this pass computes and a later one reads."""
+        """Emit the stores of the values that this pass computes and later passes read."""
         for number, made in self._passes.kept.items():
             if made == current:
                 x = self._body.wide(number, point)
@@ -238,14 +241,14 @@ class Scratch:
                 self._body.e.store(x, self._address(number, point))
 
     def fetch(self, current: int, point: Point) -> None:
-        """Emit the loads of what an earlier pass kept and this one reads."""
+        """Emit the loads of the values that an earlier pass kept and this pass reads."""
         for number in self._passes.fetched[current]:
             element = self._body.nest.steps[number].element
             x = self._body.e.load(self._address(number, point), memory_kind(element, point.lanes))
             point.values[number] = from_memory(self._body.e, x, element)
 
 
-# ---------------------------------------------------------------- folds beside the inner axis
+# ---------------------------------------------------------------- folds along other axes
 
 
 def _columns(body: Body, passes: Passes) -> None:

@@ -1,4 +1,4 @@
-"""From a group of expressions to nested loops over all axes of its space, with their arguments."""
+"""The translation of a group of expressions to a loop nest over all axes of its space, with its arguments."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class Place(NamedTuple):
-    """A tensor that a nest reads or writes: where it lies, and its strides along the axes of the nest."""
+    """A tensor that a nest reads or writes, with strides in elements along the axes of the nest."""
 
     located: Located
     element: str
@@ -54,7 +54,11 @@ class Place(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Nesting:
-    """A nest in the making: the sizes of its axes, its places, steps and stores, not yet merged."""
+    """A loop nest before its axes are merged: the sizes of its axes, its places, steps and stores.
+
+    `stores` are pairs of a place and the number of a step. `takes` has, for each take, the size of the axis
+    that it indexes, and its stride in bytes. `arguments` are the sizes that steps read.
+    """
 
     sizes: Sizes
     reduced: tuple[bool, ...]
@@ -71,7 +75,7 @@ def nesting_of(group: Group, grouping: Grouping) -> Nesting:
 
 
 class NestBuilder:
-    """Builds the nest of a group; `numbers` has the step of each member."""
+    """Builds the nest of a group; `numbers` maps members and operands, except loads, to their steps."""
 
     def __init__(self, group: Group, grouping: Grouping) -> None:
         self.group, self.grouping = group, grouping
@@ -92,7 +96,7 @@ class NestBuilder:
         return self.found
 
     def _step(self, step: Step) -> int:
-        """Add a step, unless an equal one computes the same; return its number."""
+        """Add a step, unless the nest has an equal pure step; return its number."""
         if isinstance(step, (Apply, ConstantStep)) and step in self._pure:
             return self._pure[step]
         self.found.steps.append(step)
@@ -123,7 +127,7 @@ class NestBuilder:
                 raise TypeError(f"{type(x).__name__} is no member of a group")
 
     def operand(self, x: Expression) -> int:
-        """Return the step that computes an operand: a member of the group, a number, or a load."""
+        """Return the step that computes an operand: a member, a number, a size, an inlined map or a load."""
         found = self.numbers.get(x)
         if found is not None:
             return found
@@ -144,11 +148,11 @@ class NestBuilder:
         return found
 
     def _position(self, x: Count, tail: int = 0) -> int:
-        """Return the step that counts; the last axis of `x` is followed by `tail` other axes of the loops."""
+        """Return the step with the index along the axis of a Count, whose last axis precedes `tail` axes."""
         return self._step(Position("int64", len(self.group.space) - tail - x.rank + x.axis))
 
     def _load(self, x: Expression) -> int:
-        """Return the load of an expression in memory, or of a number behind views."""
+        """Return the step that loads an expression, or the step of a number that it is a view of."""
         found = self._loads.get(x)
         if found is None:
             found = self._literal(x)
@@ -163,9 +167,10 @@ class NestBuilder:
         return found
 
     def _literal(self, x: Expression) -> int | None:
-        """Return the step of a number of the group that a constant in memory is equal to, if there is one.
+        """Return the step of a number of the group that is equal to a constant in memory, or None.
 
-        Constants are operands and not code, so that nests share code; but equal steps want equal operands.
+        Constants are loaded, so that nests with other constants share machine code. But steps are equal, and
+        computed once, only if their operands are the same steps.
         """
         known = x.known if isinstance(x, Stored) else None
         if known is None or len(known) != 1 or x.element not in {"float", "double"}:
@@ -192,7 +197,7 @@ class NestBuilder:
         return self._step(TakeStep(x.element, self._place(Place(located, x.element, strides)), index, near))
 
     def _scatter(self, x: Scatter) -> int:
-        """Return the new value of the element that an index names; a Take reads the old one."""
+        """Return the step of the new value of the element at an index; a TakeStep loads the old value."""
         located = self.grouping.views.locate(x)
         stride = located.strides[x.axis]
         strides = tuple(0 if axis == x.axis else s for axis, s in enumerate(located.strides))
@@ -217,7 +222,7 @@ class NestBuilder:
     # ------------------------------------------------------------ results
 
     def _target(self, x: Expression) -> int:
-        """Return the place that a member is stored to."""
+        """Return the number of the place that a member is stored to."""
         if x in self._targets:
             return self._targets[x]
         if isinstance(x, Copy) and x.into is not None:

@@ -1,7 +1,7 @@
-"""Loops over elements that are stored several times side by side, as an image of twice the size has them.
+"""Loops that store each element several times in adjacent places, such as nearest-neighbour upsampling.
 
-Vectors are computed once for each element that is read, and spread over as many vectors as it is repeated.
-Along other axes that nothing is read along, such as the lines of the image, these are stored again.
+With n repetitions, a vector is computed once, and shuffles spread it over n vectors. Along other axes along
+which all reads have stride 0, such as repeated rows of an image, these vectors are stored again.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.emit.body import Body
     from sabir.compilation.backends.cpu.emit.emitter import Register
 
-_BLOCK = 2048  # elements along the inner axis that one job reads
+_BLOCK = 2048  # elements of the inner axis that one job reads
 
 
 def repeating(body: Body) -> None:
-    """Emit the loops of a nest whose `repeats` are an axis, and how long it is."""
+    """Emit the loops of a nest with `repeats`, which are the repeated axis and its size."""
     e, nest = body.e, body.nest
     outer = [axis for axis in range(nest.axes) if axis not in {nest.inner, nest.repeats[0]}]
     stored = {access for access, _ in nest.stores}
@@ -38,7 +38,7 @@ def repeating(body: Body) -> None:
 
 
 def _spread(body: Body, point: Point, stop: Register, still: Sequence[int]) -> None:
-    """Emit the parts of all values of a vector, and their stores."""
+    """Emit the shuffles that repeat the values of a vector, and their stores."""
     e, inner, lanes = body.e, body.nest.inner, point.lanes
     _, times = body.nest.repeats
     first, end = e.mul(point.indices[inner], times), e.mul(stop, times)

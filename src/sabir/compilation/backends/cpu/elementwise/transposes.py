@@ -1,7 +1,7 @@
 """Copies that change the order of axes: a tensor is read along one axis and written along another.
 
-Both sides touch whole vectors: a square tile is read row by row, transposed in registers, and written row by
-row. Elementwise steps are computed on the rows that are written.
+Loads and stores are of whole vectors: a square tile is loaded row by row, transposed in registers, and stored
+row by row. Elementwise steps are computed on the transposed rows.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ if TYPE_CHECKING:
 
     from sabir.compilation.backends.cpu.emit.body import Body
 
-_Range: TypeAlias = "tuple[Register, Register, int]"  # the first, the end, the step
+_Range: TypeAlias = "tuple[Register, Register, int]"  # the start, the end, the step
 
-_MOST_STEPS = 8  # the code of a tile repeats them for each row
-_LINES = 4  # vectors along the read axis of one job
-_ALONG = 256  # elements along the written axis of one job
-_LONG = 1024  # elements of one job along the other axis of a short one
-_LANE = 16  # bytes between which the shuffles of every width move elements cheaply
+_MOST_STEPS = 8  # steps of a nest: the code of a tile repeats them for each row
+_LINES = 4  # vectors of one job along the axis of loads
+_ALONG = 256  # elements of one job along the axis of stores
+_LONG = 1024  # elements of one job along the long axis, if the other one is short
+_LANE = 16  # bytes: within such a part of a vector, shuffles of every vector width are cheap
 
 
 def axis_of_reads(nest: Nest) -> int | None:
-    """Return the axis along which tiles are read, None where a nest is no transposing copy.
+    """Return the axis along which tiles are loaded, None if a nest is no transposing copy.
 
-    Every store advances by one along the inner axis, and a load along another.
+    In a transposing copy every store has stride 1 along the inner axis, and there are loads with stride 1
+    along exactly one other axis.
     """
     if (
         nest.axes <= 1
@@ -55,12 +56,12 @@ def _is_read_across(nest: Nest, step: Load) -> bool:
 
 
 def can_transpose(nest: Nest) -> bool:
-    """Return whether a nest is a transposing copy, whose loops depend on which axes are short."""
+    """Return whether a nest is a transposing copy, whose tiles depend on which axes are short."""
     return axis_of_reads(nest) is not None
 
 
 def transposing(body: Body, across: int) -> None:
-    """Emit the loops over tiles, which are read along the axis `across`."""
+    """Emit the loops over tiles, which are loaded along the axis `across`."""
     e, inner = body.e, body.nest.inner
     outer = [axis for axis in range(body.nest.axes) if axis not in {across, inner}]
     shape = _Shape.of(body.nest, across)
@@ -75,7 +76,10 @@ def transposing(body: Body, across: int) -> None:
 def _tile(
     body: Body, across: int, shape: _Shape, corner: list[Register], ends: tuple[Register, Register]
 ) -> None:
-    """Emit a tile whole, and bounded by the ends of both axes; it is never whole along a short axis."""
+    """Emit the code of a whole tile, and that of a tile bounded by `ends`, the ends of both axes.
+
+    Along a short axis, both are bounded.
+    """
     e = body.e
     sides = [(corner[across], shape.wide, ends[0]), (corner[body.nest.inner], shape.deep, ends[1])]
     whole = e.constant(BOOL, 1)
@@ -93,7 +97,7 @@ def _tile(
 
 @contextlib.contextmanager
 def _tiles(e: Emitter, wide: _Range, deep: _Range) -> Generator[tuple[Register, Register]]:
-    """Emit the loops over the tiles of a job; that along a short axis, of one turn, is the outer one."""
+    """Emit the loops over the tiles of a job; a loop along a short axis, of one iteration, is outermost."""
     if wide[2] < deep[2]:
         with e.loop(*wide) as row, e.loop(*deep) as place:
             yield row, place
@@ -103,7 +107,10 @@ def _tiles(e: Emitter, wide: _Range, deep: _Range) -> Generator[tuple[Register, 
 
 
 class _Shape(NamedTuple):
-    """The elements of a tile and of a job along the axis of reads and along that of writes."""
+    """The numbers of elements of a tile, `wide` by `deep`, and of a job, `group` by `chunk`.
+
+    The first of each is along the axis of loads, the second along the axis of stores.
+    """
 
     wide: int
     deep: int
@@ -112,7 +119,7 @@ class _Shape(NamedTuple):
 
     @staticmethod
     def of(nest: Nest, across: int) -> _Shape:
-        """Return the tiles of a nest: square ones, or narrow ones where an axis is short."""
+        """Return the tiles and jobs of a nest: tiles are square, or narrow if an axis is short."""
         lanes = nest.lanes
         if lanes > SHORT and across in nest.short:
             return _Shape(SHORT, lanes, SHORT, _LONG)
@@ -126,13 +133,16 @@ def _parts(e: Emitter, size: Register, width: int) -> Register:
 
 
 def _bounds(e: Emitter, number: Register, width: int, size: Register) -> tuple[Register, Register]:
-    """Return the first index of a part of an axis, and the end."""
+    """Emit the first index of a part of an axis, and its end."""
     first = e.mul(number, width)
     return first, e.least(e.add(first, width), size)
 
 
 class _Tile:
-    """One tile at a corner; `last` and `stop` bound the axes of reads and writes where it is not whole."""
+    """One tile at a corner; `last` and `stop` are the ends of the axes of loads and stores.
+
+    None as an end means that the tile is whole along the axis.
+    """
 
     def __init__(
         self, body: Body, across: int, shape: _Shape, corner: list[Register], last: Register | None,
@@ -142,7 +152,7 @@ class _Tile:
         self.last, self.stop = last, stop
 
     def copy(self) -> None:
-        """Emit the loads, the transposition and the stores."""
+        """Emit the loads, the transposition in registers, and the stores."""
         body, e, nest, deep = self.body, self.e, self.body.nest, self.shape.deep
         tiles: dict[int, list[Register]] = {}
         for number, step in enumerate(nest.steps):
@@ -165,15 +175,15 @@ class _Tile:
             ]
 
     def _first(self, access: int) -> Register:
-        """Return the address of the corner, from which the rows follow one after the other.
+        """Emit the address of the corner, from which the addresses of the rows are computed one by one.
 
-        LLVM takes as long for the addresses of many rows as for the rest of the kernel, if it may look for
-        ways to keep each of them in a register.
+        It is opaque: else LLVM searches for ways to keep the address of each row in a register, which takes
+        as long as the rest of the kernel.
         """
         return self.e.opaque(self.body.address(access, Point(self.corner)))
 
     def _rows(self, step: Load) -> list[Register]:
-        """Emit the loads of a tile along the axis of reads; rows past the end repeat the last."""
+        """Emit the loads of the rows of a tile; rows past the end repeat the last one."""
         body, e, inner, wide = self.body, self.e, self.body.nest.inner, self.shape.wide
         mask = None if self.last is None else mask_of(body, self.corner[self.across], self.last, wide)
         rows: list[Register] = []
@@ -197,7 +207,7 @@ class _Tile:
 
 
 def transposed(e: Emitter, rows: Sequence[Register]) -> list[Register]:
-    """Emit the columns of a tile: as many rows as lanes, or `SHORT` of one of both."""
+    """Emit the transposition of a tile `[rows, lanes]`: it is square, or one of both is `SHORT`."""
     deep, wide = len(rows), rows[0].kind.lanes
     if wide < deep:
         joined = [_joined(e, rows[n::wide]) for n in range(wide)]
@@ -209,7 +219,7 @@ def transposed(e: Emitter, rows: Sequence[Register]) -> list[Register]:
 
 
 def _joined(e: Emitter, rows: Sequence[Register]) -> Register:
-    """Emit one vector of several, one after the other."""
+    """Emit the concatenation of vectors."""
     while len(rows) > 1:
         kind = rows[0].kind
         wide = kind._replace(lanes=2 * kind.lanes)
@@ -228,7 +238,7 @@ def _part(e: Emitter, x: Register, first: int, count: int) -> Register:
 
 
 def _zipped_parts(e: Emitter, rows: Sequence[Register], part: int) -> list[list[Register]]:
-    """Transpose parts of as many rows as a part has elements; return the columns of each group of rows."""
+    """Emit the transposition of squares of `part` rows by `part` lanes; return columns by groups of rows."""
     groups = [[row] for row in rows]
     unit = 1
     while unit < part:
@@ -238,14 +248,15 @@ def _zipped_parts(e: Emitter, rows: Sequence[Register], part: int) -> list[list[
 
 
 def _square(e: Emitter, rows: Sequence[Register]) -> list[Register]:
-    """Emit the columns of a square tile of as many rows as lanes.
+    """Emit the columns of a square tile, with as many rows as lanes.
 
-    First, parts of 16 bytes are transposed by interleaving pairs of rows, then these parts change places.
+    First, squares whose rows have 16 bytes are transposed by interleaving pairs of registers; then these
+    16-byte parts are exchanged between registers.
     """
     lanes, kind = len(rows), rows[0].kind
     part = min(lanes, _LANE // (kind.bits // 8))
     groups = _zipped_parts(e, rows, part)
-    # groups[g][c] has, in part p, column c of part p for the rows of the group g
+    # part p of groups[g][c] is column p * part + c of the tile, for the rows of group g
     found: list[Register | None] = [None] * lanes
     for column in range(part):
         blocks = {0: [group[column] for group in groups]}
@@ -259,7 +270,7 @@ def _square(e: Emitter, rows: Sequence[Register]) -> list[Register]:
 
 
 def _zipped(e: Emitter, a: Sequence[Register], b: Sequence[Register], unit: int, part: int) -> list[Register]:
-    """Interleave units of two registers in each part: those of its lower half, then of its upper."""
+    """Emit the interleaving of units of two registers in each part: of its lower half, then of its upper."""
     found: list[Register] = []
     lanes, half = a[0].kind.lanes, part // 2
     for x, y in zip(a, b, strict=True):
@@ -278,7 +289,7 @@ def _zipped(e: Emitter, a: Sequence[Register], b: Sequence[Register], unit: int,
 def _unzipped(
     e: Emitter, blocks: dict[int, list[Register]], bit: int, part: int
 ) -> dict[int, list[Register]]:
-    """Take every second part of two registers: the even ones, then the odd ones."""
+    """Emit, for each pair of registers, a register of their even parts and one of their odd parts."""
     found: dict[int, list[Register]] = {}
     for place, registers in blocks.items():
         for odd in (0, 1):

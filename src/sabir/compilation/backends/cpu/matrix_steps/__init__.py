@@ -1,1 +1,1 @@
-"""The family of steps that update matrices, as linear attention does."""
+"""The family of recurrences whose steps update matrices, such as linear attention."""

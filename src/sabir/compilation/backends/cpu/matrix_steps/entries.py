@@ -1,4 +1,4 @@
-"""The entries of steps that update matrices."""
+"""The entries of recurrences whose steps update matrices."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ if TYPE_CHECKING:
     from sabir.compilation.fusion.groups import Group
     from sabir.compilation.plan.signature import Packable
 
-_STEP = 8  # bytes that each element of a matrix counts for in a step, as in evaluation
+_STEP = 8  # bytes that the limits of a run count for each step, in addition to the elements that it updates
 
 
 def group_matrix_steps(grouping: Grouping, x: MatrixSteps) -> None:
-    """Let one kernel take the steps; it reads its operands where they lie, with columns side by side."""
+    """Add the group of all steps, whose kernel reads its operands in place.
+
+    Values and matrices are copied unless their columns have stride 1.
+    """
     operands = [grouping.in_memory(o) for o in x.operands]
     for place in (2, 3):
         if grouping.views.locate(operands[place]).strides[-1] != 1:
@@ -41,7 +44,7 @@ def _spec(builder: PlanBuilder, x: MatrixSteps) -> MatrixRecurrence:
 
 
 def add_matrix_steps(builder: PlanBuilder, group: Group) -> None:
-    """Add the entry of steps that update matrices."""
+    """Add the entry of a group of matrix steps."""
     (x,) = group.members
     if not isinstance(x, MatrixSteps):
         raise TypeError("the group is one expression of such steps")

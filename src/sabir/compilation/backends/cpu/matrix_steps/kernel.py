@@ -1,7 +1,8 @@
-"""Steps that update matrices: each adds a product of a key and a value to a matrix, which queries read.
+"""Steps that update matrices: each adds the outer product of a key and a value; queries read the results.
 
-A job has the same few columns of one matrix in all steps: its columns need no others. They wait in scratch
-memory, which the cache holds, and each is added up in the order of its rows, in one accumulator.
+A job computes all steps for a few columns of one matrix, which depend on no other columns. They are in
+scratch memory, which stays in the cache. A product with the matrix has one accumulator for each vector of
+columns, and adds the rows in their order.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from sabir.compilation.backends.cpu.emit.emitter import Variable
 
-SIZES = ("batch", "heads", "steps", "queries", "keys", "columns")  # queries are those of a step
+SIZES = ("batch", "heads", "steps", "queries", "keys", "columns")  # queries: their number in each step
 
 
 def _operand(strides: int) -> KernelSignature:
@@ -30,10 +31,10 @@ def _operand(strides: int) -> KernelSignature:
 
 @dataclass(frozen=True, slots=True)
 class MatrixRecurrence:
-    """Steps of matrices (batch, heads, keys, columns), of whose columns a job has `vectors` vectors.
+    """The specification of a kernel that updates matrices [batch, heads, keys, columns].
 
-    `decays` says that each row is multiplied first, `corrects` that a value is the difference to what its key
-    reads of the matrix, times a rate.
+    A job has `vectors` vectors of columns. `decays`: each step first multiplies the rows by factors.
+    `corrects`: instead of the value, each step adds `(value - key @ matrix) * rate` times the key.
     """
 
     element: str
@@ -44,18 +45,18 @@ class MatrixRecurrence:
 
     @property
     def signature(self) -> KernelSignature:
-        """The arguments; the result has the axes (batch, heads, steps * queries + keys, columns).
+        """The arguments; the result is [batch, heads, steps * queries + keys, columns], row-major.
 
         Queries have strides along the axes (batch, heads, steps, queries, keys), keys and decays along
         (batch, heads, steps, keys), values and rates along (batch, heads, steps), the first matrices along
-        (batch, heads, keys): columns of values and matrices are side by side.
+        (batch, heads, keys). The columns of values and matrices have stride 1.
         """
         operands = {name: _operand(strides) for name, strides in self.operands.items()}
         return declared(**of_kind("size", SIZES), result="tensor", **operands, scratch=SCRATCH_MEMORY)
 
     @property
     def operands(self) -> dict[str, int]:
-        """The operands among the arguments, and how many strides each has."""
+        """The names of the operands, and the number of strides of each."""
         found = {"queries_read": 5, "keys_read": 4, "values": 3, "first": 3}
         found |= {"decay": 4} if self.decays else {}
         return found | ({"rate": 3} if self.corrects else {})
@@ -66,7 +67,7 @@ class MatrixRecurrence:
 
 
 def matrix_recurrence_text(spec: MatrixRecurrence) -> str:
-    """Return the LLVM module of steps that update matrices."""
+    """Return the LLVM module of a kernel that updates matrices."""
     return _MatrixStepsEmitter(spec).text()
 
 
@@ -96,7 +97,7 @@ class _MatrixStepsEmitter:
         return _Operand(operand.pointer("tensor"), operand.numbers("strides"))
 
     def text(self) -> str:
-        """Return the module: every job takes all steps for some columns of a matrix."""
+        """Return the module: each job computes all steps for some columns of a matrix."""
         e, width = self.e, self.spec.vectors * self.spec.lanes
         blocks = e.binary("udiv", e.add(self.columns, width - 1), e.index(width))
         sizes = [self.batch, self.heads, blocks]
@@ -130,7 +131,7 @@ class _MatrixStepsEmitter:
             self._stored(self._kept(row), e.offset(last, e.mul(row, line)))
 
     def _step(self, item: Register, head: Register, step: Register, column: Register) -> None:
-        """Emit the update of the matrix."""
+        """Emit the update of the columns of the matrix in one step."""
         e, key = self.e, self._at(self.k, item, head, step)
         value = self._at(self.v, item, head, step, column)
         if self.decay is not None:
@@ -148,7 +149,7 @@ class _MatrixStepsEmitter:
             self._keep(row, [e.fma(factor, x, y) for x, y in zip(new, self._kept(row), strict=True)])
 
     def _product(self, row: Register, stride: Register) -> list[Register]:
-        """Emit the product of a row with the matrix."""
+        """Emit the product of a row, whose elements are `stride` bytes apart, with the matrix."""
         e = self.e
         sums: list[Variable] = [e.variable(e.constant(self.vector, 0)) for _ in range(self.spec.vectors)]
         with e.loop(e.index(0), self.keys) as place:
@@ -163,7 +164,10 @@ class _MatrixStepsEmitter:
         self, operand: _Operand, item: Register, head: Register, step: Register | None,
         column: Register | None = None,
     ) -> Register:  # fmt: skip
-        """Emit the address of what an operand has for a step, or without steps, from a column on."""
+        """Emit the address of an operand for a batch item and head.
+
+        `step` is None for an operand without that axis; `column` None is the beginning of the row.
+        """
         e, found = self.e, operand.start
         for place, stride in zip((item, head, step), operand.strides, strict=False):
             if place is not None:
@@ -184,7 +188,7 @@ class _MatrixStepsEmitter:
             self.e.store(x, here, mask, align=self.bytes)
 
     def _kept(self, row: Register) -> list[Register]:
-        """Emit the load of a row of the matrix."""
+        """Emit the loads of a row of the matrix from scratch memory."""
         return [self.e.load(here, self.vector, align=self.bytes) for here in self._lines(self._waiting(row))]
 
     def _keep(self, row: Register, vectors: Sequence[Register]) -> None:

@@ -1,1 +1,1 @@
-"""The family of recurrences: steps that carry states on."""
+"""The family of recurrences: loops whose steps read the states of the previous step and replace them."""

@@ -1,4 +1,4 @@
-"""The entries of recurrences: the kernels of a step, which run in turn, or one that walks many steps."""
+"""The entries of recurrences: a kernel for each stage of a step, or one walk, which computes many steps."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from sabir.compilation.plan.signature import Packable
     from sabir.loops import Size, StepBody
 
-_STEP = 64  # bytes that a step counts for in the limits, even one that computes nothing
+_STEP = 64  # bytes that the limits of a run count for each step, even if it computes nothing
 
 
 _SYMBOLIC = Reason("the size of a step is symbolic")
@@ -51,9 +51,13 @@ class _Packed(NamedTuple):
 
 
 class _Built(NamedTuple):
-    """A stage as a kernel: for numbers of rows up to a limit, and its arguments by name."""
+    """The kernel of a stage: its variants, loops, arguments by name, and the buffers that it writes.
 
-    choices: list[tuple[int | None, int, StepStage]]  # with the rows of a tile
+    Each of the `choices` is `(limit, rows, stage)`: for at most `limit` rows, None for any number, a stage
+    with tiles of `rows` rows.
+    """
+
+    choices: list[tuple[int | None, int, StepStage]]
     nesting: Nesting
     values: dict[str, Packable]
     entry: Entry
@@ -62,7 +66,7 @@ class _Built(NamedTuple):
 
 
 def add_recurrences(builder: PlanBuilder, group: Group) -> None:
-    """Add the entries of the recurrences of a group, and before them those of packing where matrices vary."""
+    """Add the entries of the recurrences of a group, after those that pack matrices that are not constant."""
     made = [_Making(builder, group, body) for body in group.recurrences]
     first = len(builder.entries)
     together = next((reason for m in made if (reason := m.why_together) is not None), None)
@@ -75,12 +79,12 @@ def add_recurrences(builder: PlanBuilder, group: Group) -> None:
     builder.entries += entries
     builder.works += [ComputedTensor((making.steps,), 0, _STEP) for making in made]
     for buffer in {b for entry in entries for b in entry.buffers}:
-        buffer.use(first)  # what a step leaves, the next one reads
+        buffer.use(first)  # a buffer is live throughout the loop: a step reads what the previous one wrote
         buffer.use(first + len(entries) - 1)
 
 
 def _steps(made: Sequence[_Making]) -> list[Entry]:
-    """Return an entry for each stage, which all threads share."""
+    """Return an entry for each stage, whose tiles all threads share."""
     entries: list[Entry] = []
     for making in made:
         loop = EntryLoop(making.steps)
@@ -98,7 +102,7 @@ def _steps(made: Sequence[_Making]) -> list[Entry]:
 
 
 def _walks(made: Sequence[_Making]) -> list[Entry]:
-    """Return an entry for all recurrences that have one kernel."""
+    """Return an entry for each kernel; recurrences with equal kernels are the parts of one entry."""
     entries: dict[tuple[Recurrence, ...], list[tuple[_Making, list[_Built]]]] = {}
     for making in made:
         built = making.built()
@@ -136,7 +140,7 @@ def _walk(specs: Sequence[Recurrence], parts: Sequence[tuple[_Making, list[_Buil
 
 
 class _Making:
-    """The kernels of one recurrence in the making."""
+    """Builds the kernels of one recurrence."""
 
     def __init__(self, builder: PlanBuilder, group: Group, body: StepBody) -> None:
         self.builder, self.group, self.body = builder, group, body
@@ -156,7 +160,7 @@ class _Making:
     def _tiles(self, stage: Stage) -> list[tuple[int | None, Tile]]:
         rows, columns = self.space[-2:]
         known = rows if isinstance(rows, int) else None
-        if known and self.walks:  # each thread has its rows
+        if known and self.walks:  # the rows are divided among the threads
             known = -(-known // self.builder.cores)
         lanes, registers = lanes_of(self.builder, self.element), self.builder.target.registers
         heuristics = self.builder.heuristics
@@ -164,20 +168,20 @@ class _Making:
 
     @property
     def _work(self) -> Size:
-        """The operations of a step for one row."""
+        """The operations of one row in a step: two for each element of the matrices, one for each column."""
         products = [2 * x.b.shape[0] * x.b.shape[1] for stage in self.stages for x in stage.products]
         return sum(products, start=self.space[-1])
 
     @property
     def walks(self) -> bool:
-        """Whether a thread computes all steps of some rows alone."""
+        """Whether each thread computes all steps of some rows alone."""
         return self.why_together is None
 
     @property
     def why_together(self) -> Reason | None:
-        """Why all threads share each step; None where a thread computes all steps of some rows alone.
+        """The reason why all threads share each step; None if each computes all steps of some rows alone.
 
-        The cache of a core must have room for the matrices then.
+        With several rows, the latter requires that the matrices fit the cache of a core.
         """
         heuristics, work = self.builder.heuristics, self._work
         if not isinstance(work, int):
@@ -188,18 +192,18 @@ class _Making:
 
     @property
     def steps_of_a_row(self) -> int:
-        """How many steps a row of a walk has."""
+        """The number of steps that one call of a walk computes: a run can be cancelled between calls."""
         rows, work = self.space[-2], self._work
         heuristics = self.builder.heuristics
         rows = rows if isinstance(rows, int) else heuristics.walked_rows
         return max(1, heuristics.walk_operations // max(1, rows * work)) if isinstance(work, int) else 1
 
     def spec(self, stages: tuple[StepStage, ...], rows: int, *, walks: bool) -> Recurrence:
-        """Return the kernel of some stages."""
+        """Return the specification of the kernel of some stages, with tiles of `rows` rows."""
         return Recurrence(stages, self.element, len(self.body.states), rows, walks)
 
     def _place(self) -> None:
-        """Place what a step reads: operands, states, and what earlier stages leave."""
+        """Bind the leaves of a step to memory: operands, states, and values that earlier stages keep."""
         builder, views = self.builder, self.builder.grouping.views
         count = len(self.body.states)
         for leaf in leaves_of(self.body):
@@ -230,7 +234,7 @@ class _Making:
     # ------------------------------------------------------------ a stage
 
     def built(self) -> list[_Built]:
-        """Return the stages as kernels."""
+        """Return the kernels of the stages."""
         return [self._built(stage) for stage in self.stages]
 
     def _built(self, stage: Stage) -> _Built:
@@ -276,12 +280,12 @@ class _Making:
         )  # fmt: skip
 
     def _store(self, stage: Stage, nests: NestBuilder, nesting: Nesting) -> None:
-        """Add what a stage writes: what later stages read, new states, and outputs."""
+        """Add the stores of a stage: values that later stages read, new states, and outputs."""
         views, count = self.builder.grouping.views, len(self.body.states)
         stores = [(views.locate(x), x) for x in stage.kept]
         for number, x in enumerate((*self.body.after, *self.body.outputs)):
             last = stage is self.stages[-1] and not any(x in s.members for s in self.stages)
-            if x not in stage.members and not last:  # the last stage stores what no stage computes
+            if x not in stage.members and not last:  # the last stage stores values that no stage computes
                 continue
             if number < count:
                 stores.append((views.locate(self.body.states[number]), x))
@@ -292,7 +296,10 @@ class _Making:
             nesting.stores.append((len(nesting.places) - 1, nests.operand(x)))
 
     def _output(self, x: Recur) -> Located:
-        """Return where the outputs of the steps lie, in the order of the steps."""
+        """Return the memory of an output in the order of the steps.
+
+        If the steps run backwards, the first one writes the last index, and the stride is negative.
+        """
         located = self.builder.grouping.views.locate(x)
         if not self.body.backwards:
             return located
@@ -300,7 +307,7 @@ class _Making:
         return Located(located.base, located.offset + (x.shape[0] - 1) * first, (-1 * first, *others))
 
     def _values(self, stage: Stage, sources: Sequence[Expression], entry: Entry) -> dict[str, Packable]:
-        """Return the arguments beside those of the nest, and note what the kernel reads beside its places."""
+        """Return the arguments other than those of the nest; add their buffers and reaches to the entry."""
         builder, views = self.builder, self.builder.grouping.views
         rows, columns = self.space[-2:]
         found: dict[str, Packable] = {"depths": [x.shape[-1] for x in sources]}
@@ -322,7 +329,7 @@ class _Making:
 
 
 def _over_steps(nesting: Nesting) -> Nesting:
-    """Return the nest over steps, rows and columns."""
+    """Return the nest over steps, rows and columns, without the axes of size 1 between steps and rows."""
     steps = [p.strides[0] for p in nesting.places]
     places = [p._replace(strides=p.strides[1:]) for p in nesting.places]
     inner = merged(

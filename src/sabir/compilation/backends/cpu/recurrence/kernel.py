@@ -1,12 +1,12 @@
-"""Steps of a recurrence: products of the rows of a state, and maps of their sums.
+"""Steps of a recurrence: products of the rows of states and operands with matrices, and maps of the sums.
 
-Work is divided in one of two ways. A large step is a row of the native plan, or several where it has stages:
-the threads share its tiles and meet before the next one. Each has the same panels in every step, so that they
-stay in its cache. Small steps would spend more time on that than on their work: there a thread walks many
-steps for some rows of the state, and nothing else reads those.
+The work is divided among threads in one of two ways. Large steps: each stage of each step is a row of the
+native plan; the threads share its tiles, and synchronize before the next row. A thread has the same panels in
+every step, so that they stay in its cache. Small steps would spend more time on synchronization than on their
+work: there a thread walks. It computes many steps for some rows of the states, which no other thread reads.
 
-A state lies in two buffers in turn, so that no thread overwrites what another one reads. The last step
-writes the first of them; the first step reads the initial state.
+Each state has two buffers: a step reads one and writes the other, so that no thread overwrites what another
+one reads. The first step reads the initial state; the last step writes the first buffer.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 _WORD = 8
 _ROWS_AXIS = 1  # of the nest of a stage, between steps and columns
-_BLOCK = 128  # columns of a loop within the others: so its sums have registers before the constants of maps
+_BLOCK = 128  # k of the inner of two loops: nested, accumulators get registers before the constants of maps
 _STATE = KernelSignature(second="tensor", initial="tensor")
-"""The arguments of a state beside its first buffer, which accesses of the nest have."""
+"""The arguments of a state in addition to its first buffer, which is an argument of the nest."""
 
 
 class StateAccess(NamedTuple):
@@ -50,12 +50,13 @@ class StateAccess(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StepStage:
-    """What a kernel computes of a step at once; the axes of the nest are steps, rows and columns.
+    """The products of a step that can be computed together, and their maps.
 
-    `sources` are the accesses whose rows are multiplied. `products` has the sources of each product: its
-    matrix has the rows for each of them, one below the other. A tile has the rows of the recurrence by
-    `vectors` vectors of each product; its sums are computed for `at_once` products of the same sources at a
-    time, and wait for those of the others.
+    The axes of the nest are steps, rows and columns. `sources` are the accesses whose rows are multiplied
+    with matrices. `products` has, for each product, the indices of its sources, which are concatenated along
+    their columns; its matrix has the rows for all of them in this order. A tile has `Recurrence.rows` rows by
+    `vectors` vectors of each product. The sums of at most `at_once` products with the same sources are in
+    registers together; they are stored on the stack until the maps read them.
     """
 
     nest: Nest
@@ -66,7 +67,7 @@ class StepStage:
     at_once: int = 1
 
     def signature(self, states: int) -> KernelSignature:
-        """Return the arguments: those of the nest, of all states, columns of sources, panels of products."""
+        """Return the arguments: of the nest, of all states, the depths of sources, the panels of products."""
         return declared(
             nest=self.nest.signature,
             **{state_name(number): _STATE for number in range(states)},
@@ -85,10 +86,10 @@ class StepStage:
 
 @dataclass(frozen=True, slots=True)
 class Recurrence:
-    """Stages of the steps of a recurrence with so many `states`; tiles have so many `rows`.
+    """The specification of a kernel: stages of a recurrence with `states` states, in tiles of `rows` rows.
 
-    One that `walks` computes all stages of many steps, of several parts: recurrences with equal stages that
-    do not depend on each other.
+    A kernel that `walks` computes all stages of many steps, for several parts: recurrences with equal stages
+    that do not depend on each other. Any other kernel has one stage, and computes it for one step.
     """
 
     stages: tuple[StepStage, ...]
@@ -99,9 +100,10 @@ class Recurrence:
 
     @property
     def signature(self) -> KernelSignature:
-        """The arguments: those of the stages; of a walk, those of the stages of each part.
+        """The arguments of the stages; of a walk, those of the stages of each part.
 
-        Before the parts of a walk come their `count`, the `words` of each, and the `steps` of a turn.
+        The parts of a walk follow their `count`, the `words` of the arguments of each, and the `steps` of a
+        call.
         """
         stages = declared(**{
             stage_name(n): stage.signature(self.states) for n, stage in enumerate(self.stages)
@@ -131,7 +133,7 @@ def panels_name(product: int) -> str:
 
 
 def recurrence_text(recurrence: Recurrence) -> str:
-    """Return the LLVM module of a recurrence: a turn is a step or, of a walk, some steps."""
+    """Return the LLVM module of a recurrence: a call (a turn) computes one step; of a walk, several steps."""
     e = Emitter()
     turns = Arguments(e, TURN)
     turn, e.block = turns.number("turn"), turns.address("block")
@@ -143,7 +145,7 @@ def recurrence_text(recurrence: Recurrence) -> str:
 
 
 def _step(e: Emitter, spec: Recurrence, step: Register) -> None:
-    """Share out the tiles of a stage of one step."""
+    """Emit the stage of one step, whose tiles are divided among the shares."""
     (only,) = spec.stages
     stage = _Stage(spec, only, Arguments(e, spec.signature).group(stage_name(0)))
     stage.begin(step)
@@ -152,14 +154,17 @@ def _step(e: Emitter, spec: Recurrence, step: Register) -> None:
     is_odd = e.compare("icmp ne", e.binary("and", step, e.index(1)), e.index(0))
     last = e.add(e.add(low, high), -1)
     with e.loop(low, high) as place:
-        # there and back: what the cache holds of the matrices at the end of a step is read first in the next
+        # odd steps run in reverse: each step begins with the panels that the previous one left in the cache
         job = e.select(is_odd, e.binary("sub", last, place), place)
         group, tile = e.binary("udiv", job, tiles), e.binary("urem", job, tiles)
         stage.tile(e.mul(tile, spec.rows), stage.row_count, group)
 
 
 def _walk(e: Emitter, spec: Recurrence, turn: Register) -> None:
-    """Share out the rows of all parts: a thread computes all steps of its rows, and all stages of these."""
+    """Emit the steps of a walk; the rows of all parts are divided among the shares.
+
+    A share computes all steps of the turn, and all of their stages, for its rows.
+    """
     arguments = Arguments(e, spec.signature)
     parts, words, length = (arguments.number(name) for name in ("count", "words", "steps"))
     stages = arguments.group("parts")
@@ -180,7 +185,7 @@ def _walk(e: Emitter, spec: Recurrence, turn: Register) -> None:
 def _walk_part(
     spec: Recurrence, arguments: Arguments, steps: tuple[Register, Register], rows: tuple[Register, Register]
 ) -> None:
-    """Emit the steps and rows of a part between their bounds; the last step is that of the recurrence."""
+    """Emit the steps and rows of a part between their bounds; the number of steps bounds the steps too."""
     e = arguments.e
     stages = [_Stage(spec, stage, arguments.group(stage_name(n))) for n, stage in enumerate(spec.stages)]
     with e.loop(steps[0], e.least(steps[1], stages[0].steps)) as step:
@@ -224,12 +229,12 @@ class _Stage:
         self._states = [self._addresses(access) for access in stage.state_accesses]
 
     def _addresses(self, access: StateAccess) -> tuple[Register, Register, Register]:
-        """Return the first and the second buffer of a state, and the initial one."""
+        """Return the addresses of the first and the second buffer of a state, and of the initial state."""
         state = self.arguments.group(state_name(access.state))
         return self.body.start(access.access), state.pointer("second"), state.pointer("initial")
 
     def begin(self, step: Register) -> None:
-        """Begin a step: let the accesses of states begin where the states lie in it."""
+        """Begin a step: emit the addresses of the buffers that the accesses of states read or write in it."""
         e, self.step = self.e, step
         is_first = e.compare("icmp eq", step, e.index(0))
         left = e.binary("and", e.binary("sub", self.steps, step), e.index(1))
@@ -242,13 +247,13 @@ class _Stage:
     # ------------------------------------------------------------ products
 
     def tile(self, row: Register, end: Register, group: Register) -> None:
-        """Emit the tile that begins at a row, of those before an end, for a group of columns."""
+        """Emit the tile of rows from `row` on and before `end`, for a group of columns."""
         e, spec = self.e, self.spec
         rows = e.least(e.index(self.rows), e.binary("sub", end, row))
         last = e.add(end, -1)
         places = [e.least(e.add(row, m), last) for m in range(self.rows)]  # the last row is repeated
         self._prefetch(places, e.mul(group, self.width))
-        pitch = len(spec.products) * self.lanes * self.size  # bytes of the sums of one vector
+        pitch = len(spec.products) * self.lanes * self.size  # bytes of one vector of sums of each product
         tile = e.stack(max(1, self.rows * spec.vectors * pitch))
         addresses = [
             [self.body.address(access, Point([self.step, m, e.index(0)])) for m in places]
@@ -263,7 +268,7 @@ class _Stage:
         self, products: Sequence[int], sources: Sequence[int], group: Register,
         rows: Sequence[Sequence[Register]], tile: tuple[Register, int],
     ) -> None:  # fmt: skip
-        """Emit the sums of some products of the same sources, and leave them on the stack."""
+        """Emit the sums of some products with the same sources, and their stores to the stack."""
         e, vectors, size = self.e, self.spec.vectors, self.lanes * self.size
         zero = e.constant(self.vector, 0)
         sums = [[[e.variable(zero) for _ in range(vectors)] for _ in rows[0]] for _ in products]
@@ -282,7 +287,7 @@ class _Stage:
                     e.store(e.get(slot), e.offset(base, waiting), align=size)
 
     def _prefetch(self, rows: Sequence[Register], column: Register) -> None:
-        """Ask for what the maps read of this step alone, while the products are computed."""
+        """Emit prefetches of the elements that the maps read only in this step, before the products."""
         written = {access for access, _ in self.spec.nest.stores}
         for number, access in enumerate(self.spec.nest.accesses):
             if access.strides[0] != STILL and access.strides[-1] == NEXT and number not in written:
@@ -292,7 +297,7 @@ class _Stage:
                         self.e.prefetch(self.body.address(number, Point([self.step, row, place])))
 
     def _panel(self, product: int, group: Register, place: int) -> Register:
-        """Return where the rows of a panel begin that the source at a place of a product meets."""
+        """Emit the address in a panel of the rows that multiply the source number `place` of a product."""
         e, (base, panel_bytes) = self.e, self.panels[product]
         start = e.offset(base, e.mul(group, panel_bytes))
         for source in self.spec.products[product][:place]:
@@ -303,7 +308,7 @@ class _Stage:
         self, sums: Sequence[list[list[Variable]]], rows: Sequence[Register], bases: Sequence[Register],
         k: Register,
     ) -> None:  # fmt: skip
-        """Emit the products of one column of the source, which add to the sums of each row."""
+        """Emit the fused multiply-adds of index `k` of a source: `sums[m] += source[m, k] * matrix[k]`."""
         e, bytes_ = self.e, self.lanes * self.size
         lines = [e.offset(base, e.mul(k, self.width * self.size)) for base in bases]
         columns = [
@@ -322,7 +327,7 @@ class _Stage:
     # ------------------------------------------------------------ maps
 
     def _maps(self, row: Register, rows: Register, column: Register, tile: tuple[Register, int]) -> None:
-        """Emit the maps in a loop over the vectors of the tile, whose sums wait on the stack."""
+        """Emit the maps in a loop over the vectors of the tile, whose sums are on the stack."""
         e, vectors, (base, pitch) = self.e, self.spec.vectors, tile
         with e.loop(e.index(0), e.mul(rows, vectors)) as place:
             m, v = (e.binary(op, place, e.index(vectors)) for op in ("udiv", "urem"))
@@ -330,7 +335,7 @@ class _Stage:
             self._map(here, e.add(row, m), e.add(column, e.mul(v, self.lanes)))
 
     def _map(self, sums: Register, row: Register, column: Register) -> None:
-        """Emit the maps of one vector."""
+        """Emit the maps of one vector, and their stores."""
         e, nest, size = self.e, self.spec.nest, self.lanes * self.size
         mask = lanes_before(e, column, self.columns, self.lanes)
         point = Point([self.step, row, column], self.lanes, mask)

@@ -1,7 +1,7 @@
-"""The stages of a step of a recurrence: what one kernel computes of it.
+"""The stages of a step of a recurrence: the expressions that are computed together.
 
-A product with what maps compute waits until all of its rows are there: so it begins another stage. What a
-stage leaves for later ones is in memory.
+A product needs complete rows of its left operand: unless this is a state, the product belongs to a later
+stage than the operand. The values that later stages read are stored in memory.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LEAVES = (StepState, StepOperand, Number, Extent)
 
 
 class Stage:
-    """The maps and products of a stage, operands first, and which of them later stages read."""
+    """The maps and products of a stage, operands first, and those `kept` because later stages read them."""
 
     def __init__(self) -> None:
         self.members: list[Expression] = []
@@ -37,7 +37,10 @@ class Stage:
 
 
 def add_recurrence(grouping: Grouping, x: Recur) -> None:
-    """Let one group compute all results of a recurrence, and of others of its shape that can go beside it."""
+    """Add a result of a recurrence to the group of the recurrence.
+
+    The group may have other recurrences, of the same shape and independent of this one.
+    """
     group = grouping.recurrences.get(x.body)
     if group is None:
         operands = [grouping.in_memory(o) for o in x.operands]
@@ -54,7 +57,10 @@ def add_recurrence(grouping: Grouping, x: Recur) -> None:
 
 
 def _beside(grouping: Grouping, x: Recur, needed: Sequence[Group]) -> Group | None:
-    """Return the group of a recurrence of this shape that need not run before, as of the other direction."""
+    """Return the group of an independent recurrence with states of the same shape, or None.
+
+    An example is the other direction of a bidirectional LSTM.
+    """
     shape = x.body.states[0].shape
     for group in dict.fromkeys(grouping.recurrences.values()):
         (first, *_) = group.recurrences
@@ -64,7 +70,7 @@ def _beside(grouping: Grouping, x: Recur, needed: Sequence[Group]) -> Group | No
 
 
 def _row_by_row(grouping: Grouping, x: Expression) -> Expression:
-    """Return a tensor that lies row by row: itself, or a copy."""
+    """Return a row-major tensor: the expression itself, or a copy."""
     axes = zip(x.shape, grouping.views.locate(x).strides, row_major(x.shape), strict=True)
     if all(size == 1 or stride == usual for size, stride, usual in axes):
         return x
@@ -74,7 +80,7 @@ def _row_by_row(grouping: Grouping, x: Expression) -> Expression:
 
 
 def stages_of(body: StepBody) -> list[Stage]:
-    """Return the stages of a step, in order."""
+    """Return the stages of a step, in the order of execution."""
     number: dict[Expression, int] = {}
     stages = [Stage()]
     for x in _members(body):
@@ -91,17 +97,17 @@ def stages_of(body: StepBody) -> list[Stage]:
 
 
 def sources_of(x: Contract) -> tuple[Expression, ...]:
-    """Return what the matrix of a product is multiplied by: one tensor, or several side by side."""
+    """Return the left operand of a product, or the parts that a Join concatenates to it."""
     return x.a.parts if isinstance(x.a, Join) else (x.a,)
 
 
 def _read(x: Expression) -> tuple[Expression, ...]:
-    """Return what an expression of a step reads."""
+    """Return the expressions that an expression of a step reads."""
     return (*sources_of(x), x.b) if isinstance(x, Contract) else x.operands
 
 
 def _after(x: Expression, operand: Expression, number: dict[Expression, int]) -> int:
-    """Return the first stage in which an expression can be computed for the sake of an operand."""
+    """Return the number of the first stage in which this operand of an expression is available to it."""
     waits = isinstance(x, Contract) and operand is x.a and not isinstance(operand, StepState)
     return number[operand] + waits
 
