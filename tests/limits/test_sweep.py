@@ -53,7 +53,7 @@ def test_the_figures_of_a_run_replace_those_of_the_one_before(monkeypatch, tmp_p
     monkeypatch.setattr(sweep, "PAGE", page)
     case = {"seconds": 1.25, "bytes": 3 << 20, "name": "Det-22 a|b"}
     for engine, count in (("reference", 1), ("compiled", 2000), ("reference", 3)):
-        options = Namespace(engine=engine, only="", share=7, no_plans=True)
+        options = Namespace(engine=engine, only="", share=7, no_plans=True, awkward=0)
         sweep._write(options, count, 0, case, case)
     head, first, second, end = page.read_text("utf-8").partition("|---|\n")[2].split("\n", 3)[0:4]
     rows = [head, first]

@@ -61,6 +61,6 @@ def test_models_agree_with_onnxruntime(path, engine):
         assert value.shape == wanted.shape
         assert np.abs(value - wanted).max() <= 1e-4 * np.ptp(np.asarray(wanted))
 
-    sabir.infer(model, strict=True)
+    model = sabir.infer(model, strict=True)
     values = [v for n in model.graph for v in n.outputs if v is not None]
     assert not [v for v in values if v.type is None or v.type.shape is None or None in v.type.shape]

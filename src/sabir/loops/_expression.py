@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from itertools import starmap
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar, dataclass_transform
 
 from sabir.ir import Expr, known_equal, lower_bound, sub
 
@@ -63,6 +63,9 @@ class Expression:
 
     element: str
     shape: Sizes
+
+    checks_indices: ClassVar[bool] = False
+    """Whether an index outside of its axis is an error of the run."""
 
     @property
     def operands(self) -> tuple[Expression, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from sabir.ir import Known, product
 from sabir.loops._expression import (
@@ -439,6 +439,8 @@ class Take(Expression):
     indices: Expression
     axis: int
 
+    checks_indices: ClassVar[bool] = True
+
     def violations(self) -> Iterator[str]:
         """Yield violations of the axis and the shape."""
         x = self.operand
@@ -467,6 +469,8 @@ class Scatter(Expression):
     updates: Expression
     axis: int
     op: str = ""
+
+    checks_indices: ClassVar[bool] = True
 
     def violations(self) -> Iterator[str]:
         """Yield violations of the axis and the shapes."""

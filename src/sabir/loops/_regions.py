@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from sabir.loops._expression import Expression, expression
 
@@ -33,6 +33,8 @@ class PoolRegions(Expression):
     images: Expression
     counts: Expression
     places: Expression | None = None
+
+    checks_indices: ClassVar[bool] = True
 
     def violations(self) -> Iterator[str]:
         """Yield violations of the ranks and the element types."""

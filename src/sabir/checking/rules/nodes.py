@@ -264,7 +264,7 @@ def known_domain(site: GraphSite) -> Iterator[Problem]:
     registry = site.scope.registry
     for callee, places in site.calls.items() if registry.operator_sets else ():
         if isinstance(callee, Function) and registry.is_documented(callee):
-            error = _unknown_inside(callee, site.scope, set())
+            error = _unknown_inside(callee, site.scope)
             shown = site.scope.declaration(site.nodes[places[0]]) or function_label(callee)
             for index in places if error else ():
                 yield Problem(f"{shown} cannot be checked: in its body, {error}", site.at_node(index))
@@ -389,18 +389,20 @@ def attributes_unlike_values(site: GraphSite) -> Iterator[Problem]:
                 yield Problem(message, where, "rename the value")
 
 
-def _unknown_inside(function: Function, scope: Scope, seen: set[Function]) -> str:
+def _unknown_inside(function: Function, scope: Scope) -> str:
     """Return what is wrong with the first call of something unknown in a function's body, or ""."""
-    if function in seen:
-        return ""
-    seen.add(function)
-    inner = scope.of_body(function)
-    for node in function.graph.all_nodes():
-        try:
-            callee = inner.callee(node)
-        except SchemaError as error:
-            return str(error)
-        found = _unknown_inside(callee, inner, seen) if isinstance(callee, Function) else ""
-        if found:
-            return found
+    seen, waiting = {function}, [(function, scope)]  # no recursion: a file chooses the depth of the calls
+    while waiting:
+        function, scope = waiting.pop()
+        inner = scope.of_body(function)
+        callees: list[tuple[Function, Scope]] = []
+        for node in function.graph.all_nodes():
+            try:
+                callee = inner.callee(node)
+            except SchemaError as error:
+                return str(error)
+            if isinstance(callee, Function) and callee not in seen:
+                seen.add(callee)
+                callees.append((callee, inner))
+        waiting += reversed(callees)
     return ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.ir import lower_bound, symbol
-from sabir.loops import Expand, Expression, Number, PoolRegions, Reshape, Scatter, Stored, Take
+from sabir.loops import Expand, Expression, Number, Reshape, Scatter, Stored, Take
 from sabir.loops.walk import postorder
 
 if TYPE_CHECKING:
@@ -31,18 +31,14 @@ def checks_of(lowered: Lowered, computed: Iterable[Expression]) -> list[Expressi
     """
     calls = (lowered.prepared.program.calls[place] for place in lowered.lowered)
     slots = (slot for call in calls for slot in call.outputs if slot in lowered.expressions)
-    indexed = [
-        x
-        for x in postorder(lowered.expressions[slot] for slot in slots)
-        if isinstance(x, (Take, Scatter, PoolRegions))
-    ]
+    indexed = [x for x in postorder(lowered.expressions[slot] for slot in slots) if x.checks_indices]
     if not indexed:
         return []
     seen = set[Expression]()
     _visit(computed, seen)
     found: list[Expression] = []
     for x in reversed(indexed):  # the result of a gather may be the indices of another
-        if isinstance(x, PoolRegions):
+        if not isinstance(x, (Take, Scatter)):
             found += () if x in seen else (x,)
             continue
         if (x in seen and not _may_be_empty(x, lowered.prepared.unknown)) or _are_inside(x):
