@@ -131,9 +131,10 @@ class Heuristics:
     # ------------------------------------------------------------ recurrences
 
     walked_operations: int = 1 << 16
-    """Operations of a step of one row that cost as much as a synchronization of threads."""
+    """Operations of a step of a single row: with fewer, synchronizing threads costs more than it saves."""
     walked_cached_operations: int = 3 << 16
-    """The same, at most, if the matrices stay in the cache of a core: two operations for each element."""
+    """Operations of a step for each of several rows, two for each element of the matrices: with fewer, the
+    matrices stay in the cache of the core that computes all steps of some rows."""
     walk_operations: int = 1 << 22
     """Operations between which a run can be cancelled: a fraction of a millisecond."""
     walked_rows: int = 16
