@@ -53,7 +53,7 @@ class PlanRun:
         self.binding.bind_keys(self.sizes)
 
     def outputs(self) -> list[Any]:
-        """Run all parts, and return the outputs; reset the live bytes, since the caller counts the outputs."""
+        """Run all parts, and return the outputs; reset the live bytes: the caller counts the outputs."""
         alive = self.state.budget.live_bytes
         try:
             return self._outputs()
