@@ -105,7 +105,7 @@ class Grouping:
         self.groups: list[Group] = []
         self.of: dict[Expression, Group] = {}
         self.stored: dict[Expression, None] = {}
-        self.writers: dict[Expression, list[Group]] = {}  # of a Join, Pad or Scatter: its groups
+        self.writers: dict[Expression, list[Group]] = {}  # of Join, Pad, Scatter: groups that write it
         self.waited = 0  # bit set: the numbers of the groups that others depend on
         self.readers: dict[Expression, Group] = {}  # of a result: the nest whose first map reads it
         self.updates: dict[Group, bool] = {}  # products whose epilogue would be an optimizer

@@ -38,7 +38,7 @@ class CompiledPlan:
     def __init__(
         self, program: Listed, sizes: Mapping[str, int], settings: Settings, whole: Callable[[], Listed]
     ) -> None:
-        """Create the view of a plan; `whole` returns the plan with the program that it was made from."""
+        """Create the view of a plan; `whole` returns a plan that has its `source` program."""
         self._settings = settings
         self._program, self._whole = program, whole
         self.sizes = dict(sizes)

@@ -51,7 +51,7 @@ class Listed(Protocol):
 
     @property
     def source(self) -> Prepared:
-        """The program that the plan was made from."""
+        """The program of the plan."""
         ...
 
     def layout(self, number: int, sizes: RunSizes, /) -> PartLayout:
@@ -73,7 +73,7 @@ def _loops(program: Listed, sizes: RunSizes) -> Iterator[str]:
 
 
 class _Expressions:
-    """The expressions of a program as text: those of values have the names of the values, others numbers."""
+    """The expressions of a program as text: an expression of a value has the value's name, others numbers."""
 
     def __init__(self, lowered: Lowered) -> None:
         self.lowered, self.origins = lowered, Origins(lowered)

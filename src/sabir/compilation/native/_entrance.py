@@ -1,9 +1,9 @@
 """The entrance of fast runs: native code that reads the addresses in array objects, and runs a plan.
 
 Python passes the ids of the arrays, which are their addresses. The entrance returns -1 unless each input is a
-contiguous numpy array with the dtype object and the shape that the plan was laid out for. After the run it
-returns the next row, or -2 if the run counted an error or was cancelled. It reads the fields of numpy's array
-object, whose offsets are part of numpy's ABI; `works` tests them once.
+C-contiguous numpy array with the dtype object and the shape of the plan's layout. After the run it returns
+the next row, or -2 if the run counted an error or was cancelled. It reads the fields of numpy's array object,
+whose offsets are part of numpy's ABI; `works` tests them once.
 
 A run that writes results over feeds stops before those rows. Another function then runs them to the end, and
 cannot be cancelled.

@@ -65,7 +65,7 @@ def _read(data: bytes) -> Facts | None:
 
 
 def _key() -> bytes | None:
-    """Return the cache key, a digest of the processor and of LLVM's files; None if these are unknown."""
+    """Return the cache key, a digest of the processor and LLVM's files; None without these or a cache."""
     if sys.platform != "linux" or cache().folder is None:
         return None
     try:

@@ -3,7 +3,7 @@
 A plan is an array of rows: see `_driver`. The workers of a team are daemon threads that enter the driver once
 and stay in it: they need no interpreter lock, and never delay the end of the process. All sessions with the
 same number of threads share the workers of one crew, which ends when the last session drops or releases its
-team. A child process made by `fork` has none of its parent's threads: its first run starts new workers.
+team. A forked child process has none of its parent's threads: its first run starts new workers.
 
 A run uses the workers if they are idle, and its thread also computes the shares of late workers. Otherwise it
 runs alone on the calling thread: kernels divide their work into shares, and results do not depend on the
@@ -179,7 +179,7 @@ class Team:
     def entry(self) -> tuple[int, int]:
         """Start the team; return the addresses of the driver's function and of the team's block.
 
-        The second address changes in a child process made by `fork`: see `memory`.
+        The second address changes in a forked child process: see `memory`.
         """
         crew = self._crew
         if not crew.started:

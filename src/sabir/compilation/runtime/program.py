@@ -45,8 +45,8 @@ _MOST_LAYOUTS = 64  # of each part, on average
 class CompiledProgram:
     """A compiled plan that can run; several threads may run it at the same time.
 
-    It has `kernels` kernels, of which `compiled` were in no cache. `prepared` is the program that the plan
-    was made from. A plan from the disk has None, and no evaluated calls.
+    It has `kernels` kernels, of which `compiled` were in no cache. `prepared` is the program of the plan. A
+    plan from the disk has None, and no evaluated calls.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class CompiledProgram:
 
     @property
     def source(self) -> Prepared:
-        """The program that the plan was made from; raises TypeError for a plan from the disk."""
+        """The program of the plan; raises TypeError for a plan from the disk, which has none."""
         if self.prepared is None:
             raise TypeError("a plan from the disk has no program")
         return self.prepared
@@ -136,7 +136,7 @@ class CompiledProgram:
         return {slot: np.require(arrays[slot], None, "A") for slot in sorted(read & arrays.keys())}
 
     def _new_table(self) -> Array:
-        """Return the table of buffer addresses with those of the constants; a run sets the others."""
+        """Return the table of buffer addresses, set for constants; a run sets the others."""
         count = 1 + max([SCRATCH, *(b.number for b in self.plan.buffers), *(p.arena for p in self.parts)])
         table: Array = np.zeros(count, np.int64)
         for buffer in self.plan.buffers:

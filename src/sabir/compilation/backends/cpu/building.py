@@ -201,7 +201,7 @@ class PlanBuilder:
         return not any(slot in self.lowered.expressions for slot in call.outputs) and not self._decided(call)
 
     def _decided(self, call: ScheduledCall) -> dict[int, Sizes]:
-        """Return by slot the shapes with sizes unknown before the call, of results without expressions."""
+        """Return the shapes, by slot, of results that have no expression, and have sizes unknown before."""
         prepared, found = self.lowered.prepared, dict[int, Sizes]()
         for slot in call.outputs:
             kind = None if slot in self.lowered.expressions else prepared.types[slot]

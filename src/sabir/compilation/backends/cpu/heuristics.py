@@ -56,9 +56,9 @@ class Heuristics:
     # ------------------------------------------------------------ tiles of products
 
     usual_rows: int = 128
-    """Rows for which the tile of a matrix product is chosen where their number is symbolic."""
+    """Rows for which the tile of a matrix product is chosen if their number is symbolic."""
     window_rows: int = 1024
-    """Rows for which the tile of a convolution is chosen where their number is symbolic."""
+    """Rows for which the tile of a convolution is chosen if their number is symbolic."""
     unused_columns: float = 0.02
     """Fraction of the columns of a convolution that panels of the usual width may leave unused."""
     unused_matrix_columns: float = 0.1
@@ -76,7 +76,7 @@ class Heuristics:
     # ------------------------------------------------------------ Winograd's algorithms
 
     winograd_channels: int = 32
-    """Channels, and filters: with fewer, the transforms cost what they save in multiplications."""
+    """Channels, and filters, at least: with fewer, the transforms cost more than they save."""
     winograd_tiles: int = 36
     """Tiles of an image: with fewer, reading the transformed filters, which are larger, takes too long."""
     winograd_filters: int = 1 << 16
@@ -138,15 +138,15 @@ class Heuristics:
     walk_operations: int = 1 << 22
     """Operations between which a run can be cancelled: a fraction of a millisecond."""
     walked_rows: int = 16
-    """Rows of a recurrence where their number is symbolic."""
+    """Rows that are assumed for a recurrence if their number is symbolic."""
     independent_sums: int = 8
     """Independent accumulators of a step, which hide the latency of additions."""
     cached_rows: int = 5
     """Rows that use a vector of a matrix while the next one comes from the cache."""
     few_step_rows: int = 2
-    """Rows up to which a step has a separate kernel where their number is symbolic."""
+    """Rows up to which a step has a separate kernel if their number is symbolic."""
     usual_step_rows: int = 32
-    """Rows for which the other kernel of a step is chosen where their number is symbolic."""
+    """Rows for which the tile of the other kernel of a step is chosen."""
     matrix_step_vectors: int = 4
     """Vectors of columns of matrices that a step updates together: independent accumulators hide latency."""
 

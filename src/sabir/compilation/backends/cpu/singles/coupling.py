@@ -36,7 +36,7 @@ class Coupling:
 
     @property
     def signature(self) -> KernelSignature:
-        """The arguments: those of the nest, and the number of classes."""
+        """The arguments: the arguments of the nest, and the number of classes."""
         return declared(nest=self.nest.signature, classes="size")
 
     def __str__(self) -> str:

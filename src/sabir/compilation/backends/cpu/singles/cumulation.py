@@ -44,7 +44,7 @@ class Cumulation:
 
     @property
     def signature(self) -> KernelSignature:
-        """The arguments: those of the nest."""
+        """The arguments: the arguments of the nest."""
         return declared(nest=self.nest.signature)
 
     def __str__(self) -> str:
@@ -79,7 +79,7 @@ class _CumulationEmitter:
         last = e.add(count, -1)
         with e.loop(low, high) as job:
             first = e.mul(job, _ROWS)
-            # indices past the end are those of the last row, which is then computed several times
+            # a partial job computes the last row several times
             numbers = [e.least(e.add(first, n), last) for n in range(_ROWS if self.kept else 1)]
             self._run([Point(decoded(body, number, self.kept)) for number in numbers])
 

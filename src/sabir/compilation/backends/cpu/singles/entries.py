@@ -55,7 +55,7 @@ def add_single(builder: PlanBuilder, group: Group) -> None:
 
 
 def _selected(entry: Entry, nesting: Nesting, count: Size) -> None:
-    """Set the reach of the result, which has `count` elements along the axis and not those of the operand."""
+    """Set the reach of the result along the reduced axis to `count` elements, not the operand's number."""
     ((target, _),) = nesting.stores
     reach, along = entry.reaches[target], nesting.reduced.index(True)
     extents = [*reach.extents]

@@ -40,7 +40,7 @@ class Scattering:
 
     @property
     def signature(self) -> KernelSignature:
-        """The arguments: those of the nest, and the number of updates and the size of each check."""
+        """The arguments: the arguments of the nest, and the number of updates and the size of each check."""
         return declared(nest=self.nest.signature, **dict.fromkeys(self.check_names, _CHECK))
 
     @property

@@ -40,7 +40,7 @@ class Selection:
 
     @property
     def signature(self) -> KernelSignature:
-        """The arguments: those of the nest, and the number of selected indices."""
+        """The arguments: the arguments of the nest, and the number of selected indices."""
         return declared(nest=self.nest.signature, count="size")
 
     def __str__(self) -> str:

@@ -56,7 +56,7 @@ class Sliding:
 
     @property
     def signature(self) -> KernelSignature:
-        """The arguments: those of the nest, the strides of the taps, and the weights.
+        """The arguments: the arguments of the nest, the strides of the taps, and the weights.
 
         Integer weights have the bytes of a panel, and zero points: `zero` is subtracted from the operand,
         `less` from the weights.
