@@ -1,8 +1,9 @@
-"""Fusion: which expressions one kernel computes together.
+"""Fusion: the assignment of expressions to groups, each of which is computed by one kernel.
 
-Expressions are visited from operands to results. A map joins the group of an operand that runs over the same
-shape; a fold joins the maps that feed it, and what reads its result along the same rows joins too: so Softmax
-and LayerNormalization, however a model writes them, become one kernel. Maps after a product are its epilogue.
+Expressions are visited from operands to results. A map joins the group of an operand that has the same
+iteration space. A fold joins the maps that it reduces, and maps over the same rows that read its result join
+as well. So Softmax and LayerNormalization become one kernel, also as subgraphs of simpler operators. Maps
+after a product are its epilogue.
 """
 
 from __future__ import annotations
@@ -68,22 +69,22 @@ class FusionHeuristics(InliningHeuristics, Protocol):
 
     @property
     def most_members(self) -> int:
-        """The expressions of a group."""
+        """The expressions of a group, at most."""
         ...
 
     @property
     def update_tensors(self) -> int:
-        """The tensors that an optimizer reads and changes."""
+        """The tensors that an optimizer reads and updates, at least."""
         ...
 
 
 def _reads_channels(user: object) -> bool:
-    """Whether an expression reads the last axis of its operand side by side."""
+    """Return whether an expression needs the last axis of its operand to be contiguous."""
     return isinstance(user, (Windows, Slide)) or (isinstance(user, Contract) and user.rows > 1)
 
 
 def _why_unfolded(x: Reduce, group: Group) -> Reason | None:
-    """Return why the kernel of a group does not compute a fold, else None."""
+    """Return why a fold cannot join a group; None if it can."""
     if group.kind != "nest":
         return Reason("a kernel of the kind {} computes no folds", (group.kind,))
     if x.operand.shape != group.space:
@@ -94,7 +95,7 @@ def _why_unfolded(x: Reduce, group: Group) -> Reason | None:
 
 
 class Grouping:
-    """The groups of one plan, and which expressions they store."""
+    """The groups of one plan, and the expressions that they store."""
 
     def __init__(self, lowered: Lowered, families: Families, heuristics: FusionHeuristics) -> None:
         self.lowered = lowered
@@ -104,26 +105,26 @@ class Grouping:
         self.groups: list[Group] = []
         self.of: dict[Expression, Group] = {}
         self.stored: dict[Expression, None] = {}
-        self.writers: dict[Expression, list[Group]] = {}  # of a Join or a Pad: those of its parts
-        self.waited = 0  # the numbers of the groups that others wait for, as bits
-        self.readers: dict[Expression, Group] = {}  # of results: the nest that a map which reads it began
+        self.writers: dict[Expression, list[Group]] = {}  # of Join, Pad, Scatter: groups that write it
+        self.waited = 0  # bit set: the numbers of the groups that others depend on
+        self.readers: dict[Expression, Group] = {}  # of a result: the nest whose first map reads it
         self.updates: dict[Group, bool] = {}  # products whose epilogue would be an optimizer
         self._visited: set[Expression] = set()
         self._inline: list[Expression] = []
         self._copied: dict[Expression, Copy] = {}
         self.users: dict[Expression, list[object]] = {}
         self.recurrences: dict[StepBody, Group] = {}
-        self.whole: dict[Expression, Expression | None] = {}  # what a Join or a Pad lies inside of
-        self._filled: dict[int, tuple[Group, ...]] = {}  # by slot: what an evaluated call computes
+        self.whole: dict[Expression, Expression | None] = {}  # of a Join or Pad: the tensor that contains it
+        self._filled: dict[int, tuple[Group, ...]] = {}  # by slot: the evaluated call that computes it
         self.outputs: dict[int, Expression] = {}
         self.results: set[Expression] = set()  # the outputs
         self.shapes: dict[int, Sizes] = {}  # of the outputs
-        self.operands: dict[Expression, tuple[Expression, Expression]] = {}  # of products, as they are read
-        self.takers: dict[Expression, Group] = {}  # by tensor: the last group that takes of it
-        self.more: dict[Expression, dict[Expression, Expression]] = {}  # their parameters, as they are read
+        self.operands: dict[Expression, tuple[Expression, Expression]] = {}  # both operands in memory
+        self.takers: dict[Expression, Group] = {}  # by tensor: the last group with a Take of it
+        self.more: dict[Expression, dict[Expression, Expression]] = {}  # further operands in memory
 
     def run(self, outputs: Sequence[int]) -> None:
-        """Group what the evaluated calls and the outputs, by their slots, need."""
+        """Group all expressions that the evaluated calls and the outputs (slots) depend on."""
         prepared = self.lowered.prepared
         roots: list[tuple[int, UnloweredCall | None, list[Expression]]] = []
         for place, _ in prepared.plan.steps:
@@ -155,21 +156,21 @@ class Grouping:
         self._decide_inline()
 
     def _prefer(self, reshapes: Iterable[Reshape]) -> None:
-        """Let what reshapes read lie in their order, unless a convolution or a pooling reads it too."""
+        """Choose the axis order of the operands of reshapes, except operands of convolutions or pooling."""
         for x in reshapes:
             base = x.operand.operand if isinstance(x.operand, Permute) else x.operand
             if base not in self.results and not any(map(_reads_channels, self.users.get(base, ()))):
                 self.views.prefer(x)
 
     def _read(self, slot: int) -> Expression:
-        """Return an operand of an evaluated call; a number, expanded or not, gets memory of its own."""
+        """Return an operand of an evaluated call; a number, also below views, is copied to memory."""
         x = self.lowered.expressions[slot]
         if is_number(x):
             x = self.lowered.expressions[slot] = Copy(x.element, x.shape, x)
         return x
 
     def _output(self, slot: int) -> Expression:
-        """Return what fills the memory of an output, in its shape or another; views and inputs are copied."""
+        """Return the expression that is stored as an output, below reshapes; views and inputs are copied."""
         x = self.lowered.expressions[slot]
         shape = x.shape
         while is_reshape(x):
@@ -194,7 +195,7 @@ class Grouping:
                 self.of[x] = group
 
     def _decide_inline(self) -> None:
-        """Record which expressions are computed by their readers alone."""
+        """Record a decision for each expression that is inlined into all its readers."""
         for x in self._inline:
             if x not in self.of:
                 self.decisions.add((x,), "storage", "computed by each reader", because=why_inline(x))
@@ -205,7 +206,7 @@ class Grouping:
         for x in postorder(roots, self._visited):
             check_time()
             if isinstance(x, (Map, Reduce, Take, Copy)):
-                if is_inline(x, self.heuristics):  # computed by readers, until it is needed in memory
+                if is_inline(x, self.heuristics):  # `need` assigns it to a group if memory is required
                     self._inline.append(x)
                 else:
                     self.assign(x)
@@ -215,16 +216,16 @@ class Grouping:
                 self.families.group(self, x)
 
     def _copies(self) -> None:
-        """Group the copies that views turned out to need."""
+        """Group the copies that views require."""
         copies = self.views.copies
-        self.views.copies = []  # an earlier one may have to be there for a later one
+        self.views.copies = []  # grouping a copy may require further copies
         for copy in copies:
             self._visited.add(copy)
             self.assign(copy)
             self.stored[copy] = None
 
     def need(self, x: Expression) -> list[Group]:
-        """Have an expression in memory; return the groups that write it."""
+        """Store an expression in memory; return the groups that write it."""
         base = self.views.locate(x).base
         self._copies()
         if isinstance(base, (Number, Extent)):
@@ -249,7 +250,7 @@ class Grouping:
         return group
 
     def depend(self, group: Group, on: Iterable[Group]) -> None:
-        """Let a group run after others, and all that run after it."""
+        """Make a group, and all groups that depend on it, depend on others."""
         more = 0
         for other in on:
             if other is not group:
@@ -259,7 +260,7 @@ class Grouping:
         group.after |= more
         self.waited |= more
         if not self.waited >> group.number & 1:
-            return  # nothing runs after it: it was just begun
+            return  # no group depends on it, as on a new group
         bit = 1 << group.number
         for other in self.groups[group.number + 1 :]:
             if other.after & bit:
@@ -269,7 +270,7 @@ class Grouping:
                 other.after |= group.after
 
     def assign(self, x: Expression) -> None:
-        """Add a map, a fold, a move or a copy to the best group that it fits, or begin a nest for it."""
+        """Add a Map, Reduce, Take or Copy to the best group that it fits, or to a new nest."""
         direct, memory = self._operands(x)
         needed = [g for o in memory for g in self.need(o)]
         rejected: list[tuple[Group, Reason]] = []
@@ -295,7 +296,7 @@ class Grouping:
         self._wrote(x, group)
 
     def _decide(self, x: Expression, chosen: Reason | str, rejected: Sequence[tuple[Group, Reason]]) -> None:
-        """Record with what an expression is computed."""
+        """Record the fusion decision of an expression, with the rejected groups."""
         if not rejected:
             self.decisions.add((x,), "fusion", chosen)
         for group, reason in rejected:
@@ -304,23 +305,23 @@ class Grouping:
                 self.decisions.add((x,), "fusion", chosen, other, reason)
 
     def _viewed(self, x: Expression) -> Expression:
-        """Return what an expression is a view of, itself if it is none."""
+        """Return the tensor in memory that a view reads; an expression that is no view is returned itself."""
         return self.views.locate(x).base if isinstance(x, VIEWS) else x
 
     def _readers(self, x: Take) -> Iterable[Group]:
-        """Return the group that took of the same tensor last, unless it computes the places of this one."""
+        """Return the last group with a Take of the same tensor, unless it computes the indices of `x`."""
         group = self.takers.get(self.operands[x][0])
         return () if group is None or self.of.get(x.indices) is group else (group,)
 
     def _operands(self, x: Expression) -> tuple[list[Expression], list[Expression]]:
-        """Return the operands that a kernel may compute itself, and those that it reads from memory."""
+        """Return the operands that the same kernel may compute, and those that it loads from memory."""
         direct: list[Expression] = []
         memory: list[Expression] = []
         if isinstance(x, Take):
             self.operands[x] = data, _ = self.in_memory(x.operand), x.indices
             memory.append(data)
             if isinstance(x.indices, Count):
-                return direct, memory  # a position of the loops
+                return direct, memory  # the indices are a loop index
             in_memory = isinstance(x.indices, (*VIEWS, Stored)) or x.indices in self.of
             (memory if in_memory or is_inline(x.indices, self.heuristics) else direct).append(x.indices)
             return direct, memory
@@ -334,7 +335,7 @@ class Grouping:
         return direct, memory
 
     def in_memory(self, x: Expression) -> Expression:
-        """Return an expression that lies in memory: a copy, where it is one number behind views."""
+        """Return an expression in memory: a copy if it is a number, also below views, else itself."""
         if not is_number(x):
             return x
         copy = Copy(x.element, x.shape, x)
@@ -342,7 +343,7 @@ class Grouping:
         return copy
 
     def _why_apart(self, x: Expression, group: Group, direct: Sequence[Expression]) -> Reason | None:
-        """Return why an expression does not fit the loops of a group, None where it does."""
+        """Return why an expression does not fit the loops of a group; None if it does."""
         if self.families.is_closed(group):
             return _CLOSED
         if len(group.members) >= self.heuristics.most_members:
@@ -362,7 +363,7 @@ class Grouping:
         return None if group.reduced is not None and x.shape == group.narrow() else _OTHER_SHAPE
 
     def allowed(self, group: Group, needed: Sequence[Group]) -> bool:
-        """Return whether a group may wait for others: none of them is itself, or waits for it."""
+        """Return whether a group may depend on others without a cycle."""
         bit = 1 << group.number
         return all(other is not group and not other.after & bit for other in needed)
 
@@ -375,7 +376,7 @@ class Grouping:
         self._wrote(x, group)
 
     def start(self, x: Expression, space: Sizes, kind: GroupKind = "nest") -> Group:
-        """Return a new group that computes an expression in loops over a space."""
+        """Return a new group with one member; `space` is its iteration space."""
         group = self.new_group(kind)
         group.space = space
         group.members.append(x)
@@ -391,13 +392,13 @@ class Grouping:
                 self.writers[self.views.locate(x.into).base].append(group)
 
     def side_by_side(self, x: Expression) -> Expression:
-        """Return a copy that lies row by row, one for all products that read it."""
+        """Return a row-major copy, which all products that read it share."""
         if x not in self._copied:
             self._copied[x] = Copy(x.element, x.shape, x)
             self.assign(self._copied[x])
         return self._copied[x]
 
     def _parts(self, x: Join | Pad) -> None:
-        """Let the groups of the parts write them where they belong."""
+        """Assign the copies that write the parts of a Join or Pad to groups."""
         for copy in parts_to_write(self, x):
             self.assign(copy)

@@ -76,7 +76,7 @@ def _numbers(bits: int) -> Iterator[int]:
 
 
 def last_of(groups: Sequence[Group], leaves_native: Callable[[Group], bool]) -> list[Group]:
-    """Move evaluated calls that no kernel depends on to the end; return the groups in the new order."""
+    """Return the groups with those at the end that satisfy `leaves_native` and no other group needs."""
     last: list[Group] = []
     needed = 0
     for group in reversed(groups):

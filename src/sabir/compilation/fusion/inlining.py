@@ -49,7 +49,7 @@ def why_inline(x: Expression) -> Reason:
 
 
 def _steps_left(x: Expression, left: int) -> int:
-    """Return `left` less the maps of a scalar, or -1 if there are more; shared operands count each time."""
+    """Return `left - maps` for the maps of a scalar, -1 if negative; shared operands count each time."""
     if isinstance(x, (Stored, Number, Extent)):
         return left
     if not isinstance(x, Map) or x.rank or not left:

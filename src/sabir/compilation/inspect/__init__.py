@@ -1,1 +1,1 @@
-"""Looking at plans: explanations, listings at each level, profiles, the limits of the machine."""
+"""The inspection of plans: explanations, listings at each level, profiles, and the machine's roofline."""

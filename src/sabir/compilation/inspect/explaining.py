@@ -1,4 +1,4 @@
-"""Explanations: which nodes of a model which kernel computes, and what is evaluated instead, and why."""
+"""Explanations: the nodes that each kernel computes, and the nodes that are evaluated, with the reasons."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 class Kernel:
     """A kernel of a plan, and the labels of the nodes that it computes.
 
-    A copy to an output that no node computes, as of an input, has a label too.
+    A copy that no node computes, for example of an input to an output, has a label as well.
 
-    `kind` is `nest` (loops over elements and rows), `product`, which convolutions are too, `winograd`
-    (convolutions of 3x3 windows with fewer multiplications), `attention`, `recurrence` (steps that carry
-    states), `matrixrecurrence` (steps that update matrices), `sliding` (windows combined one by one, as
-    poolings do), `descent` (rows led down decision trees), `bands` (several
-    kernels for some rows of an image after others), or `pack` (a matrix in the order in which a
-    product reads it). `spec` is what its machine code is made from, a text for each variant by size.
+    `kind` is the kind of its specification, such as `nest` (a loop nest), `product` (a matrix product or
+    convolution), `winograd` (a convolution of 3x3 windows with fewer multiplications), `attention`,
+    `recurrence` (steps that replace states), `matrixrecurrence` (steps that update matrices), `sliding`
+    (pooling and depthwise convolutions), `descent` (decision trees), `bands` (several kernels that run band
+    by band), or `pack` (packing of a matrix for a product). `spec` is the specification of its machine code;
+    a kernel with variants for sizes has one text for each.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[4] x) => (float[4] y) { y = Relu (x) }''')
@@ -45,7 +45,7 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedCall:
-    """A node that no kernel computes: its label, and why. The interpreter evaluates it in each run.
+    """A node that no kernel computes: its label, and the reason. The interpreter evaluates it in each run.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[4] x) => (int64[1,N] y) { y = NonZero (x) }''')
@@ -59,12 +59,12 @@ class EvaluatedCall:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What one plan does with the nodes of a model: `str` says it in lines.
+    """The computation of the nodes of a model by one plan; `str` returns it as text.
 
     `kernels` run in this order, between the `evaluated` calls. `prepared` are the kernels that ran once, on
-    constants. `without_work` has the labels of nodes that no run computes: views, sizes, and what depends on
-    constants alone. `decisions` are what the compiler chose, in the order in which it did; the lines have
-    those that rejected something, each at the kernel of its nodes.
+    constants. `without_work` has the labels of nodes that no run computes: views, sizes, and nodes that
+    depend on constants alone. `decisions` are those of the compiler in order; the text has those with
+    rejected alternatives, each below the kernel of its nodes.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[4] x) => (float[4] y) { y = Relu (x) }''')
@@ -91,7 +91,7 @@ class Explanation:
         return "\n".join(lines)
 
     def _kernels(self) -> Iterator[str]:
-        """Yield the lines of the kernels, and below each what was rejected for its nodes."""
+        """Yield the line of each kernel, and below it the decisions with rejected alternatives."""
         left = {d for d in self.decisions if d.rejected}
         decided = DecisionsOfNodes(d for d in self.decisions if d.rejected)
         for number, kernel in enumerate(self.kernels, 1):
@@ -112,7 +112,7 @@ class DecisionsOfNodes:
                 self._found.setdefault(node, {})[decision] = None
 
     def of(self, nodes: Sequence[str]) -> tuple[Decision, ...]:
-        """Return the decisions that concern no other nodes than these."""
+        """Return the decisions that concern only these nodes."""
         known = set(nodes)
         return tuple(d for node in nodes for d in self._found.get(node, ()) if known.issuperset(d.nodes))
 
@@ -127,7 +127,7 @@ def _line(number: int, kernel: Kernel) -> str:
 
 
 def explain(prepared: Prepared, plan: KernelPlan, decisions: tuple[Decision, ...]) -> Explanation:
-    """Return what a plan does with the nodes of its program, by these decisions."""
+    """Return the explanation of a plan for the program `prepared`, with the decisions of the compiler."""
     kernels = [e for e in plan.entries if isinstance(e, Entry)]
     evaluated = tuple(EvaluatedCall(e.label, e.reason) for e in plan.entries if not isinstance(e, Entry))
     labels = [prepared.program.calls[place].label for place, _ in prepared.plan.steps]
@@ -147,7 +147,7 @@ def _kernel(entry: Entry) -> Kernel:
 
 
 def kind_of(entry: Entry) -> str:
-    """Return the kind of the kernels of an entry."""
+    """Return the kind of an entry's kernels: the lowercase class name of the specification, or `pack`."""
     return _kind(entry.choices[0][2])
 
 
@@ -156,7 +156,7 @@ def _kind(spec: Spec) -> str:
 
 
 def spec_text(entry: Entry) -> str:
-    """Return the specifications of an entry's kernels, each after the sizes that it is for."""
+    """Return the specifications of an entry's kernels; variants follow the condition on a size."""
     if entry.bands is not None:
         return "\n".join(spec_text(part.entry) for part in entry.bands.parts)
     if len(entry.choices) == 1:

@@ -1,4 +1,4 @@
-"""Looking inside a compiled plan: what it does with the nodes, and its texts at each level."""
+"""The inspection of a compiled plan: its explanation, and listings at each level."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 class CompiledPlan:
-    """The plan of a model for feeds of some shapes, with the `sizes` of these shapes.
+    """The plan of a model for feeds of fixed shapes; `sizes` has the sizes of these shapes by symbol.
 
-    It has `kernels` different kernels; `compiled` is how many of them were in no cache when it was made.
+    It has `kernels` different kernels; `compiled` is the number of those that were in no cache.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
@@ -38,19 +38,19 @@ class CompiledPlan:
     def __init__(
         self, program: Listed, sizes: Mapping[str, int], settings: Settings, whole: Callable[[], Listed]
     ) -> None:
-        """Take a plan and its settings; `whole` returns it with the program that it was made from."""
+        """Create the view of a plan; `whole` returns a plan that has its `source` program."""
         self._settings = settings
         self._program, self._whole = program, whole
         self.sizes = dict(sizes)
         self.kernels, self.compiled = program.kernels, program.compiled
 
     def explain(self) -> Explanation:
-        """Return which nodes became which kernel, and what is evaluated instead."""
+        """Return the nodes that each kernel computes, and the nodes that are evaluated."""
         program = self._whole()
         return explain(program.source, program.plan, self._decisions(program))
 
     def _decisions(self, program: Listed) -> tuple[Decision, ...]:
-        """Return the decisions of a plan, the last one about its threads for these sizes."""
+        """Return the decisions of a plan, and one about the number of threads for these sizes."""
         found, sizes, plan = program.plan.decisions.all(), RunSizes(self.sizes), program.plan
         if program.threads == 1 or not all(isinstance(e, Entry) for e in plan.entries):
             return found
@@ -62,13 +62,12 @@ class CompiledPlan:
         return (*found, Decision((), "threads", several, because=because))
 
     def listing(self, form: str) -> Iterator[str]:
-        """Return the lines of the plan at a level; the same plan always has the same lines.
+        """Return the lines of a listing of the plan; equal plans have equal lines.
 
-        `loops` are the tensor expressions of each node, `schedule` the kernels with their loops, `plan` the
-        kernels with their memory for these sizes, `llvm` and `asm` the code of each kernel on this machine,
-        or on the processor that the plan was made for.
-        The name of a pass, one of `PASSES`, returns the tensor expressions after that pass. Raises
-        UnsupportedError for another word.
+        `form` is `loops` (the tensor expressions of each node), `schedule` (the kernels with their loops),
+        `plan` (the kernels with their memory for these sizes), `llvm` or `asm` (the code of each kernel for
+        the processor of the plan), or the name of a pass, one of `PASSES` (the tensor expressions after that
+        pass). Raises UnsupportedError for another form.
         """
         if form in PASSES:
             return after_pass(self._whole(), RunSizes(self.sizes), form, self._settings.without)

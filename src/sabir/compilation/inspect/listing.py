@@ -1,4 +1,4 @@
-"""Texts of a plan at each level: tensor expressions, loops, entries with their memory, code."""
+"""Listings of a plan at each level: tensor expressions, loops, entries with their memory, code."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from sabir.compilation.plan.layout import PartLayout, RunSizes
 
 _INDENT = "  "
-_NAMED = {"a_zero", "scale", "b_zero"}  # operands that an expression may lack
+_NAMED = {"a_zero", "scale", "b_zero"}  # optional operands, listed with their names
 
 
 class Listed(Protocol):
-    """A program with a plan that can be read."""
+    """A program with a plan that can be listed."""
 
     kernels: int
     compiled: int
@@ -41,7 +41,7 @@ class Listed(Protocol):
 
     @property
     def threads(self) -> int:
-        """How many threads run the plan."""
+        """The number of threads that run the plan."""
         ...
 
     @property
@@ -51,11 +51,11 @@ class Listed(Protocol):
 
     @property
     def source(self) -> Prepared:
-        """The program that the plan was made from."""
+        """The program of the plan."""
         ...
 
     def layout(self, number: int, sizes: RunSizes, /) -> PartLayout:
-        """Return a part of the plan for the sizes of a run."""
+        """Return the layout of a part of the plan for the sizes of a run."""
         ...
 
 
@@ -68,12 +68,12 @@ def _indented(text: str, depth: int = 1) -> Iterator[str]:
 
 
 def _loops(program: Listed, sizes: RunSizes) -> Iterator[str]:
-    """Return the tensor expressions of each node."""
+    """Return the lines with the tensor expressions of each node."""
     return _Expressions(lower(program.source, sizes.symbols)).lines()
 
 
 class _Expressions:
-    """The expressions of a program as text: those of values have their names, others get numbers."""
+    """The expressions of a program as text: an expression of a value has the value's name, others numbers."""
 
     def __init__(self, lowered: Lowered) -> None:
         self.lowered, self.origins = lowered, Origins(lowered)
@@ -167,7 +167,7 @@ class _Expressions:
 
 
 def after_pass(program: Listed, sizes: RunSizes, name: str, without: frozenset[str]) -> Iterator[str]:
-    """Yield the tensor expressions that a run needs, after a pass of the compiler.
+    """Return the lines with the tensor expressions that a run needs, after the pass `name`.
 
     Passes in `without` are left out.
     """
@@ -192,7 +192,7 @@ def _list(items: Sequence[Any]) -> str:
 
 
 def _numbered(plan: KernelPlan) -> Iterator[tuple[str, Entry | EvaluatedEntry]]:
-    """Return the entries with a first line each: kernels have numbers."""
+    """Yield (heading, entry) of each entry; kernels are numbered from 1."""
     count = 0
     for entry in plan.entries:
         if isinstance(entry, Entry):
@@ -203,7 +203,7 @@ def _numbered(plan: KernelPlan) -> Iterator[tuple[str, Entry | EvaluatedEntry]]:
 
 
 def _schedule(program: Listed, _: RunSizes) -> Iterator[str]:
-    """Return the kernels with their loops."""
+    """Yield the lines with the kernels and their loops."""
     for entry in program.plan.setup:
         yield f"once {kind_of(entry)}: {', '.join(entry.nodes)}"
         yield from _indented(spec_text(entry))
@@ -216,7 +216,7 @@ def _schedule(program: Listed, _: RunSizes) -> Iterator[str]:
 
 
 def _plan(program: Listed, sizes: RunSizes) -> Iterator[str]:
-    """Return the entries with their memory."""
+    """Yield the lines with the entries and their memory."""
     yield "sizes: " + (
         ", ".join(f"{name} = {size}" for name, size in sorted(sizes.symbols.items())) or "none"
     )
@@ -234,7 +234,7 @@ def _plan(program: Listed, sizes: RunSizes) -> Iterator[str]:
 
 
 def _layout(program: Listed, number: int, sizes: RunSizes) -> PartLayout | None:
-    """Return the layout of a part; None where an evaluated call decides its sizes."""
+    """Return the layout of a part; None if an evaluated call decides its sizes."""
     try:
         return program.layout(number, sizes)
     except Mismatch as error:
@@ -273,12 +273,12 @@ def _amount(size: Any, sizes: RunSizes) -> Any:
 
 
 def _llvm(program: Listed, _: RunSizes) -> Iterator[str]:
-    """Return the LLVM IR of each kernel after the passes."""
+    """Return the lines with the LLVM IR of each kernel after LLVM's passes."""
     return _code(program, ";", optimized)
 
 
 def _asm(program: Listed, _: RunSizes) -> Iterator[str]:
-    """Return the assembly of each kernel."""
+    """Return the lines with the assembly of each kernel."""
     return _code(program, "#", disassemble)
 
 
@@ -294,4 +294,4 @@ def _code(program: Listed, comment: str, made: Callable[[str, Target], str]) -> 
 LISTINGS: dict[str, Callable[[Listed, RunSizes], Iterator[str]]] = {
     "loops": _loops, "schedule": _schedule, "plan": _plan, "llvm": _llvm, "asm": _asm,
 }  # fmt: skip
-"""The levels at which a plan can be read."""
+"""The listings of a plan by name, in addition to those after each pass."""

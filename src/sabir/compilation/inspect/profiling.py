@@ -1,4 +1,4 @@
-"""Profiles: the time of each kernel and of each evaluated call of a plan, run one by one."""
+"""Profiles: the time of each kernel and each evaluated call of a plan, run one by one."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from sabir.compilation.plan.entries import Argument, Buffer, EvaluatedEntry
     from sabir.compilation.plan.layout import PartLayout, RunSizes
 
-_MICRO = 1e6  # microseconds of a second
+_MICRO = 1e6  # microseconds in a second
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
     """The median time of one kernel, or of one evaluated call.
 
-    `kind` is that of a `Kernel`, or `evaluated`. `nodes` has the labels of the nodes. `flops` are its
-    floating-point operations, 0 for an evaluated call; `bytes` is the memory of its operands and results.
-    `decisions` are what the compiler chose for these nodes, and why.
+    `kind` is that of a `Kernel`, or `evaluated`. `nodes` has the labels of the nodes. `flops` is the number
+    of floating-point operations, 0 for an evaluated call; `bytes` is the size of its operands and results.
+    `decisions` are those of the compiler for these nodes.
 
     >>> timing = Timing('nest', ("Relu with output 'y'",), seconds=2e-6, flops=1000, bytes=8000)
     >>> timing.fraction(Roofline(flops=1e9, bandwidth=16e9))
@@ -54,9 +54,9 @@ class Timing:
     decisions: tuple[Decision, ...] = ()
 
     def fraction(self, roofline: Roofline) -> float | None:
-        """Return the least time that the machine needs as a fraction of the measured one.
+        """Return the least time that the machine needs divided by the measured time.
 
-        None for an evaluated call. It is above 1 where operands come from caches and not from memory.
+        None for an evaluated call. It may exceed 1 if operands are in a cache.
         """
         if self.kind == "evaluated" or self.seconds <= 0:
             return None
@@ -65,7 +65,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class NodeTime:
-    """The time of all kernels that compute a node, and how many `others` they compute with it.
+    """The seconds of all kernels that compute a node, which compute at most `others` other nodes with it.
 
     >>> timings = Timing('nest', ('a', 'b'), 2e-6, 8, 8), Timing('nest', ('a',), 1e-6, 8, 8)
     >>> profile = Profile(timings, whole=3e-6, runs=1)
@@ -80,10 +80,9 @@ class NodeTime:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The times of a plan's kernels and evaluated calls, in the order of the plan, over some runs.
+    """The times of a plan's kernels and evaluated calls, in the order of the plan, over `runs` runs.
 
-    `whole` is the median time of an ordinary run, in which kernels follow each other without a return to
-    Python.
+    `whole` is the median time in seconds of an ordinary run, which does not return to Python between kernels.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
@@ -98,12 +97,12 @@ class Profile:
 
     @property
     def seconds(self) -> float:
-        """The sum of the times."""
+        """The sum of the times in seconds."""
         return math.fsum(t.seconds for t in self.timings)
 
     @property
     def nodes(self) -> tuple[NodeTime, ...]:
-        """The nodes, the slowest first. A kernel counts for each node that it computes."""
+        """The nodes, the slowest first. The time of a kernel counts for each node that it computes."""
         found: dict[str, NodeTime] = {}
         for timing in self.timings:
             for node in timing.nodes:
@@ -113,7 +112,7 @@ class Profile:
         return tuple(sorted(found.values(), key=lambda n: -n.seconds))
 
     def trace(self) -> list[dict[str, object]]:
-        """Return the events of one run in Chrome's trace format: each kernel after the one before.
+        """Return the events of one run in Chrome's trace format, kernels one after another.
 
         Times are in microseconds. https://ui.perfetto.dev and chrome://tracing show them.
 
@@ -135,10 +134,10 @@ class Profile:
 
 
 class ProfiledRun(PlanRun):
-    """A run that returns to Python after each kernel; `times` has the seconds of each entry in order."""
+    """A run that returns to Python after each kernel; `times` has the seconds of each entry."""
 
     def measure(self) -> None:
-        """Run the plan; raises UnsupportedError where it does not fit the feeds."""
+        """Run the plan, and measure its entries; raises UnsupportedError if it does not fit the feeds."""
         self.times = [0.0] * len(self.program.plan.entries)
         try:
             with np.errstate(all="ignore"):
@@ -162,7 +161,7 @@ class ProfiledRun(PlanRun):
             self._share(seconds, dict.fromkeys(owners[row] for row in found))
 
     def _share(self, seconds: float, numbers: Iterable[int]) -> None:
-        """Divide a time among entries that ran in turn by their operations."""
+        """Divide the time of a loop of several entries among them, in proportion to their operations."""
         entries = [(n, self.program.plan.entries[n]) for n in numbers]
         work = {n: 1 + self.sizes(e.flops) for n, e in entries if isinstance(e, Entry)}
         for number, part in work.items():
@@ -175,7 +174,7 @@ class ProfiledRun(PlanRun):
 
 
 def profile_of(run: ProfiledRun, alone: Sequence[Sequence[float]], whole: Sequence[float]) -> Profile:
-    """Return the profile of a plan: `alone` has the times of its entries by run, `whole` of ordinary runs."""
+    """Return the profile of a plan; `alone[run][entry]` and `whole[run]` (ordinary runs) are in seconds."""
     times = map(statistics.median, zip(*alone, strict=True))
     plan = run.program.plan
     decided = DecisionsOfNodes(plan.decisions.all())
@@ -197,9 +196,10 @@ def _timing(
 
 
 def _traffic(entry: Entry, sizes: RunSizes) -> int:
-    """Return the bytes that a kernel reads and writes, each once.
+    """Return the bytes that a kernel reads and writes, each counted once.
 
-    A nest says which part of a buffer it reads: of a table, the rows that it takes. Other operands are whole.
+    A nest declares which elements of a buffer it accesses, for example the gathered rows of a table. Other
+    operands count as a whole.
     """
     _, _, spec, arguments = entry.choices[-1]
     parts: dict[Buffer, int] = {}
@@ -215,7 +215,7 @@ def _traffic(entry: Entry, sizes: RunSizes) -> int:
 
 
 def _accesses(nest: Nest, arguments: Sequence[Argument], sizes: RunSizes) -> Iterator[tuple[Buffer, int]]:
-    """Yield the buffer of each access, and the bytes that the loops read or write there."""
+    """Yield the buffer of each access of a nest, and the bytes that the loops read or write there."""
     signature = nest.signature
     lengths = [sizes(n) for n in signature.read(arguments, "sizes")]  # pyright: ignore[reportArgumentType]  sizes
     taken = {step.access for step in nest.steps if isinstance(step, TakeStep)}

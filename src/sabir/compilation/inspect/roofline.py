@@ -1,6 +1,6 @@
-"""The limits of this machine: the operations a second of its threads, and the bytes that memory gives them.
+"""The roofline of this machine: the peak of floating-point operations and the memory bandwidth of a team.
 
-Both are measured by two kernels, once, and kept in the cache.
+Two kernels measure them once; the results are in the cache.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from sabir.ir import Array
 
 _KIND = "roofline"
-_FORMAT = "1"  # another number for another way to measure
+_FORMAT = "1"  # version of the way of measuring
 _MEMORY = 1 << 28  # bytes that are read: more than caches hold
-_ROUNDS = 1 << 16  # of multiplications: about a millisecond, so that other programs leave some runs alone
-_LEAST = 2  # runs: the first one touches memory
+_ROUNDS = 1 << 16  # loop iterations: about a millisecond, so that other programs do not disturb all runs
+_LEAST = 2  # runs: the first one has page faults
 _PERIOD = 0.3  # seconds for which a kernel is repeated
-_MOST = 1e18  # what no machine exceeds: a cached number beyond it is damaged
+_MOST = 1e18  # no machine exceeds it: a larger number in the cache is damaged
 
 
 class Roofline(NamedTuple):
-    """The most floating-point operations, on `float`, and bytes of memory a second.
+    """The peak of operations on `float` per second, and of bytes from memory per second.
 
     >>> Roofline(flops=100e9, bandwidth=10e9).seconds(2_000_000_000, 400_000_000)
     0.04
@@ -42,14 +42,14 @@ class Roofline(NamedTuple):
     bandwidth: float
 
     def seconds(self, flops: int, moved: int) -> float:
-        """Return the least time for so many operations and bytes."""
+        """Return the least time in seconds for `flops` operations and `moved` bytes."""
         return max(flops / self.flops, moved / self.bandwidth)
 
 
 def roofline(team: Team) -> Roofline:
-    """Return the limits for a team's threads, from the cache or measured, which takes about a second.
+    """Return the roofline of a team, from the cache or measured, which takes about a second.
 
-    Raises UnsupportedError where the kernels cannot be compiled.
+    Raises UnsupportedError if the kernels cannot be compiled.
     """
     key = _key(team)
     found = cache().get(_KIND, key, verify=True)
@@ -67,7 +67,7 @@ def _key(team: Team) -> bytes:
 
 
 def _read(data: bytes) -> Roofline | None:
-    """Return what an entry of the cache says, None where it says nothing valid."""
+    """Return the roofline in a cache entry; None if the entry is invalid."""
     try:
         found: object = json.loads(data)
     except (ValueError, RecursionError):
@@ -86,7 +86,7 @@ def _measured(team: Team) -> Roofline:
     memory: Array = np.ones(_MEMORY // 4, np.float32)
 
     def done() -> int:
-        """Return the operations of a run: it goes alone where another run has the workers."""
+        """Return the operations of a run, which uses fewer threads if another run has the workers."""
         return int(np.count_nonzero(results[:, 0])) * _ROUNDS * operations
 
     flops = _rate(team, library.addresses[0], _ROUNDS, [results], done)
@@ -95,7 +95,7 @@ def _measured(team: Team) -> Roofline:
 
 
 def _rate(team: Team, address: int, rounds: int, buffers: list[Array], work: Callable[[], int]) -> float:
-    """Return the most work a second of one kernel in the runs of a period; buffer 0 is for results."""
+    """Return the highest rate of a kernel in a period, in work per second; buffer 0 is for results."""
     block: Array = np.array(ROUNDS.pack({"rounds": rounds}), np.int64)
     row: Array = np.array([[address, block.ctypes.data, 0]], np.int64)
     table: Array = np.array([b.ctypes.data for b in buffers], np.int64)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sabir.compilation.native._target import TARGETS, Target, host, target_named
     from sabir.compilation.native._team import Control, Team, execute, team
 
-# imported on first use: a plan from the disk runs without LLVM, whose library takes 50 ms to load
+# imported on first use: a plan from the disk needs no LLVM, which takes 50 ms to load
 _LATER = {
     "Frame": "_entrance", "Target": "_target",
     "Image": "_placing",

@@ -1,4 +1,4 @@
-"""What the first run of a process needs beside its kernels, loaded by a thread while the model is planned."""
+"""Loading of the driver and of the entrance by a thread, while the model is planned."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @functools.cache
 def load_ahead(target: Target) -> None:
-    """Start to load the driver and the entrance of fast runs for this processor, once in a process.
+    """Start a thread that loads the driver and the entrance of fast runs, once in a process.
 
-    LLVM compiles them without the lock of the interpreter. The run that needs them reports what cannot be
-    loaded.
+    LLVM compiles them without the lock of the interpreter. Errors are ignored: the run that needs the
+    functions reports them.
     """
     if usable_cores() > 1:
         with contextlib.suppress(RuntimeError):  # the system refuses threads
@@ -31,8 +31,8 @@ def load_ahead(target: Target) -> None:
 
 def _load(target: Target) -> None:
     with contextlib.suppress(UnsupportedError):
-        # at once: else the second would wait until all kernels are compiled
+        # both in one call: between two calls, the compilation of all kernels could take the lock
         library = Library.load([text_of_driver(target), ENTRANCE_TEXT], target)
         load_driver(target)
         entrance(target)
-        del library  # the others hold what they need
+        del library  # the functions keep their code alive

@@ -1,7 +1,7 @@
-"""What a 64-bit Arm processor has, as the system says.
+"""The features of a 64-bit Arm processor, as the operating system reports them.
 
-LLVM guesses most of it from the name of the processor. The system knows what a virtual machine hides, and
-what all cores have where they differ.
+LLVM derives most of them from the name of the processor. The system also knows which features a virtual
+machine hides, and which ones all cores have if the cores differ.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class _Sign(NamedTuple):
-    """Where systems say that a processor has a feature: a bit of an auxiliary vector's entry, a name."""
+    """How systems report a feature: a bit of an entry of the auxiliary vector (Linux), a name (macOS)."""
 
     entry: int
     bit: int
@@ -27,11 +27,11 @@ _SIGNS = {
     "lse": _Sign(_CAPABILITIES, 8, "hw.optional.arm.FEAT_LSE"),
 }
 FEATURES = tuple(_SIGNS)
-"""What kernels have a use for, by LLVM's names."""
+"""LLVM's names of the features that kernels use."""
 
 
 def arm_features() -> dict[str, bool]:
-    """Return which features this processor has; none on a system that does not say."""
+    """Return whether this processor has each of `FEATURES`; False if the system does not report it."""
     if sys.platform == "linux":
         return _from_linux()
     if sys.platform == "darwin":

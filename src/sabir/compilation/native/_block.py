@@ -1,4 +1,4 @@
-"""The memory that the threads of a team share: where each number is, and a new block."""
+"""The block of memory that the threads of a team share: its 64-bit fields, and its creation."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ if TYPE_CHECKING:
 
 Block: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
-LINE = 16  # numbers in two cache lines: processors fetch them in pairs
+LINE = 16  # 64-bit numbers in two cache lines: processors fetch lines in pairs
 
 SLOTS = {
     # constant while the team lives
-    "syscall": 0,  # 0 where there is no futex
-    "futex": 1,  # the number of that system call
-    "turn": 2,  # gives the processor to another thread
-    "nap": 3,  # sleeps for a number of units
-    "longest_nap": 4,
-    "clock": 5,
-    "fine": 6,  # the clock for waiting
-    "coarse": 7,  # the clock for slices
-    "slice": 8,  # how long a run goes on before it returns
-    "spin": 9,  # how long a thread polls
-    "patience": 10,  # how long it polls and gives its turn to others, before it sleeps
-    "workers": 11,  # how many threads work for the callers; 0 until they are started
-    # each on lines of its own, for they are written at different times
+    "syscall": 0,  # address of the function; 0 if there is no futex
+    "futex": 1,  # the number of the futex system call
+    "turn": 2,  # address of the function that yields the processor to another thread
+    "nap": 3,  # address of the function that sleeps for a number of units
+    "longest_nap": 4,  # units
+    "clock": 5,  # address of the function that reads a clock
+    "fine": 6,  # number of the clock for waiting
+    "coarse": 7,  # number of the clock for slices
+    "slice": 8,  # clock ticks after which a run returns to Python
+    "spin": 9,  # clock ticks for which a thread polls
+    "patience": 10,  # clock ticks for which it polls and yields, before it sleeps
+    "workers": 11,  # number of worker threads; 0 until they are started
+    # each on separate cache lines, because they are written at different times
     "gate": LINE,
     "arrived": 2 * LINE,
     "busy": 3 * LINE,
@@ -39,23 +39,23 @@ SLOTS = {
     "buffers": 5 * LINE + 3,
     "control": 5 * LINE + 4,
     "deadline": 5 * LINE + 5,
-    "opened": 5 * LINE + 6,  # the gate of its first row
-    "next": 6 * LINE,  # the row after the last one that is done
-    # of each thread, on lines of its own: the number of the row in which one of its shares was claimed last,
-    # and how many of them
+    "opened": 5 * LINE + 6,  # the gate number of its first row
+    "next": 6 * LINE,  # the row after the last finished one
+    # for each thread, on separate cache lines: the gate number of the last row with a claim of its shares, in
+    # the upper 32 bits, and the number of claimed shares
     "claims": 7 * LINE,
 }
 ALIGNMENT = 8 * LINE
-"""The address of a block is a multiple of so many bytes."""
+"""The alignment of a block in bytes."""
 CLOSED = 1
 """The gate of a new team."""
 
-# parts of a second
+# the slice, spin and patience times are a second divided by these
 _SLICE, _SPIN, _PATIENCE = 50, 250_000, 20_000
 
 
 def new_block(given: Services, threads: int) -> Block:
-    """Return the memory of a team of so many threads, which use some services of the system."""
+    """Return a new block for a team of `threads` threads; `given` are the services of the system."""
     size = SLOTS["claims"] + threads * LINE
     memory = np.zeros(size + ALIGNMENT // 8, np.int64)
     skipped = -int(memory.ctypes.data) % ALIGNMENT // 8

@@ -1,7 +1,8 @@
-"""From the text of a kernel to machine code: parse, verify, optimize, generate.
+"""The compilation of the text of a kernel (LLVM IR) to machine code: parse, verify, optimize, generate.
 
-LLVM ends the process where it generates code for a module that is not valid, for an intrinsic of another
-processor, or for assembly that it cannot parse. So a text is verified before, and the rest is refused.
+LLVM aborts the process when it generates code for an invalid module, for an intrinsic of another processor,
+or for assembly that it cannot parse. So texts are verified first, and such intrinsics and assembly are
+refused.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ _BYTE_PRODUCTS = re.compile(r"vpdp(bus|wss)ds?\.(\d+)")  # their names begin wit
 
 
 def object_of(text: str, symbol: str, target: Target) -> bytes:
-    """Return the object file of a kernel: position-independent, the same bytes for the same text.
+    """Return the object file of a kernel: position-independent, with equal bytes for equal texts.
 
-    The function has the name `symbol` in it. Raises UnsupportedError where the text is not valid, or needs
-    what the processor or the object lacks.
+    `symbol` is the name of its function. Raises UnsupportedError if the text is invalid, or uses an intrinsic
+    of another processor or an undefined symbol.
     """
     with kernel_module(text, symbol, target) as module:
         return checked(machine(target).emit_object(module))
@@ -46,7 +47,7 @@ def object_of(text: str, symbol: str, target: Target) -> bytes:
 
 @contextlib.contextmanager
 def kernel_module(text: str, symbol: str, target: Target) -> Generator[Any]:
-    """Parse, verify and optimize a kernel, and give its function a name; raises UnsupportedError."""
+    """Parse, verify and optimize a kernel, and rename its function; raises UnsupportedError."""
     with _module(text, target) as module:
         try:
             module.get_function(_ENTRY).name = symbol
@@ -56,7 +57,7 @@ def kernel_module(text: str, symbol: str, target: Target) -> Generator[Any]:
 
 
 def checked(image: bytes) -> bytes:
-    """Return an object; raises UnsupportedError where it needs something from outside."""
+    """Return an object; raises UnsupportedError if it has undefined symbols."""
     missing = undefined_symbols(image)
     if missing:
         raise UnsupportedError(
@@ -94,10 +95,10 @@ def optimized(text: str, target: Target) -> str:
 
 @contextlib.contextmanager
 def _module(text: str, target: Target) -> Generator[Any]:
-    """Parse, verify and optimize a text for a processor, and free all of it afterwards."""
+    """Parse, verify and optimize a text for a processor; free the module afterwards."""
     _require_safe(text, target)
     with LOCK, contextlib.ExitStack() as stack:
-        # a context of its own: types and constants of the process-wide one are never freed
+        # a separate context: types and constants of the global context are never freed
         context = stack.enter_context(contextlib.closing(llvm().create_context()))
         try:
             module = stack.enter_context(contextlib.closing(llvm().parse_assembly(text, context=context)))
@@ -109,11 +110,12 @@ def _module(text: str, target: Target) -> Generator[Any]:
 
 
 def _optimize(module: Any, target: Any, *, is_long: bool) -> None:
-    """Turn stack slots into registers, and simplify what short kernels do with each element.
+    """Run two LLVM passes: SROA (stack slots to registers), and instruction combining for short texts.
 
-    Kernels are written as the loops that they are to be. The other passes of O2 double the time and make no
-    kernel faster that reads its arguments before its loops. A long text is a tile of a product, of windows or
-    of a transposition. It was as fast without the second pass, which takes a tenth of the time to compile it.
+    The emitters already write optimized loops. The other passes of O2 double the compile time, and speed up
+    no kernel that reads its arguments before its loops. A long text is an unrolled tile of a product, of
+    windows or of a transposition: instruction combining does not speed it up, and takes a tenth of the
+    compile time.
     """
     builder = llvm().create_pass_builder(target, llvm().create_pipeline_tuning_options(speed_level=1))
     passes = llvm().create_new_module_pass_manager()
@@ -124,7 +126,7 @@ def _optimize(module: Any, target: Any, *, is_long: bool) -> None:
 
 
 def _require_safe(text: str, target: Target) -> None:
-    """Raise UnsupportedError for what LLVM does not survive, or reads only in part."""
+    """Raise UnsupportedError for a text on which LLVM would abort, or of which it would read only a part."""
     if "\0" in text:
         raise UnsupportedError("the text of a kernel contains a null character")
     if "asm" in text and _ASSEMBLY.search(text):  # the pattern alone takes 20 times as long
@@ -135,7 +137,7 @@ def _require_safe(text: str, target: Target) -> None:
 
 
 def _alternatives(name: str) -> list[tuple[str, ...]]:
-    """Return the sets of features each of which is enough for an intrinsic."""
+    """Return the sets of processor features any of which suffices for an intrinsic; [] if none does."""
     _, processor, family, *rest = name.split(".")
     if processor == "aarch64":
         return [(_ARM.get(rest[0], "neon") if rest else "neon",)]

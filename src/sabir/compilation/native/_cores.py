@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def usable_cores(root: Path = Path("/")) -> int:
-    """Return how many cores this process may use: its affinity, bounded by the CPU quota of its cgroups.
+    """Return the number of cores this process may use: its affinity, bounded by the CPU quota of its cgroups.
 
-    A quota of 2.5 cores is 2: threads that wait for each other are slowed down to the last of them. `root` is
-    where /proc and /sys are.
+    A quota of 2.5 cores counts as 2: threads that wait for each other are as slow as the slowest. `root` is
+    the folder of /proc and /sys.
     """
     cores = _affinity()
     quotas = list(_quotas(root))
@@ -32,7 +32,7 @@ def _affinity() -> int:
 
 
 def _quotas(root: Path) -> Iterator[float]:
-    """Yield the cores that each control group around this process allows."""
+    """Yield the quota in cores of each control group that contains this process, if it has one."""
     for is_second, group in control_groups("cpu", root):
         quota = _quota_v2(group) if is_second else _quota_v1(group)
         if quota is not None:
@@ -40,7 +40,7 @@ def _quotas(root: Path) -> Iterator[float]:
 
 
 def _quota_v2(group: Path) -> float | None:
-    """Return the quota in `cpu.max`: `200000 100000`, or `max 100000` for none."""
+    """Return the quota in cores from `cpu.max`: `200000 100000` is 2, `max 100000` is None."""
     return _ratio(*[*read_text(group / "cpu.max").split(), "", ""][:2])
 
 

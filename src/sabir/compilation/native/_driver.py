@@ -1,28 +1,28 @@
 """The driver: LLVM IR that runs the rows of a plan on a team of threads.
 
-A row is the address of a kernel, that of its arguments, and `FINE` or 0.
+A row is three 64-bit numbers: the address of a kernel, the address of its arguments, and `FINE` or 0.
 
-A team is a block of memory that its threads share; `SLOTS` names its numbers of 64 bits. One word of it, the
-gate, holds the threads together. It changes when a run starts, when all threads have done a row, and when the
-team ends; threads that have nothing to do wait for a change. Its bits:
+A team is a block of memory that its threads share; `SLOTS` has the places of its fields. One word of it, the
+gate, synchronizes the threads. It changes when a run starts, when all shares of a row are finished, and when
+the team ends; idle threads wait for a change. Its bits:
 
 - 1: the team is idle. The change that ends a run sets it;
 - 2: a thread sleeps until the gate changes. Only then does the change need a system call, which wakes it;
-- 4: the team ended: its workers leave;
+- 4: the team has ended, and its workers leave;
 - 8: the row is fine: it has several shares for each thread, other rows have one;
-- from 16 on a number that each change increases.
+- the bits from 16 on are a number, the gate number, that each change increases.
 
-A thread claims its own shares first, one after another: a word for each thread has the number of the gate,
-which is that of the row, and how many of these shares are claimed. A thread that is done claims shares of
-others. So nobody waits for a thread that sleeps, or that the system has not let run since the row began, and
-a run needs no worker to be there. In a fine row a fast core does more shares than a slow one. What a share
-computes does not depend on who computes it.
+Each thread owns some shares of a row, and claims these first, one after another. The claim word of a thread
+has the gate number of the row, and how many of its shares are claimed. A thread without unclaimed shares
+claims shares of others. So no thread waits for a thread that sleeps, or that the system has not scheduled
+since the row began, and a run completes without any worker. In a fine row a fast core computes more shares
+than a slow one. The results of a share do not depend on the thread that computes it.
 
-Whoever finishes the last share of a row decides whether the run goes on. The decision is the new value of
-the gate: so all threads stop after the same row. A thread may miss rows, and whole runs: the shares of a row
-that is over are claimed, by numbers that are not below the one that the thread has seen. It reads the facts
-of a run, such as the address of the plan, only after it has claimed a share: they are written while the team
-is idle, before the gate opens.
+The thread that finishes the last share of a row decides whether the run goes on. The decision is in the new
+value of the gate, so all threads stop after the same row. A thread may miss rows, and whole runs: it can
+claim no share of a finished row, because each claim word has that gate number with all shares claimed, or a
+later number. It reads the fields of a run, such as the address of the plan, only after it has claimed a
+share: they are written while the team is idle, before the gate opens.
 
 The driver has no undefined symbols: the block has the addresses of the system's functions that it calls.
 """
@@ -36,12 +36,13 @@ from sabir.compilation.plan.rows import FINE
 
 
 def driver_text(machine: str, clock: str) -> str:
-    """Return a module with a function `kernel`; `machine` and `clock` are those of `_gate`.
+    """Return the LLVM module of the driver; `machine` and `clock` are the arguments of `_gate`.
 
-    It is `i64 kernel(ptr team, ptr plan, i64 first, i64 last, ptr buffers, ptr control)`. It runs rows of a
-    plan and returns the row that is next. It returns before `last` when a slice is over and when `control` is
-    not 0. Without a plan it does what `first` says, where `last` is above that: `WORK` is a worker, and
-    returns when the team ends; `END` ends an idle team. They are one function, as they share most code.
+    Its function is `i64 kernel(ptr team, ptr plan, i64 first, i64 last, ptr buffers, ptr control)`. It runs
+    the rows of a plan from `first` to before `last`, and returns the next row: less than `last` if a slice is
+    over, or `control` is not 0. If `plan` is null, `first` is a task, and `last` is greater: `WORK` serves as
+    a worker until the team ends, `END` ends an idle team. The tasks are in one function because they share
+    most code.
     """
     shared = clock_text(clock), opening_text(), waiting_text(machine), _STOPS, _FINENESS, _TOGETHER
     text = with_fields("\n".join([*shared, _ALONE, _WORK, _END, _RUN]), team=SLOTS)
@@ -51,10 +52,10 @@ def driver_text(machine: str, clock: str) -> str:
 
 
 WORK, END = 0, 1
-"""What the driver does without a plan."""
+"""The tasks of the driver without a plan."""
 SHARES = 8
-"""How many shares a fine row has for each thread."""
-_STEP = 16  # from number to number of the gate
+"""The number of shares of a fine row for each thread."""
+_STEP = 16  # increment of the gate number
 _NUMBERS = {"WORK": WORK, "FINE": FINE, "SHARES": SHARES, "STEP": _STEP, "LINE": LINE, "CLOSED": CLOSED}
 
 # whether a run returns before the row `next`
@@ -93,7 +94,7 @@ none:
 """
 
 # runs shares of rows until the run is over; returns the gate of the idle team. `thread` is the number of the
-# one that runs this: it claims its own shares first, and has memory of that number
+# calling thread: it claims the shares of that number first, and uses the scratch memory of that number
 _TOGETHER = """
 define internal i32 @together(ptr %team, i64 %thread, i32 %gate) {
 entry:
@@ -216,7 +217,7 @@ done:
 }
 """
 
-# the gate is closed while the team is idle, and only the thread that made the team busy opens it
+# the gate is closed while the team is idle, and only the thread that sets `busy` opens it
 _RUN = """
 define i64 @kernel(ptr %team, ptr %plan, i64 %first, i64 %last, ptr %buffers, ptr %control) {
   %none = icmp sge i64 %first, %last

@@ -1,4 +1,4 @@
-"""Kernels of a plan in the making, for which threads generate code before the plan is ready."""
+"""Early compilation: threads generate code for kernels of a plan that is still being built."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ if TYPE_CHECKING:
 
     from sabir.compilation.native._target import Target
 
-_WAITING = 2  # kernels for each thread: the longest of the others are taken first when all are known
+_WAITING = 2  # queued kernels for each thread; when all kernels are known, the longest come first
 
 
 class EarlyKernels:
-    """Kernels for a processor that are begun while their plan is made: a context of one thread.
+    """Kernels for a processor whose compilation starts while their plan is built; a context of one thread.
 
-    `Library.load` takes those that were begun. What it does not take is dropped at the end of the context.
+    `Library.load` takes over the started kernels. Those that it does not take are dropped when the context
+    ends.
 
     >>> from sabir.compilation.native import EarlyKernels, Library, Source, host
     >>> nothing = Source('nothing', lambda: 'define void @kernel() { ret void }')
@@ -35,7 +36,7 @@ class EarlyKernels:
         self._target = target
         self._has_lock = self._is_over = False
         self._emission: Emission | None = None
-        self.symbols: set[str] = set()  # of the kernels that were begun
+        self.symbols: set[str] = set()  # of the started kernels
 
     def __enter__(self) -> Self:
         return self
@@ -49,20 +50,20 @@ class EarlyKernels:
 
     @functools.cached_property
     def _helpers(self) -> int:
-        return helping_threads()  # it reads files of the system, and is asked for with each kernel
+        return helping_threads()  # cached: it reads files of the system, and is needed for each kernel
 
     def has_room(self) -> bool:
-        """Return whether a thread would have nothing to do unless another kernel is begun."""
+        """Return whether threads could be idle unless another kernel is started."""
         if self._is_over:
             return False
-        if not self._has_lock:  # while another thread compiles, kernels wait until all are known
+        if not self._has_lock:  # while another thread compiles, no kernel starts early
             self._has_lock = LOCK.acquire(blocking=False)
         if self._emission is None:
             return self._has_lock
         return self._emission.waiting < _WAITING * self._helpers
 
     def begin(self, source: Source) -> None:
-        """Begin a kernel if there is room; raises UnsupportedError for a text that is not valid."""
+        """Start to compile a kernel if there is room; raises UnsupportedError for an invalid text."""
         if not self.has_room():
             return
         key = key_of(source, self._target)
@@ -78,9 +79,9 @@ class EarlyKernels:
         self.symbols.add(symbol)
 
     def taken(self) -> Emission | None:
-        """Return the kernels that were begun; none are from then on.
+        """Return the emission of the started kernels, None if there are none; no more kernels can start.
 
-        The caller holds the lock of LLVM until it ends the emission.
+        The caller must hold the lock of LLVM until it ends the emission.
         """
         emission, self._emission, self._is_over = self._emission, None, True
         if self._has_lock:

@@ -1,4 +1,4 @@
-"""The sections and symbols of an object, an ELF file: what it needs from outside, and what it consists of."""
+"""A reader of ELF object files: sections, symbols, and undefined symbols."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _SYMBOL = struct.Struct("<IBBHQQ")
 SYMBOLS = 2  # the type of the section with the table of symbols
 _UNDEFINED = 0
 _MACHINES = {62, 183}  # x86-64 and AArch64
-_TABLE = "_GLOBAL_OFFSET_TABLE_"  # the linker makes it
+_TABLE = "_GLOBAL_OFFSET_TABLE_"  # the linker defines it
 
 
 class Section(NamedTuple):
-    """A section: its type and flags, its bytes in the file, and the numbers of the sections that it names."""
+    """A section header: type, flags, range in the file, related sections, alignment, bytes of an entry."""
 
     kind: int
     flags: int
@@ -31,7 +31,7 @@ class Section(NamedTuple):
 
 
 class Symbol(NamedTuple):
-    """A symbol: the place of its name in the table of names, and its section and place there."""
+    """A symbol: the offset of its name in the string table, the number of its section, the offset there."""
 
     name: int
     section: int
@@ -39,10 +39,9 @@ class Symbol(NamedTuple):
 
 
 def undefined_symbols(image: bytes) -> list[str]:
-    """Return the names of the functions and data that an object expects elsewhere, sorted.
+    """Return the names of the undefined symbols of an object, sorted.
 
-    Raises ValueError where the bytes are not an object for a processor that kernels are made for, as LLVM
-    writes them.
+    Raises ValueError if the bytes are no 64-bit ELF object for x86-64 or AArch64, or are damaged.
     """
     try:
         sections = list(sections_of(image))
@@ -53,7 +52,7 @@ def undefined_symbols(image: bytes) -> list[str]:
 
 
 def sections_of(image: bytes) -> Iterator[Section]:
-    """Yield the sections of an object; raises ValueError or struct.error where it is damaged."""
+    """Yield the sections of an object; raises ValueError or struct.error if it is damaged."""
     magic, bits, order, version, *_, kind, machine, _, _, _, start, _, _, _, _, size, count, _ = (
         _HEADER.unpack_from(image)
     )
@@ -67,7 +66,7 @@ def sections_of(image: bytes) -> Iterator[Section]:
 
 
 def symbols_of(image: bytes, table: Section) -> list[Symbol]:
-    """Return the symbols of a table; raises ValueError where it is damaged."""
+    """Return the symbols of a symbol table; raises ValueError if it is damaged."""
     if table.kind != SYMBOLS or table.entry != _SYMBOL.size or table.offset + table.size > len(image):
         raise ValueError("the object has a damaged table of symbols")
     found = _SYMBOL.iter_unpack(
@@ -77,7 +76,7 @@ def symbols_of(image: bytes, table: Section) -> list[Symbol]:
 
 
 def names_of(image: bytes, table: Section, sections: list[Section]) -> bytes:
-    """Return the names of a table of symbols, each with a zero after it."""
+    """Return the string table of a symbol table: names, each with a zero byte after it."""
     names = sections[table.link]
     return image[names.offset : names.offset + names.size]
 

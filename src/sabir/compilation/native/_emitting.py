@@ -1,10 +1,10 @@
-"""Machine code of several kernels at once: one thread writes and optimizes texts, others generate code.
+"""Parallel code generation: one thread emits and optimizes texts, and others generate machine code.
 
-The longest text that waits is taken first, so that no thread ends long after the others.
+The longest queued text is taken first, so that no thread finishes long after the others.
 
-The wrapper of LLVM has a lock around each call. Generating code takes most of the time, on a module in a
-context of its own with a target machine of its own: LLVM lets threads do that at the same time. So this one
-function is called without the lock.
+llvmlite holds a lock during each call of LLVM. Code generation takes most of the time. Each thread has a
+separate target machine, and each module a separate context, so LLVM permits concurrent code generation.
+Therefore this one function is called without the lock.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from sabir.compilation.native._target import Target
 
 _MOST_THREADS = 4
-_FEW = 3  # fewer kernels are not worth a thread
-_MOST_WAITING = 16  # kernels: LLVM needs about 1 MB for each
+_FEW = 3  # with fewer kernels, threads cost more than they save
+_MOST_WAITING = 16  # modules in memory: LLVM needs about 1 MB for each
 
 
 def objects_of(
     texts: Sequence[tuple[str, Callable[[], str]]], target: Target, begun: Emission | None = None
 ) -> Generator[tuple[str, bytes]]:
-    """Yield the objects of kernels for a processor, from their symbols and what returns their texts.
+    """Yield (symbol, object) of kernels in any order; `texts` are pairs of symbol and function for the text.
 
-    They come in any order. So do the kernels of an emission that was begun, which ends. Raises
-    UnsupportedError as `object_of` does.
+    If `begun` is an emission, its kernels are yielded as well, and it ends. Raises UnsupportedError as
+    `object_of` does.
     """
     if begun is None and (len(texts) < _FEW or helping_threads() < 1):
         for symbol, text in texts:
@@ -45,7 +45,7 @@ def objects_of(
                 image = checked(machine(target).emit_object(module))
             yield symbol, image
         return
-    with LOCK:  # a fork waits until no thread is in LLVM
+    with LOCK:  # no fork while a thread is in LLVM
         work = begun or Emission(min(helping_threads(), len(texts) - 1), target)
         try:
             for symbol, text in texts:
@@ -57,30 +57,30 @@ def objects_of(
 
 
 def helping_threads() -> int:
-    """Return how many threads may generate code beside the one that writes texts."""
+    """Return the number of threads that may generate code in addition to the calling thread."""
     return min(usable_cores(), _MOST_THREADS) - 1 if _library() is not None else 0
 
 
 class Emission:
-    """Kernels for a processor that threads generate code for, until `end`.
+    """A queue of kernels that threads generate code for, until `end`.
 
-    The lock of LLVM is taken as long as there is one.
+    The caller holds the lock of LLVM for the life of the emission.
     """
 
     def __init__(self, helpers: int, target: Target) -> None:
         self._target = target
         self._tasks: PriorityQueue[_Task] = PriorityQueue()
         self._results: SimpleQueue[_Result] = SimpleQueue()
-        self._modules: dict[str, contextlib.ExitStack] = {}  # of the kernels whose objects are not taken yet
+        self._modules: dict[str, contextlib.ExitStack] = {}  # of the kernels whose objects are not yet taken
         self._threads: list[threading.Thread] = []
-        with contextlib.suppress(RuntimeError):  # where the system refuses threads, without them
+        with contextlib.suppress(RuntimeError):  # if the system refuses threads, `taken` does the work
             for number in range(helpers):
                 thread = threading.Thread(target=self._work, name=f"sabir-compiler-{number}")
                 thread.start()
                 self._threads.append(thread)
 
     def add(self, symbol: str, text: str) -> None:
-        """Add a kernel; raises UnsupportedError for a text that is not valid."""
+        """Optimize a kernel, and add it to the queue; raises UnsupportedError for an invalid text."""
         with contextlib.ExitStack() as stack:
             module = stack.enter_context(kernel_module(text, symbol, self._target))
             self._modules[symbol] = stack.pop_all()
@@ -88,11 +88,11 @@ class Emission:
 
     @property
     def waiting(self) -> int:
-        """How many kernels no thread has taken."""
+        """The number of kernels in the queue."""
         return self._tasks.qsize()
 
     def taken(self, most: int) -> Iterator[tuple[str, bytes]]:
-        """Yield the objects that are there; where more than `most` are not, help until they are."""
+        """Yield (symbol, object) of finished kernels; generate code here while more than `most` are open."""
         while len(self._modules) > most or (self._modules and not self._results.empty()):
             with contextlib.suppress(Empty):
                 if self._results.empty():
@@ -102,7 +102,7 @@ class Emission:
             yield result.symbol, result.checked()
 
     def end(self) -> None:
-        """Wait until no thread is in LLVM, even if the user interrupts, and free the modules."""
+        """Drop queued kernels, join the threads even if the user interrupts, and free the modules."""
         try:
             with contextlib.suppress(Empty):
                 while True:
@@ -123,7 +123,7 @@ class Emission:
 
 
 class _Task(NamedTuple):
-    """The module of a kernel, and its place among those that wait: less is earlier."""
+    """The module of a kernel, and its priority in the queue: smaller is earlier."""
 
     place: int
     symbol: str
@@ -134,13 +134,13 @@ _END = _Task(0, "", None)
 
 
 class _Result(NamedTuple):
-    """The object of a kernel, or the error that prevented it."""
+    """The object of a kernel, or the error of its code generation."""
 
     symbol: str
     image: bytes | Exception
 
     def checked(self) -> bytes:
-        """Return the object; raises the error."""
+        """Return the object, or raise the error."""
         if isinstance(self.image, Exception):
             raise self.image
         return checked(self.image)
@@ -157,7 +157,7 @@ _own = threading.local()
 
 
 def _emitted(module: Any, target: Target) -> bytes:
-    """Return the object of a module, by a target machine of this thread."""
+    """Return the object of a module, generated by the target machine of this thread."""
     library = _library()
     if getattr(_own, "target", None) != target:
         _own.target, _own.machine = target, new_machine(target)
@@ -174,7 +174,7 @@ def _emitted(module: Any, target: Target) -> bytes:
 
 @functools.cache
 def _library() -> Any:
-    """Return the library of LLVM, without locks around its functions; None where it has others."""
+    """Return llvmlite's library without its locks; None if it does not have the functions."""
     word = ctypes.c_void_p
     try:
         library = ctypes.CDLL(llvm().ffi.lib._name)  # ruff: ignore[private-member-access]  as of a ctypes.CDLL

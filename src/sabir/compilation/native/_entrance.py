@@ -1,11 +1,12 @@
-"""The entrance of fast runs: native code that takes addresses from array objects and runs a plan.
+"""The entrance of fast runs: native code that reads the addresses in array objects, and runs a plan.
 
-Python passes the ids of the arrays. The entrance compares each input with what the plan was laid out for (a
-numpy array, its dtype object, its shape, row by row) and returns -1 if one differs. After the run it returns
-the row that is next, or -2 if the run counted an error or was cancelled. It reads the fields of
-numpy's array object, whose places belong to numpy's ABI; `works` tests them once.
+Python passes the ids of the arrays, which are their addresses. The entrance returns -1 unless each input is a
+C-contiguous numpy array with the dtype object and the shape of the plan's layout. After the run it returns
+the next row, or -2 if the run counted an error or was cancelled. It reads the fields of numpy's array object,
+whose offsets are part of numpy's ABI; `works` tests them once.
 
-A run may stop before its last rows, which another function then runs: to the end, whatever happens.
+A run that writes results over feeds stops before those rows. Another function then runs them to the end, and
+cannot be cancelled.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _FRAME = fields(
 )  # fmt: skip
 _INPUT = fields("object", "slot", "rank", "dtype", "sizes")
 _OUTPUT = fields("object", "slot")
-LAST, FIRST = _FRAME["last"], _FRAME["first"]  # the number of rows; the first input
+LAST, FIRST = _FRAME["last"], _FRAME["first"]  # places of the number of rows, and of the first input
 INPUT, OUTPUT = len(_INPUT), len(_OUTPUT)
 
 ENTRANCE_TEXT = with_fields(
@@ -145,7 +146,7 @@ differs:
     result_at=_OUTPUT,
 )
 
-# runs the rows that the entrance left; `end` has the number of all rows, and a word that is never set
+# runs the rows that the entrance left; `end` has the number of all rows, and a control word that stays 0
 _LAST_TEXT = with_fields(
     """
 define void @kernel(ptr %frame, ptr %word) {
@@ -175,25 +176,25 @@ done:
 
 @functools.cache
 def entrance(target: Target) -> Any:
-    """Return the entrance as a function of the address of a frame."""
+    """Return the entrance: a function of the address of a frame."""
     return native_function(ENTRANCE_TEXT, target, ctypes.c_int64)
 
 
 @functools.cache
 def finish(target: Target) -> Any:
-    """Return the function that runs the last rows of a frame, and then sets the word at an address."""
+    """Return the function of (frame address, word address) that runs the last rows and sets the word to 1."""
     return native_function(_LAST_TEXT, target, None, 2)
 
 
 @functools.cache
 def header() -> int:
-    """Return the bytes before the fields of an array object."""
+    """Return the bytes of the header of an object, before the fields of an array."""
     return object.__basicsize__
 
 
 @functools.cache
 def works(target: Target) -> bool:
-    """Return whether the fields of numpy's arrays lie where the entrance reads them."""
+    """Return whether numpy's arrays have their fields at the offsets that the entrance reads."""
     zeros = np.zeros((3, 5), np.float32)
     buffers = (ctypes.c_int64 * 1)()
     sizes = (ctypes.c_int64 * 2)(3, 5)
@@ -216,8 +217,8 @@ class InputSpec(NamedTuple):
 class Frame(Record):
     """The arguments of the entrance for one plan, used by one run at a time.
 
-    `buffers` is the table of the plan's memory, which must stay as long as the frame; `outputs` has the
-    numbers of the buffers of results.
+    `buffers` is the table of buffer addresses; the memory that it refers to must outlive the frame. `outputs`
+    has the numbers of the buffers of results.
     """
 
     __slots__ = ("_keep", "team", "team_memory")

@@ -1,4 +1,4 @@
-"""What LLVM says of this machine, kept in the cache: a process that finds all kernels there loads no LLVM."""
+"""LLVM's description of this machine, in the cache: a process with all kernels cached does not load LLVM."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sabir.compilation.disk import cache
 from sabir.compilation.native._llvm import LOCK, llvm, versions
 
 _KIND = "machines"
-_FORMAT = "1"  # another number for another form of the entry
+_FORMAT = "1"  # version of the format of the entry
 _PROCESSOR = Path("/proc/cpuinfo")
 _HEAD = 1 << 14  # bytes that describe the first processor
 _DESCRIBING = (
@@ -25,7 +25,7 @@ _FILES = ("binding/libllvmlite.so", "_version.py")
 
 
 class Facts(NamedTuple):
-    """What LLVM says: the triple, the processor's name and features, and the versions of LLVM itself."""
+    """LLVM's description: the target triple, the name and features of the processor, and LLVM's versions."""
 
     triple: str
     cpu: str
@@ -35,7 +35,7 @@ class Facts(NamedTuple):
 
 @functools.cache
 def facts() -> Facts:
-    """Return what LLVM says of this machine; raises UnsupportedError where LLVM is missing."""
+    """Return LLVM's description of this machine; raises UnsupportedError if LLVM is missing."""
     key = _key()
     data = None if key is None else cache().get(_KIND, key, verify=True)
     found = None if data is None else _read(bytes(data))
@@ -50,7 +50,7 @@ def facts() -> Facts:
 
 
 def _read(data: bytes) -> Facts | None:
-    """Return the facts in an entry; None where it has others."""
+    """Return the facts in a cache entry; None if the entry is invalid."""
     try:
         triple, cpu, features, said = json.loads(data)
     except ValueError:
@@ -65,12 +65,12 @@ def _read(data: bytes) -> Facts | None:
 
 
 def _key() -> bytes | None:
-    """Return what the answers depend on: the processor, and the file of LLVM; None where it is unknown."""
+    """Return the cache key, a digest of the processor and LLVM's files; None without these or a cache."""
     if sys.platform != "linux" or cache().folder is None:
         return None
     try:
         spec = importlib.util.find_spec("llvmlite")
-    except (ImportError, ValueError):  # something else of that name
+    except (ImportError, ValueError):  # another module of that name
         return None
     if spec is None or spec.origin is None:
         return None

@@ -1,11 +1,11 @@
-"""The gate, at which the threads of a team wait for each other: LLVM IR that opens it, and waits for it.
+"""The gate, at which the threads of a team wait for each other: LLVM IR that changes it, and that waits.
 
-A thread that waits polls the gate, then gives its turn to other threads, then sleeps: in a futex on Linux,
-and for up to four milliseconds at a time on other systems.
+A waiting thread first polls the gate, then yields the processor, then sleeps: in a futex on Linux, and for up
+to four milliseconds at a time on other systems.
 
-Time is that of the system's monotonic clock. A processor's cycle counter would be faster to read, but its
+Times are those of the system's monotonic clock. A processor's cycle counter would be faster to read, but its
 frequency differs between processors, and some do not let programs read it. The driver compares the end of a
-slice with the coarse clock, where the system has one: that costs a few nanoseconds a row.
+slice with the coarse clock, if the system has one: that costs a few nanoseconds a row.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from sabir.compilation.native._block import SLOTS
 from sabir.compilation.native._records import with_fields
 
-_POLLS = 16  # looks at the gate between two looks at the clock
+_POLLS = 16  # loads of the gate between two reads of the clock
 _PAUSES = {
     "x86_64": ("call void @llvm.x86.sse2.pause()", "declare void @llvm.x86.sse2.pause()"),
     "aarch64": ("call void @llvm.aarch64.isb(i32 15)", "declare void @llvm.aarch64.isb(i32)"),
@@ -33,25 +33,25 @@ _CLOCKS = {
 
 
 def opening_text() -> str:
-    """Return the function `void open(ptr team, i32 value)`.
+    """Return the LLVM IR of `void open(ptr team, i32 value)`.
 
-    It gives the gate a new value, and wakes those that sleep.
+    It sets the gate to a new value, and wakes sleeping threads.
     """
     return with_fields(_OPEN, team=SLOTS)
 
 
 def clock_text(clock: str) -> str:
-    """Return the function `i64 now(ptr team, i32 number)`, the time of one of the system's clocks.
+    """Return the LLVM IR of `i64 now(ptr team, i32 number)`, the time of clock `number` in its ticks.
 
-    `clock` is `timespec` if the function of the clock is `clock_gettime`, `ticks` if it writes one number.
+    `clock` is `timespec` if the system's function is `clock_gettime`, `ticks` if it writes one number.
     """
     return with_fields(_NOW.replace("$CLOCK", _CLOCKS[clock]), team=SLOTS)
 
 
 def waiting_text(machine: str) -> str:
-    """Return the function `i32 wait(ptr team, i32 seen)` for a processor (`x86_64`, `aarch64` or another).
+    """Return the LLVM IR of `i32 wait(ptr team, i32 seen)` for a processor (`x86_64`, `aarch64` or another).
 
-    It returns the value of the gate once that is not `seen`, without the bit of sleepers.
+    It waits until the gate differs from `seen`, and returns its value without the bit of sleepers.
     """
     pause, declared = _PAUSES.get(machine, ("", ""))
     text = _WAIT.replace("$PAUSE", pause).replace("$POLLS", str(_POLLS))

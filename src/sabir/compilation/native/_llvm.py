@@ -1,4 +1,4 @@
-"""LLVM, loaded on first use and never entered by two threads at once."""
+"""LLVM, loaded on first use, and the lock that is held while it runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sabir.base import UnsupportedError
 
 _OLDEST = 20  # LLVM's major version: older ones do not read the constants that the emitter writes
 
-# Held while LLVM runs: llvmlite has a lock of its own, but a fork within it would leave the child locked out.
+# Held while LLVM runs: a fork while llvmlite's own lock is taken would leave it locked in the child forever.
 LOCK = threading.RLock()
 
 if hasattr(os, "register_at_fork"):
@@ -20,9 +20,9 @@ if hasattr(os, "register_at_fork"):
 
 @functools.cache
 def llvm() -> Any:
-    """Return `llvmlite.binding`, ready to compile for this machine.
+    """Return `llvmlite.binding`, initialized to compile for this machine.
 
-    Raises UnsupportedError where it is missing, does not load or is too old.
+    Raises UnsupportedError if it is missing, does not load or is too old.
     """
     try:
         # ruff: ignore[import-outside-top-level]  50 ms and 80 MB that only compiled models need
@@ -47,7 +47,7 @@ def llvm() -> Any:
 
 @functools.cache
 def prepare_all() -> None:
-    """Prepare LLVM to write code for processors other than this one; raises what `llvm` raises."""
+    """Initialize LLVM for other processors than this one; raises what `llvm` raises."""
     binding = llvm()
     with LOCK:
         binding.initialize_all_targets()
@@ -56,7 +56,7 @@ def prepare_all() -> None:
 
 @functools.cache
 def versions() -> str:
-    """Return the versions of LLVM and of llvmlite, on which machine code depends."""
+    """Return the versions of LLVM and of llvmlite, for cache keys: machine code depends on them."""
     # ruff: ignore[import-outside-top-level]  as above
     import llvmlite  # pyright: ignore[reportMissingTypeStubs] - it has no types
 

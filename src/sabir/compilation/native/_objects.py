@@ -27,7 +27,7 @@ KIND = "objects"
 
 
 class Source(NamedTuple):
-    """The text of a kernel, and a shorter text that it follows from: only a kernel to compile has it written.
+    """The name of a kernel, which determines its text, and a function for the text, called on a cache miss.
 
     >>> from sabir.compilation.native import Library, Source, host
     >>> nothing = Source('nothing', lambda: 'define void @kernel() { ret void }')
@@ -39,21 +39,21 @@ class Source(NamedTuple):
     text: Callable[[], str]
 
 
-_NOTHING = b"\xc3"  # the instruction of x86-64 that returns
-_FORMAT = "3"  # another number for another way to make objects from texts
-_FROM_NAME = "name: "  # no text of a module begins so
+_NOTHING = b"\xc3"  # the x86-64 instruction `ret`
+_FORMAT = "3"  # version of the compilation of texts to objects
+_FROM_NAME = "name: "  # no LLVM module begins with this
 
 
 class _Group:
-    """The machine code that was loaded at once, until the last of its kernels is dropped."""
+    """Machine code that was loaded together; `free` is called when the last of its kernels is dropped."""
 
     def __init__(self, free: Callable[[], object]) -> None:
-        # not at exit: threads may still run the code
+        # not freed at exit: threads may still run the code
         weakref.finalize(self, free).atexit = False
 
 
 class _Code:
-    """One kernel in memory; `entry` is the place of its function in its image, None if it has no image."""
+    """One kernel in memory; `entry` is the offset of its function in its image, None if it has no image."""
 
     def __init__(self, address: int, group: _Group, entry: int | None = None, size: int = 0) -> None:
         self.address, self._group = address, group
@@ -69,9 +69,8 @@ class _Code:
 class Library:
     """The machine code of some kernels; dropping the last reference frees it.
 
-    `addresses` has the address of each text's function, in order, and `keys` what names its machine code in
-    the cache; `compiled` is how many of the texts were compiled, and neither loaded already nor read from the
-    cache.
+    `addresses` has the address of the function of each text, in order, and `keys` the cache key of its
+    machine code. `compiled` is the number of texts that were compiled: neither loaded nor in the cache.
     """
 
     def __init__(self, codes: Sequence[_Code], keys: Sequence[bytes], compiled: int) -> None:
@@ -80,7 +79,7 @@ class Library:
         self.compiled = compiled
 
     def images(self) -> dict[bytes, Image]:
-        """Return the images of the kernels by their keys, so far as they have images."""
+        """Return the images by key of the kernels that have images."""
         found = {key: code.image for key, code in zip(self.keys, self._codes, strict=True)}
         return {key: image for key, image in found.items() if image is not None}
 
@@ -94,16 +93,15 @@ class Library:
         progress: Callable[[int, int], None] | None = None,
         early: EarlyKernels | None = None,
     ) -> Self:
-        """Load the code of kernels for this processor: from the process, from the cache, or compiled.
+        """Load kernels for this processor: code in memory, code in the cache, or newly compiled code.
 
         Each text is an LLVM module with one function, `@kernel`, that calls intrinsics only. The name of a
-        Source must say all that its text depends on. In place of a text may be the key that an earlier
-        library had for it; `images` has images of kernels by their keys. `progress` is called with the number
-        of texts that are done and of all. `early` has kernels that were begun. Several threads may load at
-        once.
+        Source must determine its text. A text may also be a key of an earlier library; `images` has images of
+        kernels by key. `progress` is called with the numbers of finished texts and of all texts. `early` has
+        kernels whose compilation has started. Several threads may load at the same time.
 
-        Raises UnsupportedError where a text is not valid or needs what the processor lacks, and LookupError
-        for a key whose code is in the cache no more.
+        Raises UnsupportedError if a text is invalid or uses features that the processor lacks, and
+        LookupError for a key whose code is no longer in the cache.
 
         >>> from sabir.compilation.native import Library, host
         >>> library = Library.load(['define void @kernel() { ret void }'], host())
@@ -112,10 +110,10 @@ class Library:
         """
         keys = [text if isinstance(text, bytes) else key_of(text, target) for text in texts]
         at_hand: Mapping[bytes, Image] = images if images is not None and can_place() else {}
-        codes: dict[bytes, _Code] = {}  # held here, so that no other thread frees what was found
+        codes: dict[bytes, _Code] = {}  # referenced here, so that no other thread frees the code
         found: dict[bytes, bytes | Image] = {}
         missing: dict[bytes, str | Source | bytes] = {}
-        with LOCK:  # texts that another thread is compiling are waited for
+        with LOCK:  # waits for texts that another thread is compiling
             for key, text in zip(keys, texts, strict=True):
                 if key in codes or key in found or key in missing:
                     continue
@@ -138,7 +136,7 @@ class Library:
                     progress(done, len(keys))
         try:
             codes |= _link(found, target)
-        except _LinkError:  # an entry of the cache that is no object of ours
+        except _LinkError:  # the cache has an invalid object
             by_key = dict(zip(keys, texts, strict=True))
             missing = {key: by_key[key] for key in found}
             codes |= _link(dict(_compiled(missing, target)), target)
@@ -146,10 +144,10 @@ class Library:
 
 
 def compiled_objects(sources: Sequence[Source], target: Target) -> list[bytes]:
-    """Return the object file of each kernel for a processor, which may be another one than this.
+    """Return the object file of each kernel for a processor, which may differ from this machine's.
 
-    Objects come from the cache or are compiled. Raises UnsupportedError where a text is not
-    valid, or needs what the processor lacks.
+    Objects come from the cache or are compiled. Raises UnsupportedError if a text is invalid, or uses
+    features that the processor lacks.
 
     >>> from sabir.compilation.native import Source, compiled_objects, target_named
     >>> nothing = Source('nothing', lambda: 'define void @kernel() { ret void }')
@@ -166,7 +164,7 @@ def compiled_objects(sources: Sequence[Source], target: Target) -> list[bytes]:
 
 
 def require_loading(target: Target) -> None:
-    """Raise UnsupportedError where the system does not let a process execute code for its processor."""
+    """Raise UnsupportedError if the system forbids the execution of generated code."""
     made = placed([Image(_NOTHING, 0)]) if can_place() else None
     if made is None:
         Library.load(["define void @kernel() { ret void }"], target)
@@ -179,18 +177,18 @@ class _LinkError(UnsupportedError):
 
 
 _LOADED: weakref.WeakValueDictionary[bytes, _Code] = weakref.WeakValueDictionary()
-_NUMBERS = itertools.count()  # the linker takes no name twice
+_NUMBERS = itertools.count()  # for unique names of linked libraries
 
 
 def key_of(text: str | Source, target: Target) -> bytes:
-    """Return the name of a text's object: it depends on all that the object depends on."""
+    """Return the cache key of a text's object: a digest of all that the object depends on."""
     said = text if isinstance(text, str) else f"{_FROM_NAME}{text.name}"
     parts = (_FORMAT, facts().versions, target.triple, target.cpu, target.features, said)
     return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).digest()
 
 
 def symbol_of(key: bytes) -> str:
-    """Return the name of a kernel's function in its object: objects that are linked at once share no name."""
+    """Return the name of a kernel's function in its object; unique, so objects can be linked together."""
     return f"kernel_{key.hex()}"
 
 
@@ -212,7 +210,7 @@ def is_made(key: bytes) -> bool:
 def _compiled(
     texts: Mapping[bytes, str | Source | bytes], target: Target, early: EarlyKernels | None = None
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Compile texts, and keep their objects in the cache; raises LookupError for a key without a text."""
+    """Compile texts, cache and yield (key, object) of each; raises LookupError for a key without a text."""
     if not texts and early is None:
         return
     # ruff: ignore[import-outside-top-level]  a process that finds all kernels compiles none
@@ -223,14 +221,14 @@ def _compiled(
     written = [(symbol, _writer(texts[key])) for symbol, key in by_symbol.items() if symbol not in begun]
     with contextlib.closing(objects_of(written, target, None if early is None else early.taken())) as made:
         for symbol, image in made:
-            if symbol not in by_symbol:  # it was begun, and then another process put it into the cache
+            if symbol not in by_symbol:  # it was started early, and then another process cached it
                 continue
             cache().put(KIND, by_symbol[symbol], image)
             yield by_symbol[symbol], image
 
 
 def _writer(text: str | Source | bytes) -> Callable[[], str]:
-    """Return what writes a text."""
+    """Return the function that returns a text; raises LookupError for a key."""
     match text:
         case str():
             return lambda: text
@@ -241,9 +239,9 @@ def _writer(text: str | Source | bytes) -> Callable[[], str]:
 
 
 def _link(found: Mapping[bytes, bytes | Image], target: Target) -> dict[bytes, _Code]:
-    """Load objects and images at once, which is faster than one after the other; raises _LinkError."""
+    """Load objects and images together, which is faster than one by one; raises _LinkError."""
     with LOCK:
-        # another thread may have been faster
+        # another thread may have loaded some
         codes = {key: code for key in found if (code := _LOADED.get(key)) is not None}
         missing = {key: each for key, each in found.items() if key not in codes}
         if missing:
@@ -254,7 +252,7 @@ def _link(found: Mapping[bytes, bytes | Image], target: Target) -> dict[bytes, _
 
 
 def _placed(found: Mapping[bytes, bytes | Image]) -> dict[bytes, _Code] | None:
-    """Place images in memory; None where that takes a linker."""
+    """Load images without LLVM; return None if that is not possible, and the linker is needed."""
     if not can_place():
         return None
     try:
@@ -273,7 +271,7 @@ def _placed(found: Mapping[bytes, bytes | Image]) -> dict[bytes, _Code] | None:
 
 
 def _linked(found: Mapping[bytes, bytes | Image], target: Target) -> dict[bytes, _Code]:
-    """Load objects by the linker of LLVM."""
+    """Load objects with LLVM's linker; raises _LinkError."""
     library = llvm().JITLibraryBuilder()
     for key, each in found.items():
         if isinstance(each, Image):
@@ -289,7 +287,7 @@ def _linked(found: Mapping[bytes, bytes | Image], target: Target) -> dict[bytes,
 
 @functools.cache
 def _linker(target: Target) -> Any:
-    """Return the linker of the process."""
+    """Return the linker of the process for a target."""
     return llvm().create_lljit_compiler(machine(target), use_jit_link=True, suppress_errors=True)
 
 

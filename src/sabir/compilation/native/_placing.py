@@ -1,8 +1,8 @@
-"""Machine code in memory without LLVM: an image of each object, and memory that can be executed.
+"""Loading of machine code without LLVM: the image of an object, and executable memory.
 
-Kernels need nothing from outside. So an object becomes an image by putting its sections side by side and
-filling in the distances between them, and the image is the same at every address. LLVM's linker does more
-than that, but LLVM takes 30 ms and 80 MB to load, which a process without new kernels can do without.
+Kernels have no undefined symbols. So the image of an object is its sections one after another, with the
+PC-relative relocations between them applied; it is position-independent. LLVM's linker can do more, but LLVM
+takes 30 ms and 80 MB to load, which a process without new kernels can save.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _PROGRAM, _REFERENCES, _SHORT_REFERENCES, _UNWINDING = 1, 4, 9, 0x70000001  # types of sections
 _WRITTEN, _ALLOCATED = 1, 2  # their flags
-_DISTANCES = frozenset((2, 4))  # references to data and to functions, in 32 bits from their own place
+_DISTANCES = frozenset((2, 4))  # R_X86_64_PC32 and R_X86_64_PLT32: distances of 32 bits
 _REFERENCE = struct.Struct("<QQq")
 _DISTANCE = struct.Struct("<i")
 _ALIGNMENT = 64
@@ -30,21 +30,21 @@ _WORD = (1 << 32) - 1
 
 
 class Image(NamedTuple):
-    """The machine code of a kernel, which runs at each multiple of 64; its function begins at `entry`."""
+    """The machine code of a kernel, aligned to 64 bytes; `entry` is the offset of its function."""
 
     code: bytes
     entry: int
 
 
 def can_place() -> bool:
-    """Return whether images run on this system: on others LLVM links."""
+    """Return whether this system supports images; on others, LLVM's linker loads objects."""
     return sys.platform == "linux" and machine() == "x86_64"
 
 
 def image_of(data: bytes, symbol: str) -> Image:
     """Return the image of an object whose function has the name `symbol`.
 
-    Raises ValueError for an object that is damaged, or that needs more than distances.
+    Raises ValueError for an object that is damaged, or has other relocations than distances.
     """
     try:
         return _image(data, symbol.encode())
@@ -69,7 +69,7 @@ def _image(data: bytes, symbol: bytes) -> Image:
 
 
 def _side_by_side(data: bytes, sections: Sequence[Section]) -> tuple[bytearray, dict[int, int]]:
-    """Return the bytes of the sections that are needed at run time, and the place of each by its number."""
+    """Return the concatenated sections that are needed at run time, and their offsets by section number."""
     code = bytearray()
     places: dict[int, int] = {}
     for number, section in enumerate(sections):
@@ -89,7 +89,7 @@ def _side_by_side(data: bytes, sections: Sequence[Section]) -> tuple[bytearray, 
 def _fill_in(
     code: bytearray, data: bytes, table: Section, sections: list[Section], places: Mapping[int, int]
 ) -> None:
-    """Fill in the distances that one section refers to others with."""
+    """Apply the relocations of one section in `table`: write the distances to their symbols into `code`."""
     start, size = places[table.info], sections[table.info].size
     symbols = symbols_of(data, sections[table.link])
     for place, kind, extra in _REFERENCE.iter_unpack(data[table.offset : table.offset + table.size]):
@@ -101,7 +101,7 @@ def _fill_in(
 
 
 def _entry(data: bytes, sections: list[Section], places: Mapping[int, int], name: bytes) -> int:
-    """Return the place of the function with a name."""
+    """Return the offset of the function with a name; raises ValueError if there is none."""
     for table in sections:
         if table.kind == SYMBOLS:
             names = names_of(data, table, sections)
@@ -115,18 +115,18 @@ def _entry(data: bytes, sections: list[Section], places: Mapping[int, int], name
 
 
 class Memory(NamedTuple):
-    """Memory of the process that can be executed and not written: its address and size."""
+    """Executable, read-only memory of the process: its address and its size in bytes."""
 
     address: int
     size: int
 
     def free(self) -> None:
-        """Give the memory back; nothing may be running in it."""
+        """Unmap the memory; no thread may be executing it."""
         _system().munmap(self.address, self.size)
 
 
 def placed(images: Sequence[Image]) -> tuple[Memory, list[int]] | None:
-    """Place images in new memory; return it with the address of each image, None where it is refused."""
+    """Copy images to new memory; return it with the address of each image, None if the system refuses."""
     starts, whole = list[int](), bytearray()
     for image in images:
         whole += bytes(-len(whole) % _ALIGNMENT)
@@ -140,7 +140,7 @@ def placed(images: Sequence[Image]) -> tuple[Memory, list[int]] | None:
     memory = Memory(address, len(whole))
     ctypes.memmove(address, bytes(whole), len(whole))
     if system.mprotect(address, len(whole), mmap.PROT_READ | mmap.PROT_EXEC):
-        memory.free()  # the system allows no new code
+        memory.free()  # the system forbids new executable code
         return None
     return memory, [address + start for start in starts]
 

@@ -1,4 +1,4 @@
-"""Records of 64-bit numbers that native code reads: their fields by name, their memory, and the functions."""
+"""Records of 64-bit fields that native code reads: field names, memory, and functions of their addresses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FIELD = re.compile(r"^  %(\w+) = field (\w+) %(\w+)\.(\w+)$", re.MULTILINE)
 
 
 def fields(*names: str) -> dict[str, int]:
-    """Return the places of fields that follow each other in a record.
+    """Return the index of each field of a record, by name.
 
     >>> fields('rows', 'count')
     {'rows': 0, 'count': 1}
@@ -28,7 +28,7 @@ def fields(*names: str) -> dict[str, int]:
 
 
 def with_fields(text: str, **records: Mapping[str, int]) -> str:
-    """Return LLVM IR with accesses to the fields of records, which are named by the pointers to them.
+    """Expand accesses to fields in LLVM IR; `records` has the fields of a record by the name of its pointer.
 
     `%count = field i64 %frame.count` loads a field, and `%count = field at %frame.count` is its address.
 
@@ -53,7 +53,7 @@ def with_fields(text: str, **records: Mapping[str, int]) -> str:
 
 
 class Record:
-    """The memory of a record: `numbers`, whose items are set faster than those of ctypes, and its address."""
+    """The memory of a record: its fields, as an array that is faster than one of ctypes, and its address."""
 
     __slots__ = ("address", "numbers")
 
@@ -64,7 +64,7 @@ class Record:
 
 @functools.cache
 def native_function(text: str, target: Target, result: Any, arguments: int = 1) -> Any:
-    """Return the function of a text, which takes so many addresses; it stays for the life of the process."""
+    """Return the function of a text, with `arguments` addresses as arguments; it is never freed."""
     library = _loaded(text, target)
     return ctypes.CFUNCTYPE(result, *[ctypes.c_void_p] * arguments)(library.addresses[0])
 

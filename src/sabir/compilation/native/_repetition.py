@@ -1,9 +1,9 @@
-"""Repetition: native code that runs the rows of a plan many times, over two tables of memory in turn.
+"""Repetition: native code that runs the rows of a plan many times, alternating between two buffer tables.
 
-A block of 64-bit numbers says what to run; `Repetition` names them. After each run what has another place
-too is copied there, the number of the run is counted up, and a byte that the run computed says whether
-another one follows. The code returns after the runs that were asked for, and earlier where that byte is 0,
-where a run counted an error, or where its slice of time is over: then the next call goes on at that row.
+The arguments are a record, see `Repetition`. After each run, the code does the copies of the record,
+increments the run number, and reads a byte that the run computed: 0 ends the loop. The code returns after the
+requested number of runs, or earlier if that byte is 0, if a run counted an error, or if a slice of time is
+over: then the next call continues at the next row.
 """
 
 from __future__ import annotations
@@ -146,7 +146,10 @@ done:
 
 
 class MemoryCopy(NamedTuple):
-    """What is copied after each run: addresses with either table, bytes, by how many the targets move."""
+    """A copy after each run: `size` bytes; after it, both targets are increased by `moves` bytes.
+
+    `sources` and `targets` are the addresses for runs with the first and the second table.
+    """
 
     sources: tuple[int, int]
     targets: tuple[int, int]
@@ -155,7 +158,7 @@ class MemoryCopy(NamedTuple):
 
 
 class Repeatedly(NamedTuple):
-    """What runs: the rows of a plan on a team, over two tables in turn; and what cancels it."""
+    """The rows of a plan, its team, the two buffer tables, and the control that cancels runs."""
 
     team: Team
     rows: Any
@@ -164,10 +167,10 @@ class Repeatedly(NamedTuple):
 
 
 class Repetition:
-    """Runs of a plan, the memory of which must stay.
+    """The repeated runs of a plan; the caller keeps its memory alive.
 
-    `number` is the address of the int64 that counts the runs, `again` those of the bytes that say, with
-    either table, whether another run follows; 0 if one always does.
+    `number` is the address of an int64 that counts runs. `again` has, for runs with each table, the address
+    of the byte that is 0 if no other run follows; 0 means that there is no such byte.
     """
 
     def __init__(
@@ -182,15 +185,15 @@ class Repetition:
             block += [*copy.sources, *copy.targets, copy.size, copy.moves]
         self._record = Record(block)
         self._keep = plan
-        self.turn = 0  # the table of the next run
+        self.turn = 0  # number of the table of the next run
 
     def aim(self, copy: int, address: int) -> None:
-        """Let a copy go to another address."""
+        """Set both target addresses of a copy."""
         place = _BLOCK["first"] + copy * len(_COPY) + _COPY["target"]
         self._record.numbers[place] = self._record.numbers[place + 1] = address
 
     def run(self, count: int) -> int:
-        """Make up to so many runs; return how many ended."""
+        """Run the plan up to `count` times; return the number of completed runs."""
         self._record.numbers[_BLOCK["left"]] = count
         done: int = native_function(_TEXT, self._keep.team.target, ctypes.c_int64)(self._record.address)
         self.turn = self._record.numbers[_BLOCK["turn"]]
@@ -198,7 +201,7 @@ class Repetition:
 
     @property
     def has_stopped(self) -> bool:
-        """Whether a run said that no other one follows."""
+        """Whether a run has set its byte to 0, which ends the loop."""
         return self._record.numbers[_BLOCK["stopped"]] != 0
 
     @property

@@ -1,7 +1,7 @@
-"""What the driver asks of the operating system: addresses of functions, and numbers of calls and clocks.
+"""The services of the operating system that the driver uses: function addresses, system call, clock numbers.
 
-On Linux threads sleep in a futex. On macOS, on Windows, and on processors of which we do not know the number
-of that call, they sleep for short times, with `usleep` or `Sleep`. Linux can be asked to do the same, so the
+On Linux threads sleep in a futex. On macOS, on Windows, and on processors whose futex call number is not
+listed here, they sleep for short times, with `usleep` or `Sleep`. Linux can do the same on request, so the
 tests cover this way of sleeping; nothing is tested on macOS and Windows themselves.
 """
 
@@ -16,12 +16,12 @@ from typing import NamedTuple
 _FUTEX = {"x86_64": 202, "aarch64": 98, "riscv64": 98, "ppc64le": 221, "s390x": 238}
 _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 _COARSE = 6  # CLOCK_MONOTONIC_COARSE of Linux; the time module has no name for it
-_ROUGHEST = 0.011  # seconds; a coarser clock would let a slice last too long
+_ROUGHEST = 0.011  # seconds; with a coarser clock, a slice could last too long
 _SECOND = 1_000_000_000
 
 
 class Services(NamedTuple):
-    """Functions of the system by address, and the numbers that belong to them."""
+    """Addresses of functions of the system (0: none), and their parameters; `SLOTS` explains them."""
 
     syscall: int
     futex: int
@@ -32,7 +32,7 @@ class Services(NamedTuple):
     fine: int
     coarse: int
     second: int
-    """How much the clock advances in a second."""
+    """Ticks of the clock in a second."""
 
 
 def machine() -> str:
@@ -42,12 +42,12 @@ def machine() -> str:
 
 
 def clock_kind() -> str:
-    """Return the kind of the clock's function, for the text of the driver."""
+    """Return the kind of the clock function, the argument of `clock_text`."""
     return "ticks" if sys.platform == "win32" else "timespec"
 
 
 def services(*, futex: bool = True) -> Services:
-    """Return the services of this system; `futex` false does without one."""
+    """Return the services of this system; `futex` False means that threads do not use it."""
     if sys.platform == "win32":
         return _windows()
     libc = ctypes.CDLL(None)
@@ -70,7 +70,7 @@ def _coarse_clock() -> int:
         return time.CLOCK_MONOTONIC
     try:
         return _COARSE if time.clock_getres(_COARSE) < _ROUGHEST else time.CLOCK_MONOTONIC
-    except OSError:  # an old kernel, or an imitation of one
+    except OSError:  # an old kernel, or an emulated one
         return time.CLOCK_MONOTONIC
 
 

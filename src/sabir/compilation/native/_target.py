@@ -1,4 +1,4 @@
-"""The processors that code is compiled for: this one, and others by name."""
+"""Targets: the processors that kernels are compiled for, this machine's and others by name."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _V3 = frozenset(
 )  # fmt: skip
 _WIDE = frozenset(("avx512f", "avx512bw", "avx512dq", "avx512vl"))
 _NEEDED = ("avx2", "fma", "f16c")
-_ARM = frozenset(("fp-armv8", "neon"))  # every 64-bit Arm processor on which a system runs has them
-_SCALABLE = ("sve", "sve2")  # vectors of a width that a text does not know: never used
-# Else a division is two, one of them for numbers of 32 bits: a ninth of the time to generate code. No kernel
-# is faster with them, as each divides once for many elements.
+_ARM = frozenset(("fp-armv8", "neon"))  # every 64-bit Arm processor that runs an operating system has them
+_SCALABLE = ("sve", "sve2")  # never used: kernels have vectors of fixed width
+# Without it, LLVM adds a branch with a 32-bit division to each 64-bit one, which takes a ninth of the time of
+# code generation. Kernels divide once for many elements, so it makes none faster.
 _WHOLE_DIVISION = "-idivq-to-divl"
 
 
 class _Level(NamedTuple):
-    """A processor by name: LLVM's name for it, and the features of it that kernels may use."""
+    """A named processor: its architecture, LLVM's name for it, and the features that kernels may use."""
 
     architecture: str
     cpu: str
@@ -41,7 +41,7 @@ class _Level(NamedTuple):
 
 
 _LEVELS = {
-    "x86-64-v3": _Level("x86_64", "x86-64-v3", _V3),  # of the x86-64 psABI, as the next one
+    "x86-64-v3": _Level("x86_64", "x86-64-v3", _V3),  # a level of the x86-64 psABI, like the next one
     "x86-64-v4": _Level("x86_64", "x86-64-v4", _V3 | _WIDE | {"avx512cd"}),
     "aarch64": _Level("aarch64", "generic", _ARM),
     "neoverse-n1": _Level("aarch64", "neoverse-n1", _ARM | {"dotprod", "lse"}),
@@ -56,9 +56,9 @@ TARGETS = tuple(_LEVELS)
 class Target:
     """A processor that kernels are compiled for: the one of this machine, or another one.
 
-    `architecture` is `x86_64` or `aarch64`. `features` is LLVM's text of what the processor has and lacks,
-    sorted: `+avx2,-avx512f`. `vector_bits` is the width of its vectors, `registers` the number of vector
-    registers. The shapes of kernels and tiles follow from these.
+    `architecture` is `x86_64` or `aarch64`. `features` is LLVM's sorted list of present and absent features:
+    `+avx2,-avx512f`. `vector_bits` is the width of its vectors, `registers` the number of vector registers.
+    They determine the shapes of kernels and tiles.
 
     >>> from sabir.compilation.native import target_named
     >>> target_named('x86-64-v3').has('avx2'), target_named('aarch64').has('avx2')
@@ -78,7 +78,7 @@ class Target:
 
     @property
     def has_masks(self) -> bool:
-        """Whether it loads and stores some lanes of a vector: else each lane under a mask is a branch."""
+        """Whether it has masked vector loads and stores; else each lane under a mask is a branch."""
         return self.architecture == "x86_64"
 
     @functools.cached_property
@@ -87,10 +87,10 @@ class Target:
 
 
 def host() -> Target:
-    """Return the processor that this process runs on, limited to the level in `SABIR_CPU` where that is set.
+    """Return the processor of this machine, limited to the features of `SABIR_CPU` if that is set.
 
-    Raises UnsupportedError where it is no x86-64 processor with AVX2, FMA and F16C, and no 64-bit Arm
-    processor, where it lacks a feature of the level in `SABIR_CPU`, and where llvmlite is missing.
+    Raises UnsupportedError if it is neither an x86-64 processor with AVX2, FMA and F16C nor a 64-bit Arm
+    processor, if it lacks a feature of the processor in `SABIR_CPU`, and if llvmlite is missing.
 
     >>> from sabir.compilation.native import host
     >>> host().vector_bits in (128, 256, 512)
@@ -102,7 +102,7 @@ def host() -> Target:
 def target_named(name: str) -> Target:
     """Return a processor of `TARGETS`, which any machine can compile for.
 
-    Raises UnsupportedError for another name, and where llvmlite is missing.
+    Raises UnsupportedError for another name, and if llvmlite is missing.
 
     >>> from sabir.compilation.native import target_named
     >>> target_named('neoverse-n1').vector_bits
@@ -156,7 +156,7 @@ _FEATURES: dict[str, Callable[[], dict[str, bool]]] = {"x86_64": _x86_features, 
 
 def _described(architecture: str, triple: str, cpu: str, found: Mapping[str, bool]) -> Target:
     if architecture == "aarch64":
-        # LLVM knows what a processor of a name has; the system may hide a part of it
+        # LLVM assumes the features of the named processor; disable those that the system does not report
         named = dict.fromkeys((*FEATURES, *_SCALABLE), False) | dict(found)
         return Target(architecture, triple, cpu, _text(named), 128, 32)
     missing = [name for name in _NEEDED if not found.get(name)]
@@ -175,12 +175,12 @@ def _text(found: Mapping[str, bool]) -> str:
 
 @functools.cache
 def machine(target: Target) -> Any:
-    """Return LLVM's target machine for position-independent code; use it with the lock held."""
+    """Return the shared target machine of LLVM for position-independent code; hold the lock to use it."""
     return new_machine(target)
 
 
 def new_machine(target: Target) -> Any:
-    """Return a target machine of the caller's own, for one thread at a time."""
+    """Return a new target machine of LLVM for position-independent code, for one thread at a time."""
     if target.architecture != processor():
         prepare_all()
     triple, features = target.triple, target.features

@@ -1,15 +1,14 @@
-"""The threads that run plans: teams, runs, and how a run is cancelled.
+"""The threads that run plans: teams, runs, and the cancellation of runs.
 
-A plan is an array of rows (address of a kernel, address of its arguments). The workers of a team are daemon
-threads that enter the driver once and stay in it: they need no interpreter lock, and never hold up the end of
-the process. All sessions that want as many threads share the workers of one crew, which ends when the last
-session drops or releases its team. A child process made by `fork` has none of its parent's threads: its first
-run starts workers of its own.
+A plan is an array of rows: see `_driver`. The workers of a team are daemon threads that enter the driver once
+and stay in it: they need no interpreter lock, and never delay the end of the process. All sessions with the
+same number of threads share the workers of one crew, which ends when the last session drops or releases its
+team. A forked child process has none of its parent's threads: its first run starts new workers.
 
-A run takes the workers if they are free, and does the shares of those that are late. Else it goes alone, on
-the calling thread: kernels divide their work by the thread's number, and results do not depend on how many
-threads there are. A run returns to Python when a slice is over, so that Python handles signals, such as
-Ctrl-C, and the caller looks at deadlines.
+A run uses the workers if they are idle, and its thread also computes the shares of late workers. Otherwise it
+runs alone on the calling thread: kernels divide their work into shares, and results do not depend on the
+number of shares. A run returns to Python when a slice is over, so that Python handles signals, such as
+Ctrl-C, and the caller can check deadlines.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class _Driver(NamedTuple):
     run_address: int
 
     def serve(self, team: int, task: int) -> None:
-        """Do what needs no plan: `WORK` or `END`."""
+        """Run a task without a plan: `WORK` or `END`."""
         self.run(team, None, task, task + 1, None, None)
 
 
@@ -50,11 +49,11 @@ _drivers: dict[Target, _Driver] = {}  # their code stays in memory for the life 
 
 
 def _driver(target: Target) -> _Driver:
-    """Return the driver for this processor."""
+    """Return the driver for this processor; it is loaded on first use."""
     found = _drivers.get(target)
     if found is None:
         library = Library.load([text_of_driver(target)], target)
-        word = ctypes.c_void_p  # for rows too: ctypes converts it twice as fast as c_int64
+        word = ctypes.c_void_p  # for row numbers too: ctypes converts it twice as fast as c_int64
         run = ctypes.CFUNCTYPE(ctypes.c_int64, word, word, word, word, word, word)
         (address,) = library.addresses
         found = _drivers[target] = _Driver(run(address), library, address)
@@ -62,7 +61,7 @@ def _driver(target: Target) -> _Driver:
 
 
 class Control:
-    """The word by which a run is cancelled; `address` is for the driver. A cancelled control stays cancelled.
+    """A word in memory that cancels runs; `address` is for the driver. A cancelled control stays cancelled.
 
     >>> control = Control()
     >>> control.cancel()
@@ -77,7 +76,7 @@ class Control:
         self.address = ctypes.addressof(self._word)
 
     def cancel(self) -> None:
-        """Ask the runs with this control to stop after the row that they do now; any thread may call it."""
+        """Make the runs with this control stop after their current row; any thread may call it."""
         self._word.value = 1
 
     @property
@@ -87,12 +86,12 @@ class Control:
 
 
 class _Crew:
-    """The workers that all teams of one size share, and the block of memory through which they are driven."""
+    """The workers that all teams of one size share, and the block of memory that controls them."""
 
     def __init__(self, threads: int, target: Target, given: Services) -> None:
         self._threads, self.target = threads, target
         self._services = given
-        self._blocks: list[Block] = []  # all: a run of another thread may still use an older one
+        self._blocks: list[Block] = []  # also older ones, which a run of another thread may still use
         self._renew()
 
     def _renew(self) -> None:
@@ -100,7 +99,7 @@ class _Crew:
         self._blocks.append(self.block)
         self.address = int(self.block.ctypes.data)
         self._end = weakref.finalize(self, _finish, self.target, self.block, self.address)
-        self._end.atexit = False  # workers do not hold up the end of the process
+        self._end.atexit = False  # workers do not delay the end of the process
         self.started = self._threads <= 1
 
     @functools.cached_property
@@ -109,7 +108,7 @@ class _Crew:
         return _driver(self.target)
 
     def start(self) -> None:
-        """Start the workers; if the system refuses some, runs go on without these."""
+        """Start the workers, once; if the system refuses some, runs do without these."""
         _ = self.driver  # before the lock: it may wait for LLVM
         with _lock:
             if self.started or sys.is_finalizing():
@@ -117,20 +116,20 @@ class _Crew:
             self.started = True
         try:
             workers = _start(self.target, self.block, self.address, self._threads)
-        except BaseException:  # such as KeyboardInterrupt: the next run begins afresh
+        except BaseException:  # such as KeyboardInterrupt: the next run starts new workers
             self._end()
             self._renew()
             raise
-        self.block[SLOTS["workers"]] = workers  # from now on runs take them
+        self.block[SLOTS["workers"]] = workers  # from now on runs use them
 
     def forget(self) -> None:
-        """Begin afresh without the workers, which are in another process."""
+        """Reset the crew in a forked process, where the workers do not exist."""
         self._end.detach()
         self._renew()
 
 
 def _start(target: Target, block: Block, address: int, threads: int) -> int:
-    """Start threads that work; return how many the system let us start."""
+    """Start the `threads - 1` workers; return how many the system permitted."""
     workers = 0
     with contextlib.suppress(RuntimeError):
         for number in range(1, threads):
@@ -143,7 +142,7 @@ def _start(target: Target, block: Block, address: int, threads: int) -> int:
 
 
 def _work(target: Target, _block: Block, address: int) -> None:
-    _driver(target).serve(address, WORK)  # the block stays in memory until it returns
+    _driver(target).serve(address, WORK)  # the argument keeps the block alive until it returns
 
 
 def _finish(target: Target, _block: Block, address: int) -> None:
@@ -152,7 +151,7 @@ def _finish(target: Target, _block: Block, address: int) -> None:
 
 
 class Team:
-    """Some threads that run plans together; `team` makes one for a session.
+    """Threads that run plans together; `team` returns one for a session.
 
     >>> from sabir.compilation.native import host
     >>> with_two = team(2, host())
@@ -167,10 +166,10 @@ class Team:
         self._crew = crew
 
     def run(self, plan_address: int, first: int, last: int, buffers_address: int, control: Control) -> int:
-        """Run rows of a plan, each after all threads have done the one before; return the row that is next.
+        """Run the rows from `first` to before `last`, one after another; return the next row.
 
-        That is `last`, or less if the control is cancelled or a slice of 20 ms is over: run again from there.
-        The caller keeps plan, buffers and control alive until it returns.
+        The result is `last`, or less if the control is cancelled or a slice of 20 ms is over: then call again
+        from there. The caller keeps plan, buffers and control alive until the call returns.
         """
         crew = self._crew
         if not crew.started:
@@ -178,9 +177,9 @@ class Team:
         return crew.driver.run(crew.address, plan_address, first, last, buffers_address, control.address)
 
     def entry(self) -> tuple[int, int]:
-        """Start the team; return the addresses of the driver's function `run` and of the team's memory.
+        """Start the team; return the addresses of the driver's function and of the team's block.
 
-        The second changes in a child process made by `fork`: see `memory`.
+        The second address changes in a forked child process: see `memory`.
         """
         crew = self._crew
         if not crew.started:
@@ -194,29 +193,29 @@ class Team:
 
     @property
     def memory(self) -> int:
-        """The address of the memory through which the threads are driven."""
+        """The address of the team's block."""
         return self._crew.address
 
     def release(self) -> None:
-        """Give up the workers: they end at once if no other team has them. Later runs go alone.
+        """Release the workers: they end at once if no other team uses them. Later runs use one thread.
 
-        Dropping the team does the same. Runs of other threads that go on with this team are not disturbed.
+        Dropping the team does the same. Runs of other threads that still use this team are not affected.
         """
         self._crew = _single(self.target)
 
 
 def text_of_driver(target: Target) -> str:
-    """Return the module of the driver for a processor and this system."""
+    """Return the LLVM module of the driver for a processor and this operating system."""
     return driver_text(target.architecture, clock_kind())
 
 
 def load_driver(target: Target) -> None:
-    """Load the driver, so that the first run does not wait for it; raises what `Library.load` raises."""
+    """Load the driver before the first run; raises what `Library.load` raises."""
     _driver(target)
 
 
 def team(threads: int, target: Target) -> Team:
-    """Return a team of so many threads of this processor, of which the caller of a run is one.
+    """Return a team of `threads` threads on this processor, including the caller of a run.
 
     Workers start with the first run.
 
@@ -236,9 +235,10 @@ def execute(
     control: Control,
     check: Callable[[], object],
 ) -> int:
-    """Run rows of a plan to the end, and call `check` between slices; return the row that is next.
+    """Run the rows from `first` to before `last`, and call `check` between slices; return the next row.
 
-    That is `last`, or less if the control is cancelled. `check` raises to give the run up, for a deadline.
+    The result is `last`, or less if the control is cancelled. `check` may raise to abort the run, for example
+    after a deadline.
     """
     row = team.run(plan_address, first, last, buffers_address, control)
     while row < last and not control.cancelled:
@@ -247,7 +247,7 @@ def execute(
     return row
 
 
-_lock = threading.RLock()  # a signal handler may run a plan, too
+_lock = threading.RLock()  # reentrant: a signal handler may run a plan, too
 _crews: weakref.WeakValueDictionary[tuple[int, Target], _Crew] = weakref.WeakValueDictionary()
 
 

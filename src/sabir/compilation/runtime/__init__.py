@@ -1,1 +1,1 @@
-"""Runs of compiled plans: programs, the fast path, loops in native code."""
+"""Runs of compiled plans: programs, the fast path, and loops in native code."""

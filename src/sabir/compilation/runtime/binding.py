@@ -1,4 +1,4 @@
-"""The binding of a run: the table with the address of each buffer, and the memory that it refers to."""
+"""The binding of a run: a table with the address of each buffer, and the arrays that it refers to."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from sabir.ir import Array
 
 UNUSED = (
-    ARENA  # the entry of the table for a feed that no kernel reads; only bands use it, in their own tables
+    ARENA  # the table entry for a feed that no kernel reads; only bands use this number, in their own tables
 )
 
 
 class Binding:
-    """The table of the buffers of a run; `errors` is the array in which kernels count errors.
+    """The table of buffer addresses of a run; `errors` is the array in which kernels count errors.
 
-    What is bound stays in memory as long as the binding.
+    The binding keeps the bound arrays alive.
     """
 
     __slots__ = ("_kept", "_keys", "_program", "errors", "table")
@@ -41,18 +41,18 @@ class Binding:
         self._point(ERRORS, self.errors)
 
     def copy(self) -> Binding:
-        """Return another table, in which the same memory is bound so far."""
+        """Return a binding with another table that has the same addresses so far."""
         made = object.__new__(Binding)
         made._program, made._keys, made._kept = self._program, self._keys, [*self._kept]
         made.table, made.errors = self.table.copy(), self.errors
         return made
 
     def bind(self, buffer: Buffer, array: Array) -> None:
-        """Bind an array whose elements follow each other in memory."""
+        """Bind a contiguous array."""
         self._point(buffer.number, array)
 
     def bind_inputs(self, arrays: Mapping[int, Any] | Sequence[Any]) -> None:
-        """Bind the inputs that kernels read, by slot; raises Mismatch for one that is no tensor."""
+        """Bind the inputs that kernels read, by slot; raises Mismatch if one is no array."""
         for slot, buffer in self._program.input_buffers.items():
             array = arrays[slot]
             if not isinstance(array, np.ndarray):
@@ -60,14 +60,14 @@ class Binding:
             self.bind(buffer, np.require(cast("Array", array), None, ["C", "A"]))
 
     def bind_known(self, sizes: RunSizes, buffers: Iterable[Buffer] | None = None) -> dict[int, Array]:
-        """Bind the tensors whose contents follow from sizes, all by default, and return them by slot."""
+        """Bind the tensors that sizes determine, and return them by slot; `buffers` None means all."""
         found = known_of(self._program, sizes, buffers)
         for buffer, array in found.items():
             self.bind(buffer, array)
         return {buffer.slot: array for buffer, array in found.items()}
 
     def bind_keys(self, sizes: RunSizes) -> None:
-        """Bind random words, from which the numbers of this run are drawn, where the plan draws any."""
+        """Bind random words, the keys of the random numbers of this run, if the plan draws any."""
         for buffer in self._program.key_buffers:
             self._keys = allocated((sizes(buffer.size),), np.dtype(np.uint8))
             self._point(buffer.number, self._keys)
@@ -79,10 +79,10 @@ class Binding:
             self._keys[:] = np.frombuffer(os.urandom(self._keys.size), np.uint8)
 
     def bind_arena(self, part: PlanPart, layout: PartLayout, threads: int) -> tuple[Array, ...]:
-        """Bind the arena of a part, and the scratch memory of so many threads where it needs any.
+        """Bind the arena of a part, and the scratch memory of all threads if kernels need any; return both.
 
-        Both come from the program, to which the caller may give them back. Raises Mismatch where there is no
-        memory.
+        They come from the spare blocks of the program, and the caller may give them back. Raises Mismatch if
+        there is not enough memory.
         """
         take = self._program.arenas.take
         arena = take(layout.arena_bytes)
@@ -101,7 +101,7 @@ class Binding:
 def known_of(
     program: CompiledProgram, sizes: RunSizes, buffers: Iterable[Buffer] | None = None
 ) -> dict[Buffer, Array]:
-    """Return the tensors whose contents follow from sizes, among some buffers, all by default."""
+    """Return the tensors that sizes determine, by buffer; `buffers` None means all of the plan."""
     among = program.plan.buffers if buffers is None else buffers
     return {buffer: program.known(buffer, sizes) for buffer in among if buffer.kind == "known"}
 

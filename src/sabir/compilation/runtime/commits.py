@@ -12,11 +12,11 @@ T = TypeVar("T")
 
 
 class Commit(Generic[T]):
-    """Lets a run write results over feeds, and says whether it has done so.
+    """Permits a run to write results over feeds, and reports whether it has done so.
 
-    `prepare` is called with all results, before anything is computed: it may raise to refuse them, and what
-    it returns is `prepared`. Native code sets `done` right after the last result is written, so an exception
-    that comes then, such as KeyboardInterrupt, loses nothing.
+    `prepare` is called with all results before a kernel runs; it may raise to refuse them, and its result is
+    kept as `prepared`. Native code sets `done` when the last result is written, so an exception after that,
+    such as KeyboardInterrupt, loses nothing.
 
     >>> commit = Commit(len)
     >>> commit.done
@@ -32,7 +32,7 @@ class Commit(Generic[T]):
         self.address = ctypes.addressof(self._word)
 
     def prepare(self, results: Mapping[str, Any]) -> None:
-        """Note the arrays of all results; raises what the function raises that the constructor took."""
+        """Call the function of the constructor with all results; raises what that raises."""
         self.prepared = self._prepare(results)
 
     @property

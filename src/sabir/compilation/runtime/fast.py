@@ -1,9 +1,9 @@
-"""Fast runs: a plan of kernels, for one list of shapes, entered with hardly any Python.
+"""Fast runs: runs of a plan of kernels for fixed shapes, with little work in Python.
 
-At its end may be evaluated calls whose results are no tensors of numbers: its tail.
+The plan may end with evaluated calls that kernels do not depend on: its tail.
 
-The first run of some shapes goes the long way, which reads and compares feeds and makes every check that
-depends on shapes alone. Later runs with arrays of the same types and shapes only take addresses.
+The first run for some shapes takes the slow path, which converts and compares feeds and makes all checks that
+depend on shapes. Later runs with arrays of the same types and shapes only store the addresses of arrays.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class _Output(NamedTuple):
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    place: int  # in the block of a frame
+    place: int  # index in the block of a frame
 
 
 class FastFunction(Protocol):
-    """Takes feeds by name and returns results by name, or None where the feeds are others.
+    """Maps feeds to results, both by name; returns None if the feeds need the slow path.
 
-    Then the long way is right. `buffers` has arrays for results. With a `commit` these may be feeds that
-    `FastRun.in_place` names; they are written at the end of the run, all of them or none.
+    `buffers` has arrays for results. With a `commit`, these may be the feeds that `FastRun.in_place` names;
+    they are written at the end of the run, all of them or none.
     """
 
     def __call__(
@@ -56,14 +56,14 @@ class FastFunction(Protocol):
         commit: Commit[Any] | None = None,
         /,
     ) -> dict[str, Any] | None:
-        """Return all outputs by name, None for feeds of other shapes."""
+        """Return all outputs by name; None for other feeds than those of this function, or after an error."""
         ...
 
 
 class FastRun(NamedTuple):
-    """The runs of one program with feeds of one list of shapes, and what cancels them.
+    """The fast runs of a program for fixed shapes; `control` cancels them.
 
-    `in_place` has the names of the inputs that results may be written over, by the names of these.
+    `in_place` maps the name of a result to the name of the input that it may be written over.
     """
 
     run: FastFunction
@@ -72,13 +72,13 @@ class FastRun(NamedTuple):
 
 
 class _Runs:
-    """What the runs with feeds of one list of shapes share."""
+    """The state that all fast runs for fixed shapes share."""
 
     def __init__(
         self, program: CompiledProgram, layout: PartLayout, sizes: RunSizes,
         names: Sequence[tuple[str, int, Array]], outputs: Sequence[tuple[str, int]], control: Control,
     ) -> None:  # fmt: skip
-        """Take the fed inputs (name, slot, feed), what kernels make (name, slot), what cancels the runs."""
+        """Create the state; `names` are (name, slot, feed) of inputs, `outputs` (name, slot) of results."""
         self._program, self._layout, self._sizes, self._control = program, layout, sizes, control
         numbers = {slot: buffer.number for slot, buffer in program.input_buffers.items()}
         self._inputs = [InputSpec(numbers.get(slot, UNUSED), x.dtype, x.shape) for _, slot, x in names]
@@ -96,12 +96,12 @@ class _Runs:
         over = {name: given.get(program.plan.in_place.get(slot, 0)) for name, slot in outputs}
         self.in_place = {result: name for result, name in over.items() if name is not None}
         if self.in_place:
-            finish(self.target)  # loaded now: a run does not fail at its end
+            finish(self.target)  # loaded now, so that a run cannot fail at its end
         self.updating = int(np.searchsorted(layout.owners, program.plan.updating))
         self.frames: list[_Frame] = _DrawnFrames() if program.key_buffers else []
 
     def frame(self) -> _Frame:
-        """Return new memory for a run."""
+        """Return a new frame, the memory of a run."""
         made = _Frame(
             self._program, self._layout, self._sizes, self._team, self._control, self._inputs, self._slots
         )
@@ -109,13 +109,13 @@ class _Runs:
         return made
 
     def finished(self, frame: _Frame, done: int, last: int) -> bool:
-        """Run the rows from `done` on; return whether there was no error, and the run was not cancelled."""
+        """Run the rows from `done` to before `last`; return whether there was no error or cancellation."""
         rows = self._layout.rows.ctypes.data
         execute(self._team, rows, done, last, frame.table_address, self._control, _nothing)
         return not frame.binding.errors[0] and not self._control.cancelled
 
     def failed(self, frame: _Frame) -> None:
-        """Let a frame be used again; raises CancelledError where that ended its run."""
+        """Reset and keep the frame of a failed run; raises CancelledError if the run was cancelled."""
         frame.binding.errors[0] = 0
         self.frames.append(frame)
         if self._control.cancelled:
@@ -123,7 +123,7 @@ class _Runs:
 
 
 def _entered(runs: _Runs, names: Sequence[str]) -> FastFunction:
-    """Return the function that runs a plan. Its variables are cells, which take the least time."""
+    """Return the function that runs a plan; it is a closure because that has the least overhead."""
     count, outputs, frames, enter = len(names), runs.outputs, runs.frames, entrance(runs.target)
     in_place, updating, rows = runs.in_place, runs.updating, runs.last
     only, tail = names[0] if count == 1 else None, runs.tail
@@ -142,9 +142,9 @@ def _entered(runs: _Runs, names: Sequence[str]) -> FastFunction:
             return None
         try:
             frame = frames.pop()
-        except IndexError:  # each thread that runs at the same time has a frame
+        except IndexError:  # concurrent runs use different frames
             frame = runs.frame()
-        if frame.team_memory != frame.team.memory:  # a child process has a team of its own
+        if frame.team_memory != frame.team.memory:  # a forked process has another team
             frame = runs.frame()
         block, at = frame.numbers, FIRST
         for array in arrays:
@@ -168,7 +168,7 @@ def _entered(runs: _Runs, names: Sequence[str]) -> FastFunction:
             if commits and commit is not None:
                 finish(runs.target)(frame.address, commit.address)
             found = results if tail is None else tail.finish(frame.slots, arrays, results)
-            frames.append(frame)  # from now on another thread may have it
+            frames.append(frame)  # from now on another thread may use it
             return found
         runs.failed(frame)
         return None
@@ -191,11 +191,11 @@ class _Frame(Frame):
         binding.bind_keys(sizes)
         super().__init__(team, layout.rows, binding.table, control, inputs, outputs)
         self.table_address = binding.table.ctypes.data
-        self.slots: list[Any] = []  # of what is evaluated at the end
+        self.slots: list[Any] = []  # values of the tail
 
 
 class _DrawnFrames(list[_Frame]):  # ruff: ignore[subclass-builtin]  nothing but `pop` is called
-    """Frames that are used again with new keys."""
+    """A list of frames that draws new random words for a frame before it is reused."""
 
     def pop(self, index: SupportsIndex = -1, /) -> _Frame:
         frame = super().pop(index)
@@ -208,9 +208,9 @@ def fast_run(
     names: Sequence[tuple[str, int, Array]], outputs: Sequence[tuple[str, int]], control: Control,
     limits: Limits | None = None,
 ) -> FastRun | None:  # fmt: skip
-    """Return the fast runs for the shapes of a run that went the long way; None where there are none.
+    """Return the fast runs for the shapes of a run on the slow path; None if there are none.
 
-    What a run evaluates at its end it evaluates under `limits`.
+    The calls of the tail are evaluated under `limits`.
     """
     if layout is None or not works(program.target) or not (program.is_native or _has_tail(program)):
         return None
@@ -226,7 +226,7 @@ def fast_run(
         from sabir.compilation.runtime.tail import Tail  # ruff: ignore[import-outside-top-level]  as in `_has_tail`
 
         runs.tail = tail = Tail(program, layout, sizes, [slot for _, slot, _ in names], outputs, limits)
-        if not tail.is_whole or any(x.dtype.hasobject for _, _, x in names):  # texts must be read first
+        if not tail.is_whole or any(x.dtype.hasobject for _, _, x in names):  # texts need conversion
             return None
     return FastRun(_entered(runs, [name for name, _, _ in names]), control, runs.in_place)
 
@@ -238,7 +238,7 @@ def _has_tail(program: CompiledProgram) -> bool:
 
 
 class _Memory:
-    """The memory of feeds; most arrays own theirs, and two of these share nothing."""
+    """The memory of feeds. Two arrays that own their memory do not overlap, which saves most comparisons."""
 
     def __init__(self, feeds: Sequence[Any]) -> None:
         self._arrays: list[Array] = [feed for feed in feeds if isinstance(feed, np.ndarray)]
@@ -246,7 +246,7 @@ class _Memory:
         self._numbers = set(map(id, self._arrays))
 
     def shares(self, buffer: Array) -> bool:
-        """Return whether a buffer has memory of a feed, or may have."""
+        """Return whether a buffer may overlap a feed."""
         if id(buffer) in self._numbers:
             return True
         others = self._views if owns_memory(buffer) else self._arrays
@@ -254,23 +254,23 @@ class _Memory:
 
 
 def _fitting(buffer: Array, shape: tuple[int, ...], dtype: np.dtype[Any], feeds: _Memory) -> Array | None:
-    """Return the buffer for an output if kernels can write into it: it fits, and they read nothing there."""
+    """Return the buffer if kernels can write an output into it, else None: it must not overlap a feed."""
     if buffer.shape != shape or buffer.dtype != dtype:
         return None
     return None if feeds.shares(buffer) else buffer
 
 
 def _nothing() -> None:
-    """Between slices of a run without a deadline there is nothing to do: signals are handled by then."""
+    """Do nothing between the slices of a run without a deadline: Python has handled signals by then."""
 
 
 def team_for(program: CompiledProgram, sizes: RunSizes) -> Team:
-    """Return the team that runs a plan fast: one thread, where there is little to share."""
+    """Return the team for a plan: a single thread if the plan has little work."""
     little = work_of(program.plan, sizes) < program.plan.single_work
     return team(1, program.target) if little else program.team
 
 
 def work_of(plan: KernelPlan, sizes: RunSizes) -> int:
-    """Return about how many operations a run makes, and bytes it moves, of those that threads can share."""
+    """Return the operations plus the bytes of buffers, of all entries that threads can share."""
     entries = [e for e in plan.entries if isinstance(e, Entry) and not e.alone]
     return sum(sizes(e.flops) + sum(sizes(b.size) for b in e.buffers) for e in entries)

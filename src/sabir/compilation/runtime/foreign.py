@@ -1,4 +1,4 @@
-"""Plans for another processor than this one: they can be read and compiled, and not run."""
+"""Plans for another processor than this one: they can be listed and compiled, but not run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class ForeignProgram:
     """A plan whose kernels are for the processor `target`; `objects` compiles them.
 
-    The plan shares work for so many `cores`.
+    The plan divides work for `cores` cores.
     """
 
     def __init__(
@@ -35,13 +35,13 @@ class ForeignProgram:
         self._addresses: dict[object, int] = dict.fromkeys(self._specs, 0)
 
     def objects(self) -> dict[Spec, bytes]:
-        """Return the machine code of each kernel as an object file for the processor.
+        """Return the object file of each kernel for the processor.
 
-        Raises UnsupportedError for a kernel that cannot be compiled.
+        Raises UnsupportedError if a kernel cannot be compiled.
         """
         sources = [source_for(spec, self._sources) for spec in self._specs]
         return dict(zip(self._specs, compiled_objects(sources, self.target), strict=True))
 
     def layout(self, number: int, sizes: RunSizes) -> PartLayout:
-        """Return a part for the sizes of a run; raises Mismatch where it has none."""
+        """Return the layout of a part for the sizes of a run; raises Mismatch if there is none."""
         return laid_out(self.plan, self._parts, number, sizes, self._addresses, {}, 1)

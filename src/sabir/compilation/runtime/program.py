@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     from sabir.ir import Array
 
 
-_MOST_LAYOUTS = 64  # of each part
+_MOST_LAYOUTS = 64  # of each part, on average
 
 
 class CompiledProgram:
-    """A plan that runs; several threads may run it at once.
+    """A compiled plan that can run; several threads may run it at the same time.
 
-    It has `kernels`, of which `compiled` were in no cache. `prepared` is the program that the plan was made
-    from; a plan that was read from the disk has none, and no evaluated calls.
+    It has `kernels` kernels, of which `compiled` were in no cache. `prepared` is the program of the plan. A
+    plan from the disk has None, and no evaluated calls.
     """
 
     def __init__(
@@ -55,13 +55,15 @@ class CompiledProgram:
         images: Mapping[bytes, Image] | None = None, early: EarlyKernels | None = None,
         sources: Callable[[Kernel], Source] | None = None,
     ) -> None:  # fmt: skip
-        """Compile a plan; `bodies` returns for a subgraph and its interpreted plan what runs it.
+        """Compile or load the kernels of a plan, and pack its constants.
 
-        `images` has the kernels of a plan from the disk, `early` those that were begun while it was made, and
-        `sources` returns the text of a kernel of a new plan.
+        `bodies` returns the function that runs a subgraph, given the subgraph and its interpreted plan.
+        `images` has the kernels of a plan from the disk, `early` the kernels that were started while the plan
+        was built, and `sources` returns the source of a kernel of a new plan. `progress` is called with the
+        numbers of finished kernels and of all.
 
-        Raises what `Library.load` raises: LookupError for a plan from the disk whose kernels are there no
-        more.
+        Raises what `Library.load` raises: LookupError if the kernels of a plan from the disk are no longer in
+        the cache.
         """
         self.executable, self.prepared, self.team = executable, prepared, team
         self.plan = plan = executable.plan
@@ -85,7 +87,7 @@ class CompiledProgram:
         self.calls = {} if prepared is None else self._bound_calls(prepared, bodies)
         self.constants = self._constants()
         self._packed = packed_weights(plan.setup, executable.constants, self.keys, self._pack)
-        self._read: list[Array] = []  # the constants that kernels read as they are
+        self._read: list[Array] = []  # the constants that kernels read without packing
         self.table = self._new_table()
         if prepared is not None:
             self._release(prepared)
@@ -100,24 +102,24 @@ class CompiledProgram:
         return self._library.images()
 
     def _release(self, prepared: Prepared) -> None:
-        """Let go of folded constants that no kernel reads: it reads what they were computed from."""
+        """Free folded constants that nothing reads, because kernels read their operands instead."""
         plan, arrays = self.plan, prepared.constants
         read = {slot for e in plan.entries if isinstance(e, EvaluatedEntry) for slot in e.call.reads}
         read |= {b.slot for b in (*plan.buffers, *(e.buffers[0] for e in plan.setup))}
         read.update(self.executable.results)
         for slot in arrays.keys() - read - prepared.program.constants.keys():
             whole = arrays[slot]
-            arrays[slot] = np.broadcast_to(np.zeros((), whole.dtype), whole.shape)  # the shape alone
+            arrays[slot] = np.broadcast_to(np.zeros((), whole.dtype), whole.shape)  # keeps only the shape
 
     @property
     def source(self) -> Prepared:
-        """The program that the plan was made from; raises TypeError for a plan from the disk."""
+        """The program of the plan; raises TypeError for a plan from the disk, which has none."""
         if self.prepared is None:
             raise TypeError("a plan from the disk has no program")
         return self.prepared
 
     def fits(self, sizes: Mapping[str, int]) -> bool:
-        """Return whether the guards of the plan hold for the sizes of some feeds."""
+        """Return whether the guards of the plan hold for the sizes of the feeds, by symbol."""
         return all(guard.holds(sizes) for guard in self.executable.guards)
 
     def _bound_calls(self, prepared: Prepared, bodies: Bodies | None) -> dict[int, BoundCall]:
@@ -134,7 +136,7 @@ class CompiledProgram:
         return {slot: np.require(arrays[slot], None, "A") for slot in sorted(read & arrays.keys())}
 
     def _new_table(self) -> Array:
-        """Return the addresses of constants by buffer; a run fills in the others."""
+        """Return the table of buffer addresses, set for constants; a run sets the others."""
         count = 1 + max([SCRATCH, *(b.number for b in self.plan.buffers), *(p.arena for p in self.parts)])
         table: Array = np.zeros(count, np.int64)
         for buffer in self.plan.buffers:
@@ -171,10 +173,10 @@ class CompiledProgram:
         control: Control,
         check: Callable[[], object],
     ) -> None:
-        """Run the kernels of a layout from the first of `rows` to before the second.
+        """Run the rows of a layout from `rows[0]` to before `rows[1]`, with the buffer addresses of `table`.
 
-        `check` is called now and then. Raises CancelledError when `control` is cancelled, and what `check`
-        raises.
+        `check` is called between slices of time. Raises CancelledError if `control` is cancelled, and what
+        `check` raises.
         """
         done = execute(
             self.team, layout.rows.ctypes.data, rows[0], rows[1], table.ctypes.data, control, check
@@ -184,12 +186,12 @@ class CompiledProgram:
 
     @property
     def threads(self) -> int:
-        """How many threads run the plan."""
+        """The number of threads that run the plan."""
         return self.team.threads
 
     @property
     def inputs(self) -> tuple[int, ...]:
-        """The slots of the arrays that a run takes."""
+        """The slots of the inputs of a run, in order."""
         return self.executable.inputs
 
     @property
@@ -198,7 +200,7 @@ class CompiledProgram:
         return not self.calls
 
     def known(self, buffer: Buffer, sizes: RunSizes) -> Array:
-        """Return a tensor whose contents follow from sizes."""
+        """Return the tensor of a buffer of kind `known`, whose elements sizes determine."""
         known = self.executable.known[buffer.slot]
         items = [sizes(i) if isinstance(i, Expr) else i for i in known]
         return np.array(items, element(buffer.element).dtype).reshape(tuple(map(sizes, buffer.shape)))
@@ -212,9 +214,10 @@ class CompiledProgram:
         run: Run,
         control: Control | None = None,
     ) -> list[Any]:
-        """Return the outputs; raises Mismatch where the plan does not fit, and what evaluated calls raise.
+        """Return the outputs of a run; `symbols` has the sizes of the inputs.
 
-        CancelledError is raised when `control` is cancelled.
+        Raises Mismatch if the plan does not fit the inputs, CancelledError if `control` is cancelled, and
+        what evaluated calls raise.
         """
         return PlanRun(self, inputs, symbols, run, control or Control()).outputs()
 
@@ -222,7 +225,7 @@ class CompiledProgram:
         self, arrays: Sequence[Any], symbols: Mapping[str, int], run: Run, *, carried: int,
         limit: int | None, conditional: bool, cost: int,
     ) -> Repeated | None:  # fmt: skip
-        """Return the results of a loop with this plan as its body, None where it cannot repeat itself."""
+        """Return the results of a loop with this plan as its body; None if native code cannot repeat it."""
         from sabir.compilation.runtime.repeating import repeat  # ruff: ignore[import-outside-top-level]  loops only
 
         return repeat(
@@ -230,15 +233,15 @@ class CompiledProgram:
         )
 
     def portable(self) -> Portable | None:
-        """Return the part of the plan that another process can run, None where it has evaluated calls."""
+        """Return what another process needs to run the plan; None if it has evaluated calls."""
         return Portable(self.executable, self.keys, self.images()) if self.is_native else None
 
     def release(self) -> None:
-        """Free the memory that runs have left for the next ones."""
+        """Free the arenas that are kept for later runs."""
         self.arenas.clear()
 
     def layout(self, number: int, sizes: RunSizes, earlier: Mapping[Buffer, int] | None = None) -> PartLayout:
-        """Return a part for the sizes of a run; `earlier` has the offsets of the parts before."""
+        """Return the layout of a part for the sizes of a run; `earlier` has the offsets of earlier parts."""
         key = number, tuple(sizes.symbols.items())
         found = self._layouts.get(key)
         if found is None:
@@ -256,7 +259,7 @@ def laid_out(
     plan: KernelPlan, parts: Sequence[PlanPart], number: int, sizes: RunSizes,
     addresses: Mapping[object, int], earlier: Mapping[Buffer, int], threads: int,
 ) -> PartLayout:  # fmt: skip
-    """Return a part of a plan for the sizes of a run; raises Mismatch where it has none."""
+    """Return the layout of a part of a plan for the sizes of a run; raises Mismatch if there is none."""
     try:
         return lay_out(plan, parts[number], sizes, addresses, earlier, threads)
     except (KeyError, OverflowError) as error:  # a size that no call has decided, or past 64 bits
@@ -264,13 +267,13 @@ def laid_out(
 
 
 def specs_of(plan: KernelPlan) -> list[Spec]:
-    """Return the kernels of a plan, each once, in order."""
+    """Return the specifications of the kernels of a plan, each once, in order."""
     entries = [e for e in (*plan.setup, *plan.entries) if isinstance(e, Entry)]
     return list(dict.fromkeys(spec for e in entries for spec in e.specs()))
 
 
 def source_for(spec: Spec, sources: Callable[[Kernel], Source] | None) -> Source:
-    """Return the source of a kernel; raises TypeError for one from the disk, and without `sources`."""
+    """Return the source of a kernel; raises TypeError for a kernel from the disk, or without `sources`."""
     if sources is None or isinstance(spec, StoredKernel):
         raise TypeError("a new plan comes with the sources of its kernels")
     return sources(spec)

@@ -1,8 +1,8 @@
-"""Loops of native code: the plan of a body that runs many times, over states that lie in two places in turn.
+"""Loops in native code: the plan of a loop body runs many times, with double-buffered states.
 
-A run reads the states from one place and writes them to the other, so nothing is copied and Python has
-nothing to do between runs. What the loop stacks is copied to the place of its run. A loop returns to Python
-after some milliseconds, where limits are counted and a run can be cancelled.
+Even runs read the states from one set of arrays and write the other set, odd runs the reverse. So no states
+are copied, and runs follow each other without Python. Scan outputs are copied into their stacks after each
+run. A loop returns to Python after some milliseconds, to count limits and to allow cancellation.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from sabir.compilation.runtime.program import CompiledProgram
     from sabir.evaluation import Run
 
-_SLICE = 1 << 24  # operations and bytes, and bytes of what is stacked, between returns to Python
-_MOST_RUNS = 1 << 14
+_SLICE = 1 << 24  # operations and bytes, including those of scan outputs, between returns to Python
+_MOST_RUNS = 1 << 14  # between returns to Python
 _TURNS = (0, 1)
 
 
 class Repeated(NamedTuple):
-    """What a loop leaves: the condition, the states, and what it stacked."""
+    """The results of a loop: the condition and the final states, and the stacked scan outputs."""
 
     state: tuple[Array, ...]
     stacks: tuple[Array, ...]
@@ -45,16 +45,16 @@ def repeat(
     program: CompiledProgram, arrays: Sequence[Any], symbols: Mapping[str, int], run: Run, *, carried: int,
     limit: int | None, conditional: bool, cost: int,
 ) -> Repeated | None:  # fmt: skip
-    """Run the plan of a body up to `limit` times, `conditional` while its first result is true.
+    """Run the plan of a body up to `limit` times; if `conditional`, while its first result is true.
 
-    The first of the `arrays` is the number of the run; the condition and the states, `carried` arrays,
-    follow, and then what the body captures. None is returned where the plan cannot repeat so. Raises
-    LimitError, and Mismatch where kernels counted an error.
+    `arrays` are the iteration number, the condition and the states (`carried` arrays), and the captured
+    values. `limit` None means without limit. Returns None if the plan cannot be repeated in native code.
+    Raises LimitError, and Mismatch if kernels counted an error.
     """
     if not program.is_native or len(program.parts) != 1:
         return None
     if program.key_buffers:
-        return None  # each run draws other numbers
+        return None  # each run needs new random words
     sizes = RunSizes(symbols)
     layout = program.layout(0, sizes)
     outputs = [program.plan.outputs.get(slot) for slot in program.executable.results]
@@ -69,12 +69,12 @@ def repeat(
 
 
 def _carries_on(outputs: Sequence[Buffer], states: Sequence[Array], sizes: RunSizes) -> bool:
-    """Return whether the results have the types of the states that they follow."""
+    """Return whether the results have the shapes and types of the states that they replace."""
     return all(shape_and_dtype(b, sizes) == (x.shape, x.dtype) for b, x in zip(outputs, states, strict=False))
 
 
 class _Loop:
-    """The memory of one loop: states in two places, an item of each stack, tables of both."""
+    """The memory of one loop: two sets of states, the scan outputs of a run, and a table for each set."""
 
     def __init__(
         self, program: CompiledProgram, layout: PartLayout, sizes: RunSizes, outputs: Sequence[Buffer],
@@ -104,19 +104,19 @@ class _Loop:
     def _bound(
         self, common: Binding, turn: int, outputs: Sequence[Buffer], captured: Sequence[Array]
     ) -> Binding:
-        """Return the binding of runs that read the states from place `turn`."""
+        """Return the binding of the runs that read the states `turn`, and write the others."""
         bound = common.copy()
         fed: list[Array] = [self._number, *self._states[turn], *captured]
         bound.bind_inputs(dict(zip(self._program.executable.inputs, fed, strict=True)))
         placed = [*zip(outputs, [*self._states[1 - turn], *self._items], strict=True)]
-        for buffer, array in reversed(placed):  # the first of equal ones counts
+        for buffer, array in reversed(placed):  # of results with the same buffer, the first is bound
             bound.bind(buffer, array)
         return bound
 
     def _copies(self, outputs: Sequence[Buffer], tables: Sequence[Array]) -> tuple[list[MemoryCopy], int]:
-        """Return the copies after each run: of states that are another's too, then to the stacks.
+        """Return the copies after each run: first of states that share a buffer, then of scan outputs.
 
-        The second result is how many the former are.
+        The second result is the number of copies of states.
         """
         carried = len(self._states[0])
         copies: list[MemoryCopy] = []
@@ -133,7 +133,7 @@ class _Loop:
         return copies, count
 
     def run(self, limit: int | None, run: Run, cost: int) -> Repeated:
-        """Make all runs; raises Mismatch where one counted an error, and LimitError."""
+        """Run the loop to its end; raises LimitError, and Mismatch if kernels counted an error."""
         budget, stacks, total = run.budget, [list[Array]() for _ in self._items], 0
         alive = budget.live_bytes
         while not self._repetition.has_stopped and (limit is None or total < limit):
@@ -155,7 +155,7 @@ class _Loop:
         return Repeated(state, tuple(s[0] if len(s) == 1 else np.concatenate(s) for s in stacks))
 
     def _slice(self, count: int, run: Run) -> int:
-        """Make some runs, each to its end; return how many."""
+        """Run the body up to `count` times, each run to its end; return the number of runs."""
         done = self._repetition.run(count)
         while done < count and not self._repetition.has_stopped:
             if self._repetition.has_failed:
@@ -167,6 +167,6 @@ class _Loop:
         return done
 
     def release(self) -> None:
-        """Give the memory of kernels back."""
+        """Give the arena and scratch memory back to the program."""
         for memory in self._memory:
             self._program.arenas.give(memory)

@@ -1,4 +1,4 @@
-"""One run of a compiled plan: kernels and evaluated calls in turn, part by part."""
+"""One run of a compiled plan on the slow path: kernels and evaluated calls in order, part by part."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class PlanRun:
-    """One run of a program."""
+    """One run of a program on the slow path."""
 
     def __init__(
         self, program: CompiledProgram, inputs: Sequence[Array | None], symbols: Mapping[str, int], run: Run,
@@ -47,13 +47,13 @@ class PlanRun:
         self.memory: list[Array] = []  # arenas and scratch memory, for the next run
         self.results: dict[int, Array] = {}
         self.arenas: dict[int, Array] = {}
-        self._bounds: list[tuple[int, int]] = []  # the addresses of the arenas, in their order
+        self._bounds: list[tuple[int, int]] = []  # (start, end) addresses of the arenas, sorted
         self.offsets: Mapping[Buffer, int] = {}
         self.binding.bind_inputs(self.slots)
         self.binding.bind_keys(self.sizes)
 
     def outputs(self) -> list[Any]:
-        """Run all parts; the caller counts the outputs, so what was alive meanwhile counts no more."""
+        """Run all parts, and return the outputs; reset the live bytes: the caller counts the outputs."""
         alive = self.state.budget.live_bytes
         try:
             return self._outputs()
@@ -83,19 +83,19 @@ class PlanRun:
         return results
 
     def _is_inside(self, array: Array) -> bool:
-        """Return whether an array is a view of an arena."""
+        """Return whether an array is in the memory of an arena."""
         address = array.ctypes.data
         place = bisect_right(self._bounds, (address, sys.maxsize)) - 1
         return place >= 0 and address < self._bounds[place][1]
 
     def _rows(self, layout: PartLayout, rows: tuple[int, int]) -> None:
-        """Run kernels, from the first of `rows` to before the second."""
+        """Run kernels, from row `rows[0]` to before `rows[1]`."""
         self.program.native(layout, rows, self.binding.table, self.control, check_time)
         if self.binding.errors[0]:
             raise Mismatch("an index is out of range, or an image has an infinity or NaN")
 
     def _memory(self, number: int, layout: PartLayout) -> None:
-        """Allocate the arena of a part, scratch memory, the outputs, and what is known of sizes."""
+        """Bind new memory of a part: arena, scratch memory, outputs, and tensors that sizes determine."""
         program, part = self.program, self.program.parts[number]
         self._spend(layout)
         arena, *scratch = self.binding.bind_arena(part, layout, program.team.threads)
@@ -109,9 +109,10 @@ class PlanRun:
             self.slots[slot] = array
 
     def _spend(self, layout: PartLayout) -> None:
-        """Count what a part needs, before anything is allocated.
+        """Charge the memory and work of a part to the budget before the memory is allocated.
 
-        The interpreter runs what seems too much: it counts in another way, and its errors name the node.
+        Raises Mismatch if the budget does not suffice. Then the interpreter runs the model: it counts in
+        another way, and its errors name the node.
         """
         budget = self.state.budget
         size = layout.arena_bytes + layout.output_bytes + layout.scratch_bytes * self.program.team.threads
@@ -191,14 +192,14 @@ class PlanRun:
         self.binding.bind(buffer, array)
 
     def _bind_all(self, inferred: Any, shape: tuple[int, ...]) -> None:
-        """Compare the shape of the result of a call with the inferred one, or let it decide symbols."""
+        """Compare the shape of a call's result with the inferred shape, and set symbols that it decides."""
         if len(shape) != len(inferred):
             raise Mismatch("an evaluated call gave another rank than inferred")
         for size, dim in zip(shape, inferred, strict=True):
             self._bind(dim, size)
 
     def _bind(self, dim: Any, size: int) -> None:
-        """Compare a size with the inferred one, or let it decide a symbol."""
+        """Compare a size with the inferred one, or set the symbol that it decides; raises Mismatch."""
         if isinstance(dim, Expr):
             unknown = dim.symbols - self.sizes.symbols.keys()
             if len(unknown) == 1 and str(dim) in unknown:

@@ -1,6 +1,6 @@
-"""The tail of a plan: evaluated calls after all kernels, which make texts, sequences or maps of tensors.
+"""The tail of a plan: evaluated calls after all kernels, such as those that make texts, sequences or maps.
 
-A fast run makes them on arrays that refer to the memory of its kernels.
+A fast run evaluates them on arrays that are views of the memory of its kernels.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from sabir.ir import Array
 
 
-_EXACT = frozenset("biuO")  # kinds of numpy: what reads these alone to put texts together divides nothing
+_EXACT = frozenset("biuO")  # numpy kinds for which the calls of a tail cause no floating-point warnings
 
 
 class _Read(NamedTuple):
-    """A tensor that a call reads, in the arena or in a result of kernels."""
+    """A tensor that a call reads from the arena, or from an output of kernels."""
 
     slot: int
     buffer: Buffer
@@ -37,17 +37,17 @@ class _Read(NamedTuple):
 
 
 class Tail:
-    """The calls of the tail of a plan, for one list of shapes; it `is_whole` if it finds all that they read.
+    """The calls of the tail of a plan, for fixed shapes; `is_whole` if it has all values that they read.
 
-    Their functions are called as they are: the run that went the long way has compared types, and counted
-    what the same shapes need.
+    Their functions are called without checks: the first run, on the slow path, has compared the types, and
+    counted the needs of these shapes.
     """
 
     def __init__(
         self, program: CompiledProgram, layout: PartLayout, sizes: RunSizes, fed: Sequence[int],
         outputs: Sequence[tuple[str, int]], limits: Limits | None,
     ) -> None:  # fmt: skip
-        """Take a plan with a tail, its layout, the slots of its feeds, and the outputs by name and slot."""
+        """Create the tail of a plan; `fed` are the slots of feeds, `outputs` are (name, slot) pairs."""
         steps = [e for e in program.plan.entries if isinstance(e, EvaluatedEntry)]
         calls: list[BoundCall] = [program.calls[step.call.place] for step in steps]
         read = {slot for step in steps for slot in step.call.reads}
@@ -76,7 +76,7 @@ class Tail:
         self._warns = bool(kinds - _EXACT) or not read.isdisjoint({*fed, *made}) or bool(self._native)
 
     def slots(self, arena: Array) -> list[Any]:
-        """Return the values of a frame by slot: constants, and what lies in its arena."""
+        """Return the values of a frame by slot: constants, and views of its arena."""
         slots = [*self._slots]
         for slot, _, view in self._views:
             slots[slot] = view.array(arena)
@@ -85,12 +85,12 @@ class Tail:
     def finish(
         self, slots: Sequence[Any], feeds: Sequence[Any], native: Mapping[str, Array]
     ) -> dict[str, Any] | None:
-        """Return all outputs by name, those of kernels among them.
+        """Return all outputs by name, including those of kernels.
 
-        None where a call fails, so that the long way says why.
+        None if a call fails: then the slow path reports the error.
         """
         try:
-            if self._limits is None:  # a call that asks for limits gets the defaults
+            if self._limits is None:  # then the default limits apply
                 made = self._run(slots, feeds, native)
             else:
                 made = run_with_limits(self._limits, self._run, slots, feeds, native)
@@ -116,7 +116,7 @@ class Tail:
             self._call(values)
 
         def is_foreign(array: Array) -> bool:
-            """Return whether an array is not the caller's own, or one that another result is too."""
+            """Return whether an array must be copied: a view, not writeable, or a feed or another result."""
             if array.base is not None or not array.flags.writeable or id(array) in others:
                 return True
             others.add(id(array))
@@ -136,7 +136,7 @@ class Tail:
 
 
 def has_tail(program: CompiledProgram) -> bool:
-    """Return whether all that a plan evaluates is a tail; none of its calls has a subgraph."""
+    """Return whether the evaluated calls of a plan all follow its kernels, and have no subgraphs."""
     seen = False
     for entry in program.plan.entries:
         if isinstance(entry, Entry):

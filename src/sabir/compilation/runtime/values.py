@@ -1,4 +1,4 @@
-"""Arrays of evaluated calls: views of the memory of kernels that they read, copies of what they return."""
+"""Arrays of evaluated calls: views of kernel memory as operands, and copies of results."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class View(NamedTuple):
 
     @classmethod
     def of(cls, read: tuple[Buffer, Any, Any, Any], offsets: Mapping[Buffer, int], sizes: RunSizes) -> View:
-        """Return what a step reads: a buffer, and offset, strides and shape in elements.
+        """Return the view for `read`, a buffer with offset, strides and shape in elements.
 
-        `offsets` has the places of buffers in an arena.
+        `offsets` has the byte offsets of the buffers in an arena.
         """
         buffer, offset, strides, shape = read
         dtype = element(buffer.element).dtype
@@ -37,7 +37,7 @@ class View(NamedTuple):
         return cls(dtype, tuple(map(sizes, shape)), steps, start)
 
     def array(self, memory: Array) -> Array:
-        """Return the tensor as an array that is not writeable."""
+        """Return the tensor in `memory` (bytes) as a read-only array."""
         if 0 in self.shape:
             return np.empty(self.shape, self.dtype)
         found: Array = np.ndarray(self.shape, self.dtype, memory, self.offset, self.strides)
@@ -46,12 +46,12 @@ class View(NamedTuple):
 
 
 def shape_and_dtype(buffer: Buffer, sizes: RunSizes) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Return the shape and the type of the array in a buffer."""
+    """Return the shape and the dtype of the array in a buffer."""
     return tuple(map(sizes, buffer.shape)), element(buffer.element).dtype
 
 
 def with_copies(value: Any, is_foreign: Callable[[Array], bool]) -> Any:
-    """Return a value with copies of the arrays in it that are `is_foreign`.
+    """Return a value in which arrays that satisfy `is_foreign` are replaced by copies.
 
     >>> with_copies([np.zeros(2), {}], lambda array: array.size < 2)[1]
     {}

@@ -1,1 +1,1 @@
-"""The backend of CPUs: a folder for each family of kernels, and the emitter of LLVM IR in `emit`."""
+"""The CPU backend: a package for each kernel family, and the emitter of LLVM IR in `emit`."""

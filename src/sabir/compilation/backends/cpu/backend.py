@@ -1,4 +1,4 @@
-"""The backend of CPUs: plans of native kernels, which the threads of a team run."""
+"""The CPU backend: plans of native kernels that the threads of a team run."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def this_machine(threads: int | None = None) -> CpuBackend:
-    """Return the backend for this machine, with all cores that the process may use as threads by default.
+    """Return the backend for this machine; `threads` None means one thread for each usable core.
 
-    Raises UnsupportedError where kernels are compiled for no such processor, or llvmlite is missing.
+    Raises UnsupportedError if the processor is not supported, or llvmlite is missing.
     """
     target, cores = host(), _cores()
     return CpuBackend(target, team(threads or cores, target), cores)
@@ -31,15 +31,15 @@ def this_machine(threads: int | None = None) -> CpuBackend:
 
 @functools.cache
 def _cores() -> int:
-    """Return the usable cores, once in a process: reading the files of the system takes 0.3 ms."""
+    """Return the number of usable cores, cached: reading the files of the system takes 0.3 ms."""
     return usable_cores()
 
 
 class CpuBackend:
     """Kernels for the processor `target`, run by a `team` of threads.
 
-    Plans share work so that it suits so many `cores`, whatever the number of threads. They are made by the
-    thresholds `heuristics`, by default those of `HEURISTICS`.
+    Plans divide work for `cores` cores, whatever the number of threads. `heuristics` has the thresholds of
+    planning; None means `HEURISTICS`.
     """
 
     def __init__(self, target: Target, team: Team, cores: int, heuristics: Heuristics | None = None) -> None:
@@ -47,12 +47,12 @@ class CpuBackend:
 
     @property
     def key(self) -> str:
-        """A text that is equal for processors that run the same machine code equally, by the same plans."""
+        """The key of the backend in caches: equal keys mean equal plans and equal machine code."""
         machine = f"{self.target!r} of {self.cores} cores"
         return machine if self.heuristics is None else f"{machine} {self.heuristics!r}"
 
     def require_loading(self) -> None:
-        """Raise UnsupportedError where the system does not let a process execute code that it has made."""
+        """Raise UnsupportedError if the system forbids the execution of generated code."""
         require_loading(self.target)
 
     @property
@@ -63,7 +63,7 @@ class CpuBackend:
     @property
     def passes(self) -> Sequence[Pass]:
         """The passes over tensor expressions, in order."""
-        # ruff: ignore[import-outside-top-level]  a plan that is read from the disk needs none of it
+        # ruff: ignore[import-outside-top-level]  a plan from the disk needs no passes
         from sabir.compilation.backends.cpu.passes import PIPELINE
 
         return PIPELINE
@@ -73,24 +73,24 @@ class CpuBackend:
         load_ahead(self.target)
 
     def compile(self, request: Request) -> CompiledProgram:
-        """Return the plan of lowered expressions; kernels are compiled while the plan is built.
+        """Return the compiled plan of a request; kernels are compiled while the plan is built.
 
-        Raises UnsupportedError for a kernel that cannot be made.
+        Raises UnsupportedError if a kernel cannot be compiled.
         """
-        # ruff: ignore[import-outside-top-level]  a plan that is read from the disk needs none of it
+        # ruff: ignore[import-outside-top-level]  a plan from the disk needs no planning
         from sabir.compilation.backends.cpu.planning import compiled
 
         return compiled(self, request)
 
     def foreign(self, request: Request, target: Target) -> ForeignProgram:
-        """Return the plan for another processor: its kernels can be compiled, and not run here."""
+        """Return the plan for another processor: its kernels can be compiled here, but not run."""
         # ruff: ignore[import-outside-top-level]  as above
         from sabir.compilation.backends.cpu.planning import foreign
 
         return foreign(self, request, target)
 
     def restored(self, stored: StoredPlan, progress: Callable[[int, int], None]) -> CompiledProgram | None:
-        """Return a plan that was read from the disk, None where its machine code is gone."""
+        """Return the program of a plan from the disk; None if its machine code is no longer in the cache."""
         executable, images = stored
         try:
             with without_collector():

@@ -1,4 +1,4 @@
-"""From groups to a plan: kernels with their arguments, calls that are evaluated, and the memory of both."""
+"""The construction of a plan from groups: entries for kernels and evaluated calls, and their buffers."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ if TYPE_CHECKING:
 def build(
     request: Request, target: Target, cores: int, heuristics: Heuristics, early: EarlyKernels | None = None
 ) -> KernelPlan:
-    """Return the plan that computes the results of a request, on so many cores of a processor.
+    """Return the plan that computes the results of a request on `cores` cores of `target`.
 
-    Kernels are begun in `early`. Raises UnsupportedError for one that cannot be made, NotYet where its
-    cost exceeds what is allowed.
+    `early` starts to compile kernels while the plan is built; None means later. Raises UnsupportedError if a
+    kernel cannot be compiled, NotYet if compilation would exceed the cost that the request allows.
     """
     lowered = request.lowered
     grouping = Grouping(lowered, families(), heuristics)
@@ -61,7 +61,7 @@ def build(
 
 
 class PlanBuilder:
-    """The plan in the making: its entries so far, and the buffers of what they read and write."""
+    """A plan under construction: its entries so far, and the buffers that they read and write."""
 
     def __init__(
         self, request: Request, grouping: Grouping, target: Target, cores: int, heuristics: Heuristics,
@@ -70,22 +70,22 @@ class PlanBuilder:
         self.lowered, self.settings = request.lowered, request.settings
         self.grouping, self.target, self.cores = grouping, target, cores
         self.heuristics, self.decisions = heuristics, grouping.decisions
-        self._early, self._begun = early, 0  # how many entries have their kernels begun
-        self._cost, self._counted = request.cost, 0  # how many entries have their kernels counted
-        self._specs: set[Spec] = set()  # of the kernels that are counted
+        self._early, self._begun = early, 0  # number of entries whose kernels were offered to `early`
+        self._cost, self._counted = request.cost, 0  # number of entries whose kernels are in the cost
+        self._specs: set[Spec] = set()  # kernels that are in the cost
         self.buffers: dict[Expression | tuple[Expression, str], Buffer] = {}
         self.by_slot: dict[int, Buffer] = {}
-        self._aliased: dict[int, frozenset[Buffer]] = {}  # memory in evaluated values
+        self._aliased: dict[int, frozenset[Buffer]] = {}  # by slot: buffers that a value may refer to
         self.entries: list[Entry | EvaluatedEntry] = []
         self.setup: list[Entry] = []  # the packing of constants
-        self.works: list[ComputedTensor] = []  # what limits count beside the tensors
+        self.works: list[ComputedTensor] = []  # work that limits count in addition to the tensors
         self.origins = Origins(self.lowered)
         self.families = grouping.families
         self._inputs = set(self.lowered.prepared.inputs)
         self._outputs = {x: slot for slot, x in grouping.outputs.items()}
 
     def run(self) -> KernelPlan:
-        """Return the plan of all groups, in their order."""
+        """Return the plan of all groups, in topological order."""
         groups = last_of(in_order(self.grouping.groups), self._gives_no_tensor)
         for number, group in enumerate(self.families.scheduled(self, groups), 1):
             check_time()
@@ -111,7 +111,7 @@ class PlanBuilder:
     # ------------------------------------------------------------ memory
 
     def buffer(self, x: Expression) -> Buffer:
-        """Return the memory of an expression that is stored."""
+        """Return the buffer of an expression in memory; it is created on first use."""
         found = self.buffers.get(x)
         if found is None:
             found = self.buffers[x] = self._stored(x) if isinstance(x, Stored) else self._computed(x)
@@ -149,30 +149,30 @@ class PlanBuilder:
     def new_buffer(
         self, kind: BufferKind, element: str, shape: Sizes, slot: int = 0, size: Size | None = None
     ) -> Buffer:
-        """Return a new buffer; `size` is its bytes where they are not those of the tensor."""
+        """Return a new buffer of `size` bytes; None means the bytes of the tensor."""
         number = FIRST + len(self.buffers) + len(self.by_slot)
         whole = math.prod(shape, start=element_bytes(element)) if size is None else size
         return Buffer(kind, number, element, shape, whole, slot)
 
     def pointer(self, located: Located, element: str, entry: Entry) -> list[Argument]:
-        """Return the arguments that place an expression, which an entry reads or writes."""
+        """Return the address arguments of an expression (buffer, byte offset); record its use by `entry`."""
         buffer = self.buffer(located.base)
         self.use(buffer, entry)
         return [BufferNumber(buffer), Offset(buffer, located.offset * element_bytes(element))]
 
     def use(self, buffer: Buffer, entry: Entry) -> None:
-        """Note that an entry, the next one of the plan, uses a buffer."""
+        """Record that `entry`, the next entry of the plan, uses a buffer."""
         buffer.use(len(self.entries))
         entry.buffers.append(buffer)
 
     def reach(self, located: Located, element: str, extents: Sequence[tuple[Size, Size]]) -> Reach:
-        """Return what an operand touches that is read along axes of some sizes and strides."""
+        """Return the reach of an operand; `extents` are (size, stride in elements) of each axis."""
         return Reach(self.buffer(located.base), element_bytes(element), located.offset, extents)
 
     # ------------------------------------------------------------ kernels
 
     def _count_kernels(self, part: float) -> None:
-        """Add the kernels of new entries to the cost, when so large a part of the groups has entries."""
+        """Add the kernels of new entries to the cost; `part` is the fraction of groups planned so far."""
         for entry in self.entries[self._counted :]:
             for spec in entry.specs() if isinstance(entry, Entry) else ():
                 if not isinstance(spec, StoredKernel) and spec not in self._specs:
@@ -183,7 +183,7 @@ class PlanBuilder:
         self._counted = len(self.entries)
 
     def _begin_kernels(self) -> None:
-        """Begin kernels of the entries so far, as long as threads wait for some."""
+        """Start to compile the kernels of new entries while compiler threads are idle."""
         while self._early is not None and self._begun < len(self.entries) and self._early.has_room():
             entry = self.entries[self._begun]
             self._begun += 1
@@ -194,14 +194,14 @@ class PlanBuilder:
     # ------------------------------------------------------------ evaluated calls
 
     def _gives_no_tensor(self, group: Group) -> bool:
-        """Return whether a group is a call that is evaluated, and kernels need none of its results."""
+        """Return whether a group is an evaluated call whose results neither kernels nor sizes depend on."""
         if group.step is None:
             return False
         call = self.lowered.prepared.program.calls[group.step.place]
         return not any(slot in self.lowered.expressions for slot in call.outputs) and not self._decided(call)
 
     def _decided(self, call: ScheduledCall) -> dict[int, Sizes]:
-        """Return the shapes, by slot, of results that are no tensors of kernels, and that decide sizes."""
+        """Return the shapes, by slot, of results that have no expression, and have sizes unknown before."""
         prepared, found = self.lowered.prepared, dict[int, Sizes]()
         for slot in call.outputs:
             kind = None if slot in self.lowered.expressions else prepared.types[slot]
@@ -239,11 +239,11 @@ class PlanBuilder:
         self.entries.append(EvaluatedEntry(step, reads, writes, call.label, step.reason, self._decided(call)))
 
     def _keep_aliased(self, slots: Iterable[int]) -> None:
-        """Keep the memory alive up to the next entry that values in some slots may contain.
+        """Extend the liveness of the buffers that the values in `slots` may refer to, to the next entry.
 
-        A sequence, an optional or a map has its items where the call that made it read them. So any value of
-        an evaluated call may contain the memory of all operands, but a tensor that kernels read: a run
-        copies it where it is a view.
+        A sequence, an optional or a map refers to the tensors that its call read, without a copy. So the
+        value of an evaluated call may refer to the memory of all its operands. Only tensors with expressions
+        do not: a run copies such a result if it is a view of the arena.
         """
         for slot in slots:
             for buffer in self._aliased.get(slot, ()):

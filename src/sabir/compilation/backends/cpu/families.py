@@ -1,4 +1,4 @@
-"""The registry of the families of kernels: each folder beside this module with a `family` module is one."""
+"""The registry of kernel families: each package in this folder that has a `family` module."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @functools.cache
 def families() -> Families:
-    """Return the families of this target."""
+    """Return the kernel families of the CPU backend."""
     return Families(_found())
 
 

@@ -1,8 +1,8 @@
-"""State in place: the kernels that can write new values over old ones come last in a plan.
+"""State in place: kernels that write new values over old ones are the last kernels of a plan.
 
 An optimizer reads each element of a parameter and of its state once, and writes it once. So it can write
-where it reads, which halves the memory that it goes through. A run that fails must leave the state as it was:
-everything that can fail, or be interrupted, comes before the first of these kernels.
+over its inputs, which halves the memory that it touches. A run that fails must leave the state unchanged: all
+work that can fail or be interrupted comes before the first of these kernels.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Users = dict[Buffer, list[int]]
 
 
-# why a result has memory of its own
+# why a result is not written over an input
 _EVALUATED = Reason("the plan has evaluated calls, which may fail")
 _READ = Reason("another kernel reads the result")
 _OTHER_ORDER = Reason("the result has another order of elements")
@@ -34,10 +34,10 @@ _OLD_VALUES = Reason("another of these kernels reads the old values")
 
 
 def updates_last(plan: KernelPlan, pairs: Mapping[int, int]) -> None:
-    """Let the entries that can write results over inputs be the last ones of a plan, and note which.
+    """Move the entries that can write results over inputs to the end of a plan, and record them in the plan.
 
-    `pairs` has the slots of the inputs whose new values are results, by the slots of these. A plan with
-    evaluated calls stays as it is: they may fail.
+    `pairs` maps the slot of a result to the slot of the input whose new value it is. A plan with evaluated
+    calls does not change, because calls may fail.
     """
     entries = [e for e in plan.entries if isinstance(e, Entry)]
     if not pairs:
@@ -73,7 +73,7 @@ def updates_last(plan: KernelPlan, pairs: Mapping[int, int]) -> None:
 def _candidates(
     plan: KernelPlan, entries: list[Entry], users: Users, pairs: Mapping[int, int]
 ) -> dict[int, dict[Buffer, Buffer]]:
-    """Return the entries that can write results over inputs, by their numbers, with these buffers."""
+    """Return by number the entries that can write results over inputs; each maps result to input."""
     inputs = {b.slot: b for b in plan.buffers if b.kind == "input"}
     found: dict[int, dict[Buffer, Buffer]] = {}
     for result, given in pairs.items():
@@ -94,7 +94,7 @@ def _reject(plan: KernelPlan, entry: Entry, because: Reason) -> None:
 
 
 def _why_apart(entry: Entry, users: Users, new: Buffer, old: Buffer) -> Reason | None:
-    """Return why an entry cannot write a result over an input, None where it can."""
+    """Return why an entry cannot write a result over an input; None if it can."""
     if new.kind != "output" or new.strides is not None:
         return _OTHER_ORDER
     if (new.element, new.shape) != (old.element, old.shape):
@@ -107,7 +107,7 @@ def _why_apart(entry: Entry, users: Users, new: Buffer, old: Buffer) -> Reason |
 
 
 def _is_plain(entry: Entry) -> bool:
-    """Return whether an entry is loops over elements that cannot fail."""
+    """Return whether an entry is one loop nest without folds and transposition."""
     if entry.loop is not None or len(entry.choices) != 1 or not entry.writes:
         return False
     nest = entry.choices[0][2]
@@ -115,7 +115,7 @@ def _is_plain(entry: Entry) -> bool:
 
 
 def _lies_over(entry: Entry, new: Buffer, old: Buffer) -> bool:
-    """Return whether a nest reads an input, if at all, right where it writes the result, and before that."""
+    """Return whether a nest reads only the input element that the result overwrites, before the store."""
     _, _, nest, arguments = entry.choices[0]
     if not isinstance(nest, Nest):
         return False
@@ -128,7 +128,7 @@ def _lies_over(entry: Entry, new: Buffer, old: Buffer) -> bool:
 
 
 def _read_before(nest: Nest, written: int) -> set[int]:
-    """Return the accesses that are read before a store: a nest reads what each store needs, in turn."""
+    """Return the accesses that are loaded before a store: those that it and earlier stores depend on."""
     pending: list[int] = []
     for access, value in nest.stores:
         pending.append(value)
@@ -147,7 +147,7 @@ def _read_before(nest: Nest, written: int) -> set[int]:
 
 
 def _places(nest: Nest, arguments: list[Argument]) -> list[tuple[object, ...]]:
-    """Return the buffer of each access, and where its elements lie in it."""
+    """Return for each access its buffer, the access, its byte offset and its strides."""
     found: list[tuple[object, ...]] = []
     signature = nest.signature
     for number, access in enumerate(nest.accesses):
@@ -160,7 +160,7 @@ def _places(nest: Nest, arguments: list[Argument]) -> list[tuple[object, ...]]:
 
 
 def _alone(found: dict[int, dict[Buffer, Buffer]], users: Users) -> dict[int, dict[Buffer, Buffer]]:
-    """Return the entries without inputs that others among them read, which must see the old values."""
+    """Return `found` without inputs that another of its entries reads: that must read the old values."""
     while True:
         kept = {
             number: {

@@ -1,4 +1,4 @@
-"""Lowered expressions become a plan of native kernels."""
+"""The compilation of lowered expressions to a plan of native kernels."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from sabir.compilation.plan.executable import Executable
     from sabir.compilation.protocol import Request
 
-_FOREIGN_CORES = 4  # of a processor that is not this one, so that its plans are the same on every machine
+_FOREIGN_CORES = 4  # of another processor: its plans must not depend on this machine
 
 
 def compiled(backend: CpuBackend, request: Request) -> CompiledProgram:
-    """Return the plan of lowered expressions on a backend; see `CpuBackend.compile`."""
+    """Return the compiled plan of a request on a backend; see `CpuBackend.compile`."""
     with EarlyKernels(backend.target) as early:
         executable, prepared = _executable(request, backend.target, backend.cores, backend.heuristics, early)
         updates_last(executable.plan, request.updates)
@@ -36,7 +36,7 @@ def compiled(backend: CpuBackend, request: Request) -> CompiledProgram:
 
 
 def foreign(backend: CpuBackend, request: Request, target: Target) -> ForeignProgram:
-    """Return the plan of lowered expressions for another processor."""
+    """Return the plan of a request for another processor."""
     planned = _executable(request, target, _FOREIGN_CORES, backend.heuristics)
     return ForeignProgram(*planned, target, _FOREIGN_CORES, source_of)
 

@@ -1,4 +1,4 @@
-"""What the kernels of a plan touch and compute, noted while the plan is built."""
+"""The memory that kernels touch, for bounds checks, and the tensors that they compute, for limits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def reaches_of(nesting: Nesting, buffer: Callable[[Expression], Buffer]) -> list[Reach]:
-    """Return what the places of a nest touch."""
+    """Return the reach of each access of a nest."""
     taken: dict[int, list[tuple[Size, Size]]] = {}
     steps = [step for step in nesting.steps if isinstance(step, TakeStep)]
     for step, extent in zip(steps, nesting.takes, strict=True):
@@ -34,7 +34,7 @@ def reaches_of(nesting: Nesting, buffer: Callable[[Expression], Buffer]) -> list
 
 
 def values_of(lowered: Lowered) -> list[ComputedTensor]:
-    """Return the results of the calls that became kernels."""
+    """Return the results of the lowered calls."""
     calls = [lowered.prepared.program.calls[place] for place in lowered.lowered]
     found = [lowered.expressions[slot] for call in calls for slot in call.outputs if slot != ABSENT]
     return [ComputedTensor(x.shape, element_bytes(x.element)) for x in found]

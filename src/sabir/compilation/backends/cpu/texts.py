@@ -1,4 +1,4 @@
-"""The LLVM module of a kernel, and its source for the cache."""
+"""The LLVM IR of a kernel, and its source for the cache."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 
 def text_of(kernel: Kernel) -> str:
-    """Return the LLVM module of a kernel; its family declares what writes it."""
+    """Return the LLVM module of a kernel; its family declares the function that emits it."""
     module, _, function = families().writers[type(kernel).__name__].partition(":")
     return getattr(importlib.import_module(module), function)(kernel)
 
 
 def source_of(kernel: Kernel) -> Source:
-    """Return the text of a kernel, to be written if the kernel is in no cache."""
+    """Return the source of a kernel: a name for caches, and a function that emits its LLVM module."""
     return Source(f"{writers()} {kernel!r}", partial(text_of, kernel))
 
 
 @cache
 def writers() -> str:
-    """Return a digest of the modules that write the texts of kernels."""
+    """Return a digest of the modules of this backend, which emit the texts of kernels."""
     digest = hashlib.sha256()
     for file in _modules(resources.files(cpu)):
         digest.update(file.read_bytes())

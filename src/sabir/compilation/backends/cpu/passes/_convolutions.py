@@ -1,13 +1,13 @@
-"""Convolution algorithms: how windows times filters are computed on vectors.
+"""Convolution algorithms: the replacement of a Filtered (windows times filters) by products or windows.
 
     Filtered(windows, w, group)
     depthwise, few taps      slide(sum, windows, w)              one vector of channels a window
     groups of 2, 4, 8        slide(sum, windows, w, mixed=2)     several groups in a vector
-    few filters, stride 1    sum of cuts of contract(rows, w')   taps along a row are filters of their own
+    few filters, stride 1    sum of cuts of contract(rows, w')   each tap along a row as a separate filter
     larger than the image    contract(windows, w)                as in the gradient of filters
     else                     contract(permute(windows), w')      im2col without a copy, and GEMM
 
-8-bit integers that represent both operands are multiplied by groups (see `quantized-products`).
+If both operands are quantized, groups of 2, 4 or 8 channels are products, too (see `quantized-products`).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
     from sabir.loops import Size
 
-_MOST_TAPS = 4096  # of a window that a kernel combines
-_LANES = 16  # of the widest vectors, which filters fill: the same on every processor, for the same results
-_MIXED = (2, 4, 8)  # channels of a group of which a vector has several, and as many filters
-_LEAST_CHANNELS = 8  # of an image: with fewer, sums of results cost what they save
+_MOST_TAPS = 4096  # of a window that a sliding kernel reads
+_LANES = 16  # of the widest vectors; the same on every processor, so that results are the same
+_MIXED = (2, 4, 8)  # channels, and filters, of a group if a vector has the channels of several groups
+_LEAST_CHANNELS = 8  # of an image: with fewer, adding the partial results costs more than it saves
 
 
 def convolution_algorithms(expressions: Mapping[int, Expression]) -> dict[int, Expression]:
-    """Return the expressions of slots, in which windows times filters are products, or combined windows."""
+    """Return expressions by slot without Filtered: it becomes products or sliding windows."""
     if not any(isinstance(x, Filtered) for x in postorder(expressions.values())):
         return dict(expressions)
     return rewrite(expressions, _rule)
@@ -56,15 +56,16 @@ def _chosen(found: Expression, w: Expression, group: int) -> Expression:
     if group == 1 and _wants_rows(found, w):
         return _by_rows(found, w, each)
     if group == 1 and isinstance(found, loops.Windows) and found.is_large:
-        b = loops.permute(w, [*range(1, w.rank), 0])  # in the order in which images are in memory
+        b = loops.permute(w, [*range(1, w.rank), 0])  # filters last, channels first
         return loops.convolve(found, b, found.rank - taps - 1, 1 + taps)
     return loops.as_products(found, w, group, loops.convolve)
 
 
 def _wants_rows(found: Expression, w: Expression) -> TypeGuard[loops.Windows]:
-    """Whether so few filters read windows beside each other that a vector has room for several taps of each.
+    """Return whether the taps along the last axis should be separate filters, whose results are added.
 
-    Then the taps along the last axis may be filters of their own, whose results are added afterwards.
+    That is if there are so few filters that a vector has room for several taps of each, and windows are
+    adjacent along the last axis.
     """
     if not isinstance(found, loops.Windows) or found.is_large:
         return False
@@ -77,7 +78,7 @@ def _wants_rows(found: Expression, w: Expression) -> TypeGuard[loops.Windows]:
 
 
 def _by_rows(found: loops.Windows, w: Expression, filters: Size) -> Expression:
-    """Return the sums over taps along the last axis of the products by the taps along the others."""
+    """Return the sum over the taps along the last axis of products over the other taps."""
     x, axis, taps = found.operand, found.axes[-1], w.shape[-1]
     outer = found.shape[x.rank : -1]
     rows: Expression = x
@@ -96,6 +97,6 @@ def _by_rows(found: loops.Windows, w: Expression, filters: Size) -> Expression:
 
 
 def _are_few(kernel: Sequence[Size]) -> bool:
-    """Whether windows have so few elements that a kernel combines them one by one."""
+    """Return whether the number of taps is known and small enough for a sliding kernel."""
     sizes = [k for k in kernel if isinstance(k, int)]
     return len(sizes) == len(kernel) and math.prod(sizes) <= _MOST_TAPS

@@ -1,4 +1,4 @@
-"""Unsigned bytes: products of 8-bit integers as the instructions of processors multiply them, uint8 by int8.
+"""Unsigned bytes: products of 8-bit integers as uint8 by int8, which processors have instructions for.
 
     contract(a: int8, b, a_zero)       contract(a ^ 128: uint8, b, a_zero + 128)
     contract(a, b: uint8)              contract(a, b, b_zero=128) + 128 * rows(a)
@@ -6,9 +6,10 @@
     contract(a, b, a_zero of rows)     contract(a, b) - a_zero * columns(b)
     slide(x: int8, w, zero)            slide(x ^ 128: uint8, w, zero + 128)
 
-`rows` and `columns` are the sums of the rows of `a`, less `a_zero` where that is one number, and of the
-columns of `b`. Panels have uint8 as int8, 128 less. So a second operand of uint8 with the zero point 128 has
-none left for kernels, and one without a zero point has -128 left. That holds for floats times uint8, too.
+`rows` has the sums over the rows of `a - a_zero` if `a_zero` is one number, else of `a`; `columns` has the
+sums over the columns of `b`. Packing converts a `b` of uint8 to int8 by subtracting 128. So for kernels its
+zero point is `b_zero - 128`: 0 if `b_zero` is 128, and -128 if there is none. The same holds for floats times
+uint8.
 """
 
 from __future__ import annotations
@@ -47,26 +48,26 @@ from sabir.loops.walk import postorder, rebuilt, rewrite
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_OFFSET = 128  # of uint8 and int8 with the same bits but the upper one
+_OFFSET = 128  # between a uint8 and the int8 with the same bits except the sign bit
 _PACKED_ZERO = number("uint8", _OFFSET)  # one expression: equal products stay equal
 
 
 def unsigned_bytes(expressions: Mapping[int, Expression]) -> dict[int, Expression]:
-    """Return the expressions of slots, in which products of bytes have the form of the kernels."""
+    """Return expressions by slot, in which products of 8-bit integers have the form that kernels compute."""
     if not any(map(_is_of_bytes, postorder(expressions.values()))):
         return dict(expressions)
     return rewrite(expressions, _rule)
 
 
 def is_packed_zero(contract: Contract) -> bool:
-    """Return whether packed numbers are less by the zero point of the second operand already, or it is 0."""
+    """Return whether kernels subtract no zero point: there is none, or it is 128, which packing subtracts."""
     if contract.b_zero is None:
         return True
     return contract.b.element == "uint8" and uniform(contract.b_zero) == _OFFSET
 
 
 def packed_zero(slide: Slide) -> int:
-    """Return what is subtracted from packed weights of windows of integers."""
+    """Return the zero point of the packed weights of sliding windows: `weights_zero - 128` for uint8."""
     weights = slide.weights
     return slide.weights_zero - _OFFSET * (weights is not None and weights.element == "uint8")
 
@@ -95,7 +96,7 @@ def _rule(x: Expression, new: Mapping[Expression, Expression]) -> Expression | N
 
 
 def _product(x: Contract) -> Expression:
-    """Return a product of integers as one of uint8 by int8, and sums of rows and columns."""
+    """Return a product of integers as a product of uint8 by int8, corrected by sums of rows and columns."""
     a, b, depth = _unsigned(x.a), x.b, x.depth
     zero = _plus(x.a_zero, _OFFSET if x.a.element == "int8" else 0)
     own = None if x.b_zero is None else of_columns(x.b_zero, b, x.rows, depth)
@@ -116,7 +117,7 @@ def _product(x: Contract) -> Expression:
 def _less_rows(
     total: Expression, a: Expression, depth: int, zero: Expression | None, b_zero: Expression
 ) -> Expression:
-    """Return products less the zero point of each column times the sum of each row."""
+    """Return `total - rows * b_zero`, where `rows` are the sums over the rows of `a - zero`."""
     axes = range(a.rank - depth, a.rank)
     rows = shared(f"rows {depth}", a, lambda x: reduce("sum", cast(x, "int32"), axes))
     if zero is not None:
@@ -126,7 +127,7 @@ def _less_rows(
 
 
 def _columns(x: Contract, b_zero: Expression | None) -> Expression:
-    """Return the sums of the columns of the second operand as packed, less the zero point of each."""
+    """Return the sums over the columns of `packed b - b_zero`."""
     b, first = x.b, x.b.rank - 1 - x.depth
     low = cast(b, "int32")
     if b.element == "uint8":
@@ -147,7 +148,7 @@ def _count(a: Expression, depth: int) -> Expression:
 
 
 def _plus(zero: Expression | None, offset: int) -> Expression | None:
-    """Return a zero point and a number as int32, None where both are known to be 0."""
+    """Return `zero + offset` as int32; None if that is known to be 0. `zero` None is 0."""
     known = 0 if zero is None else uniform(zero)
     if known is not None:
         return number("int32", known + offset) if known + offset else None
@@ -158,7 +159,7 @@ def _plus(zero: Expression | None, offset: int) -> Expression | None:
 
 
 def _float_product(x: Contract) -> Contract:
-    """Return floats times uint8, from which packed numbers differ by a zero point."""
+    """Return a product of floats by uint8 with a zero point that kernels can apply to packed numbers."""
     if is_packed_zero(x) and x.b_zero is not None:
         return replace(x, b_zero=_PACKED_ZERO)
     if x.scale is None:
@@ -172,12 +173,12 @@ def _float_product(x: Contract) -> Contract:
 
 
 def _unsigned(x: Expression) -> Expression:
-    """Return int8 as uint8 with the upper bit inverted, 128 more; uint8 stays."""
+    """Return int8 as uint8, offset by +128 (the sign bit is inverted); uint8 is unchanged."""
     return x if x.element == "uint8" else shared("unsigned", x, _inverted)
 
 
 def _inverted(x: Expression) -> Expression:
-    """Invert the upper bit of what views show, so that they stay views."""
+    """Return int8 as uint8; the sign bit is inverted in the operands of views, so that these remain views."""
     match x:
         case Permute() | Reshape() | Expand() | Slice() | Windows():
             return replace(x, element="uint8", operand=_unsigned(x.operand))

@@ -1,4 +1,4 @@
-"""The entries of pooled regions."""
+"""The groups and entries of pooled regions."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from sabir.compilation.plan.signature import Packable
     from sabir.loops import Expression
 
-_PLACE = 8  # operations for the place of a bin
-_SAMPLE = 8  # operations of a sample; how many there are is known at run time only
+_PLACE = 8  # operations for the range of a bin
+_SAMPLE = 8  # operations of a sample; their number is known at run time only
 
 
 def group_regions(grouping: Grouping, x: PoolRegions) -> None:
-    """Let one kernel pool regions; it reads images with channels side by side, and tables, row by row."""
+    """Add a group for pooled regions; operands (NHWC images and tables) are copied if not row-major."""
     operands = {o: _row_by_row(grouping, grouping.in_memory(o)) for o in x.operands}
     needed = [g for o in operands.values() for g in grouping.need(o)]
     grouping.more[x] = operands

@@ -1,8 +1,8 @@
-"""Regions of images, pooled over a grid of bins: loops as long as each region.
+"""Regions of images (NHWC), pooled over a grid of bins: the trip counts of the loops depend on the region.
 
-Channels lie side by side, so the lanes of vectors are channels, and what depends on the place of a sample is
-computed once for all of them. A job is a row of bins. Each channel adds up its samples in their order: the
-bits depend on nothing else.
+The lanes of vectors are channels, so the indices and weights of a sample are computed once for all channels.
+A job is a row of bins. Each channel combines its samples in their order, so the bits do not depend on vectors
+or threads.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
     from sabir.compilation.backends.cpu.emit.emitter import Variable
 
-_VECTORS = 4  # of channels that are pooled together
+_VECTORS = 4  # vectors of channels that are pooled together
 _INFINITY = float("inf")
-SIZES = ("regions", "rows", "columns", "height", "width", "channels")  # rows and columns are those of bins
+SIZES = ("regions", "rows", "columns", "height", "width", "channels")  # rows and columns of bins
 
 
 @dataclass(frozen=True, slots=True)
 class Regions:
-    """The `mean` or `max` of `sampled` places of bins or, without, of whole pixels: see `PoolRegions`."""
+    """The `mean` or `max` over the samples of a bin if `sampled`, else over its pixels; see `PoolRegions`."""
 
     element: str
     lanes: int
@@ -57,16 +57,16 @@ def regions_text(regions: Regions) -> str:
 
 
 class _Axis(NamedTuple):
-    """One axis of a bin: the length of that of the image, and what the samples or the pixels follow from."""
+    """One axis of a bin: the length of the axis of the image, and the range of the samples or pixels."""
 
     length: Register
-    begin: Register  # where the samples begin, or the first pixel
+    begin: Register  # the coordinate of the bin if it is sampled, else the first pixel
     stop: Register  # the number of samples, or the pixel after the last one
-    size: Register | None = None  # of a sampled bin
+    size: Register | None = None  # the size of a sampled bin in pixels
 
 
 class _Sample(NamedTuple):
-    """The neighbours of a sample along an axis, their weights, and whether it is inside of the image."""
+    """A sample along an axis: whether it is inside the image, its two neighbour pixels, and their weights."""
 
     inside: Register
     pixels: tuple[Register, Register]
@@ -105,7 +105,7 @@ class _RegionsEmitter:
         return self.e.binary("xor", x, self.e.constant(BOOL, 1))
 
     def _row(self, job: Register, region: Register, counts: Register, item: Register) -> None:
-        """Emit a row of bins of a region."""
+        """Emit the loop over a row of bins of a region."""
         e = self.e
         image = e.mul(e.mul(e.mul(item, self.height), self.width), self.channels)
         image = e.offset(self.images, image, self.kind.scalar)
@@ -121,7 +121,7 @@ class _RegionsEmitter:
     def _axis(
         self, region: Register, counts: Register, place: Register, length: Register, number: int
     ) -> _Axis:
-        """Emit what is known of one axis of a bin; columns of bins come after all rows."""
+        """Emit the loads for one axis of a bin; in the tables, the columns of bins follow the rows."""
         e = self.e
         if not self.spec.sampled:
             pair = e.offset(e.offset(counts, e.index(1), "i64"), e.mul(place, 2), "i64")
@@ -133,7 +133,7 @@ class _RegionsEmitter:
         return _Axis(length, begin, e.load(e.offset(counts, e.index(1 + number), "i64"), INDEX), size)
 
     def _all_channels(self, image: Register, result: Register, axes: tuple[_Axis, _Axis]) -> None:
-        """Emit a bin for all channels: several vectors together, then single ones under a mask."""
+        """Emit a bin for all channels: several vectors together, then single vectors with a mask."""
         e, lanes = self.e, self.spec.lanes
         step = _VECTORS * lanes
         whole = e.binary("and", self.channels, e.index(-step))
@@ -171,7 +171,7 @@ class _RegionsEmitter:
     def _pixels(
         self, axes: tuple[_Axis, _Axis], read: Callable[..., list[Register]], totals: Sequence[Variable]
     ) -> Register:
-        """Emit the pixels of a bin, combined; return how many there are, or a number below 1."""
+        """Emit the reduction over the pixels of a bin; return a number that is positive if there are any."""
         e, (down, across) = self.e, axes
         with e.loop(down.begin, down.stop) as row, e.loop(across.begin, across.stop) as column:
             self._combine(totals, read(row, column))
@@ -179,7 +179,7 @@ class _RegionsEmitter:
         return e.select(e.compare("icmp sgt", high, e.index(0)), wide, e.index(0))
 
     def _combine(self, totals: Sequence[Variable], terms: Sequence[Register]) -> None:
-        """Emit the combination of one term each with the totals."""
+        """Emit the combination of each accumulator with its term."""
         e = self.e
         for total, term in zip(totals, terms, strict=True):
             e.assign(total, self._both(e.get(total), term))
@@ -194,7 +194,7 @@ class _RegionsEmitter:
     def _samples(
         self, axes: tuple[_Axis, _Axis], read: Callable[..., list[Register]], totals: Sequence[Variable]
     ) -> Register:
-        """Emit the samples of a bin, combined; return how many there are."""
+        """Emit the reduction over the samples of a bin; return their number."""
         e, (down, across) = self.e, axes
         with e.loop(e.index(0), down.stop) as i:
             row = self._sample(down, i)
@@ -212,7 +212,7 @@ class _RegionsEmitter:
     def _interpolated(
         self, row: _Sample, column: _Sample, read: Callable[..., list[Register]]
     ) -> list[Register]:
-        """Emit the four neighbours of a sample times their weights, combined."""
+        """Emit the sum, or the maximum, of the four neighbour pixels times their weights."""
         e, found = self.e, list[Register]()
         for i, down in zip(row.pixels, row.weights, strict=True):
             for j, across in zip(column.pixels, column.weights, strict=True):
@@ -225,7 +225,7 @@ class _RegionsEmitter:
         return found
 
     def _sample(self, axis: _Axis, number: Register) -> _Sample:
-        """Emit the sample of a number along an axis; what is outside reads the first pixel, if any."""
+        """Emit sample `number` along an axis."""
         e, kind = self.e, self.kind
         if axis.size is None:
             raise TypeError("a sampled bin has a size")

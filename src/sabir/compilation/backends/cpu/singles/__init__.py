@@ -1,1 +1,1 @@
-"""The families of expressions with one kernel each: cumulation, scatter, selection, coupling."""
+"""The families of expressions that are never fused: cumulation, scatter, selection, coupling."""

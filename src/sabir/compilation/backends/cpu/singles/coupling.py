@@ -1,7 +1,7 @@
-"""Class probabilities from those of pairs of classes, by steps toward where they agree.
+"""Pairwise coupling: the class probabilities of a row from those of pairs of classes, by iteration.
 
-Each lane is a row of its own. The steps end where no row of a vector is far from the solution; a row that is
-near earlier stays as it is, so its bits do not depend on its neighbours.
+Each lane computes a different row. The iteration ends when all rows of a vector have converged. A row that
+has converged earlier does not change any more, so its bits do not depend on its neighbours.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _WIDTH = 8  # bytes of a double
 
 @dataclass(frozen=True, slots=True)
 class Coupling:
-    """What a nest computes along its reduced axis as probabilities of pairs, made those of the classes.
+    """The class probabilities from the probabilities of pairs that a nest computes along its reduced axis.
 
-    A row is far while its residual is `tolerance` divided by the number of classes, or more; there are
-    `iterations` at most.
+    A row has converged when its residual is below `tolerance / classes`; there are at most `iterations`
+    iterations.
     """
 
     nest: Nest
@@ -36,7 +36,7 @@ class Coupling:
 
     @property
     def signature(self) -> KernelSignature:
-        """The arguments: those of the nest, and how many classes there are."""
+        """The arguments: the arguments of the nest, and the number of classes."""
         return declared(nest=self.nest.signature, classes="size")
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ class Coupling:
 
 
 def coupled_vectors(classes: int) -> int:
-    """Return how many vectors of doubles a thread keeps for this many classes."""
+    """Return the number of vectors of doubles in the scratch memory of a thread."""
     return classes * (classes + 2)
 
 
@@ -116,7 +116,7 @@ class _CouplingEmitter:
         self.e.store(x.register, self._address(base, place))
 
     def _product(self, i: Register, j: Register) -> Register:
-        """Emit the place of the product for two classes."""
+        """Emit the index of entry (i, j) of the matrix of products."""
         return self.e.add(self.e.mul(i, self.classes), j)
 
     def _splat(self, x: Lanes | float) -> Lanes:
@@ -127,7 +127,7 @@ class _CouplingEmitter:
     # ------------------------------------------------------------ steps
 
     def _begin(self, point: Point) -> None:
-        """Emit what the steps multiply by: -r(i, j) r(j, i), on the diagonal the sum of r(j, i) squared."""
+        """Emit equal shares, and the products: -r(i, j) * r(j, i), on the diagonal the sum of r(j, i)**2."""
         e, zero = self.e, self.e.index(0)
         with e.loop(zero, self.classes) as t:
             self._store(self._splat(0.0), self.products, self._product(t, t))
@@ -146,7 +146,7 @@ class _CouplingEmitter:
                 self._store(self._load(self.products, at_own) + x * x, self.products, at_own)
 
     def _residual(self) -> tuple[Lanes, Lanes]:
-        """Emit the products with the shares; return which rows are far, and the product of both sides."""
+        """Emit `rests = products @ shares`; return which rows have not converged, and `shares @ rests`."""
         e, zero = self.e, self.e.index(0)
         total = e.variable(self._splat(0.0).register)
         with e.loop(zero, self.classes) as t:
@@ -164,7 +164,7 @@ class _CouplingEmitter:
         return Lanes(e, e.get(worst)) >= self._splat(self.spec.tolerance / self.number), whole
 
     def _improve(self, far: Lanes, total: Lanes) -> None:
-        """Emit a step for the share of each class; those of rows that are near are empty."""
+        """Emit an update of the share of each class; rows that have converged do not change."""
         e, zero = self.e, self.e.index(0)
         whole = e.variable(total.register)
         with e.loop(zero, self.classes) as t:

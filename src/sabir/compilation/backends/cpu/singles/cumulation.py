@@ -1,8 +1,8 @@
-"""Running sums and products along an axis, each in the order of its index.
+"""Cumulative sums and products along an axis, computed in the order of the index.
 
-Where another axis lies side by side in memory, vectors lie along that one: each lane is a row of its
-own, and the totals of some wait on the stack. Else some rows are computed together, which hides the
-latency of the function.
+If another axis is contiguous, vectors are along that axis: each lane computes a different row, and the
+accumulators of a strip are on the stack. Else several rows are computed together, which hides the latency of
+the operation.
 """
 
 from __future__ import annotations
@@ -24,15 +24,18 @@ if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.emit.emitter import Register
     from sabir.compilation.backends.cpu.emit.nest import Nest
 
-_ROWS = 4  # that one job computes together
-_COLUMNS = 1024  # side by side that one job computes at most: each row of them is in another page of memory
+_ROWS = 4  # rows that a job computes together
+_COLUMNS = 1024  # columns of a strip: each step along the axis reads another page of memory
 _FUNCTIONS = {"sum": "add", "prod": "mul"}
 _NEUTRAL = {"sum": 0, "prod": 1}  # the first exclusive result
 
 
 @dataclass(frozen=True, slots=True)
 class Cumulation:
-    """The value that a nest stores, combined with those before it along the reduced axis."""
+    """The cumulative `op` of the values of a nest along its reduced axis.
+
+    `exclusive` leaves out the element itself; `reverse` starts at the end of the axis.
+    """
 
     nest: Nest
     op: str
@@ -41,7 +44,7 @@ class Cumulation:
 
     @property
     def signature(self) -> KernelSignature:
-        """The arguments: those of the nest."""
+        """The arguments: the arguments of the nest."""
         return declared(nest=self.nest.signature)
 
     def __str__(self) -> str:
@@ -76,7 +79,7 @@ class _CumulationEmitter:
         last = e.add(count, -1)
         with e.loop(low, high) as job:
             first = e.mul(job, _ROWS)
-            # rows past the end repeat the last
+            # a partial job computes the last row several times
             numbers = [e.least(e.add(first, n), last) for n in range(_ROWS if self.kept else 1)]
             self._run([Point(decoded(body, number, self.kept)) for number in numbers])
 
@@ -87,7 +90,7 @@ class _CumulationEmitter:
             self._block(indices, start, stop)
 
     def _block(self, indices: list[Register], start: Register, stop: Register) -> None:
-        """Emit the loops over some columns side by side, whose totals lie on the stack."""
+        """Emit the loops over a strip of columns, whose accumulators are on the stack."""
         e, inner, lanes = self.e, self.body.nest.inner, self.body.nest.lanes
         size = element_bytes(self.element)
         totals = e.stack(_COLUMNS * size)
@@ -104,7 +107,7 @@ class _CumulationEmitter:
             along(self.body, Point(at(indices, self.along, index)), start, stop, add)
 
     def _run(self, rows: Sequence[Point]) -> None:
-        """Emit the loop along the axis for some rows together."""
+        """Emit the loop along the axis for several rows together."""
         e = self.e
         totals = [e.variable(self._start(1)) for _ in rows]
         with self._turns() as (turn, index):
@@ -113,18 +116,18 @@ class _CumulationEmitter:
                 e.assign(slot, self._added(point, e.get(slot), turn))
 
     def _start(self, lanes: int) -> Register:
-        """Return what changes no result: -0 changes no sum, not even that of -0, as 0 would."""
+        """Return the neutral element: for a sum -0, because 0 + -0 is 0."""
         return self.e.constant(kind_of(self.element, lanes), -0.0 if self.spec.op == "sum" else 1)
 
     @contextlib.contextmanager
     def _turns(self) -> Generator[tuple[Register, Register]]:
-        """Emit the loop along the axis: its turn, and the index that it stands for."""
+        """Emit the loop along the axis; yield the iteration and the index, which may run in reverse."""
         e, size = self.e, self.body.sizes[self.along]
         with e.loop(e.index(0), size) as turn:
             yield turn, e.binary("sub", e.add(size, -1), turn) if self.spec.reverse else turn
 
     def _added(self, point: Point, before: Register, turn: Register) -> Register:
-        """Emit one result; return the total with the value at the point."""
+        """Emit the store of a result; return the accumulator including the value at the point."""
         e, spec = self.e, self.spec
         x = self.body.wide(self.step, point)
         after = found = function_of(_FUNCTIONS[spec.op], self.element)(e, (before, x))

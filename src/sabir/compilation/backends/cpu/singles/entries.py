@@ -1,4 +1,4 @@
-"""The kernels that compute one expression alone."""
+"""The groups and entries of kernels that compute one expression, without fusion."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Single(NamedTuple):
-    """A kernel, its arguments beside those of its nest, and how many bytes each thread needs."""
+    """A kernel, its arguments in addition to those of its nest, and its scratch bytes for each thread."""
 
     spec: Coupling | Cumulation | Scattering | Selection
     more: Mapping[str, Packable] = {}
@@ -39,7 +39,7 @@ class Single(NamedTuple):
 
 
 def add_single(builder: PlanBuilder, group: Group) -> None:
-    """Add the entry of a kernel that computes one expression alone."""
+    """Add the entry of a kernel that computes one expression."""
     nesting = merged(nesting_of(group, builder.grouping))
     single = single_of(group.members[0], nesting, builder)
     labels = builder.origins.labels(group.members)
@@ -55,7 +55,7 @@ def add_single(builder: PlanBuilder, group: Group) -> None:
 
 
 def _selected(entry: Entry, nesting: Nesting, count: Size) -> None:
-    """Note that a kernel stores another number of elements along its axis than it reads."""
+    """Set the reach of the result along the reduced axis to `count` elements, not the operand's number."""
     ((target, _),) = nesting.stores
     reach, along = entry.reaches[target], nesting.reduced.index(True)
     extents = [*reach.extents]
@@ -64,7 +64,7 @@ def _selected(entry: Entry, nesting: Nesting, count: Size) -> None:
 
 
 def single_of(x: Expression, nesting: Nesting, builder: PlanBuilder) -> Single:
-    """Return the kernel of an expression for the loops over its operand, or its updates."""
+    """Return the kernel of an expression; `nesting` are the loops over its operand, or its updates."""
     match x:
         case Cumulate():
             return Single(Cumulation(_nest(builder, nesting), x.op, x.exclusive, x.reverse))
@@ -101,18 +101,18 @@ def _coupling(x: Couple, nesting: Nesting, builder: PlanBuilder) -> Single:
     classes = x.shape[x.axis]
     if not isinstance(classes, int):
         raise TypeError("the number of classes is known")
-    inner = nesting.reduced.index(False) if False in nesting.reduced else 0  # each lane is a row
+    inner = nesting.reduced.index(False) if False in nesting.reduced else 0  # each lane is another row
     spec = Coupling(_nest(builder, nesting, inner=inner), x.iterations, x.tolerance)
     return Single(spec, {"classes": classes}, coupled_vectors(classes) * builder.target.vector_bits // 8)
 
 
 def group_single(grouping: Grouping, x: Cumulate | Best | Couple) -> None:
-    """Let a kernel compute an expression alone, in loops over its operand."""
+    """Add a closed group for an expression; its kernel loops over the operand."""
     begin_single(grouping, x, [x.operand], x.axis, "single")
 
 
 def group_scatter(grouping: Grouping, x: Scatter) -> None:
-    """Let one group copy the operand, and another one write the updates into the copy."""
+    """Add a group that copies the operand, and a group that writes the updates into the copy."""
     grouping.writers[x] = []
     copy = Copy(x.element, x.shape, x.operand, x, (0,) * x.rank)
     grouping.assign(copy)
@@ -124,7 +124,7 @@ def group_scatter(grouping: Grouping, x: Scatter) -> None:
 def begin_single(
     grouping: Grouping, x: Expression, reads: Sequence[Expression], axis: int, kind: GroupKind
 ) -> Group:
-    """Begin the group of an expression that a kernel computes alone, in loops over the last that it reads."""
+    """Return a new group of one expression; its kernel loops over the last of `reads`."""
     needed = [g for o in reads for read in read_by(o, grouping.heuristics) for g in grouping.need(read)]
     group = grouping.start(x, reads[-1].shape, kind)
     group.reduced = (axis,)

@@ -1,4 +1,4 @@
-"""Heaps of integers in memory: the greatest comes first, none is less than the two below it."""
+"""Binary max-heaps of integers in memory: item `i` is not less than its children `2*i + 1` and `2*i + 2`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ if TYPE_CHECKING:
 
 
 class Heap:
-    """Emits the operations on `size` integers from an address on; there is at least one."""
+    """Emits the operations of a heap of `size` integers at `base`; `size` is at least 1."""
 
     def __init__(self, e: Emitter, base: Register, kind: Kind, size: Register) -> None:
         self.e, self.kind, self.size = e, kind, size
         self._base = base
 
     def address(self, place: Register) -> Register:
-        """Emit the address of an item."""
+        """Emit the address of the item with index `place`."""
         return self.e.offset(self._base, place, self.kind.scalar)
 
     def load(self, place: Register) -> Register:
@@ -33,7 +33,7 @@ class Heap:
         return self.load(self.e.index(0))
 
     def sink(self, x: Register, start: Register, size: Register) -> None:
-        """Emit the placement of an item at `start` or below; what is greater moves up."""
+        """Emit the insertion of `x` at index `start` or below: it sinks while a child is greater."""
         e = self.e
         hole, last = e.variable(start), e.add(size, -1)
 
@@ -53,7 +53,7 @@ class Heap:
         e.repeat(step)
 
     def build(self) -> None:
-        """Emit the order of a heap for items in any order."""
+        """Emit the conversion of unordered items to a heap."""
         e = self.e
         half = e.binary("udiv", self.size, e.index(2))
         with e.loop(e.index(0), half) as turn:
@@ -61,7 +61,7 @@ class Heap:
             self.sink(self.load(place), place, self.size)
 
     def sort(self) -> None:
-        """Emit the ascending order of the items of a heap."""
+        """Emit the sort of a heap in ascending order."""
         e = self.e
         with e.loop(e.index(1), self.size) as turn:
             last = e.binary("sub", self.size, turn)

@@ -1,7 +1,7 @@
-"""Updates written at indices along an axis, each after those before it along that axis.
+"""Scatter: stores of updates at indices along an axis, in the order of the updates along that axis.
 
-The other axes are independent: a job has a row of updates, or a strip of rows side by side. So two threads
-never write to one element, and of several updates of one element the order is that of their index.
+The other axes are independent: a job computes one row of updates, or a strip of neighbouring rows in vectors.
+So two threads never write the same element, and several updates of an element are applied in order.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.emit.emitter import Register
     from sabir.compilation.backends.cpu.emit.nest import Nest
 
-_COLUMNS = 1024  # side by side that one job updates at most
+_COLUMNS = 1024  # columns of a strip
 _CHECK = KernelSignature(updates="size", size="size")
 
 
 @dataclass(frozen=True, slots=True)
 class Scattering:
-    """A nest over updates: its store goes to the access that a Take moves by indices along the reduced axis.
+    """A nest over updates; it stores to the access whose address a TakeStep computes from the indices.
 
-    There are `checks` of a number of updates, which must fit into a size: else the run has an error, and
-    nothing is written.
+    The reduced axis is the axis of the updates. There are `checks` checks that a number of updates does not
+    exceed a size; if one fails, the run has an error, and nothing is written.
     """
 
     nest: Nest
@@ -40,7 +40,7 @@ class Scattering:
 
     @property
     def signature(self) -> KernelSignature:
-        """The arguments: those of the nest, and the number of updates and the size of each check."""
+        """The arguments: the arguments of the nest, and the number of updates and the size of each check."""
         return declared(nest=self.nest.signature, **dict.fromkeys(self.check_names, _CHECK))
 
     @property
@@ -91,7 +91,7 @@ class _ScatterEmitter:
             self._updates(indices, self._update)
 
     def _updates(self, indices: list[Register], each: Callable[[Point], None]) -> None:
-        """Emit the loop along the axis of the indices, where it has more than one."""
+        """Emit the loop along the reduced axis, if there is one; `each` emits its body."""
         if not self.along:
             each(Point(indices))
             return
@@ -111,6 +111,6 @@ class _ScatterEmitter:
         self._write(Point(point.indices, point.lanes, mask, outer=point), offsets)
 
     def _write(self, point: Point, offsets: Register) -> None:
-        if self.new > self.old:  # it combines both
+        if self.new > self.old:  # the stored value depends on the old one
             point.values[self.old] = self.body.read_at(self.target, offsets, point)
         self.body.write_at(self.target, self.body.value(self.new, point), offsets, point)

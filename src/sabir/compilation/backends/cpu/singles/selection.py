@@ -1,8 +1,9 @@
-"""The indices of the first elements of each row in descending or ascending order.
+"""Top-k: the indices of the largest or smallest elements of each row, in order.
 
-An element and its index are one integer, a record: the order of records is that of the results, and no two
-are equal. The best records of a row so far lie in a heap with the worst of them first. Vectors of elements
-that are no better are passed over, so that few elements of a long row touch the heap.
+A record is one integer: a key for the element in the upper half, its index in the lower half. Records compare
+in the order of the results, the best is the least, and no two are equal. A heap holds the best records of a
+row so far, with the worst at its root. A vector of elements is skipped if none is better than the root, so
+few elements of a long row touch the heap.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from sabir.loops import element_bytes
 if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.emit.nest import Nest
 
-_WORD = 4  # bytes of the keys of elements that are no longer
+_WORD = 4  # bytes of a key, at least
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The indices of the best values of a nest along the reduced axis, which is the inner one.
+    """The indices of the largest or smallest values of a nest along its reduced axis, the inner axis.
 
     Equal values are in the order of their index, and NaN is greater than any number.
     """
@@ -39,7 +40,7 @@ class Selection:
 
     @property
     def signature(self) -> KernelSignature:
-        """The arguments: those of the nest, and how many indices are selected."""
+        """The arguments: the arguments of the nest, and the number of selected indices."""
         return declared(nest=self.nest.signature, count="size")
 
     def __str__(self) -> str:
@@ -47,12 +48,12 @@ class Selection:
 
 
 def record_bytes(element: str) -> int:
-    """Return the bytes of an element with its index."""
+    """Return the bytes of a record for an element type."""
     return 2 * max(_WORD, element_bytes(element))
 
 
 def selection_text(selection: Selection) -> str:
-    """Return the LLVM module of a selection; each thread needs memory for the records of one row."""
+    """Return the LLVM module of a selection; the scratch memory of a thread holds the heap of one row."""
     return _SelectionEmitter(selection).text()
 
 
@@ -95,7 +96,7 @@ class _SelectionEmitter:
             self.body.write(self.target, self._index(heap.load(place)), point)
 
     def _some(self, indices: list[Register], start: Register) -> None:
-        """Emit the comparison of a vector with the worst record, and the exchange of what is better."""
+        """Emit the comparison of a vector with the root of the heap, and the insertion of better elements."""
         e, lanes = self.e, self.body.nest.lanes
         mask = mask_of(self.body, start, self.size)
         keys = e.splat(self._keys(Point(at(indices, self.along, start), lanes, mask)), lanes)
@@ -120,7 +121,7 @@ class _SelectionEmitter:
             e.repeat(exchange)
 
     def _marks(self, lanes: Register) -> str:
-        """Emit the bits of truth values as one integer; return its name."""
+        """Emit the bits of a mask as one integer; return its name."""
         kind = Kind(f"i{lanes.kind.lanes}")
         return self.e.value(kind, f"bitcast {lanes} to {kind}").name
 
@@ -142,12 +143,12 @@ class _SelectionEmitter:
         return self.e.binary("and", record, self.e.index((1 << self.key.bits) - 1))
 
     def _keys(self, point: Point) -> Register:
-        """Emit integers in the order of the results: the best value has the least."""
+        """Emit the keys of elements, signed integers: a better element has a smaller key."""
         x = Lanes(self.e, self.body.value(self.step, point))
         if x.kind.is_float:
             x = order(x)
         elif self.element in {"uint32", "uint64"}:
-            x ^= 1 << self.key.bits - 1  # in the order of signed integers
+            x ^= 1 << self.key.bits - 1  # then signed comparison has the order of unsigned integers
         else:
             wide = "int32" if self.key.bits == 8 * _WORD else "int64"
             x = Lanes(self.e, cast(self.e, x.register, self.element, wide))

@@ -1,4 +1,4 @@
-"""The entries of decision trees."""
+"""The groups and entries of decision trees."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from sabir.compilation.plan.signature import Packable
     from sabir.loops import Expression
 
-_STEP = 8  # operations
+_STEP = 8  # operations of a row at one node of a tree
 
 
 def group_trees(grouping: Grouping, x: Descend) -> None:
-    """Let one kernel lead rows down trees; it reads them row by row."""
+    """Add a group for decision trees; the features are copied if they are not row-major."""
     a = grouping.in_memory(x.operand)
     if grouping.views.locate(a).strides != row_major(a.shape):
         a = Copy(a.element, a.shape, a)
@@ -38,7 +38,7 @@ def group_trees(grouping: Grouping, x: Descend) -> None:
 
 
 def add_trees(builder: PlanBuilder, group: Group) -> None:
-    """Add the entry of trees."""
+    """Add the entry of decision trees."""
     (x,) = group.members
     if not isinstance(x, Descend):
         raise TypeError("the group is one descent")
@@ -70,9 +70,9 @@ def add_trees(builder: PlanBuilder, group: Group) -> None:
 
 
 def _whole(builder: PlanBuilder, x: Expression) -> list[Argument]:
-    """Return where a whole tensor begins.
+    """Return the address arguments of a whole tensor.
 
-    A run reads tables at few places: the entry does not count their bytes.
+    A run reads few elements of the tables, so their bytes do not count as traffic of the entry.
     """
     buffer = builder.buffer(x)
     buffer.use(len(builder.entries))

@@ -1,4 +1,4 @@
-"""What the compiler knows of this family; `sabir.compilation.fusion.families` explains the fields."""
+"""The declaration of this family; `sabir.compilation.fusion.families` explains the fields."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Rows that descend decision trees: some rows together down one tree, or one row down some trees.
+"""Decision trees: several rows descend one tree together, or one row descends several trees together.
 
-A lane is a row in a tree. All lanes take a step at a time, without a branch: at a leaf a step stays. So the
-loads of many lanes are under way together, which hides their latency; gathers of vectors are slower on many
-processors. The leaves are added row by row in the order of the trees, so the bits do not depend on which
-lanes descend together.
+A lane is one row in one tree; its node is in a scalar register. All lanes take each step together and without
+a branch: the successor of a leaf is the leaf itself. So the loads of all lanes overlap, which hides their
+latency; vector gathers are slower on many processors. The leaves of a row are combined in the order of the
+trees, so the bits do not depend on which lanes descend together.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from sabir.compilation.backends.cpu.emit.emitter import Variable
 
-LANES = 8  # that take a step together: their places fit in registers
-_UNSURE = 2  # steps between two questions whether all lanes have reached leaves
+LANES = 8  # lanes that take a step together: their node indices fit in registers
+_UNSURE = 2  # steps between two tests whether all lanes have reached leaves
 _COMBINE = {"sum": ("fadd", 0.0), "min": ("min", float("inf")), "max": ("max", -float("inf"))}
 _DOUBLE, _WORD = Kind("double"), Kind("i32")
 
@@ -32,7 +32,8 @@ _DOUBLE, _WORD = Kind("double"), Kind("i32")
 class Descent:
     """Trees whose nodes are pairs of integers of type `element`; `op` combines the weights of leaves.
 
-    A feature has so many `bits`. A leaf has one weight or, with `votes`, any number of weights and targets.
+    A link has the number of its feature in its lowest `bits` bits. A leaf has one weight or, with `votes`,
+    any number of weights, each with a target.
     """
 
     element: str
@@ -43,10 +44,10 @@ class Descent:
 
     @property
     def signature(self) -> KernelSignature:
-        """The arguments; without `votes` there are no `first` ones, nor targets of theirs.
+        """The arguments; `first` and `voted` are null without `votes`.
 
-        A job leads `job_rows` rows at most, and lays them in scratch memory. So many bytes behind the roots
-        of trees lie the numbers of their sure steps.
+        A job has at most `job_rows` rows; it copies their features to scratch memory. `step_bytes` is the
+        offset from the roots to the number of steps of each tree before the first test for leaves.
         """
         sizes = of_kind("size", ("rows", "targets", "trees", "features", "job_rows"))
         tensors = ("x", "nodes", "roots", "weights", "scores", "first", "voted")
@@ -84,7 +85,7 @@ class _TreesEmitter:
         self.mask = e.constant(self.kind, (1 << descent.bits) - 1)
 
     def text(self) -> str:
-        """Emit both ways; that with fewer steps of all lanes is taken."""
+        """Emit both loop orders, and the choice of the one with fewer groups of lanes."""
         e = self.e
         down_one = e.mul(self._groups(self.rows), self.trees)
         down_some = e.mul(self._groups(self.trees), self.rows)
@@ -101,7 +102,10 @@ class _TreesEmitter:
     # ------------------------------------------------------------ steps
 
     def _descend(self, places: Sequence[Variable], feature: Callable[[int, Register], Register]) -> None:
-        """Emit steps until all lanes have reached leaves; `feature` emits what a lane compares by a link."""
+        """Emit steps until all lanes have reached leaves.
+
+        `feature(lane, number)` emits the load of a feature of the row of a lane.
+        """
         e = self.e
 
         def steps() -> Register:
@@ -124,7 +128,7 @@ class _TreesEmitter:
             e.assign(place, self._index(after))
 
     def _half(self, base: Register, place: Register) -> Register:
-        """Emit one of the two integers of a node."""
+        """Emit the load of one of the two integers of a node."""
         address = self.e.offset(base, place, f"[2 x {self.kind.scalar}]")
         return self.e.load(address, self.kind)
 
@@ -132,17 +136,17 @@ class _TreesEmitter:
         return x if x.kind == INDEX else self.e.convert("zext", x, "i64")
 
     def _descending(self, places: Sequence[Variable]) -> Register:
-        """Emit whether a lane is at no leaf: those have the largest threshold."""
+        """Emit the test whether a lane is not at a leaf; the threshold of a leaf has all bits set."""
         e = self.e
         least, *others = (self._half(self.nodes, e.get(place)) for place in places)
         for threshold in others:
             least = e.binary("and", least, threshold)
         return e.compare("icmp ne", least, e.constant(self.kind, -1))
 
-    # ------------------------------------------------------------ some rows down one tree
+    # ------------------------------------------------------------ several rows, one tree
 
     def _blocks(self) -> None:
-        """Emit blocks of rows, each down all trees: a tree stays in the cache for the rows of a block."""
+        """Emit the loops over blocks of rows, trees and rows: a tree stays in the cache for a block."""
         e = self.e
         a_share = e.binary("sdiv", self._groups(self.rows), Register("%shares", INDEX))
         size = e.least(e.mul(e.add(a_share, 1), LANES), self.most)
@@ -157,7 +161,7 @@ class _TreesEmitter:
                 self._rows(tree, row, start, stop)
 
     def _lay(self, start: Register, stop: Register) -> None:
-        """Emit the features of a block in groups of rows, each feature of a group side by side.
+        """Emit the copy of a block to scratch memory: `[rows / LANES][features][LANES]`.
 
         The last group repeats the last row.
         """
@@ -192,7 +196,7 @@ class _TreesEmitter:
         with e.loop(e.index(0), e.least(e.binary("sub", stop, row), e.index(LANES))) as lane:
             self._leaf(lane, e.add(row, lane))
 
-    # ------------------------------------------------------------ one row down some trees
+    # ------------------------------------------------------------ one row, several trees
 
     def _single_rows(self) -> None:
         e = self.e
@@ -215,7 +219,7 @@ class _TreesEmitter:
     # ------------------------------------------------------------ leaves
 
     def _clear(self, start: Register, stop: Register) -> None:
-        """Emit the first results of some rows."""
+        """Emit the initialization of the scores of some rows to the neutral element."""
         e, neutral = self.e, self.e.constant(_DOUBLE, _COMBINE[self.spec.op][1])
         with e.loop(e.mul(start, self.targets), e.mul(stop, self.targets)) as place:
             e.store(neutral, e.offset(self.scores, place, "double"))
@@ -225,7 +229,7 @@ class _TreesEmitter:
             self.e.store(self.e.get(place), self.e.offset(self.reached, self.e.index(lane), "i64"))
 
     def _leaf(self, lane: Register, row: Register) -> None:
-        """Emit what the leaf of a lane gives to a row."""
+        """Emit the combination of the weights of a lane's leaf with the scores of a row."""
         e = self.e
         place = e.load(e.offset(self.reached, lane, "i64"), INDEX)
         if not self.spec.votes:

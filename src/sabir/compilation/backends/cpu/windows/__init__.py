@@ -1,1 +1,1 @@
-"""The family of windows: poolings and depthwise convolutions."""
+"""The family of windows: pooling and depthwise convolutions."""

@@ -1,8 +1,9 @@
-"""Windows of integers of 8 bits times the weights of each channel, in int32, all of it exact.
+"""Depthwise convolutions of 8-bit integers with exact int32 accumulators; vector lanes are channels.
 
-The rows of a window above each other make a column: a group of them is one lane, as in products of integers,
-and its products are added up by one instruction. Windows next to each other share columns. The weights lie
-`[channels / lanes][sums | taps along the last axis][groups][lanes][group]`, the sums of each channel first.
+The elements of a window with the same index along its last axis are a column. A lane packs `group` elements
+of a column into 32 bits; one instruction multiplies them by weights and adds the products to the accumulator,
+as in integer products. Neighbouring windows share columns. A panel of weights is, for `lanes` channels, their
+sums as int32, `[lanes]`, and then the weights, `[taps along the last axis][groups][lanes][group]`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
 
 
 class Panel(NamedTuple):
-    """The weights: where they begin, the bytes of a panel, and both zero points."""
+    """The panels of weights: the address, the bytes of a panel, and the zero points.
+
+    `zero` is subtracted from the operand, `less` from the packed weights.
+    """
 
     base: Register
     size: Register
@@ -31,13 +35,16 @@ class Panel(NamedTuple):
 
 
 class ByteWindows:
-    """The sums of some windows of `taps`; `strides` are those of their axes in bytes."""
+    """Emits the sums of several windows of shape `taps`; `strides` are the strides of the taps in bytes.
+
+    Neighbouring windows are `step` elements apart along the last axis of a window; 0 if unknown.
+    """
 
     def __init__(
         self, e: Emitter, dot: Dot, lanes: int, taps: Sequence[int], strides: Sequence[Register],
         step: int,
     ) -> None:  # fmt: skip
-        if len(taps) == 1:  # a line: the groups are along it
+        if len(taps) == 1:  # a one-dimensional window is one column
             taps, strides, step = (*taps, 1), (*strides, e.index(0)), 0
         self._terms, group = Integers(e, dot, lanes), GROUPS[dot]
         self._e, self._group, self._lanes, self._step = e, group, lanes, step
@@ -47,7 +54,7 @@ class ByteWindows:
         self._stride = strides[-1]
 
     def _offsets(self, taps: Sequence[int], strides: Sequence[Register]) -> Iterator[Register]:
-        """Yield how many bytes each row of a window lies behind the first one."""
+        """Yield the offset in bytes of each row of a window from the first row."""
         e = self._e
         for place in itertools.product(*map(range, taps)):
             found = e.index(0)
@@ -59,7 +66,7 @@ class ByteWindows:
     def sums(
         self, bases: Sequence[Register], panel: Panel, channel: Register, mask: Register | None
     ) -> list[Variable]:
-        """Emit the sums of the windows that begin at `bases`, of the channels from `channel` on."""
+        """Emit the sums of the windows at addresses `bases`, for a vector of channels from `channel` on."""
         e = self._e
         number = e.binary("udiv", channel, e.index(self._lanes))
         weights = e.offset(panel.base, e.mul(number, panel.size))
@@ -76,7 +83,10 @@ class ByteWindows:
         return found
 
     def _start(self, weights: Register, panel: Panel) -> Register:
-        """Return where sums begin: the sums of the weights times what windows lack to their numbers."""
+        """Emit the initial accumulators: `(taken - zero) * sum(weights - less)` for each channel.
+
+        `taken` is the offset that the instruction needs subtracted from the operand, 0 or 128.
+        """
         e, lanes = self._e, self._lanes
         sums = e.load(weights, Kind("i32", lanes), align=4)
         zero, less = (e.convert("trunc", x, "i32") for x in (panel.zero, panel.less))
@@ -86,20 +96,20 @@ class ByteWindows:
         return e.binary("mul", sums, e.splat(times, lanes))
 
     def _less(self, less: Register) -> Register | None:
-        """Return what is subtracted from weights of 16 bits; bytes have no room for it."""
+        """Emit a vector of the zero point of 16-bit weights; None for 8-bit weights, which have none."""
         if self._group != 2:  # ruff: ignore[magic-value-comparison]  pairs
             return None
         return self._e.splat(self._e.convert("trunc", less, "i16"), self._lanes * self._group)
 
     def _weights(self, base: Register, number: int, less: Register | None) -> Register:
-        """Return the weights of a group in all channels."""
+        """Emit the load of the weights of one group of each channel."""
         e = self._e
         place = self._lanes * (4 + number * self._group)
         x = self._terms.column(e.offset(base, e.index(place)))
         return x if less is None else e.binary("sub", x, less)
 
     def _columns(self, bases: Sequence[Register]) -> Iterator[tuple[Register, list[tuple[int, int]]]]:
-        """Yield where columns begin, and the windows that read them, with the number of the tap in each."""
+        """Yield the address of each column, and the (window, tap) pairs that read it."""
         e = self._e
         if not self._step:
             for (window, base), tap in itertools.product(enumerate(bases), range(self._last)):
@@ -112,7 +122,7 @@ class ByteWindows:
             yield e.offset(bases[0], e.mul(self._stride, place)), found
 
     def _column(self, base: Register, group: int, mask: Register | None) -> Register:
-        """Return the rows of a group above each other, 0 where there are none, in all channels."""
+        """Emit the load of one group of a column for each channel, padded with 0 past the last row."""
         e, bits = self._e, 32 // self._group
         found: Register | None = None
         for place, row in enumerate(self._rows[group * self._group : (group + 1) * self._group]):

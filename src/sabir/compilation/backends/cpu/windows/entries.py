@@ -1,4 +1,4 @@
-"""The entries of windows that are combined one by one: poolings, and convolutions of each channel alone."""
+"""The groups and entries of sliding windows: pooling, and depthwise and grouped convolutions."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ if TYPE_CHECKING:
 
 
 def add_windows(builder: PlanBuilder, group: Group) -> None:
-    """Add the entry of combined windows and of the maps behind them."""
+    """Add the entry of sliding windows and their epilogue."""
     builder.entries.append(windows_entry(builder, group, windows_nesting(builder, group)))
 
 
 def group_windows(grouping: Grouping, x: Slide) -> None:
-    """Begin the group of windows whose elements are combined."""
+    """Add a group for sliding windows; its operands are in memory."""
     operand, *weights = read = [*map(grouping.in_memory, x.operands)]
     grouping.operands[x] = operand, weights[0] if weights else operand
     grouping.depend(grouping.start(x, x.shape, "windows"), [g for o in read for g in grouping.need(o)])
 
 
 def slide_of(x: Expression) -> Slide:
-    """Return the first member of a group as the windows that it combines."""
+    """Return the first member of a group as a Slide; raises TypeError if it is none."""
     if not isinstance(x, Slide):
         raise TypeError("the group begins with windows")
     return x
 
 
 def windows_nesting(builder: PlanBuilder, group: Group) -> Nesting:
-    """Return the loops over windows and the maps behind them; the last place is what the windows are of."""
+    """Return the loops over windows with their epilogue; the last place is the operand."""
     slide = slide_of(group.members[0])
     located = builder.grouping.views.locate(builder.grouping.operands[slide][0])
     nesting = nesting_of(group, builder.grouping)
@@ -61,7 +61,7 @@ def windows_nesting(builder: PlanBuilder, group: Group) -> Nesting:
 
 
 def windows_entry(builder: PlanBuilder, group: Group, nesting: Nesting) -> Entry:
-    """Return the entry of loops over windows."""
+    """Return the entry of sliding windows with the loops `nesting`."""
     slide = slide_of(group.members[0])
     windows, element, located = slide.rank, slide.operand.element, nesting.places[-1].located
     sizes = (*nesting.sizes[: windows - 1], *slide.operand.shape[windows - 1 :])
@@ -79,7 +79,7 @@ def windows_entry(builder: PlanBuilder, group: Group, nesting: Nesting) -> Entry
     sliding = Sliding(nest, slide.element, slide.op, taps, panels is not None, 1, slide.mixed)
     sliding = replace(sliding, whole=_is_whole(nesting.sizes[nest.inner], nest.lanes))
     step = _step(nesting.places[-1].strides, nest.inner, located.strides[-1], builder.heuristics)
-    if slide.mixed == 1 and step < taps[-1]:  # else windows share no elements
+    if slide.mixed == 1 and step < taps[-1]:  # else neighbouring windows share no elements
         sliding = replace(sliding, step=step)
     if panels is not None and panels.group > 1:
         sliding = replace(sliding, dot=_dot(builder, slide), step=step)
@@ -93,7 +93,7 @@ def windows_entry(builder: PlanBuilder, group: Group, nesting: Nesting) -> Entry
 def _at_a_time(
     builder: PlanBuilder, sliding: Sliding, nesting: Nesting, panels: Panels | None, entry: Entry
 ) -> Sliding:
-    """Return a kernel that combines several windows along the last outer axis at a time."""
+    """Return the kernel with the number of windows along the last outer axis that it computes at a time."""
     heuristics, taps = builder.heuristics, sliding.taps
     outer = [n for axis, n in enumerate(nesting.sizes) if axis != sliding.nest.inner]
     wanted = places = _places(outer, heuristics)
@@ -111,7 +111,7 @@ def _at_a_time(
 
 
 def _nest(builder: PlanBuilder, nesting: Nesting, slide: Slide) -> Nest:
-    """Return the nest, with vectors along the channels; along the best axis where there is one channel."""
+    """Return the nest, vectorized along the channels; if there is one channel, along the best axis."""
     last = len(nesting.sizes) - 1
     if slide.weights is not None:
         nest = nest_of(nesting, builder.target.vector_bits, builder.heuristics, inner=last)
@@ -121,12 +121,12 @@ def _nest(builder: PlanBuilder, nesting: Nesting, slide: Slide) -> Nest:
 
 
 def _weights(builder: PlanBuilder, slide: Slide) -> Expression:
-    """Return the weights as they are read."""
+    """Return the weights in memory."""
     return builder.grouping.operands[slide][1]
 
 
 def _panels(builder: PlanBuilder, slide: Slide, lanes: int) -> Panels:
-    """Return how the weights (channels, those of a group, taps...) lie: in panels as wide as a vector."""
+    """Return the packed layout of the weights `[channels, channels of a group, taps...]`: vector panels."""
     x = _weights(builder, slide)
     strides = builder.grouping.views.locate(x).strides
     channels, *taps = zip(x.shape, strides, strict=True)
@@ -138,14 +138,14 @@ def _panels(builder: PlanBuilder, slide: Slide, lanes: int) -> Panels:
 
 
 def _dot(builder: PlanBuilder, slide: Slide) -> Dot | None:
-    """Return the instruction that multiplies integers; weights less a zero point are no bytes."""
+    """Return the dot product instruction for integers; weights minus a zero point need 16 bits."""
     if slide.element in FLOATS:
         return None
     return dot_of(builder.target) if packed_zero(slide) == 0 else pairs_of(builder.target)
 
 
 def _weight_values(builder: PlanBuilder, slide: Slide, panels: Panels, entry: Entry) -> dict[str, Packable]:
-    """Return where the weights begin, and for integers the bytes of a panel and the zero points."""
+    """Return the arguments for the weights: their address, for integers the panel bytes and zero points."""
     located = builder.grouping.views.locate(_weights(builder, slide))
     weights = packed_panels(builder, slide, located, panels)
     builder.use(weights, entry)
@@ -156,12 +156,12 @@ def _weight_values(builder: PlanBuilder, slide: Slide, panels: Panels, entry: En
 
 
 def _is_whole(length: Size, lanes: int) -> bool:
-    """Return whether so many elements are known to fill all their vectors."""
+    """Return whether the length is known to be a multiple of the lanes."""
     return isinstance(length, int) and length % lanes == 0
 
 
 def _step(strides: Sequence[Size], inner: int, tap: Size, heuristics: Heuristics) -> int:
-    """Return how many elements of a window lie between windows next to each other, 0 if that is not known."""
+    """Return the distance of neighbouring windows in elements of a window's last axis, 0 if unknown."""
     across = [stride for axis, stride in enumerate(strides) if axis != inner]
     if not across:
         return 0
@@ -172,8 +172,8 @@ def _step(strides: Sequence[Size], inner: int, tap: Size, heuristics: Heuristics
 def _places(outer: list[Size], heuristics: Heuristics) -> int:
     """Return how many windows along the last outer axis are computed at a time.
 
-    Of the numbers that cost about the least, the one is chosen that suits the smaller images of later layers:
-    the same kernel computes both then.
+    Among the numbers with about the least cost, it is the best one for the smaller images of later layers, so
+    that these can share the kernel.
     """
     if not outer:
         return 1
@@ -188,7 +188,7 @@ def _places(outer: list[Size], heuristics: Heuristics) -> int:
 
 
 def _cost(count: int, places: int, heuristics: Heuristics) -> float:
-    """Return what so many windows cost, of which some are computed at a time."""
+    """Return the relative cost of `count` windows if `places` windows are computed at a time."""
     whole, rest = divmod(count, places)
     alone = heuristics.lone_window
     return whole * (1 + places / alone) + rest * (1 + 1 / alone)

@@ -1,7 +1,7 @@
-"""Windows combined element by element: poolings, and convolutions of each channel alone.
+"""Sliding windows: pooling, and depthwise and grouped convolutions.
 
-Vectors lie along the channels, or along any axis where there is one channel. Several windows that follow each
-other are computed at a time, so that a vector of weights is loaded once for all of them.
+Vectors are along the channels, or along another axis if there is one channel. Several neighbouring windows
+are computed at a time, so that each vector of weights is loaded once for all of them.
 """
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ if TYPE_CHECKING:
 
     from sabir.compilation.backends.cpu.emit.terms import Dot
 
-_CHUNK = 1024  # elements along the vectors that one job computes
-_UNROLLED = 16  # elements of a window along its last axis for which no loop is emitted
+_CHUNK = 1024  # elements along the inner axis in a job
+_UNROLLED = 16  # elements along the last axis of a window up to which that loop is unrolled
 
 
 @dataclass(frozen=True, slots=True)
 class Sliding:
-    """Windows of `taps` elements combined by `op`, and a nest that computes the results of that.
+    """Windows of shape `taps`, reduced by `op`; the nest is the epilogue and the stores.
 
-    The last access of the nest is the first element of each window. `weighted` ones are sums of products
-    with weights that lie `[channels / lanes][taps][lanes]`. So many `places` are computed at a time.
+    The last access of the nest is the first element of each window. `weighted` windows are multiplied by
+    weights `[channels / lanes][mixed][taps][lanes]`; each result sums over `mixed` channels. `places` windows
+    are computed at a time.
 
-    Weighted windows of uint8 add up groups of products by the instruction `dot`, see `windows/byte_windows`.
-    Windows next to each other are `step` elements apart, 0 if that is not known, along the last axis of a
-    window: what they share is loaded once. In a `whole` one the elements along the vectors fill all of them.
+    Weighted windows of uint8 use the instruction `dot`: see `windows/byte_windows`. Neighbouring windows are
+    `step` elements apart along the last axis of a window, 0 if unknown; shared elements are loaded once.
+    `whole`: the length of the inner axis is a multiple of the lanes, so no mask is needed.
     """
 
     nest: Nest
@@ -55,10 +56,10 @@ class Sliding:
 
     @property
     def signature(self) -> KernelSignature:
-        """The arguments: those of the nest, the strides along a window, and the weights.
+        """The arguments: the arguments of the nest, the strides of the taps, and the weights.
 
-        Weights of integers lie in panels of so many bytes; their zero point is subtracted from the operand,
-        and `less` from the weights.
+        Integer weights have the bytes of a panel, and zero points: `zero` is subtracted from the operand,
+        `less` from the weights.
         """
         return declared(
             nest=self.nest.signature, tap_strides=("stride", len(self.taps)),
@@ -113,7 +114,7 @@ class _WindowsEmitter:
         self, indices: list[Register], places: tuple[Register, Register, Register], start: Register,
         stop: Register,
     ) -> None:  # fmt: skip
-        """Emit a whole group of windows at once, and those of the last group one by one."""
+        """Emit a full group of windows computed together, and a loop over the windows of a partial group."""
         e, (first, past, count) = self.e, places
         if self.sliding.places == 1:
             self._along(indices, first, 1, start, stop)
@@ -126,7 +127,7 @@ class _WindowsEmitter:
     def _along(
         self, indices: list[Register], first: Register, places: int, start: Register, stop: Register
     ) -> None:
-        """Emit the loop along the vectors of some windows, and what is left under a mask."""
+        """Emit the loop along the inner axis for a group of windows, and the masked remainder."""
         e, lanes = self.e, self.body.nest.lanes
         self.fixed = self.body.fixed()
         whole = e.add(start, e.binary("and", e.binary("sub", stop, start), e.index(-lanes)))
@@ -156,7 +157,7 @@ class _WindowsEmitter:
                 body.write(access, body.value(number, point), point)
 
     def _combined(self, points: Sequence[Point], channel: Register) -> list[Variable]:
-        """Emit the loops over the elements of windows; return the result of each window."""
+        """Emit the loops over the taps; return the accumulator of each window."""
         if self.sliding.dot is not None:
             return self._of_bytes(points, channel)
         e, sliding = self.e, self.sliding
@@ -184,7 +185,7 @@ class _WindowsEmitter:
         return sums
 
     def _columns(self, weights: Register | None, tap: Register) -> list[Register | None]:
-        """Return the weights of an element of a window, of each channel that is summed up; None for none."""
+        """Emit the loads of the weights of a tap for each of `mixed` channels; [None] without weights."""
         if weights is None:
             return [None]
         e, sliding, lanes = self.e, self.sliding, self.body.nest.lanes
@@ -194,14 +195,14 @@ class _WindowsEmitter:
         return [e.load(e.offset(weights, e.mul(n, size)), kind, align=size) for n in numbers]
 
     def _overlap(self, windows: int) -> bool:
-        """Return whether so many windows next to each other share elements of a row."""
+        """Return whether neighbouring windows share elements of a row; `windows` are computed together."""
         sliding = self.sliding
         return windows > 1 and 0 < sliding.step < sliding.taps[-1] <= _UNROLLED
 
     def _add_row(
         self, point: Point, base: Register, columns: Sequence[Register | None], sums: Sequence[Variable]
     ) -> None:
-        """Emit what a row of elements adds to windows next to each other: each element is loaded once."""
+        """Emit the contribution of a row of elements to neighbouring windows; each element is loaded once."""
         e, step = self.e, self.sliding.step
         for place in range((len(sums) - 1) * step + len(columns)):
             here = e.offset(base, e.mul(self.strides[-1], place)) if place else base
@@ -212,7 +213,7 @@ class _WindowsEmitter:
                     e.assign(total, self._with(e.get(total), x, columns[tap]))
 
     def _read(self, point: Point, base: Register, channel: Register) -> list[Register]:
-        """Return what the channels of a vector sum up at one element of a window: each of their groups."""
+        """Emit `mixed` vectors of operands for a tap: vector i has channel i of the group of each lane."""
         e, lanes, mixed = self.e, self.body.nest.lanes, self.sliding.mixed
         if mixed > lanes:
             size = element_bytes(self.sliding.element)
@@ -226,7 +227,7 @@ class _WindowsEmitter:
         return [e.shuffle(x, [lane // mixed * mixed + i for lane in range(lanes)]) for i in range(mixed)]
 
     def _of_bytes(self, points: Sequence[Point], channel: Register) -> list[Variable]:
-        """Emit the sums of products of integers of some windows."""
+        """Emit the sums of windows of integers."""
         e, sliding, weights = self.e, self.sliding, self.weights
         if weights is None or sliding.dot is None:
             raise TypeError("windows of integers have weights")
@@ -243,7 +244,10 @@ class _WindowsEmitter:
 
     @contextlib.contextmanager
     def _taps(self) -> Generator[list[tuple[Register, Register]]]:
-        """Emit loops over the elements of a window: their numbers and offsets, several in one turn."""
+        """Emit loops over the taps; yield (number, offset in bytes) of those of an iteration.
+
+        The last axis is unrolled if it is short.
+        """
         e = self.e
         *outer, last = self.sliding.taps
         if last > _UNROLLED:
