@@ -24,7 +24,7 @@ from typing import IO, Any
 import harness as h  # before numpy: it pins the threads
 import onnx
 
-BLOCKS, RUNS, FIRST_RUNS = 6, 8, 3
+BLOCKS, RUNS, FIRST_RUNS = 6, 8, 5
 BLOCK_SECONDS = 0.5  # of one block, or three runs
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 OURS = Path(__file__).parents[1] / "src"
@@ -40,8 +40,8 @@ started = time.perf_counter()
 session = sabir.Session(path, threads=threads)
 for port in session.inputs:
     if not port.optional:
-        shape = [d if isinstance(d, int) else (64 if at else 1) for at, d in enumerate(port.shape)]
-        dtype = port.element.dtype
+        shape = [d if isinstance(d, int) else (64 if at else 1) for at, d in enumerate(port.type.shape)]
+        dtype = port.type.element.dtype
         drawn = rng.integers(0, 100, shape) if dtype.kind in "iu" else rng.standard_normal(shape)
         feeds[port.name] = drawn.astype(dtype)
 session.run(feeds)
@@ -61,6 +61,7 @@ class Side:
 
     def __init__(self, tree: Path, cache: str, path: Path) -> None:
         environment = os.environ | {"PYTHONPATH": str(tree), "SABIR_CACHE": cache}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
         self._process = subprocess.Popen(  # ruff: ignore[subprocess-without-shell-equals-true]  this Python
             [sys.executable, "-c", WORKER, str(path), str(h.THREADS)],
             env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -101,6 +102,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         trees = {"before": given.before, "now": OURS}
         caches = {name: str(Path(folder, name)) for name in trees}
+        for tree in trees.values():
+            Side(tree, "off", paths[0]).close()  # writes the bytecode
         rows = [_row(path, trees, caches) for path in paths]
     h.table(
         ("model", "run before", "run now", "ratio", "cold before", "cold now", "ratio",
