@@ -11,6 +11,7 @@ compiler's tests call it for every expression after every pass.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field, fields, replace
 from itertools import starmap
 from operator import attrgetter
@@ -121,6 +122,7 @@ def expression(kind: type[_Kind]) -> type[_Kind]:
 _ONE, _OPTIONAL, _SEVERAL = "Expression", "Expression | None", "tuple[Expression, ...]"
 
 
+@functools.cache
 def _operand_fields(kind: type[Expression]) -> dict[str, str]:
     """Return the annotations of the fields of a kind that are operands, by name."""
     return {

@@ -39,8 +39,11 @@ def postorder(roots: Iterable[Expression], seen: set[Expression] | None = None) 
             yield x
         elif x not in seen:
             seen.add(x)
+            if not (operands := x.operands):
+                yield x
+                continue
             pending.append((x, True))
-            pending += [(o, False) for o in reversed(x.operands)]
+            pending += [(o, False) for o in reversed(operands)]
 
 
 def rewrite(roots: Mapping[_Key, Expression], *rules: Rule) -> dict[_Key, Expression]:
@@ -59,15 +62,22 @@ def rewrite(roots: Mapping[_Key, Expression], *rules: Rule) -> dict[_Key, Expres
     """
     new: dict[Expression, Expression] = {}
     for x in postorder(roots.values()):
-        new[x] = next((y for rule in rules if (y := rule(x, new)) is not None), None) or rebuilt(x, new)
+        for rule in rules:
+            y = rule(x, new)
+            if y is not None:
+                break
+        else:
+            y = rebuilt(x, new)
+        new[x] = y
     return {key: new[x] for key, x in roots.items()}
 
 
 def rebuilt(x: Expression, new: Mapping[Expression, Expression]) -> Expression:
     """Return an expression with its new operands; the expression itself if no operand changed."""
-    operands = [new[o] for o in x.operands]
-    same = all(o is old for o, old in zip(operands, x.operands, strict=True))
-    return x if same else x.with_operands(operands)
+    for operand in x.operands:
+        if new[operand] is not operand:
+            return x.with_operands([new[o] for o in x.operands])
+    return x
 
 
 def structure(x: Expression) -> Hashable:
