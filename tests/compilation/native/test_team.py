@@ -254,7 +254,7 @@ def test_a_run_goes_alone_while_the_workers_are_busy():
 def test_teams_of_one_size_share_their_workers():
     before = workers()
     first, second = team(7, host()), team(7, host())
-    assert workers() == before  # they start with the first run
+    assert workers() <= before  # they start with the first run; those of an earlier test may end meanwhile
     complete(first)
     complete(second)
     assert len(workers() - before) == 6
