@@ -126,7 +126,13 @@ if TYPE_CHECKING:
     from sabir.ir._operands import Operand, Subgraph
     from sabir.ir._places import Place, places, walk
     from sabir.ir._resolve import resolve
-    from sabir.ir._retyping import change_dims, dim_variables, layout_with_dims, with_dims
+    from sabir.ir._retyping import (
+        attribute_with_dims,
+        change_dims,
+        dim_variables,
+        layout_with_dims,
+        with_dims,
+    )
     from sabir.ir._verify import verify
     from sabir.ir._walk import TensorPlace, all_tensors, drop_constants
 
@@ -136,8 +142,8 @@ _LATER = {
     "Literal": "_constants", "converted": "_constants", "literal": "_constants",
     "Labels": "_labels", "Place": "_places", "places": "_places", "walk": "_places", "resolve": "_resolve",
     "verify": "_verify", "TensorPlace": "_walk", "all_tensors": "_walk", "drop_constants": "_walk",
-    "change_dims": "_retyping", "dim_variables": "_retyping", "layout_with_dims": "_retyping",
-    "with_dims": "_retyping",
+    "attribute_with_dims": "_retyping", "change_dims": "_retyping", "dim_variables": "_retyping",
+    "layout_with_dims": "_retyping", "with_dims": "_retyping",
     "read_outputs": "_declarations", "read_value_info": "_declarations",
     "FunctionCallee": "_functions", "LocalFunction": "_functions", "Site": "_hooks",
     "Operand": "_operands", "Subgraph": "_operands",
@@ -225,6 +231,7 @@ __all__ = [
     "above_one",
     "add",
     "all_tensors",
+    "attribute_with_dims",
     "binding_places",
     "bound_opsets",
     "canonical_domain",

@@ -109,7 +109,7 @@ def change_dims(model: Model, change: Callable[[Dim], Dim]) -> None:
     for attributes in _attribute_mappings(model):
         for name, attribute in tuple(attributes.items()):
             if attribute is not None:
-                changed_attribute = _attribute_with_dims(attribute, change)
+                changed_attribute = attribute_with_dims(attribute, change)
                 if changed_attribute is not attribute:
                     attributes[name] = changed_attribute
     for node in (node for graph in _all_graphs(model) for node in graph):
@@ -144,7 +144,14 @@ def _attribute_mappings(model: Model) -> Iterator[MutableMapping[str, Attribute 
             yield node.attributes  # pyright: ignore[reportReturnType] - of a node none is None
 
 
-def _attribute_with_dims(attribute: Attribute, change: Callable[[Dim], Dim]) -> Attribute:
+def attribute_with_dims(attribute: Attribute, change: Callable[[Dim], Dim]) -> Attribute:
+    """Return an attribute with `change` applied to the dimensions of its types, or the same object.
+
+    >>> from sabir.ir import Attribute
+    >>> x = Attribute('like', 'type', tensor_type('float', ['N']))
+    >>> print(attribute_with_dims(x, lambda dim: 4).value)
+    float[4]
+    """
     if attribute.type not in {"type", "types"} or not attribute.value:
         return attribute
     many = attribute.type == "types"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sabir.ir import (
@@ -10,6 +9,7 @@ from sabir.ir import (
     FreshNames,
     TensorType,
     Value,
+    attribute_with_dims,
     dim_variables,
     known_equal,
     layout_with_dims,
@@ -80,8 +80,9 @@ def _replace_of_node(node: Node, original: Node, sizes: Sizes) -> None:
     if node.devices:
         node.devices = tuple(layout_with_dims(device, change) for device in node.devices)
     for name, attribute in original.attributes.items():
-        if attribute.type in _TYPES and not attribute.ref and attribute.value is not None:
-            node.attributes[name] = _changed(attribute, change)
+        changed = attribute_with_dims(attribute, change)
+        if changed is not attribute:
+            node.attributes[name] = changed
 
 
 def replace_dims_inside(copy: Node, original: Node, sizes: Sizes) -> None:
@@ -174,11 +175,6 @@ def _replace_declared(graph: Graph, sizes: Sizes) -> None:
 def _replace_type(value: Value | None, change: Callable[[Dim], Dim]) -> None:
     if value is not None and value.type is not None:
         value.type = with_dims(value.type, change)
-
-
-def _changed(attribute: Attribute, change: Callable[[Dim], Dim]) -> Attribute:
-    new = tuple(with_dims(kind, change) for kind in _types_in(attribute))
-    return replace(attribute, value=new[0] if attribute.type == "type" else new)
 
 
 def _change(sizes: Sizes) -> Callable[[Dim], Dim]:

@@ -63,22 +63,20 @@ def ints_of(b: Builder, x: Value) -> list[int] | None:
 
 def unsqueezed(b: Builder, x: Value, axes: Iterable[int]) -> Value:
     """Emit Unsqueeze, for at least one axis, with the axes as an attribute or an input as in the opset."""
-    axes = tuple(axes)
-    if not axes:
-        return x
-    if has_attribute(b, "Unsqueeze", "axes"):
-        return b.Unsqueeze(x, axes=ints("axes", axes))
-    return b.Unsqueeze(x, as_input(b, "axes", axes))
+    return _with_axes(b, "Unsqueeze", x, tuple(axes))
 
 
 def squeezed(b: Builder, x: Value, axes: Iterable[int]) -> Value:
     """Emit Squeeze as `unsqueezed` emits its opposite."""
-    axes = tuple(axes)
+    return _with_axes(b, "Squeeze", x, tuple(axes))
+
+
+def _with_axes(b: Builder, op: str, x: Value, axes: Sequence[int]) -> Value:
     if not axes:
         return x
-    if has_attribute(b, "Squeeze", "axes"):
-        return b.Squeeze(x, axes=ints("axes", axes))
-    return b.Squeeze(x, as_input(b, "axes", axes))
+    if has_attribute(b, op, "axes"):
+        return b.op(op, x, axes=ints("axes", axes))
+    return b.op(op, x, as_input(b, "axes", axes))
 
 
 def sizes(b: Builder, x: Value, axes: Iterable[int]) -> Value:
