@@ -7,13 +7,16 @@ from sabir.base import listing_public
 from sabir.schema import INTERNAL, Registry, Rooms
 
 _PACKAGES = {
-    "": Rooms("sabir.opsets.onnx"),
+    "": Rooms("sabir.opsets.onnx", "sabir.opsets.unpublished"),
     "ai.onnx.ml": Rooms("sabir.opsets.onnx_ml"),
     "ai.onnx.preview": Rooms("sabir.opsets.preview"),
     "ai.onnx.preview.training": Rooms("sabir.opsets.training"),
+    "com.microsoft": Rooms("sabir.opsets.microsoft"),
+    "com.microsoft.nchwc": Rooms("sabir.opsets.microsoft_nchwc"),
 }
-STANDARD = Registry(_PACKAGES)
-_INTERNAL = Registry({**_PACKAGES, INTERNAL: Rooms("sabir.opsets.internal")})
+_NEWEST = {"com.microsoft": 1, "com.microsoft.nchwc": 1}
+STANDARD = Registry(_PACKAGES, opsets=_NEWEST)
+_INTERNAL = Registry({**_PACKAGES, INTERNAL: Rooms("sabir.opsets.internal")}, opsets=_NEWEST)
 
 
 def with_internal(registry: Registry) -> Registry:

@@ -149,8 +149,12 @@ class Rewriter:
         """Replace a node by what a graph-building behaviour of its operator returns; see `replace`.
 
         Raises Unconvertible also where the behaviour needs an attribute whose value the call of the
-        surrounding function decides, and SchemaError for an invalid call.
+        surrounding function decides, or a newer opset, and SchemaError for an invalid call.
         """
+        needed = version.operator.body_opset
+        opset = self.scope_of(graph_of(node), opsets).opsets.get("", needed)
+        if behaviour == "body" and opset < needed:
+            raise Unconvertible(f"the body of {version} is written for opset {needed} and later")
         return self.apply(node, version.binding(behaviour), since=version.since, opsets=opsets)
 
     def apply(

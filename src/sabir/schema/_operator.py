@@ -21,6 +21,8 @@ class Operator:
     """A name in a domain, and every version it has had, oldest first.
 
     `summary` is one sentence on what the newest computes; `random` says that it may draw random numbers.
+    `body_opset` is the oldest version of the default domain in which the body is valid, for an operator of
+    another domain. `lacks` has a sentence for each part of the operator that Sabir refuses.
 
     >>> T = Constraint('T', FLOATS)
     >>> half = Operator('Half', 'org.acme', summary='Half of `x`.')
@@ -33,6 +35,8 @@ class Operator:
     domain: str = ""
     summary: str = ""
     random: bool = False
+    body_opset: int = 1
+    lacks: tuple[str, ...] = ()
     versions: list[Version] = field(default_factory=list[Version], repr=False)
     sources: list[Callable[[], Iterable[Example]]] = field(
         default_factory=list["Callable[[], Iterable[Example]]"], repr=False
@@ -49,10 +53,16 @@ class Operator:
         outputs: Sequence[Output],
         attributes: Sequence[Attribute] = (),
         status: Status = "stable",
+        unpublished: bool = False,
     ) -> Version:
-        """Declare the first version; raises SchemaError for a signature that no call can match."""
+        """Declare the first version; raises SchemaError for a signature that no call can match.
+
+        An `unpublished` version is in use in a domain of the standard, which does not have it.
+        """
         ports = tuple(inputs), tuple(outputs), tuple(attributes)
-        return self.record(Version(self, since, "First version.", *ports, status=status))
+        return self.record(
+            Version(self, since, "First version.", *ports, status=status, unpublished=unpublished)
+        )
 
     def record(self, version: Version) -> Version:
         """Add a version; raises SchemaError unless it comes after the last and has a valid signature."""

@@ -23,14 +23,14 @@ INTERNAL = "sabir.internal"
 
 
 class Rooms:
-    """The operators of one domain, one module each in a package, imported when first named.
+    """The operators of one domain, one module each in its packages, imported when first named.
 
     >>> Rooms('sabir.opsets.onnx').find('Relu').name
     'Relu'
     """
 
-    def __init__(self, package: str) -> None:
-        self._package = package
+    def __init__(self, *packages: str) -> None:
+        self._packages = packages
         self._files: dict[str, str] | None = None
         self._found: dict[str, Operator | None] = {}
 
@@ -41,25 +41,30 @@ class Rooms:
         return self._found[name]
 
     def __iter__(self) -> Iterator[Operator]:
-        """Every operator of the package, by name; imports all of its rooms."""
-        for module in sorted(self._modules().values()):
-            yield _operator_of(f"{self._package}.{module}")
+        """Every operator of the packages, by name; imports all of its rooms."""
+        for _, module in sorted(self._modules().items()):
+            yield _operator_of(module)
 
     def names(self) -> list[str]:
         """Return the module names as CamelCase, close to the operators' own."""
-        return ["".join(part.title() for part in m.split("_")) for m in self._modules().values()]
+        modules = (module.rpartition(".")[2] for module in self._modules().values())
+        return ["".join(part.title() for part in m.split("_")) for m in modules]
 
     def _load(self, name: str) -> Operator | None:
         module = self._modules().get(name.lower())
         if module is None or "_" in name:
             return None
-        operator = _operator_of(f"{self._package}.{module}")
+        operator = _operator_of(module)
         return operator if operator.name == name else None
 
     def _modules(self) -> dict[str, str]:
+        """Return the modules of the rooms by the lower-case names of their operators."""
         if self._files is None:
-            path = importlib.import_module(self._package).__path__
-            self._files = {m.name.replace("_", ""): m.name for m in pkgutil.iter_modules(path)}
+            self._files = {
+                module.name.replace("_", ""): f"{package}.{module.name}"
+                for package in self._packages
+                for module in pkgutil.iter_modules(importlib.import_module(package).__path__)
+            }
         return self._files
 
 
@@ -220,7 +225,7 @@ class Registry:
         entries = [
             OperatorEntry(operator.name, found.since, found.status, operator.summary)
             for operator in self.of_domain(domain)
-            if (found := operator.find(version)) is not None and not found.removed
+            if (found := operator.find(version)) is not None and not found.removed and not found.unpublished
         ]
         implemented = {entry.name for entry in entries}
         declared = [d.entry for d in self._documents.declarations(domain, version)]

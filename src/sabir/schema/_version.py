@@ -30,7 +30,8 @@ F = TypeVar("F", bound="Callable[..., Any]")
 class Version:
     """One (operator, since_version) pair of the standard, compared by identity.
 
-    The syntax, meaning and presence of an `experimental` version may change without a new version.
+    The syntax, meaning and presence of an `experimental` version may change without a new version. An
+    `unpublished` version is in use in a domain of the standard, and no text of the standard has it.
 
     >>> from sabir.opsets import STANDARD
     >>> relu = STANDARD.find_version('', 'Relu', 13)
@@ -46,6 +47,7 @@ class Version:
     attributes: tuple[Attribute, ...] = ()
     deprecated: bool = False
     status: Status = "stable"
+    unpublished: bool = False
     behaviours: dict[Behaviour, Callable[..., Any]] = field(
         default_factory=dict[Behaviour, "Callable[..., Any]"], repr=False
     )

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from sabir.base import ACCIDENTS, SabirError, UnsupportedError, budget, check_time, shown_number
+from sabir.base import (
+    ACCIDENTS,
+    ConversionError,
+    SabirError,
+    UnsupportedError,
+    budget,
+    check_time,
+    shown_number,
+)
 from sabir.compilation.frontend.patterns import Guard, number_of
 from sabir.compilation.settings import MOST_CALLS
 from sabir.evaluation import CallBinder
@@ -35,7 +43,7 @@ if TYPE_CHECKING:
     from sabir.inlining import InlineOperators
     from sabir.ir import Array, Graph, Model, Node, Type, Value
     from sabir.scheduling import Plan, Program, ScheduledCall
-    from sabir.schema import Registry
+    from sabir.schema import Registry, Version
 
 _MOST_FOLDED = 1 << 27  # elements of a folded constant
 
@@ -67,8 +75,9 @@ def prepare(
     copy = model.clone()
     if copy.functions:
         run_passes(copy, [_inlining(registry)])
+    _apply_pattern(copy.graph, pattern)
+    copy = _in_opset_of_bodies(copy, registry)
     graph = copy.graph
-    _apply_pattern(graph, pattern)
     run_passes(copy, [*_replacements(copy, registry, sizes), Simplify(registry=registry)])
     typing = _Typing(copy, registry, sizes)
     for value, kind in typing.run().items():
@@ -118,16 +127,9 @@ def _replacements(model: Model, registry: Registry, sizes: Mapping[str, int]) ->
 
     A call that inference refuses is not inlined: its body may accept what the operator does not.
     """
-    bodies: set[str] = set()
-    parts: set[str] = set()
-    for node in (node for graph in model.graphs() for node in graph):
-        version = registry.find_version(node.domain, node.op, model.opset(canonical_domain(node.domain)))
-        if version is None:
-            continue
-        if version.find("parts") is not None:
-            parts.add(node.op)
-        if version.find("lower") is None and not version.why_absent("lower") and version.find("body"):
-            bodies.add(node.op)
+    called = _called_versions(model, registry)
+    parts = {version.operator.name for version in called if version.find("parts") is not None}
+    bodies = {version.operator.name for version in called if _is_lowered_as_body(version)}
     if not parts and not bodies:
         return []
     # ruff: ignore[import-outside-top-level]  slow to load, and few models have such operators
@@ -140,6 +142,42 @@ def _replacements(model: Model, registry: Registry, sizes: Mapping[str, int]) ->
         InlineOperators(registry, frozenset(bodies), kept=invalid),
     ]
     return [each for each in found if each.named]
+
+
+def _called_versions(model: Model, registry: Registry) -> set[Version]:
+    """Return the versions of the operators that a model calls."""
+    nodes = (node for graph in model.graphs() for node in graph)
+    found = (
+        registry.find_version(node.domain, node.op, model.opset(canonical_domain(node.domain)))
+        for node in nodes
+    )
+    return {version for version in found if version is not None}
+
+
+def _is_lowered_as_body(version: Version) -> bool:
+    return (
+        version.find("lower") is None and not version.why_absent("lower") and version.find("body") is not None
+    )
+
+
+def _in_opset_of_bodies(model: Model, registry: Registry) -> Model:
+    """Return the model in the opset that the bodies of its operators need; itself where it cannot be converted.
+
+    The calls whose bodies need a newer opset are then evaluated.
+    """
+    bodies = [v.operator.body_opset for v in _called_versions(model, registry) if _is_lowered_as_body(v)]
+    opset, needed = model.opset(""), max(bodies, default=0)
+    if opset is None or opset >= needed:
+        return model
+    # ruff: ignore[import-outside-top-level]  slow to load, and few models have such operators
+    from sabir.conversion import convert_in_place
+
+    newer = model.clone()
+    try:
+        convert_in_place(newer, {"": needed}, registry)
+    except ConversionError:
+        return model
+    return newer
 
 
 def _apply_pattern(graph: Graph, pattern: ShapePattern) -> None:

@@ -1,0 +1,1 @@
+"""The operators of `com.microsoft`, which onnxruntime adds to the standard, one room each."""
