@@ -161,7 +161,7 @@ def _is_lowered_as_body(version: Version) -> bool:
 
 
 def _in_opset_of_bodies(model: Model, registry: Registry) -> Model:
-    """Return the model in the opset that the bodies of its operators need; itself where it cannot be converted.
+    """Return the model in the opset that the bodies of its operators need; itself where no conversion is.
 
     The calls whose bodies need a newer opset are then evaluated.
     """
