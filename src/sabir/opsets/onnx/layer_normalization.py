@@ -14,9 +14,7 @@ from sabir.opsets.families.building.calls import typed
 from sabir.opsets.families.normalization import normalization, normalization_kernels
 from sabir.opsets.families.normalization.normalization_gradients import Normal
 from sabir.opsets.families.numbers.arithmetic import widened
-from sabir.opsets.families.numbers.results import computed
 from sabir.opsets.families.numbers.scalars import Numbers, element_of
-from sabir.opsets.families.numbers.sums import summed, sums_of_squares
 from sabir.opsets.families.reduction import reductions
 from sabir.opsets.families.reduction.reduction_gradients import share
 from sabir.opsets.families.shapes.ranks import check_broadcast
@@ -93,13 +91,8 @@ def evaluate(
     check_broadcast("Scale", scale, x.shape)
     check_broadcast("B", b, x.shape)
     kept, stash = axis_in(axis, x.ndim), element(stash_type).dtype
-    count = math.prod(x.shape[kept:])
-    stashed = widened(x.astype(stash, copy=False)).reshape(math.prod(x.shape[:kept]), count)
-    mean = summed(stashed, 1, keepdims=True) / np.float32(count)
-    rows = computed(np.subtract, stashed, mean)
-    variance = sums_of_squares(rows) / np.float32(count)
-    inverse = 1 / np.sqrt(variance + np.float32(epsilon))
-    rows *= inverse
+    stashed = normalization.stashed(x, stash).reshape(math.prod(x.shape[:kept]), math.prod(x.shape[kept:]))
+    rows, mean, inverse = normalization.normalized(stashed, epsilon)
     y = widened(rows.astype(stash, copy=False).astype(x.dtype, copy=False)).reshape(x.shape)
     y *= widened(scale)
     if b is not None:
