@@ -17,7 +17,8 @@ from sabir.schema import Call, Example, Operator
 skip_simplified_layer_normalization = Operator(
     "SkipSimplifiedLayerNormalization",
     domain="com.microsoft",
-    summary="`s / sqrt(mean(s ** 2) + epsilon) * gamma` of `s = input + skip + bias`, over the last dimension.",
+    summary="`s / sqrt(mean(s ** 2) + epsilon) * gamma` of `s = input + skip + bias`,"
+    " over the last dimension.",
     body_opset=18,
 )
 

@@ -1,4 +1,4 @@
-"""SkipLayerNormalization and SkipSimplifiedLayerNormalization: a residual is added before the normalisation."""
+"""SkipLayerNormalization and its simplified form: a residual is added before the normalisation."""
 
 from __future__ import annotations
 
