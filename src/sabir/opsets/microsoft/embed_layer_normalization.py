@@ -63,7 +63,7 @@ v1 = embed_layer_normalization.first(
 
 
 @v1.infer
-def infer(
+def infer(  # ruff: ignore[too-many-positional-arguments]  the operator's signature
     ids: TensorType, segment_ids: TensorType | None, words: TensorType, positions: TensorType,
     segments: TensorType | None, gamma: TensorType, beta: TensorType, mask: TensorType | None = None,
     position_ids: TensorType | None = None, /,
@@ -77,24 +77,22 @@ def infer(
 
 
 @v1.evaluate
-def evaluate(
+def evaluate(  # ruff: ignore[too-many-arguments, too-many-positional-arguments]  the operator's signature
     ids: Array, segment_ids: Array | None, words: Array, positions: Array, segments: Array | None,
     gamma: Array, beta: Array, mask: Array | None = None, position_ids: Array | None = None, /,
     *, epsilon: float, mask_index_type: int | None,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
     """Whether `mask_index_type` says that the mask index is used or not, it is computed."""
     hold(infer, ids, segment_ids, words, positions, segments, gamma, beta, mask, position_ids)
-    first, *rest = embedded.rows(ids, segment_ids, position_ids, (words, positions, segments))
-    total = widened(first)
-    for part in rest:
-        total = total + widened(part)
+    rows = embedded.rows(ids, segment_ids, position_ids, (words, positions, segments))
+    total = embedded.summed([widened(part) for part in rows])
     y = embedded.normalized(total, widened(gamma), widened(beta), epsilon)
     kind = words.dtype
     return y.astype(kind, copy=False), embedded.counted_words(ids, mask), total.astype(kind, copy=False)
 
 
 @v1.lower
-def lower(
+def lower(  # ruff: ignore[too-many-arguments, too-many-positional-arguments]  the operator's signature
     ids: Expression, segment_ids: Expression | None, words: Expression, positions: Expression,
     segments: Expression | None, gamma: Expression, beta: Expression, mask: Expression | None = None,
     position_ids: Expression | None = None, /, *, epsilon: float,
@@ -109,17 +107,13 @@ def lower(
 
 
 @v1.body
-def body(
+def body(  # ruff: ignore[too-many-arguments, too-many-positional-arguments]  the operator's signature
     b: Builder, ids: Value, segment_ids: Value | None, words: Value, positions: Value,
     segments: Value | None, gamma: Value, beta: Value, mask: Value | None = None,
     position_ids: Value | None = None, /, *, epsilon: float, call: Call,
 ) -> tuple[Value, ...]:  # fmt: skip
-    total, *rest = (
-        halves.widened(b, part)
-        for part in embedded.emitted_rows(b, ids, segment_ids, position_ids, (words, positions, segments))
-    )
-    for part in rest:
-        total = b.Add(total, part)
+    rows = embedded.emitted_rows(b, ids, segment_ids, position_ids, (words, positions, segments))
+    total = embedded.emitted_sum(b, [halves.widened(b, part) for part in rows])
     (y,) = layer_normalized(b, total, gamma, beta, epsilon, 1)
     index = embedded.emitted_words(b, ids, mask) if call.wants(1) else y
     made = halves.rounded(b, y, words), index, halves.rounded(b, total, words)
@@ -127,7 +121,7 @@ def body(
 
 
 @embed_layer_normalization.examples
-def examples() -> Iterator[Example]:
+def examples() -> Iterator[Example]:  # ruff: ignore[too-many-locals]  the inputs of the operator
     i, f = np.int32, np.float32
     ids, segment_ids = np.array([[0, 2], [1, 1]], i), np.array([[0, 1], [1, 0]], i)
     words = np.array([[1, 3], [2, 4], [0, 0]], f)

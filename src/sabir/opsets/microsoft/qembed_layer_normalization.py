@@ -11,7 +11,7 @@ from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families.normalization import embedded
 from sabir.opsets.families.normalization.normalization_graphs import layer_normalized
-from sabir.opsets.families.quantization import quantization, quantization_kernels, quantized_graphs
+from sabir.opsets.families.quantization import quantization, quantization_kernels
 from sabir.opsets.families.shapes.axes import as_input
 from sabir.opsets.families.shapes.ranks import check_one, check_shape, hold
 from sabir.opsets.typing import Array
@@ -65,7 +65,7 @@ v1.absent("gradient", "the embeddings are quantized, and integers have no gradie
 
 
 @v1.infer
-def infer(
+def infer(  # ruff: ignore[too-many-positional-arguments]  the operator's signature
     ids: TensorType, segment_ids: TensorType | None, words: TensorType, positions: TensorType,
     segments: TensorType | None, gamma: TensorType, beta: TensorType, mask: TensorType | None,
     /, *numbers: TensorType | None,
@@ -83,7 +83,7 @@ def infer(
 
 
 @v1.evaluate
-def evaluate(
+def evaluate(  # ruff: ignore[too-many-positional-arguments]  the operator's signature
     ids: Array, segment_ids: Array | None, words: Array, positions: Array, segments: Array | None,
     gamma: Array, beta: Array, mask: Array | None, /, *numbers: Array | None, epsilon: float,
 ) -> tuple[Array, Array]:  # fmt: skip
@@ -96,15 +96,13 @@ def evaluate(
         return quantization.dequantized(x, scale.reshape(()), zero.reshape(()), FLOAT)
 
     rows = embedded.rows(ids, segment_ids, None, (words, positions, segments))
-    total, *rest = map(dequantized, range(len(rows)), rows)
-    for part in rest:
-        total = total + part
+    total = embedded.summed([*map(dequantized, range(len(rows)), rows)])
     scale, shift = dequantized(_GAMMA, gamma), dequantized(_GAMMA + 1, beta)
     return embedded.normalized(total, scale, shift, epsilon), embedded.counted_words(ids, mask)
 
 
 @v1.lower
-def lower(
+def lower(  # ruff: ignore[too-many-positional-arguments]  the operator's signature
     ids: Expression, segment_ids: Expression | None, words: Expression, positions: Expression,
     segments: Expression | None, gamma: Expression, beta: Expression, mask: Expression | None, /,
     *numbers: Expression | None, epsilon: float,
@@ -124,7 +122,7 @@ def lower(
 
 
 @v1.body
-def body(
+def body(  # ruff: ignore[too-many-arguments, too-many-positional-arguments]  the operator's signature
     b: Builder, ids: Value, segment_ids: Value | None, words: Value, positions: Value,
     segments: Value | None, gamma: Value, beta: Value, mask: Value | None, /, *numbers: Value | None,
     epsilon: float,
@@ -135,16 +133,14 @@ def body(
         return b.DequantizeLinear(x, *(b.Reshape(n, scalar) for n in decoding))
 
     rows = embedded.emitted_rows(b, ids, segment_ids, None, (words, positions, segments))
-    total, *rest = map(dequantized, range(len(rows)), rows)
-    for part in rest:
-        total = b.Add(total, part)
+    total = embedded.emitted_sum(b, [*map(dequantized, range(len(rows)), rows)])
     scale, shift = dequantized(_GAMMA, gamma), dequantized(_GAMMA + 1, beta)
     (y,) = layer_normalized(b, total, scale, shift, epsilon, 1)
     return y, embedded.emitted_words(b, ids, mask)
 
 
 @qembed_layer_normalization.examples
-def examples() -> Iterator[Example]:
+def examples() -> Iterator[Example]:  # ruff: ignore[too-many-locals]  the inputs of the operator
     i, f = np.int32, np.float32
     ids, segment_ids = np.array([[0, 2], [1, 1]], i), np.array([[0, 1], [1, 0]], i)
     y = np.array([[[-2, 2]] * 2] * 2, f)  # by hand: each sum has its second element above its first

@@ -114,6 +114,14 @@ def _taken(name: str, table: Array, indices: Array) -> Array:
     return table[indices]
 
 
+def summed(parts: Sequence[Array]) -> Array:
+    """Return the sum of rows, which are (batch, sequence, hidden) or broadcast to it."""
+    total = np.add(parts[0], parts[1])
+    for part in parts[2:]:
+        total += part
+    return total
+
+
 def normalized(total: Array, gamma: Array, beta: Array, epsilon: float) -> Array:
     """Return a sum (batch, sequence, hidden) of floats, normalised over the last axis, scaled and shifted."""
     y = normalization.normalized(total.reshape(math.prod(total.shape[:2]), total.shape[2]), epsilon).rows
@@ -198,6 +206,14 @@ def emitted_rows(
     if segments is not None:
         found.append(b.Gather(segments, as_input(b, "segment", [0]) if segment_ids is None else segment_ids))
     return found
+
+
+def emitted_sum(b: Builder, parts: Sequence[Value]) -> Value:
+    """Emit the sum of rows."""
+    total = parts[0]
+    for part in parts[1:]:
+        total = b.Add(total, part)
+    return total
 
 
 def emitted_words(b: Builder, ids: Value, mask: Value | None) -> Value:
