@@ -15,7 +15,7 @@ from sabir.schema import Constraint, Example, Input, Operator, Output, tensors
 bias_split_gelu = Operator(
     "BiasSplitGelu",
     domain="com.microsoft",
-    summary="`l * gelu(r)`, the exact unit, where `l` and `r` are the halves of `X + bias` along the channels.",
+    summary="`l * gelu(r)`, the exact unit, where `l` and `r` are the halves of `X + bias`.",
     body_opset=18,
 )
 

@@ -12,7 +12,6 @@ from sabir.opsets.families.normalization.normalization_graphs import by_root_mea
 from sabir.opsets.families.numbers import halves
 from sabir.opsets.families.numbers.arithmetic import widened
 from sabir.opsets.families.numbers.pointwise import sigmoid
-from sabir.opsets.families.shapes.axes import as_input
 from sabir.opsets.families.shapes.ranks import check_alike, check_least_rank, check_rank, hold
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, Attribute, Constraint, Example, Input, Operator, Output, one_of, tensors
