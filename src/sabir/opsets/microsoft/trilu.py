@@ -12,13 +12,11 @@ from sabir.schema import (
     BFLOAT16,
     BOOL,
     NUMBERS,
-    Attribute,
     Constraint,
     Example,
     Input,
     Operator,
     Output,
-    tensors,
 )
 
 trilu = Operator(
@@ -34,18 +32,10 @@ v1 = trilu.first(
     1,
     inputs=[
         Input("X", T, "Matrices along the last two dimensions.", differentiable=True),
-        Input(
-            "k",
-            "tensor(int64)",
-            "The diagonal that bounds the triangle and belongs to it: 0 the main one, above it if positive.",
-            optional=True,
-            differentiable=False,
-        ),
+        triangles.DIAGONAL,
     ],
     outputs=[Output("Y", T, "The triangles, zeros outside.", differentiable=True)],
-    attributes=[
-        Attribute("upper", "int", "1: keep what is on and above the diagonal; 0: on and below.", default=1)
-    ],
+    attributes=[triangles.UPPER],
 )
 
 v1.infer(triangles.infer)

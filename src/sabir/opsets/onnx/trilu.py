@@ -12,7 +12,7 @@ from sabir.opsets.families.indexing import triangles
 from sabir.opsets.families.numbers.scalars import element_of
 from sabir.opsets.families.shapes.extents import indices, shape_of, sizes, unsqueezed
 from sabir.opsets.typing import Gradient
-from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
 
 trilu = Operator(
     "Trilu", summary="Each matrix of `input` with zeros below (or, with `upper` 0, above) its diagonal `k`."
@@ -24,20 +24,12 @@ v14 = trilu.first(
     14,
     inputs=[
         Input("input", T, "Matrices along the last two dimensions.", differentiable=True),
-        Input(
-            "k",
-            "tensor(int64)",
-            "The diagonal that bounds the triangle and belongs to it: 0 the main one, above it if positive.",
-            optional=True,
-            differentiable=False,
-        ),
+        triangles.DIAGONAL,
     ],
     outputs=[
         Output("output", T, "The triangles, zeros (empty strings, False) outside.", differentiable=True)
     ],
-    attributes=[
-        Attribute("upper", "int", "1: keep what is on and above the diagonal; 0: on and below.", default=1)
-    ],
+    attributes=[triangles.UPPER],
 )
 
 

@@ -11,11 +11,20 @@ from sabir.base import InferenceError
 from sabir.ir import TensorType
 from sabir.opsets.families.shapes import contents
 from sabir.opsets.families.shapes.ranks import as_number, check_one
+from sabir.schema import Attribute, Input
 
 if TYPE_CHECKING:
     from sabir.loops import Expression
     from sabir.opsets.typing import Array
 
+DIAGONAL = Input(
+    "k",
+    "tensor(int64)",
+    "The diagonal that bounds the triangle and belongs to it: 0 the main one, above it if positive.",
+    optional=True,
+    differentiable=False,
+)
+UPPER = Attribute("upper", "int", "1: keep what is on and above the diagonal; 0: on and below.", default=1)
 _MATRIX = 2
 
 
