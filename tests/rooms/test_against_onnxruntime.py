@@ -40,7 +40,7 @@ REASONS = {
     "MaxPool": (NAN, 10),
     "MaxRoiPool": (NAN, 1),
     "MaxUnpool": ("places count in what was pooled; onnxruntime counts in output_shape", 9, 11, 22),
-    "MeanVarianceNormalization": (STILL, 9, 13),
+    "MeanVarianceNormalization": (STILL, 1, 9, 13),
     "NonMaxSuppression": ("boxes that score less than the threshold go, by the text: one at it stays", 11),
     "NonZero": (SCALAR, 9, 13),
     "OneHot": ("before opset 11 a negative index is out of range, a row of off values", 9),

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from sabir import loops
-from sabir.elements import element
+from sabir.elements import DOUBLE, element
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families.building.calls import typed
@@ -38,35 +39,65 @@ from sabir.schema import (
 layer_normalization = Operator(
     "LayerNormalization",
     summary="`(X - mean) / sqrt(var + epsilon) * Scale + B`, over the dimensions from `axis` on.",
+    body_opset=13,
 )
 
 T = Constraint("T", FLOATS, BFLOAT16)
 U = Constraint("U", BFLOAT16, tensors("float"))
 
-v17 = layer_normalization.first(
-    17,
-    inputs=[
-        Input("X", T, "A tensor of rank 1 or more."),
-        Input("Scale", T, "The scale, which broadcasts to X."),
-        Input("B", T, "The bias, which broadcasts to X; 0 by default.", optional=True),
-    ],
-    outputs=[
-        Output("Y", T, "The input's shape."),
-        Output("Mean", U, "The means; the normalised dimensions are 1.", optional=True),
-        Output("InvStdDev", U, "`1 / sqrt(var + epsilon)`; the normalised dimensions are 1.", optional=True),
-    ],
+
+def parameters(kind: Constraint) -> list[Input]:
+    return [
+        Input("Scale", kind, "The scale, which broadcasts to X."),
+        Input("B", kind, "The bias, which broadcasts to X; 0 by default.", optional=True),
+    ]
+
+
+def outputs(kind: Constraint, statistic: Constraint) -> list[Output]:
+    inverse = "`1 / sqrt(var + epsilon)`; the normalised dimensions are 1."
+    return [
+        Output("Y", kind, "The input's shape."),
+        Output("Mean", statistic, "The means; the normalised dimensions are 1.", optional=True),
+        Output("InvStdDev", statistic, inverse, optional=True),
+    ]
+
+
+X = Input("X", T, "A tensor of rank 1 or more.")
+V1 = Constraint("V", FLOATS, BFLOAT16)
+v1 = layer_normalization.first(
+    1,
+    inputs=[X, *parameters(V1)],
+    outputs=outputs(V1, Constraint("U", tensors("double", "float"))),
     attributes=[
         Attribute(
             "stash_type",
             "int",
-            "The element type of the computation and of the statistics: 1 float, 16 bfloat16.",
+            "The element type of the computation and of the statistics: 1 float, 11 double, 16 bfloat16;"
+            " each version admits two of them.",
             default=1,
             values=element_types("U"),
         ),
         normalization.EPSILON,
         Attribute("axis", "int", "The first dimension to normalise over.", default=-1),
     ],
+    status="experimental",
+    unpublished=True,
 )
+v17 = v1.evolve(
+    17,
+    "The scale and the bias have the type of X; the statistics may be bfloat16, not double.",
+    inputs=[X, *parameters(T)],
+    outputs=outputs(T, U),
+    status="stable",
+)
+
+
+@v1.infer
+def infer_with_scale(
+    x: TensorType, scale: TensorType, b: TensorType | None = None, /, *, axis: int, stash_type: int
+) -> tuple[TensorType, ...]:
+    y, *statistics = infer(x, scale, b, axis=axis, stash_type=stash_type)
+    return TensorType(scale.element, y.shape), *statistics
 
 
 @v17.infer
@@ -81,6 +112,19 @@ def infer(
     kept = axis_in(axis, len(x.shape))
     statistic = TensorType(stash, (*x.shape[:kept], *(1,) * (len(x.shape) - kept)))
     return y, statistic, statistic
+
+
+@v1.evaluate
+def evaluate_with_scale(
+    x: Array, scale: Array, b: Array | None = None, /, *, axis: int, epsilon: float, stash_type: int
+) -> tuple[Array, Array, Array]:
+    """Compute in the type of the scale, or in one that has the numbers of both types."""
+    wide = normalization.common_type(element(x.dtype), element(scale.dtype)).dtype
+    operands = [None if a is None else a.astype(wide, copy=False) for a in (scale, b)]
+    y, mean, inverse = evaluate(
+        x.astype(wide, copy=False), *operands, axis=axis, epsilon=epsilon, stash_type=stash_type
+    )
+    return y.astype(scale.dtype, copy=False), mean, inverse
 
 
 @v17.evaluate
@@ -105,6 +149,17 @@ def evaluate(
     )
 
 
+@v1.lower
+def lower_with_scale(
+    x: Expression, scale: Expression, b: Expression | None = None, /,
+    *, axis: int, epsilon: float, stash_type: int,
+) -> tuple[Expression, ...]:  # fmt: skip
+    wide = normalization.common_type(element(x.element), element(scale.element)).name
+    operands = [None if a is None else loops.cast(a, wide) for a in (scale, b)]
+    y, *statistics = lower(loops.cast(x, wide), *operands, axis=axis, epsilon=epsilon, stash_type=stash_type)
+    return loops.cast(y, scale.element), *statistics
+
+
 @v17.lower
 def lower(
     x: Expression, scale: Expression, b: Expression | None = None, /,
@@ -117,6 +172,39 @@ def lower(
     return y, loops.cast(normal.mean, stash), loops.cast(normal.inverse, stash)
 
 
+@v1.body
+def body_with_scale(
+    b: Builder, x: Value, scale: Value, bias: Value | None = None, /,
+    *, axis: int, epsilon: float, stash_type: int, call: Call,
+) -> tuple[Value, ...]:  # fmt: skip
+    kind = element_of(scale)
+    wide = normalization.common_type(element_of(x), kind)
+    operands = [None if v is None else typed(b, v, wide) for v in (scale, bias)]
+    made = body(b, typed(b, x, wide), *operands, axis=axis, epsilon=epsilon, stash_type=stash_type, call=call)
+    return typed(b, made[0], kind), *made[1:]
+
+
+@v17.upgrade
+def in_one_type(
+    b: Builder, x: Value, scale: Value, bias: Value | None = None, /, *, stash_type: int, call: Call,
+    **attributes: Any,
+) -> tuple[Value, ...]:  # fmt: skip
+    """The same call, except where X has another element type than the scale."""
+    if stash_type == DOUBLE.number:
+        raise Unconvertible("LayerNormalization:17 has no statistics in double")
+    kind, target = (v.type.element if isinstance(v.type, TensorType) else None for v in (x, scale))
+    operands, mixed = [x, scale, bias], kind is not None and target is not None and kind is not target
+    if kind is not None and target is not None and mixed:
+        wide = normalization.common_type(kind, target)
+        operands = [None if v is None else typed(b, v, wide) for v in operands]
+    made = b.op(
+        "LayerNormalization", *operands, outputs=len(call.outputs), stash_type=stash_type, **attributes
+    )
+    y, *statistics = made if isinstance(made, tuple) else (made,)
+    return b.Cast(y, to=target.number) if target is not None and mixed else y, *statistics
+
+
+@v17.downgrade  # the version before was never released
 @v17.body
 def body(
     b: Builder, x: Value, scale: Value, bias: Value | None = None, /,
@@ -183,4 +271,23 @@ def examples() -> Iterator[Example]:
     brain = ml_dtypes.bfloat16
     halves = [a.astype(brain) for a in (x, scale, last - bias, means, inverses)]
     yield Example(17, *halves[:2], stash_type=16, outputs=3, epsilon=1e-6, tolerance=1e-2, expect=halves[2:])
-    yield Example(17, np.zeros((0, 3), f), np.ones(3, f), outputs=3, expect=[np.zeros((0, 3), f)])
+    for opset in (1, 17):
+        empty = np.zeros((0, 3), f)
+        yield Example(opset, empty, np.ones(3, f), outputs=3, expect=[empty])
+    yield from _examples_of_two_types(x, scale, bias, [last, means, inverses])
+
+
+def _examples_of_two_types(x: Array, scale: Array, bias: Array, expect: list[Any]) -> Iterator[Example]:
+    """Calls of version 1, which nearly all are in opsets up to 16."""
+    options: dict[str, Any] = {"epsilon": 1e-6, "outputs": 3, "tolerance": 1e-5}
+    y, means, inverses = np.array(expect[0]), *expect[1:]
+    for opset in (1, 9, 13, 16):
+        yield Example(opset, x, scale, bias, **options, expect=[y.astype(np.float32), means, inverses])
+    for kind, rough in ((np.float16, 2e-3), (ml_dtypes.bfloat16, 2e-2), (np.float64, 1e-5)):
+        call, options["tolerance"] = [a.astype(kind) for a in (x, scale, bias)], rough
+        yield Example(13, *call, **options, expect=[y.astype(kind), means, inverses])
+        yield Example(13, call[0], scale, bias, **options, expect=[y.astype(np.float32), means, inverses])
+        yield Example(13, x, *call[1:], **options, expect=[y.astype(kind), means, inverses])
+        statistics = [means.astype(np.float64), inverses.astype(np.float64)]
+        yield Example(13, *call, stash_type=11, **options, expect=[y.astype(kind), *statistics])
+    yield Example(13, x, np.ones((2, 2), np.float32), axis=1)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sabir.elements import DOUBLE, FLOAT
 from sabir.ir import TensorType
 from sabir.opsets.families.numbers.arithmetic import widened
 from sabir.opsets.families.numbers.results import computed
@@ -18,6 +19,7 @@ from sabir.schema import BFLOAT16, FLOATS, Attribute, element_types
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from sabir.elements import ElementType
     from sabir.ir import Dim
     from sabir.opsets.typing import Array
 
@@ -25,6 +27,13 @@ STASHES = element_types(FLOATS | BFLOAT16)  # the types in which a normalisation
 EPSILON = Attribute("epsilon", "float", "Added to the variance, so that it is not 0.", default=1e-05)
 _PARAMETERS = "scale", "B", "mean", "var"
 _BLOCK = 1 << 18  # bytes of input that are normalised at a time, so that they stay in the cache
+
+
+def common_type(x: ElementType, scale: ElementType) -> ElementType:
+    """Return the element type in which a tensor is scaled by a scale that may have another type."""
+    if x is scale:
+        return x
+    return DOUBLE if DOUBLE in {x, scale} else FLOAT
 
 
 class Moments(NamedTuple):
