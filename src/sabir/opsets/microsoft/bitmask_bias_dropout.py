@@ -59,8 +59,8 @@ def body(
 
 @bitmask_bias_dropout.examples
 def examples() -> Iterator[Example]:
-    data, bias = np.float32([[1, 2], [3, 4]]), np.float32([10, 20])
-    y, all_kept = np.float32([[11, 22], [13, 24]]), np.array([0xFFFFFFFF], np.uint32)
+    data, bias = np.array([[1, 2], [3, 4]], np.float32), np.array([10, 20], np.float32)
+    y, all_kept = np.array([[11, 22], [13, 24]], np.float32), np.array([0xFFFFFFFF], np.uint32)
     yield Example(1, data, bias, outputs=2, expect=[y, all_kept])
     yield Example(1, data, bias, y, outputs=2, expect=[2 * y, all_kept])
     yield Example(1, data, bias, y, np.float16(0.25), 0, expect=[2 * y])

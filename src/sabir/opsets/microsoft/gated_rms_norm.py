@@ -1,6 +1,7 @@
 """GatedRMSNorm: groups of elements divided by their root mean square, scaled, and multiplied by a gate."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -111,13 +112,19 @@ def examples() -> Iterator[Example]:
     for kind, rough in ((np.float32, 1e-5), (np.float16, 2e-3), (ml_dtypes.bfloat16, 2e-2)):
         inputs = [a.astype(kind) for a in (x, scale, gate)]
         for activation, factor in (("silu", 0.75 * log3), ("swish", 0.75 * log3), ("sigmoid", 0.75)):
-            results = {"expect": [(y * factor).astype(kind)], "tolerance": rough}
+            results: dict[str, Any] = {"expect": [(y * factor).astype(kind)], "tolerance": rough}
             yield Example(1, *inputs, activation=activation, epsilon=1e-6, **results)
     f = np.float32
     yield Example(
-        1, f([[3, 4]]), f([1, 1]), f([[0, 0]]), activation="sigmoid", epsilon=12.5, expect=[[[0.3, 0.4]]]
+        1,
+        np.array([[3, 4]], f),
+        np.array([1, 1], f),
+        np.array([[0, 0]], f),
+        activation="sigmoid",
+        epsilon=12.5,
+        expect=[[[0.3, 0.4]]],
     )
-    yield Example(1, f([3, 4]), f([1, 1]), f([1, 2]))
-    yield Example(1, f([3, 4]), f([2]), f([-200, 2]))
+    yield Example(1, np.array([3, 4], f), np.array([1, 1], f), np.array([1, 2], f))
+    yield Example(1, np.array([3, 4], f), np.array([2], f), np.array([-200, 2], f))
     empty = np.zeros((0, 4), f)
-    yield Example(1, empty, f([1, 2]), empty, expect=[empty])
+    yield Example(1, empty, np.array([1, 2], f), empty, expect=[empty])

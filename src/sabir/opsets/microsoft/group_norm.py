@@ -78,8 +78,13 @@ def examples() -> Iterator[Example]:
             for last in (0, 1):
                 images, expected = (np.moveaxis(a, 1, -1) if last else a for a in (x, result))
                 vectors = (gamma, beta) if activation else (gamma.astype(kind), beta.astype(kind))
-                attributes = {"groups": 2, "activation": activation, "channels_last": last, "epsilon": 1.0}
-                results = {"expect": [expected.astype(kind)], "tolerance": rough}
+                attributes: dict[str, Any] = {
+                    "groups": 2,
+                    "activation": activation,
+                    "channels_last": last,
+                    "epsilon": 1.0,
+                }
+                results: dict[str, Any] = {"expect": [expected.astype(kind)], "tolerance": rough}
                 yield Example(1, images.astype(kind), *vectors, **attributes, **results)
     halves = [a.astype(np.float16) for a in (gamma, beta)]
     yield Example(1, x, *halves, groups=2, activation=0, channels_last=0, epsilon=1.0, expect=[y])

@@ -70,6 +70,6 @@ def examples() -> Iterator[Example]:
     yield Example(
         1, np.diag([1.0, 2, 4, 8]).reshape(1, 1, 4, 4), expect=[np.diag([1, 0.5, 0.25, 0.125])[None, None]]
     )
-    yield Example(1, np.float32([[-0.5]]), expect=[[[-2]]])
+    yield Example(1, np.array([[-0.5]], np.float32), expect=[[[-2]]])
     for shape in ((0, 2, 2), (2, 0, 0)):
         yield Example(1, np.zeros(shape, np.float32), expect=[np.zeros(shape, np.float32)])

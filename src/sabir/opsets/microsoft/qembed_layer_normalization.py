@@ -1,6 +1,7 @@
 """QEmbedLayerNormalization: EmbedLayerNormalization with quantized tables."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -29,6 +30,7 @@ T1 = embedded.IDS
 T2 = Constraint("T2", tensors("int8", "uint8"))
 T = Constraint("T", tensors("float"))
 _PARTS = ("word_embedding", "position_embedding", "segment_embedding", "gamma", "beta")
+Number = TypeVar("Number")
 _SEGMENT, _GAMMA = 2, 3  # places among the parts
 
 
@@ -59,6 +61,7 @@ v1 = qembed_layer_normalization.first(
         Output("mask_index_out", T1, embedded.MASK_INDEX_DOC),
     ],
     attributes=[Attribute("epsilon", "float", "Added to the variance, so that it is not 0.", default=1e-12)],
+    status="experimental",
 )
 
 v1.absent("gradient", "the embeddings are quantized, and integers have no gradients")
@@ -82,6 +85,14 @@ def infer(  # ruff: ignore[too-many-positional-arguments]  the operator's signat
     return TensorType(FLOAT, shape), index
 
 
+def _decoding(numbers: Sequence[Number | None], part: int) -> tuple[Number, Number]:
+    """Return the scale and the zero point of a part that is there."""
+    scale, zero = numbers[part], numbers[part + len(_PARTS)]
+    if scale is None or zero is None:
+        raise TypeError(f"{_PARTS[part]} has a scale and a zero point")
+    return scale, zero
+
+
 @v1.evaluate
 def evaluate(  # ruff: ignore[too-many-positional-arguments]  the operator's signature
     ids: Array, segment_ids: Array | None, words: Array, positions: Array, segments: Array | None,
@@ -90,9 +101,7 @@ def evaluate(  # ruff: ignore[too-many-positional-arguments]  the operator's sig
     hold(infer, ids, segment_ids, words, positions, segments, gamma, beta, mask, *numbers)
 
     def dequantized(part: int, x: Array) -> Array:
-        scale, zero = numbers[part], numbers[part + len(_PARTS)]
-        if scale is None or zero is None:
-            raise TypeError(f"{_PARTS[part]} has a scale and a zero point")
+        scale, zero = _decoding(numbers, part)
         return quantization.dequantized(x, scale.reshape(()), zero.reshape(()), FLOAT)
 
     rows = embedded.rows(ids, segment_ids, None, (words, positions, segments))
@@ -108,9 +117,7 @@ def lower(  # ruff: ignore[too-many-positional-arguments]  the operator's signat
     *numbers: Expression | None, epsilon: float,
 ) -> tuple[Expression, Expression]:  # fmt: skip
     def dequantized(part: int, x: Expression) -> Expression:
-        scale, zero = numbers[part], numbers[part + len(_PARTS)]
-        if scale is None or zero is None:
-            raise TypeError(f"{_PARTS[part]} has a scale and a zero point")
+        scale, zero = _decoding(numbers, part)
         scale, zero = (loops.reshape(n, ()) for n in (scale, zero))
         return quantization_kernels.dequantized(x, scale, zero, "float")
 
@@ -129,8 +136,7 @@ def body(  # ruff: ignore[too-many-arguments, too-many-positional-arguments]  th
 ) -> tuple[Value, Value]:  # fmt: skip
     def dequantized(part: int, x: Value) -> Value:
         scalar = as_input(b, "scalar", [])
-        decoding = (numbers[part], numbers[part + len(_PARTS)])
-        return b.DequantizeLinear(x, *(b.Reshape(n, scalar) for n in decoding))
+        return b.DequantizeLinear(x, *(b.Reshape(n, scalar) for n in _decoding(numbers, part)))
 
     rows = embedded.emitted_rows(b, ids, segment_ids, None, (words, positions, segments))
     total = embedded.emitted_sum(b, [*map(dequantized, range(len(rows)), rows)])

@@ -1,6 +1,7 @@
 """ScaledSiLU: `z * sigmoid(z)` of a scaled tensor, each step rounded to the element type."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -71,11 +72,11 @@ def examples() -> Iterator[Example]:
     log3 = np.log(3)  # its logistic function is 3/4, that of its negative 1/4
     x, y = np.array([[log3, -log3], [0, np.nan]]), np.array([[0.75 * log3, -0.25 * log3], [0, np.nan]])
     for kind, rough in ((np.float32, 1e-6), (np.float16, 2e-3), (ml_dtypes.bfloat16, 2e-2)):
-        results = {"expect": [y.astype(kind)], "tolerance": rough}
+        results: dict[str, Any] = {"expect": [y.astype(kind)], "tolerance": rough}
         yield Example(1, x.astype(kind), **results)
         yield Example(1, (x / 2).astype(kind), alpha=2.0, **results)
         for other in (np.float32, np.float16, ml_dtypes.bfloat16):
             yield Example(1, (x * 4).astype(kind), other(0.25), alpha=7.0, **results)
-    yield Example(1, np.float32([100, -200]), expect=[[100, 0]])
+    yield Example(1, np.array([100, -200], np.float32), expect=[[100, 0]])
     yield Example(1, np.float32(0), np.float32(3), expect=[0])
     yield Example(1, np.zeros((2, 0), np.float32), expect=[np.zeros((2, 0), np.float32)])

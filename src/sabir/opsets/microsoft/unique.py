@@ -72,4 +72,4 @@ def examples() -> Iterator[Example]:
     yield Example(1, nans, outputs=3, expect=[np.array([np.nan, 1], f), [0, 1, 0], [2, 1]])
     none = np.zeros(0, np.int64)
     yield Example(1, np.zeros(0, f), outputs=3, expect=[np.zeros(0, f), none, none])
-    yield Example(1, f([7]), outputs=3, expect=[[7], [0], [1]])
+    yield Example(1, np.array([7], f), outputs=3, expect=[[7], [0], [1]])

@@ -1,6 +1,7 @@
 """MeanVarianceNormalization: zero mean and unit variance over `axes`."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -170,7 +171,7 @@ def examples() -> Iterator[Example]:
     y = np.array([[[[-1, 1]], [[0, 0]]], [[[1, -1]], [[0, 0]]]], f)  # by hand: 2 +- 1, and a constant
     for channels, variance, result in ((0, 1, y), (1, 1, y / np.sqrt(0.5)), (0, 0, y), (1, 0, y)):
         for kind in (f, np.float16, np.float64):
-            attributes = {"across_channels": channels, "normalize_variance": variance}
+            attributes: dict[str, Any] = {"across_channels": channels, "normalize_variance": variance}
             yield Example(1, x.astype(kind), **attributes, expect=[result.astype(kind)], tolerance=1e-3)
     yield Example(7, x[..., 0], normalize_variance=0, expect=[[[[-1], [0]], [[1], [0]]]])
     yield Example(7, np.array([1, 3], f), expect=[[-1, 1]])

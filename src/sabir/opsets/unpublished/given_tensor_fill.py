@@ -118,7 +118,7 @@ def constant(
 def examples() -> Iterator[Example]:
     numbers = [1.0, 2.0, 3.0, 4.0]
     for opset in (1, 9):
-        y = np.float32([[1, 2], [3, 4]])
+        y = np.array([[1, 2], [3, 4]], np.float32)
         yield Example(opset, values=numbers, shape=[2, 2], expect=[y])
         yield Example(opset, values=numbers, shape=[4], input_as_shape=0, expect=[y.ravel()])
     for kind in (np.float32, np.float16, np.float64):

@@ -133,7 +133,7 @@ def examples() -> Iterator[Example]:
             call[0][None],
             call[1][None],
             call[2],
-            kind([1]),
+            np.array([1], kind),
             drop_states=1,
             expect=[dropped[None]],
             tolerance=rough,

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir import loops
-from sabir.ir import Builder, TensorType, Value
+from sabir.ir import Builder, Value
 from sabir.loops import Expression
 from sabir.opsets.families.numbers.pointwise import over_floats, pointwise
-from sabir.opsets.families.numbers.required_numbers import check_given
+from sabir.opsets.families.numbers.required_numbers import check_given, infer_scaled
 from sabir.opsets.families.numbers.scalars import Numbers
 from sabir.opsets.typing import Array
 from sabir.schema import FLOATS, Attribute, Constraint, Example, Input, Operator, Output
@@ -30,10 +30,7 @@ v1 = parametric_softplus.first(
 v10 = v1.retire(10, "Removed: Mul and Softplus compute it.")
 
 
-@v1.infer
-def infer(x: TensorType, /, *, alpha: float | None, beta: float | None) -> TensorType:
-    check_given(alpha=alpha, beta=beta)
-    return TensorType(x.element, x.shape)
+v1.infer(infer_scaled)
 
 
 @v1.evaluate

@@ -48,4 +48,4 @@ def multiply(b: Builder, x: Value, /, *, scale: float) -> Value:
 @scaling.examples
 def examples() -> Iterator[Example]:
     yield from over_floats([1, -2, np.inf, np.nan], [0.5, -1, np.inf, np.nan], 1, 9, bfloat16=99, scale=0.5)
-    yield Example(7, np.float32([3]), expect=[[3]])
+    yield Example(7, np.array([3], np.float32), expect=[[3]])

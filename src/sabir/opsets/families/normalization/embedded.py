@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from sabir.loops import Expression
     from sabir.opsets.typing import Array
 
+_Kind = TypeVar("_Kind")
+Tables: TypeAlias = tuple[_Kind, _Kind, _Kind | None]  # of words, positions and segments
 IDS = Constraint("T1", tensors("int32"))
 INPUT_IDS = Input("input_ids", IDS, "The rows of the word table, (batch, sequence).")
 SEGMENT_IDS = Input(
@@ -42,7 +44,7 @@ def infer(
     segment_ids: TensorType | None,
     position_ids: TensorType | None,
     mask: TensorType | None,
-    tables: Sequence[TensorType | None],
+    tables: Tables[TensorType],
 ) -> tuple[tuple[Dim, ...] | None, TensorType, Dim]:
     """Return the shape of the result, the type of the mask index, and the hidden size.
 
@@ -89,18 +91,15 @@ def _check_positions(steps: Dim, table: TensorType | None) -> None:
 
 
 def rows(
-    ids: Array, segment_ids: Array | None, position_ids: Array | None, tables: Sequence[Array | None]
+    ids: Array, segment_ids: Array | None, position_ids: Array | None, tables: Tables[Array]
 ) -> list[Array]:
     """Return the rows of words, positions and segments, which broadcast to (batch, sequence, hidden).
 
     Raises EvaluationError for an index outside of a table.
     """
     words, positions, segments = tables
-    if words is None or positions is None:
-        raise TypeError("words and positions have tables")
-    if position_ids is None:
-        position_ids = np.arange(ids.shape[1])
-    found = [_taken("input_ids", words, ids), _taken("position_ids", positions, position_ids)]
+    places: Array = np.arange(ids.shape[1]) if position_ids is None else position_ids
+    found = [_taken("input_ids", words, ids), _taken("position_ids", positions, places)]
     if segments is not None:
         found.append(
             _taken("segment_ids", segments, np.zeros(1, int) if segment_ids is None else segment_ids)
@@ -142,12 +141,10 @@ def lowered_rows(
     ids: Expression,
     segment_ids: Expression | None,
     position_ids: Expression | None,
-    tables: Sequence[Expression | None],
+    tables: Tables[Expression],
 ) -> list[Expression]:
     """Return what `rows` does; a run with an index outside of a table fails."""
     words, positions, segments = tables
-    if words is None or positions is None:
-        raise TypeError("words and positions have tables")
     if position_ids is None:
         position_ids = loops.count((1, ids.shape[1]), 1)
     found = [_lowered_taken(words, ids), _lowered_taken(positions, position_ids)]
@@ -194,7 +191,7 @@ def emitted_rows(
     ids: Value,
     segment_ids: Value | None,
     position_ids: Value | None,
-    tables: Sequence[Value | None],
+    tables: Tables[Value],
 ) -> list[Value]:
     """Emit what `rows` returns; segments without indices have their first row."""
     words, positions, segments = tables

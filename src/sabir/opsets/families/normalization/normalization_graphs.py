@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from sabir.opsets.families.building.calls import results_of
 from sabir.opsets.families.numbers import halves
 from sabir.opsets.families.numbers.scalars import Numbers
 from sabir.opsets.families.reduction import reductions
@@ -36,5 +37,4 @@ def layer_normalized(
     `x` is no 16-bit float; scale and bias are widened to its type.
     """
     parameters = [p if p is None else halves.widened(b, p) for p in (scale, bias)]
-    made = b.op("LayerNormalization", x, *parameters, outputs=outputs, epsilon=epsilon)
-    return made if isinstance(made, tuple) else (made,)
+    return results_of(b.op("LayerNormalization", x, *parameters, outputs=outputs, epsilon=epsilon))

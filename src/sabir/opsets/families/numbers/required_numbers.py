@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sabir.base import InferenceError
+from sabir.ir import TensorType
 
 
 def check_given(*, alpha: float | None, beta: float | None) -> tuple[float, float]:
@@ -11,3 +12,9 @@ def check_given(*, alpha: float | None, beta: float | None) -> tuple[float, floa
         name = "alpha" if alpha is None else "beta"
         raise InferenceError(f"the attribute `{name}` is missing, and has no default")
     return alpha, beta
+
+
+def infer_scaled(x: TensorType, /, *, alpha: float | None, beta: float | None) -> TensorType:
+    """The type of the input; raises InferenceError where a call does not state an attribute."""
+    check_given(alpha=alpha, beta=beta)
+    return TensorType(x.element, x.shape)
