@@ -98,7 +98,7 @@ def rows(
     Raises EvaluationError for an index outside of a table.
     """
     words, positions, segments = tables
-    places: Array = np.arange(ids.shape[1]) if position_ids is None else position_ids
+    places = np.arange(ids.shape[1], dtype=np.int64) if position_ids is None else position_ids
     found = [_taken("input_ids", words, ids), _taken("position_ids", positions, places)]
     if segments is not None:
         found.append(
