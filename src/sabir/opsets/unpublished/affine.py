@@ -44,6 +44,7 @@ def lower(x: Expression, /, *, alpha: float, beta: float) -> Expression:
 
 
 @v10.upgrade
+@v1.body
 def write_out(b: Builder, x: Value, /, *, alpha: float, beta: float) -> Value:
     numbers = Numbers.like(b, x)
     return numbers.op("Add", numbers.op("Mul", x, alpha), beta)

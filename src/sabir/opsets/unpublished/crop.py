@@ -8,8 +8,9 @@ from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, TensorType, Value, sub
 from sabir.loops import Expression, NotLowered
+from sabir.opsets.families.building.calls import has_attribute
 from sabir.opsets.families.indexing.indexing import TO_THE_END
-from sabir.opsets.families.shapes.axes import as_input
+from sabir.opsets.families.shapes.axes import as_input, ints
 from sabir.opsets.families.shapes.ranks import check_rank, hold
 from sabir.opsets.typing import Array, Ints
 from sabir.schema import FLOATS, Attribute, Constraint, Example, Input, Operator, Output, Version, at_least
@@ -89,15 +90,19 @@ def lower(x: Expression, /, *, border: Ints, scale: Ints) -> Expression:
 
 
 @v10.upgrade
+@v1.body
 def slice_out(b: Builder, x: Value, /, *, border: Ints, scale: Ints) -> Value:
     left, top, right, bottom = _corner(border, scale)
     if scale is None:
         ends = [-side if side else TO_THE_END for side in (bottom, right)]
     else:
         ends = [top + scale[0], left + scale[1]]
-    return b.Slice(
-        x, *(as_input(b, n, v) for n, v in (("starts", (top, left)), ("ends", ends), ("axes", (2, 3))))
-    )
+    if has_attribute(b, "Slice", "starts"):
+        return b.Slice(
+            x, starts=ints("starts", (top, left)), ends=ints("ends", ends), axes=ints("axes", (2, 3))
+        )
+    bounds = (as_input(b, name, numbers) for name, numbers in (("starts", (top, left)), ("ends", ends)))
+    return b.Slice(x, *bounds, as_input(b, "axes", (2, 3)))
 
 
 @crop.examples

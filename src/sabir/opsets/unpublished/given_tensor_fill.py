@@ -17,7 +17,9 @@ from sabir.opsets.families.shapes.ranks import check_rank
 from sabir.opsets.typing import Array, Floats, Ints
 from sabir.schema import FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
-given_tensor_fill = Operator("GivenTensorFill", summary="The tensor with these `values` in row-major order.")
+given_tensor_fill = Operator(
+    "GivenTensorFill", summary="The tensor with these `values` in row-major order.", body_opset=6
+)
 
 T = Constraint("T", FLOATS)
 
@@ -100,6 +102,7 @@ def lower(like: Expression | None = None, /, *, values: Floats, call: Lowering) 
 
 
 @v10.upgrade
+@v1.body
 def constant(
     b: Builder, like: Value | None = None, /, *, values: Floats, shape: Ints, input_as_shape: int | None,
     extra_shape: Ints,

@@ -20,6 +20,7 @@ gru_unit = Operator(
     "GRUUnit",
     summary="`u * hidden_prev + (1 - u) * tanh(o)` of the gates `u`, after a logistic function, and `o`;"
     " past the end of a sequence the state before, or 0.",
+    body_opset=9,
 )
 
 T = Constraint("T", FLOATS)
@@ -97,17 +98,15 @@ def lower(
 
 
 @v10.upgrade
+@v1.body
 def write_out(
     b: Builder, hidden: Value, gates: Value, lengths: Value, step: Value, /, *, drop_states: int | None
 ) -> Value:
-    size = hidden.type.shape[-1] if isinstance(hidden.type, TensorType) and hidden.type.shape else None
-    if not isinstance(size, int):
-        raise Unconvertible("the size of the state is unknown, and the gates are split by it")
-    numbers, axis = Numbers.like(b, hidden), as_input(b, "axes", [-1])
-    update, output = (
-        b.Slice(gates, as_input(b, "starts", [size * i]), as_input(b, "ends", [size * (i + 1)]), axis)
-        for i in (1, 2)
-    )
+    rank = hidden.type.rank if isinstance(hidden.type, TensorType) else None
+    if rank is None:
+        raise Unconvertible("the rank of the state is unknown, and Split counts its axis from the front")
+    numbers = Numbers.like(b, hidden)
+    _, update, output = b.op("Split", gates, outputs=_GATES, axis=rank - 1)
     share = b.Sigmoid(update)
     rest = b.Mul(b.Tanh(output), b.Sub(numbers(1), share))
     after = b.Add(b.Mul(hidden, share), rest)

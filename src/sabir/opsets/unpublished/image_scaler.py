@@ -14,7 +14,9 @@ from sabir.opsets.families.shapes.ranks import check_rank, hold
 from sabir.opsets.typing import Array, Floats
 from sabir.schema import FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
-image_scaler = Operator("ImageScaler", summary="`scale * input + bias`, with a bias for each channel.")
+image_scaler = Operator(
+    "ImageScaler", summary="`scale * input + bias`, with a bias for each channel.", body_opset=7
+)
 
 T = Constraint("T", FLOATS)
 
@@ -64,6 +66,7 @@ def _column(bias: Sequence[float]) -> Array:
 
 
 @v10.upgrade
+@v1.body
 def write_out(b: Builder, x: Value, /, *, bias: Floats, scale: float) -> Value:
     y = Numbers.like(b, x).op("Mul", x, scale)
     if bias is None:

@@ -49,6 +49,7 @@ def lower(x: Expression, /, *, alpha: float | None, beta: float | None) -> Expre
 
 
 @v10.upgrade
+@v1.body
 def write_out(b: Builder, x: Value, /, *, alpha: float | None, beta: float | None) -> Value:
     alpha, beta = check_given(alpha=alpha, beta=beta)
     numbers = Numbers.like(b, x)

@@ -41,6 +41,7 @@ def lower(x: Expression, /, *, scale: float) -> Expression:
 
 
 @v10.upgrade
+@v1.body
 def multiply(b: Builder, x: Value, /, *, scale: float) -> Value:
     return Numbers.like(b, x).op("Mul", x, scale)
 
