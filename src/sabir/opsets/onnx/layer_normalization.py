@@ -194,14 +194,14 @@ def in_one_type(
     if stash_type == DOUBLE.number:
         raise Unconvertible("LayerNormalization:17 has no statistics in double")
     kind, target = (v.type.element if isinstance(v.type, TensorType) else None for v in (x, scale))
-    operands, mixed = [x, scale, bias], kind is not None and target is not None and kind is not target
-    if kind is not None and target is not None and mixed:
+    operands, wide = [x, scale, bias], target
+    if kind is not None and target is not None and kind is not target:
         wide = normalization.common_type(kind, target)
         operands = [None if v is None else typed(b, v, wide) for v in operands]
     y, *statistics = results_of(
         b.op("LayerNormalization", *operands, outputs=len(call.outputs), stash_type=stash_type, **attributes)
     )
-    return b.Cast(y, to=target.number) if target is not None and mixed else y, *statistics
+    return y if target is None or wide is target else b.Cast(y, to=target.number), *statistics
 
 
 @v17.downgrade  # the version before was never released
