@@ -40,7 +40,7 @@ REASONS = {
     "MaxPool": (NAN, 10),
     "MaxRoiPool": (NAN, 1),
     "MaxUnpool": ("places count in what was pooled; onnxruntime counts in output_shape", 9, 11, 22),
-    "MeanVarianceNormalization": (STILL, 9, 13),
+    "MeanVarianceNormalization": (STILL, 1, 9, 13),
     "NonMaxSuppression": ("boxes that score less than the threshold go, by the text: one at it stays", 11),
     "NonZero": (SCALAR, 9, 13),
     "OneHot": ("before opset 11 a negative index is out of range, a row of off values", 9),
@@ -65,6 +65,7 @@ REASONS = {
     "ai.onnx.ml.TreeEnsemble": ("1 is SOFTMAX and 2 LOGISTIC by the text; onnxruntime has them swapped", 5),
     "ai.onnx.ml.TreeEnsembleClassifier": ("the label is that of the highest score; there of a sign", 1, 3),
     "ai.onnx.ml.TreeEnsembleRegressor": (BASE, 1, 3),
+    "com.microsoft.Unique": ("NaN equals NaN, as in Unique of the standard; there each is unique", 1),
 }
 DECIDED = {(name, opset): reason for name, (reason, *opsets) in REASONS.items() for opset in opsets}
 DOCUMENT = Path(__file__).parents[2] / "docs" / "oracles.md"

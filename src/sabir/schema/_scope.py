@@ -230,6 +230,11 @@ class Scope:
         return self.unbound and any(a.ref for a in node.attributes.values())
 
     def _hint(self, domain: str, name: str) -> str:
+        if name == "ATen":
+            return (
+                "; it calls a function of PyTorch by its name, which PyTorch alone has."
+                " Export the model without the fallback to ATen"
+            )
         if not self.registry.has_domain(domain):
             return (
                 f"; no operators of domain {domain!r} are known, and the model defines no such function."

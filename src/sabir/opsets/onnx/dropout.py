@@ -6,14 +6,12 @@ import numpy as np
 
 from sabir import loops
 from sabir.elements import BOOL as BOOLEAN
-from sabir.elements import FLOAT
 from sabir.ir import Builder, TensorType, Value
-from sabir.loops import Expression, Lowering, NotLowered
+from sabir.loops import Expression, Lowering
 from sabir.opsets.families.lowering import kernels
-from sabir.opsets.families.numbers.arithmetic import widened
-from sabir.opsets.families.random import random_kernels, randomness
-from sabir.opsets.families.random.randomness import WORD_BITS, Key
-from sabir.opsets.families.shapes.ranks import as_number, check_one
+from sabir.opsets.families.random import dropping
+from sabir.opsets.families.random.dropping import DEFAULT_RATIO
+from sabir.opsets.families.shapes.ranks import check_one
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
@@ -80,9 +78,6 @@ v12 = v10.evolve(
 v13 = v12.widen(13, T=BFLOAT16)
 v22 = v13.widen(22, T=FLOAT8, T1=FLOAT8 | BFLOAT16)
 
-DEFAULT_RATIO = 0.5
-_WORDS = 1 << WORD_BITS
-
 
 @v1.infer
 def infer_with_mask_of_numbers(x: TensorType, /) -> tuple[TensorType, TensorType]:
@@ -100,7 +95,7 @@ def infer(
 
 @v1.evaluate
 def evaluate_with_mode(x: Array, /, *, is_test: int, ratio: float) -> tuple[Array, Array]:
-    kept, mask = (x, np.ones(x.shape, np.bool_)) if is_test else _drop(x, ratio, None)
+    kept, mask = (x, np.ones(x.shape, np.bool_)) if is_test else dropping.dropped(x, ratio, None)
     return kept, mask.astype(x.dtype)
 
 
@@ -118,10 +113,7 @@ def evaluate_in_inference(x: Array, /, *, ratio: float) -> tuple[Array, Array]:
 def evaluate(
     x: Array, ratio: Array | None = None, training: Array | None = None, /, *, seed: int | None
 ) -> tuple[Array, Array]:
-    check_one("ratio", ratio)
-    if training is None or not as_number("training_mode", training):
-        return x, np.ones(x.shape, np.bool_)
-    return _drop(x, DEFAULT_RATIO if ratio is None else float(as_number("ratio", ratio)), _key(seed))
+    return dropping.evaluated(x, ratio, training, seed)
 
 
 @v1.lower
@@ -130,7 +122,7 @@ def lower_with_mode(
 ) -> tuple[Expression, Expression]:
     if is_test:
         return x, kernels.filled(x.element, 1, x.shape)
-    y, mask = _dropped(x, loops.number("double", ratio), ratio, None, call)
+    y, mask = dropping.lowered(x, loops.number("double", ratio), ratio, None, call)
     return y, loops.cast(mask, x.element)
 
 
@@ -154,7 +146,7 @@ def lower(
         return x, kernels.filled("bool", 1, x.shape)
     share = loops.number("double", DEFAULT_RATIO) if ratio is None else loops.cast(_one(ratio), "double")
     known = DEFAULT_RATIO if ratio is None else kernels.content_of(ratio)
-    y, mask = _dropped(x, share, known, _key(seed), call)
+    y, mask = dropping.lowered(x, share, known, dropping.key(seed), call)
     if mode is not None:
         return y, mask
     trains = _one(training)
@@ -164,37 +156,6 @@ def lower(
 def _one(operand: Expression) -> Expression:
     """Return the only element of an operand."""
     return loops.reshape(operand, ())
-
-
-def _dropped(
-    x: Expression, ratio: Expression, known: object, key: Key | None, call: Lowering
-) -> tuple[Expression, Expression]:
-    """Return `_drop` of a ratio in double precision, which may be known before a run."""
-    loops.check_computed(x.element)
-    if not isinstance(known, (int, float)):
-        inside = loops.apply("and", loops.apply("ge", ratio, 0), loops.apply("lt", ratio, 1))
-        ratio = loops.apply("add", ratio, loops.cast(kernels.zero_if(inside), "double"))
-    elif not 0 <= known < 1:
-        raise NotLowered(f"ratio {known} must be at least 0 and below 1")
-    mask = loops.apply("ge", random_kernels.unit(call, x.shape, "float", key), loops.cast(ratio, "float"))
-    rest = loops.apply("sub", loops.number("double", 1), ratio)
-    scale = loops.cast(loops.apply("reciprocal", rest), x.element)
-    return loops.where(mask, loops.apply("mul", x, scale), 0), mask
-
-
-def _key(seed: int | None) -> Key | None:
-    """Return the two words of a seed."""
-    return None if seed is None else (seed % _WORDS, (seed >> WORD_BITS) % _WORDS)
-
-
-def _drop(x: Array, ratio: float, key: Key | None) -> tuple[Array, Array]:
-    """Draw which elements to keep, and scale them so that the expected value is unchanged."""
-    if not 0 <= ratio < 1:
-        raise ValueError(f"ratio {ratio} must be at least 0 and below 1")
-    mask = randomness.unit(x.shape, FLOAT, key) >= ratio
-    wide = widened(x)
-    kept: Array = np.where(mask, np.multiply(wide, 1 / (1 - ratio), dtype=wide.dtype), 0)
-    return kept.astype(x.dtype, copy=False), mask
 
 
 # ---------------------------------------------------------------- adapters

@@ -1,22 +1,18 @@
 """GatherND: the parts of a tensor at tuples of indices."""
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
 
 from sabir import loops
-from sabir.base import InferenceError
-from sabir.ir import Builder, Shape, TensorType, Value, product
+from sabir.ir import Builder, Value, product
 from sabir.loops import Expression, NotLowered
-from sabir.opsets.families.indexing.indexing import TUPLES, checked
+from sabir.opsets.families.indexing import tuples
+from sabir.opsets.families.indexing.indexing import TUPLES
 from sabir.opsets.families.indexing.move_gradients import moved_back, numbers_of
 from sabir.opsets.families.lowering import kernels
-from sabir.opsets.families.shapes import contents
 from sabir.opsets.families.shapes.extents import shape_of, sizes, squeezed, tuple_numbers
-from sabir.opsets.families.shapes.ranks import check_least_rank
-from sabir.opsets.families.shapes.shapes import same_dim
-from sabir.opsets.typing import Array, Gradient
+from sabir.opsets.typing import Gradient
 from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
 
 gather_nd = Operator(
@@ -41,32 +37,8 @@ v12 = v11.extend(
 v13 = v12.widen(13, T=BFLOAT16)
 
 
-@v11.infer
-def infer(data: TensorType, indices: TensorType, /, *, batch_dims: int = 0) -> TensorType:
-    check_least_rank("indices", indices, 1)
-    if data.shape is None or not indices.shape or not isinstance(indices.shape[-1], int):
-        return TensorType(data.element)
-    width = indices.shape[-1]
-    _check_ranks(data.shape, indices.shape, batch_dims, width)
-    pairs = zip(data.shape[:batch_dims], indices.shape[:batch_dims], strict=True)
-    shared = [same_dim(pair, f"batch dimension {i}") for i, pair in enumerate(pairs)]
-    dims = (*shared, *indices.shape[batch_dims:-1], *data.shape[batch_dims + width :])
-    kind = TensorType(data.element, dims)
-    places = contents.array_of(indices)
-    if places is None:
-        return kind
-    return contents.moved(kind, lambda known: _picked(known, places, batch_dims), data)
-
-
-@v11.evaluate
-def evaluate(data: Array, indices: Array, /, *, batch_dims: int = 0) -> Array:
-    check_least_rank("indices", indices, 1)
-    _check_ranks(data.shape, indices.shape, batch_dims, indices.shape[-1])
-    if data.shape[:batch_dims] != indices.shape[:batch_dims]:
-        raise ValueError(
-            f"`data` {list(data.shape)} and `indices` {list(indices.shape)} differ in their batch dimensions"
-        )
-    return _picked(data, indices, batch_dims)
+v11.infer(tuples.infer)
+v11.evaluate(tuples.evaluate)
 
 
 @v11.lower
@@ -75,7 +47,7 @@ def lower(data: Expression, indices: Expression, /, *, batch_dims: int = 0) -> E
     *shape, width = indices.shape
     if not isinstance(width, int) or not batch_dims + width:
         raise NotLowered("tuples of no indices, or of a number that is unknown, are evaluated")
-    _check_ranks(data.shape, indices.shape, batch_dims, width)
+    tuples.check_ranks(data.shape, indices.shape, batch_dims, width)
     if not loops.same_shape(data.shape[:batch_dims], indices.shape[:batch_dims]):
         raise NotLowered("whether the batch dimensions agree is known at run time only")
     places = [loops.count(shape, axis) for axis in range(batch_dims)]
@@ -85,30 +57,6 @@ def lower(data: Expression, indices: Expression, /, *, batch_dims: int = 0) -> E
     depth = len(places)
     rows = loops.reshape(data, (product(data.shape[:depth]) or 0, *data.shape[depth:]))
     return loops.take(rows, kernels.numbered(places, data.shape[:depth]), 0)
-
-
-def _check_ranks(data: Shape, indices: Shape, batch_dims: int, width: int) -> None:
-    if not 0 <= batch_dims < min(len(data), len(indices)):
-        raise InferenceError(
-            f"`batch_dims` {batch_dims} must be below the ranks {len(data)} and {len(indices)}"
-        )
-    if not 0 <= width <= len(data) - batch_dims:
-        raise InferenceError(f"tuples of {width} indices are too long for `data` of rank {len(data)}")
-
-
-def _picked(data: Array, indices: Array, batch_dims: int) -> Array:
-    """Number the positions of tuples, so that one `take` of rows reads all of them."""
-    batch, width = data.shape[:batch_dims], indices.shape[-1]
-    indexed, row = data.shape[batch_dims : batch_dims + width], data.shape[batch_dims + width :]
-    places: Array = np.zeros(indices.shape[:-1], np.int64)
-    for axis, size in enumerate(indexed):
-        places = np.asarray(places * size + checked(indices[..., axis], size))
-    rows = data.reshape(math.prod(batch) * math.prod(indexed), *row)
-    if places.ndim == 0:
-        return rows[int(places), ...]
-    base = np.arange(math.prod(batch), dtype=np.int64) * math.prod(indexed)
-    spread: tuple[int, ...] = (*batch, *(1,) * (places.ndim - batch_dims))
-    return np.take(rows, np.add(places, base.reshape(spread)), axis=0)
 
 
 @v11.downgrade

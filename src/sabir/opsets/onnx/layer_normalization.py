@@ -2,21 +2,20 @@
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from sabir import loops
-from sabir.elements import element
+from sabir.elements import DOUBLE, element
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families.building.calls import typed
+from sabir.opsets.families.building.calls import results_of, typed
 from sabir.opsets.families.normalization import normalization, normalization_kernels
 from sabir.opsets.families.normalization.normalization_gradients import Normal
 from sabir.opsets.families.numbers.arithmetic import widened
-from sabir.opsets.families.numbers.results import computed
 from sabir.opsets.families.numbers.scalars import Numbers, element_of
-from sabir.opsets.families.numbers.sums import summed, sums_of_squares
 from sabir.opsets.families.reduction import reductions
 from sabir.opsets.families.reduction.reduction_gradients import share
 from sabir.opsets.families.shapes.ranks import check_broadcast
@@ -40,35 +39,65 @@ from sabir.schema import (
 layer_normalization = Operator(
     "LayerNormalization",
     summary="`(X - mean) / sqrt(var + epsilon) * Scale + B`, over the dimensions from `axis` on.",
+    body_opset=13,
 )
 
 T = Constraint("T", FLOATS, BFLOAT16)
 U = Constraint("U", BFLOAT16, tensors("float"))
 
-v17 = layer_normalization.first(
-    17,
-    inputs=[
-        Input("X", T, "A tensor of rank 1 or more."),
-        Input("Scale", T, "The scale, which broadcasts to X."),
-        Input("B", T, "The bias, which broadcasts to X; 0 by default.", optional=True),
-    ],
-    outputs=[
-        Output("Y", T, "The input's shape."),
-        Output("Mean", U, "The means; the normalised dimensions are 1.", optional=True),
-        Output("InvStdDev", U, "`1 / sqrt(var + epsilon)`; the normalised dimensions are 1.", optional=True),
-    ],
+
+def parameters(kind: Constraint) -> list[Input]:
+    return [
+        Input("Scale", kind, "The scale, which broadcasts to X."),
+        Input("B", kind, "The bias, which broadcasts to X; 0 by default.", optional=True),
+    ]
+
+
+def outputs(kind: Constraint, statistic: Constraint) -> list[Output]:
+    inverse = "`1 / sqrt(var + epsilon)`; the normalised dimensions are 1."
+    return [
+        Output("Y", kind, "The input's shape."),
+        Output("Mean", statistic, "The means; the normalised dimensions are 1.", optional=True),
+        Output("InvStdDev", statistic, inverse, optional=True),
+    ]
+
+
+X = Input("X", T, "A tensor of rank 1 or more.")
+V1 = Constraint("V", FLOATS, BFLOAT16)
+v1 = layer_normalization.first(
+    1,
+    inputs=[X, *parameters(V1)],
+    outputs=outputs(V1, Constraint("U", tensors("double", "float"))),
     attributes=[
         Attribute(
             "stash_type",
             "int",
-            "The element type of the computation and of the statistics: 1 float, 16 bfloat16.",
+            "The element type of the computation and of the statistics: 1 float, 11 double, 16 bfloat16;"
+            " each version admits two of them.",
             default=1,
             values=element_types("U"),
         ),
         normalization.EPSILON,
         Attribute("axis", "int", "The first dimension to normalise over.", default=-1),
     ],
+    status="experimental",
+    unpublished=True,
 )
+v17 = v1.evolve(
+    17,
+    "The scale and the bias have the type of X; the statistics may be bfloat16, not double.",
+    inputs=[X, *parameters(T)],
+    outputs=outputs(T, U),
+    status="stable",
+)
+
+
+@v1.infer
+def infer_with_scale(
+    x: TensorType, scale: TensorType, b: TensorType | None = None, /, *, axis: int, stash_type: int
+) -> tuple[TensorType, ...]:
+    y, *statistics = infer(x, scale, b, axis=axis, stash_type=stash_type)
+    return TensorType(scale.element, y.shape), *statistics
 
 
 @v17.infer
@@ -85,6 +114,18 @@ def infer(
     return y, statistic, statistic
 
 
+@v1.evaluate
+def evaluate_with_scale(
+    x: Array, scale: Array, b: Array | None = None, /, *, axis: int, epsilon: float, stash_type: int
+) -> tuple[Array, Array, Array]:
+    """Compute in the type of the scale, or in one that has the numbers of both types."""
+    wide = normalization.common_type(element(x.dtype), element(scale.dtype)).dtype
+    bias = None if b is None else b.astype(wide, copy=False)
+    x, factor = (a.astype(wide, copy=False) for a in (x, scale))
+    y, mean, inverse = evaluate(x, factor, bias, axis=axis, epsilon=epsilon, stash_type=stash_type)
+    return y.astype(scale.dtype, copy=False), mean, inverse
+
+
 @v17.evaluate
 def evaluate(
     x: Array, scale: Array, b: Array | None = None, /, *, axis: int, epsilon: float, stash_type: int
@@ -93,13 +134,8 @@ def evaluate(
     check_broadcast("Scale", scale, x.shape)
     check_broadcast("B", b, x.shape)
     kept, stash = axis_in(axis, x.ndim), element(stash_type).dtype
-    count = math.prod(x.shape[kept:])
-    stashed = widened(x.astype(stash, copy=False)).reshape(math.prod(x.shape[:kept]), count)
-    mean = summed(stashed, 1, keepdims=True) / np.float32(count)
-    rows = computed(np.subtract, stashed, mean)
-    variance = sums_of_squares(rows) / np.float32(count)
-    inverse = 1 / np.sqrt(variance + np.float32(epsilon))
-    rows *= inverse
+    stashed = normalization.stashed(x, stash).reshape(math.prod(x.shape[:kept]), math.prod(x.shape[kept:]))
+    rows, mean, inverse = normalization.normalized(stashed, epsilon)
     y = widened(rows.astype(stash, copy=False).astype(x.dtype, copy=False)).reshape(x.shape)
     y *= widened(scale)
     if b is not None:
@@ -110,6 +146,18 @@ def evaluate(
         mean.reshape(shape).astype(stash),
         inverse.reshape(shape).astype(stash),
     )
+
+
+@v1.lower
+def lower_with_scale(
+    x: Expression, scale: Expression, b: Expression | None = None, /,
+    *, axis: int, epsilon: float, stash_type: int,
+) -> tuple[Expression, ...]:  # fmt: skip
+    wide = normalization.common_type(element(x.element), element(scale.element)).name
+    bias = None if b is None else loops.cast(b, wide)
+    x, factor = (loops.cast(a, wide) for a in (x, scale))
+    y, *statistics = lower(x, factor, bias, axis=axis, epsilon=epsilon, stash_type=stash_type)
+    return loops.cast(y, scale.element), *statistics
 
 
 @v17.lower
@@ -124,6 +172,39 @@ def lower(
     return y, loops.cast(normal.mean, stash), loops.cast(normal.inverse, stash)
 
 
+@v1.body
+def body_with_scale(
+    b: Builder, x: Value, scale: Value, bias: Value | None = None, /,
+    *, axis: int, epsilon: float, stash_type: int, call: Call,
+) -> tuple[Value, ...]:  # fmt: skip
+    kind = element_of(scale)
+    wide = normalization.common_type(element_of(x), kind)
+    offset = None if bias is None else typed(b, bias, wide)
+    x, factor = (typed(b, v, wide) for v in (x, scale))
+    made = body(b, x, factor, offset, axis=axis, epsilon=epsilon, stash_type=stash_type, call=call)
+    return typed(b, made[0], kind), *made[1:]
+
+
+@v17.upgrade
+def in_one_type(
+    b: Builder, x: Value, scale: Value, bias: Value | None = None, /, *, stash_type: int, call: Call,
+    **attributes: Any,
+) -> tuple[Value, ...]:  # fmt: skip
+    """The same call, except where X has another element type than the scale."""
+    if stash_type == DOUBLE.number:
+        raise Unconvertible("LayerNormalization:17 has no statistics in double")
+    kind, target = (v.type.element if isinstance(v.type, TensorType) else None for v in (x, scale))
+    operands, wide = [x, scale, bias], target
+    if kind is not None and target is not None and kind is not target:
+        wide = normalization.common_type(kind, target)
+        operands = [None if v is None else typed(b, v, wide) for v in operands]
+    y, *statistics = results_of(
+        b.op("LayerNormalization", *operands, outputs=len(call.outputs), stash_type=stash_type, **attributes)
+    )
+    return y if target is None or wide is target else b.Cast(y, to=target.number), *statistics
+
+
+@v17.downgrade  # the version before was never released
 @v17.body
 def body(
     b: Builder, x: Value, scale: Value, bias: Value | None = None, /,
@@ -191,3 +272,21 @@ def examples() -> Iterator[Example]:
     halves = [a.astype(brain) for a in (x, scale, last - bias, means, inverses)]
     yield Example(17, *halves[:2], stash_type=16, outputs=3, epsilon=1e-6, tolerance=1e-2, expect=halves[2:])
     yield Example(17, np.zeros((0, 3), f), np.ones(3, f), outputs=3, expect=[np.zeros((0, 3), f)])
+    yield from _examples_of_two_types(x, scale, bias, [last, means, inverses])
+
+
+def _examples_of_two_types(x: Array, scale: Array, bias: Array, expect: list[Any]) -> Iterator[Example]:
+    """Calls of version 1, which nearly all are in opsets up to 16."""
+    options: dict[str, Any] = {"epsilon": 1e-6, "outputs": 3, "tolerance": 1e-5}
+    y, means, inverses = np.array(expect[0]), *expect[1:]
+    for opset in (1, 9, 13, 16):
+        yield Example(opset, x, scale, bias, **options, expect=[y.astype(np.float32), means, inverses])
+    for kind, rough in ((np.float16, 2e-3), (ml_dtypes.bfloat16, 2e-2), (np.float64, 1e-5)):
+        call, options["tolerance"] = [a.astype(kind) for a in (x, scale, bias)], rough
+        yield Example(13, *call, **options, expect=[y.astype(kind), means, inverses])
+        yield Example(13, call[0], scale, bias, **options, expect=[y.astype(np.float32), means, inverses])
+        yield Example(13, x, *call[1:], **options, expect=[y.astype(kind), means, inverses])
+        statistics = [means.astype(np.float64), inverses.astype(np.float64)]
+        yield Example(13, *call, stash_type=11, **options, expect=[y.astype(kind), *statistics])
+    yield Example(13, x, np.ones((2, 2), np.float32), axis=1)
+    yield Example(13, x[:0], scale, outputs=3, expect=[x[:0]])

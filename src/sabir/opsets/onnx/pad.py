@@ -5,16 +5,14 @@ from collections.abc import Iterator, Sequence
 import ml_dtypes
 import numpy as np
 
-from sabir.base import InferenceError
-from sabir.ir import Builder, Dim, Item, TensorType, Value, total
+from sabir.ir import Builder, Item, TensorType, Value
 from sabir.loops import Expression, Lowering, Size
 from sabir.opsets.families.indexing.move_gradients import moved_back, numbers_of
 from sabir.opsets.families.lowering import kernels
-from sabir.opsets.families.numbers.arithmetic import as_dim
 from sabir.opsets.families.numbers.scalars import Numbers
-from sabir.opsets.families.shapes import contents, padding_kernels
+from sabir.opsets.families.shapes import contents, padding, padding_kernels
 from sabir.opsets.families.shapes.axes import as_input, as_ints, ints
-from sabir.opsets.families.shapes.padding import by_axis, check_sources, padded
+from sabir.opsets.families.shapes.padding import by_axis
 from sabir.opsets.families.shapes.ranks import as_list, check_one, check_rank
 from sabir.opsets.families.shapes.size_vectors import padded_along
 from sabir.opsets.typing import Array, Gradient
@@ -102,12 +100,12 @@ v25 = v19.widen_stepwise({**SMALL_TYPES, 21: FLOAT8 | INT4}, "T")
 
 @v1.infer
 def infer_paddings(data: TensorType, /, *, paddings: Sequence[int], mode: str, value: float) -> TensorType:
-    return _inferred(data, tuple(paddings), None, mode, value)
+    return padding.inferred(data, tuple(paddings), None, mode, value)
 
 
 @v2.infer
 def infer_attributes(data: TensorType, /, *, pads: Sequence[int], mode: str, value: float) -> TensorType:
-    return _inferred(data, tuple(pads), None, mode, value)
+    return padding.inferred(data, tuple(pads), None, mode, value)
 
 
 @v11.infer
@@ -126,10 +124,10 @@ def infer(
     named = None if axes is None else contents.ints(axes.known)
     if axes is not None and named is None:
         return TensorType(data.element, None if data.shape is None else (None,) * len(data.shape))
-    sizes = _sizes(pads, data.rank if named is None else len(named))
+    sizes = padding.known_pads(pads, data.rank if named is None else len(named))
     if sizes is None:
         return TensorType(data.element)
-    return _inferred(data, sizes, named, mode, _filling(data, constant))
+    return padding.inferred(data, sizes, named, mode, _filling(data, constant))
 
 
 def _check_filling(constant: TensorType | Array | None) -> None:
@@ -138,39 +136,10 @@ def _check_filling(constant: TensorType | Array | None) -> None:
         check_one("constant_value", constant)
 
 
-def _sizes(pads: TensorType, axes: int | None) -> Sequence[Dim] | None:
-    """Return the pads, as None where only their number is known, or None."""
-    if pads.known is not None:
-        return [as_dim(p) for p in pads.known]
-    count = pads.size if axes is None else 2 * axes
-    return (None,) * count if isinstance(count, int) and count <= contents.MOST else None
-
-
 def _filling(data: TensorType, constant: TensorType | None) -> Item:
     if constant is None:
         return 0 if data.element.is_integer else None
     return constant.known[0] if constant.known else None
-
-
-def _inferred(
-    data: TensorType, pads: Sequence[Dim], axes: Sequence[int] | None, mode: str, filling: Item
-) -> TensorType:
-    if data.shape is None:
-        rank = len(pads) // 2 if axes is None else None
-        return TensorType(data.element, None if rank is None else (None,) * rank)
-    begin, end = by_axis(pads, axes, len(data.shape))
-    dims = tuple(map(total, zip(data.shape, begin, end, strict=True)))
-    if any(isinstance(d, int) and d < 0 for d in dims):
-        raise InferenceError(f"`pads` {[*map(str, pads)]} remove more elements than {data} has")
-    kind = TensorType(data.element, dims)
-    numbers = [p for p in (*begin, *end) if isinstance(p, int)]
-    if len(numbers) < 2 * len(dims):
-        return kind
-    half = len(dims)
-    check_sources(data.shape, numbers[:half], numbers[half:], mode)
-    return contents.moved(
-        kind, lambda known: padded(known, numbers[:half], numbers[half:], mode, filling), data
-    )
 
 
 # ---------------------------------------------------------------- values
@@ -178,12 +147,12 @@ def _inferred(
 
 @v1.evaluate
 def evaluate_paddings(data: Array, /, *, paddings: Sequence[int], mode: str, value: float) -> Array:
-    return _with_pads(data, paddings, None, mode, value)
+    return padding.with_pads(data, paddings, None, mode, value)
 
 
 @v2.evaluate
 def evaluate_attributes(data: Array, /, *, pads: Sequence[int], mode: str, value: float) -> Array:
-    return _with_pads(data, pads, None, mode, value)
+    return padding.with_pads(data, pads, None, mode, value)
 
 
 @v11.evaluate
@@ -195,13 +164,7 @@ def evaluate(
     filling: object = "" if data.dtype == object else 0
     if constant is not None and constant.size:
         filling = constant.reshape(-1)[0]
-    return _with_pads(data, as_list("pads", pads), named, mode, filling)
-
-
-def _with_pads(
-    data: Array, pads: Sequence[int], axes: Sequence[int] | None, mode: str, filling: object
-) -> Array:
-    return padded(data, *by_axis(pads, axes, data.ndim), mode, filling)
+    return padding.with_pads(data, as_list("pads", pads), named, mode, filling)
 
 
 # ---------------------------------------------------------------- kernels

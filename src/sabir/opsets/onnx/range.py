@@ -1,22 +1,18 @@
 """Range: equally spaced numbers from a start to a limit."""
 
-import math
 from collections.abc import Callable, Iterator
 
 import ml_dtypes
 import numpy as np
 
 from sabir import loops
-from sabir.base import InferenceError
-from sabir.elements import DOUBLE, FLOAT, INT64, element
-from sabir.ir import Builder, Dim, Expr, Item, TensorType, Value, add, ceil_div, dim_max, mul, sub
+from sabir.elements import DOUBLE, FLOAT, INT64
+from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression, Lowering
+from sabir.opsets.families.indexing import ranges
 from sabir.opsets.families.lowering import kernels
-from sabir.opsets.families.numbers.arithmetic import as_dim, as_item
 from sabir.opsets.families.numbers.scalars import element_of
 from sabir.opsets.families.shapes import contents, extents
-from sabir.opsets.families.shapes.ranks import check_one
-from sabir.opsets.families.shapes.sizes import allotted
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
@@ -63,47 +59,8 @@ v27 = v11.extend(
 )
 
 
-@v11.infer
-def infer(start: TensorType, limit: TensorType, delta: TensorType, /, *, stash_type: int = 1) -> TensorType:
-    _check_scalars(start, limit, delta)
-    element_type = next((t.element for t in (start, limit, delta) if t.element.number), start.element)
-    arrays = [contents.array_of(t) for t in (start, limit, delta)]
-    scalars = [a for a in arrays if a is not None and a.size == 1]
-    if len(scalars) == len(arrays):
-        return TensorType(element_type, (_count(*(_wide(a, stash_type) for a in scalars)),))
-    first, step = _item(start), _item(delta)
-    y = TensorType(element_type, (_symbolic_count(first, _item(limit), step),))
-    if not isinstance(y.size, int) or y.size > contents.MOST:
-        return y
-    numbers = (add(as_dim(first), mul(i, as_dim(step))) for i in range(y.size))
-    return y.with_known(as_item(number, element_type) for number in numbers)
-
-
-def _check_scalars(start: TensorType | Array, limit: TensorType | Array, delta: TensorType | Array) -> None:
-    check_one("start", start)
-    check_one("limit", limit)
-    check_one("delta", delta)
-
-
-def _item(t: TensorType) -> Item:
-    return t.known[0] if t.known is not None and len(t.known) == 1 else None
-
-
-def _symbolic_count(start: Item, limit: Item, delta: Item) -> Dim:
-    if not isinstance(start, (int, Expr)) or not isinstance(limit, (int, Expr)) or not isinstance(delta, int):
-        return None
-    return None if delta == 0 else dim_max(0, ceil_div(sub(limit, start), delta))
-
-
-@v11.evaluate
-def evaluate(start: Array, limit: Array, delta: Array, /, *, stash_type: int = 1) -> Array:
-    _check_scalars(start, limit, delta)
-    first, last, step = (_wide(x, stash_type) for x in (start, limit, delta))
-    count = _count(first, last, step)
-    allotted([count], np.dtype(np.float64))
-    if start.dtype.kind == "i":
-        return (first + np.arange(count) * step).astype(start.dtype)
-    return (float(first) + np.arange(count) * float(step)).astype(start.dtype)  # each rounded once
+v11.infer(ranges.infer)
+v11.evaluate(ranges.evaluate)
 
 
 @v11.lower
@@ -117,29 +74,6 @@ def lower(
     first, step = (loops.cast(loops.reshape(x, ()), wide) for x in (start, delta))
     places = loops.cast(loops.count(call.shape(), 0), wide)
     return loops.cast(loops.apply("add", loops.apply("mul", places, step), first), start.element)
-
-
-def _wide(x: Array, stash_type: int) -> Array:
-    """Return a scalar in the type that it is computed in."""
-    x = x.reshape(())
-    if x.dtype.kind == "i":
-        return x.astype(np.int64)
-    if x.dtype.itemsize >= np.dtype(np.float32).itemsize:
-        return x
-    return x.astype(element(stash_type).dtype)
-
-
-def _count(start: Array, limit: Array, delta: Array) -> int:
-    """Return the number of steps: their distance in the type of the inputs, its quotient in double."""
-    if delta == 0:
-        raise InferenceError("`delta` cannot be 0")
-    if start.dtype.kind == "i":
-        return max(0, -((int(start) - int(limit)) // int(delta)))
-    with np.errstate(over="ignore", invalid="ignore"):
-        steps = float(limit - start) / float(delta)
-    if not math.isfinite(steps):
-        raise InferenceError(f"no number of steps of {delta} leads from {start} to {limit}")
-    return max(0, math.ceil(steps))
 
 
 @v11.body
@@ -171,13 +105,13 @@ def _spaced(
 def constant_or_counted(b: Builder, start: Value, limit: Value, delta: Value, /) -> Value:
     kinds = [v.type for v in (start, limit, delta)]
     known = [a for k in kinds if isinstance(k, TensorType) and (a := contents.array_of(k)) is not None]
-    if len(known) == len(kinds) and _count(*map(_wide_float, known)) <= extents.MOST:
-        return b.initializer("numbers", evaluate(*known))
+    if len(known) == len(kinds) and ranges.count(*map(_wide_float, known)) <= extents.MOST:
+        return b.initializer("numbers", ranges.evaluate(*known))
     return _spaced(b, start, limit, delta, FLOAT.number, lambda count: extents.counted(b, count))
 
 
 def _wide_float(x: Array) -> Array:
-    return _wide(x, FLOAT.number)
+    return ranges.widened(x, FLOAT.number)
 
 
 @v11.gradient

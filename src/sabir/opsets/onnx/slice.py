@@ -1,21 +1,16 @@
 """Slice: a part of a tensor, by start, end and step along some axes."""
 
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
 
 import numpy as np
 
-from sabir import loops
-from sabir.base import InferenceError
 from sabir.elements import INT64
-from sabir.ir import Builder, Dim, Item, Known, TensorType, Value, ceil_div, may_be_equal
-from sabir.loops import Expression, Lowering, NotLowered, Size
-from sabir.opsets.families.indexing.indexing import INDEX_TYPES, TO_THE_END, sliced_dim, sliced_start, span
+from sabir.ir import Builder, TensorType, Value
+from sabir.loops import Expression, Lowering
+from sabir.opsets.families.indexing import slices
+from sabir.opsets.families.indexing.indexing import INDEX_TYPES
 from sabir.opsets.families.indexing.move_gradients import moved_back, numbers_of
-from sabir.opsets.families.lowering import kernels
-from sabir.opsets.families.shapes import contents
 from sabir.opsets.families.shapes.axes import as_input, as_ints, from_front, ints, known_ints
-from sabir.opsets.families.shapes.ranks import check_rank
 from sabir.opsets.families.shapes.shapes import axes_in
 from sabir.opsets.families.shapes.size_vectors import padded_along
 from sabir.opsets.typing import Array, Gradient, Ints
@@ -47,7 +42,6 @@ v1 = slicing.first(
         Attribute("axes", "ints", "The axes to slice; the first ones when absent."),
     ],
 )
-Operand = TypeVar("Operand")
 _MOST_GAPS = 16  # steps for which a gradient is spread with zeros, not element by element
 Tind = Constraint("Tind", INDEX_TYPES)
 
@@ -77,160 +71,30 @@ def infer_from_attributes(
     data: TensorType, /, *, starts: Sequence[int], ends: Sequence[int], axes: Ints
 ) -> TensorType:
     axes = range(len(starts)) if axes is None else axes
-    return _cut(data, tuple(starts), tuple(ends), axes, (1,) * len(starts))
+    return slices.cut(data, tuple(starts), tuple(ends), axes, (1,) * len(starts))
 
 
-@v10.infer
-def infer(
-    data: TensorType, starts: TensorType, ends: TensorType, /, *others: TensorType | None
-) -> TensorType:
-    axes, steps = _both(others)
-    _check_vectors(starts, ends, axes, steps)
-    count = _count(starts, ends, axes, steps)
-    places = [*range(count or 0)] if axes is None else contents.ints(axes.known)
-    if count is None or places is None:
-        return TensorType(data.element, None if data.shape is None else (None,) * len(data.shape))
-    gaps: Known = (None,) * count
-    step = (1,) * count if steps is None else steps.known or gaps
-    return _cut(data, starts.known or gaps, ends.known or gaps, places, step)
-
-
-def _both(others: Sequence[Operand | None]) -> tuple[Operand | None, Operand | None]:
-    """Return the optional inputs `axes` and `steps`."""
-    axes, steps = (*others, None, None)[:2]
-    return axes, steps
-
-
-def _check_vectors(*inputs: TensorType | Array | None) -> None:
-    """Raise InferenceError where `starts`, `ends`, `axes` and `steps` are not 1-D, all of one length."""
-    length: Dim = None
-    for name, x in zip(("starts", "ends", "axes", "steps"), inputs, strict=True):
-        check_rank(name, x, 1)
-        if x is not None and x.shape:
-            if not may_be_equal(length, x.shape[0]):
-                raise InferenceError(f"`{name}` has {x.shape[0]} elements, and `starts` {length}")
-            length = x.shape[0] if length is None else length
-
-
-def _count(*inputs: TensorType | None) -> int | None:
-    """Return the number of sliced axes by the size of an input; None where all sizes are unknown."""
-    sizes = [t.size for t in inputs if t is not None]
-    return next((n for n in sizes if isinstance(n, int) and n <= contents.MOST), None)
-
-
-def _cut(
-    data: TensorType, starts: Sequence[Item], ends: Sequence[Item], axes: Sequence[int], steps: Sequence[Item]
-) -> TensorType:
-    if len({len(starts), len(ends), len(axes), len(steps)}) > 1:
-        raise InferenceError(
-            f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes and {len(steps)} steps must be as many"
-        )
-    if data.shape is None:
-        return TensorType(data.element)
-    dims = [*data.shape]
-    axes = axes_in(axes, len(dims))
-    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        dims[axis] = sliced_dim(start, end, step, dims[axis])
-    kind = TensorType(data.element, tuple(dims))
-    numbers = [contents.ints(tuple(part)) for part in (starts, ends, steps)]
-    if any(n is None for n in numbers):
-        return kind
-    first, last, step = (n or [] for n in numbers)
-    return contents.moved(kind, lambda known: _part(known, first, last, axes, step), data)
+v10.infer(slices.infer)
 
 
 @v1.evaluate
 def evaluate_from_attributes(
     data: Array, /, *, starts: Sequence[int], ends: Sequence[int], axes: Ints
 ) -> Array:
-    return _part(data, starts, ends, axes, None)
+    return slices.part(data, starts, ends, axes, None)
 
 
-@v10.evaluate
-def evaluate(data: Array, starts: Array, ends: Array, /, *others: Array | None) -> Array:
-    axes, steps = _both(others)
-    if starts.ndim != 1 or any(x is not None and x.shape != starts.shape for x in (ends, axes, steps)):
-        _check_vectors(starts, ends, axes, steps)
-    listed = [None if x is None else x.tolist() for x in (axes, steps)]
-    return _part(data, starts.tolist(), ends.tolist(), *listed)
-
-
-def _part(data: Array, starts: Sequence[int], ends: Sequence[int], axes: Ints, steps: Ints) -> Array:
-    """Return the part as a view."""
-    axes = axes_in(range(len(starts)) if axes is None else axes, data.ndim)
-    whole = [slice(None)] * data.ndim
-    steps = (1,) * len(starts) if steps is None else steps
-    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        whole[axis] = span(start, end, step, data.shape[axis]).slice
-    return data[*whole, ...]
+v10.evaluate(slices.evaluate)
 
 
 @v1.lower
 def lower_from_attributes(
     data: Expression, /, *, starts: Sequence[int], ends: Sequence[int], axes: Ints, call: Lowering
 ) -> Expression:
-    return _lowered(data, starts, ends, axes, None, call=call)
+    return slices.lowered(data, starts, ends, axes, None, call=call)
 
 
-@v10.lower
-def lower(
-    data: Expression, starts: Expression, ends: Expression, /, *others: Expression | None, call: Lowering
-) -> Expression:
-    axes, steps = _both(others)
-    named = None if axes is None else kernels.integers_of(axes, "`axes`")
-    widths = None if steps is None else kernels.integers_of(steps, "`steps`")
-    first, last = kernels.sizes_of(starts, "`starts`"), kernels.sizes_of(ends, "`ends`")
-    return _lowered(data, first, last, named, widths, call=call)
-
-
-def _lowered(
-    data: Expression, starts: Sequence[Size], ends: Sequence[Size], axes: Ints, steps: Ints, *, call: Lowering
-) -> Expression:
-    firsts: list[Size] = [0] * data.rank
-    counts = list(call.shape())
-    widths = [1] * data.rank
-    axes = axes_in(range(len(starts)) if axes is None else axes, data.rank)
-    steps = (1,) * len(starts) if steps is None else steps
-    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        size = data.shape[axis]
-        if isinstance(start, int) and isinstance(end, int) and isinstance(size, int):
-            firsts[axis], _, widths[axis] = span(start, end, step, size)
-            continue
-        widths[axis] = max(-TO_THE_END, min(step, TO_THE_END))  # longer than any axis
-        first = sliced_start(start, step, size)
-        if first is not None and sliced_dim(start, end, step, size) is not None and step == widths[axis]:
-            firsts[axis] = first
-        else:
-            firsts[axis], counts[axis] = _part_of(size, start, end, widths[axis])
-    return loops.cut(data, firsts, counts, widths)
-
-
-def _part_of(size: Size, start: Size, end: Size, step: int) -> tuple[Size, Size]:
-    """Return the first index of a part and how many it has, as `span` clamps them, for the feeds at hand."""
-    least, most = (0, size) if step > 0 else (-1, size - 1)
-    first, last = (_clamped(_from_front(at, size), low, most) for at, low in ((start, 0), (end, least)))
-    if first is None or last is None:
-        raise NotLowered(f"the part [{start}:{end}:{step}] of {size} is known at run time only")
-    count = ceil_div(last - first if step > 0 else first - last, abs(step))
-    count = None if count is None else loops.larger(count, 0)
-    if count is None:
-        raise NotLowered(
-            f"whether the part [{start}:{end}:{step}] of {size} has elements is known at run time only"
-        )
-    return first, count
-
-
-def _from_front(position: Size, size: Size) -> Size | None:
-    if isinstance(position, int):
-        position = max(-TO_THE_END, min(position, TO_THE_END))
-    if loops.at_least(position, 0):
-        return position
-    return position + size if loops.at_least(-1, position) else None
-
-
-def _clamped(position: Size | None, low: Size, high: Size) -> Size | None:
-    upper = None if position is None else loops.larger(position, low)
-    return None if upper is None else loops.smaller(upper, high)
+v10.lower(slices.lower)
 
 
 @v10.upgrade
@@ -245,7 +109,7 @@ def attributes_become_inputs(
 def inputs_become_attributes(
     b: Builder, data: Value, starts: Value, ends: Value, /, *others: Value | None
 ) -> Value:
-    axes, steps = _both(others)
+    axes, steps = slices.axes_and_steps(others)
     if steps is not None and any(s != 1 for s in as_ints("steps", steps)):
         raise Unconvertible("Slice:1 has no steps")
     return b.Slice(
@@ -258,7 +122,7 @@ def inputs_become_attributes(
 
 @v11.downgrade
 def axes_from_front(b: Builder, data: Value, starts: Value, ends: Value, /, *others: Value | None) -> Value:
-    axes, steps = _both(others)
+    axes, steps = slices.axes_and_steps(others)
     if axes is not None and any(a < 0 for a in as_ints("axes", axes)):
         dtype = axes.type.element.dtype if isinstance(axes.type, TensorType) else np.int64
         axes = b.initializer("axes", np.array(from_front(as_ints("axes", axes), data), dtype))

@@ -19,28 +19,31 @@ thresholded_relu = Operator(
 
 T = Constraint("T", FLOATS)
 
-v10 = thresholded_relu.first(
-    10,
+v1 = thresholded_relu.first(
+    1,
     inputs=[Input("X", T, "A tensor of any shape.", differentiable=True)],
     outputs=[Output("Y", T, "The input's shape.", differentiable=True)],
     attributes=[Attribute("alpha", "float", "The threshold.", default=1.0)],
+    unpublished=True,
 )
+v10 = v1.restate(10, "Released; the operator was in use before.")
 v22 = v10.widen(22, T=BFLOAT16)
 
-v10.infer(same_as_first)
+v1.infer(same_as_first)
 
 
-@v10.evaluate
+@v1.evaluate
 @pointwise
 def evaluate(x: Array, /, *, alpha: float) -> Array:
     return np.where(x > alpha, x, 0)
 
 
-@v10.lower
+@v1.lower
 def lower(x: Expression, /, *, alpha: float) -> Expression:
     return loops.where(loops.apply("gt", x, alpha), x, 0)
 
 
+@v10.downgrade  # the version before was never released
 @v10.body
 def body(b: Builder, x: Value, /, *, alpha: float) -> Value:
     numbers = Numbers.like(b, x)
@@ -57,6 +60,6 @@ def gradient(g: Gradient, x: Value, /, *, alpha: float) -> Value:
 def examples() -> Iterator[Example]:
     x = [2, 1, 0, 1.5, -3, np.inf, -np.inf, np.nan]
     y = [2, 0, 0, 1.5, 0, np.inf, 0, 0]
-    yield from over_floats(x, y, 10, 22, bfloat16=22)
+    yield from over_floats(x, y, 1, 10, 22, bfloat16=22)
     low = [2, 1, 0, 1.5, 0, np.inf, 0, 0]
     yield from over_floats(x, low, 10, 22, bfloat16=22, alpha=-1.5)

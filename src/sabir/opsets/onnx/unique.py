@@ -8,9 +8,8 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.elements import INT64
 from sabir.ir import TensorType
-from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.indexing import duplicates
 from sabir.opsets.families.shapes.shapes import axis_in
-from sabir.opsets.families.shapes.sizes import passed_over, set_aside
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output, one_of
 
@@ -20,10 +19,7 @@ unique = Operator(
     " counts; NaN equals NaN and is last.",
 )
 
-_SORTED, _COMPARED = 8, 64  # the time to sort numbers, and strings, by the time to read them
-_ORDERED = 40  # bytes, about, of an element during the search
 _FEW = 64  # columns, for each of which numpy makes an array
-_MANY = 1 << 10  # elements from which it is faster to compute the minimum and maximum first
 
 T = Constraint("T", CLASSIC)
 
@@ -71,39 +67,16 @@ def infer(x: TensorType, /, *, axis: int | None, sorted: int) -> tuple[TensorTyp
 
 @v11.evaluate
 def evaluate(x: Array, /, *, axis: int | None, sorted: int) -> tuple[Array, ...]:  # ruff: ignore[builtin-argument-shadowing]  the attribute's name
-    passed_over(x, _SORTED if x.dtype != object else _COMPARED)
-    set_aside(x.size, _ORDERED, "the order of the elements")
+    duplicates.check_search(x)
     if axis is None:
-        first, inverse, counts = _of_elements(x)
+        first, inverse, counts = duplicates.of_elements(x)
     else:
         axis = axis_in(axis, x.ndim)
         first, inverse, counts = _of_parts(np.moveaxis(x, axis, 0))
     if not sorted:
-        order = np.argsort(first)
-        first, counts = first[order], counts[order]
-        place = np.empty_like(order)
-        place[order] = np.arange(order.size)
-        inverse = place[inverse]
+        first, inverse, counts = duplicates.by_first_index(first, inverse, counts)
     kept = x.ravel()[first] if axis is None else np.take(x, first, axis)
     return kept, *(a.astype(np.int64, copy=False) for a in (first, inverse, counts))
-
-
-def _of_elements(x: Array) -> tuple[Array, Array, Array]:
-    """Return the first indices, inverse indices and counts of the sorted unique elements."""
-    _, first, inverse, counts = np.unique(
-        _narrowed(widened(x).ravel()), return_index=True, return_inverse=True, return_counts=True
-    )
-    return first, inverse.ravel(), counts
-
-
-def _narrowed(x: Array) -> Array:
-    """Return many integers in a small range as distances from the least, for which numpy has a radix sort."""
-    if x.dtype.kind not in "iu" or x.size < _MANY:
-        return x
-    least = int(x.min())
-    if int(x.max()) - least >= 1 << 16:
-        return x
-    return x.astype(np.uint16) - np.uint16(least % (1 << 16))  # both wrap around; the difference is right
 
 
 def _of_parts(parts: Array) -> tuple[Array, Array, Array]:
@@ -113,7 +86,7 @@ def _of_parts(parts: Array) -> tuple[Array, Array, Array]:
         if count and parts.ndim < 1:
             raise InferenceError("a scalar has no parts")
         return np.zeros(min(count, 1), np.int64), np.zeros(count, np.int64), np.full(min(count, 1), count)
-    ranks = _of_elements(parts)[1].reshape(count, -1)
+    ranks = duplicates.of_elements(parts)[1].reshape(count, -1)
     order = _order(ranks)
     ordered = ranks[order]
     starts = np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)])

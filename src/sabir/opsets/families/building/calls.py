@@ -34,6 +34,11 @@ def typed(b: Builder, x: Value, kind: ElementType) -> Value:
     return x if known else b.Cast(x, to=kind.number)
 
 
+def results_of(made: Value | tuple[Value, ...]) -> tuple[Value, ...]:
+    """Return the results of a call as a tuple, also where there is one."""
+    return made if isinstance(made, tuple) else (made,)
+
+
 def has_attribute(b: Builder, name: str, attribute: str) -> bool:
     """Return whether an operator of the default domain has an attribute in the opset of the builder."""
     operator = STANDARD.find("", name)

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sabir.elements import DOUBLE, FLOAT
 from sabir.ir import TensorType
 from sabir.opsets.families.numbers.arithmetic import widened
-from sabir.opsets.families.numbers.sums import summed
+from sabir.opsets.families.numbers.results import computed
+from sabir.opsets.families.numbers.sums import summed, sums_of_squares
 from sabir.opsets.families.shapes.ranks import check_least_rank, check_rank
 from sabir.opsets.families.shapes.shapes import same_dim
 from sabir.schema import BFLOAT16, FLOATS, Attribute, element_types
@@ -17,6 +19,7 @@ from sabir.schema import BFLOAT16, FLOATS, Attribute, element_types
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from sabir.elements import ElementType
     from sabir.ir import Dim
     from sabir.opsets.typing import Array
 
@@ -24,6 +27,13 @@ STASHES = element_types(FLOATS | BFLOAT16)  # the types in which a normalisation
 EPSILON = Attribute("epsilon", "float", "Added to the variance, so that it is not 0.", default=1e-05)
 _PARAMETERS = "scale", "B", "mean", "var"
 _BLOCK = 1 << 18  # bytes of input that are normalised at a time, so that they stay in the cache
+
+
+def common_type(x: ElementType, scale: ElementType) -> ElementType:
+    """Return the element type in which a tensor is scaled by a scale that may have another type."""
+    if x is scale:
+        return x
+    return DOUBLE if DOUBLE in {x, scale} else FLOAT
 
 
 class Moments(NamedTuple):
@@ -76,6 +86,31 @@ def standardized(rows: Array, epsilon: float) -> Array:
         variance = summed(np.square(deviation), 1, keepdims=True) / count
         deviation /= np.sqrt(variance + rows.dtype.type(epsilon))
     return y
+
+
+class Normalized(NamedTuple):
+    """Normalised rows of a matrix, and their statistics as columns."""
+
+    rows: Array
+    mean: Array
+    inverse: Array  # 1 / sqrt(variance + epsilon)
+
+
+def normalized(rows: Array, epsilon: float) -> Normalized:
+    """Return the rows of a matrix with zero mean and unit variance, and the statistics of each."""
+    count = np.float32(rows.shape[1])
+    mean = summed(rows, 1, keepdims=True) / count
+    y = computed(np.subtract, rows, mean)
+    variance = sums_of_squares(y) / count
+    inverse = 1 / np.sqrt(variance + np.float32(epsilon))
+    y *= inverse
+    return Normalized(y, mean, inverse)
+
+
+def normalized_by_squares(rows: Array, epsilon: float) -> Normalized:
+    """Return the rows of a matrix divided by `sqrt(mean(row ** 2) + epsilon)`; no mean is subtracted."""
+    inverse = 1 / np.sqrt(sums_of_squares(rows) / np.float32(rows.shape[1]) + np.float32(epsilon))
+    return Normalized(computed(np.multiply, rows, inverse), np.zeros_like(inverse), inverse)
 
 
 def of_unit_mean_square(rows: Array, epsilon: float) -> Array:

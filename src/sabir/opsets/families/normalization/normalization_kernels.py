@@ -59,8 +59,13 @@ def updated(old: Expression, new: Expression, momentum: float) -> Expression:
 
 def of_unit_mean_square(x: Expression, axes: Iterable[int], epsilon: float) -> Expression:
     """Return `x` divided by `sqrt(mean(x ** 2) + epsilon)` over some axes."""
+    return loops.apply("mul", x, inverse_mean_square(x, axes, epsilon))
+
+
+def inverse_mean_square(x: Expression, axes: Iterable[int], epsilon: float) -> Expression:
+    """Return `1 / sqrt(mean(x ** 2) + epsilon)` over some axes, which are kept."""
     squares = loops.mean(loops.apply("mul", x, x), axes)
-    return loops.apply("mul", x, loops.apply("rsqrt", loops.apply("add", squares, epsilon)))
+    return loops.apply("rsqrt", loops.apply("add", squares, epsilon))
 
 
 def scaled(

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sabir.base import InferenceError, check_elements
+from sabir.ir import Expr, TensorType, total
+from sabir.opsets.families.shapes import contents
 from sabir.opsets.families.shapes.shapes import axes_in
 from sabir.opsets.families.shapes.sizes import allotted
 
@@ -15,8 +17,48 @@ _INDEX = 24  # temporary bytes for each index of a padded axis, approximately
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sabir.ir import Dim
+    from sabir.ir import Dim, Item
     from sabir.opsets.typing import Array
+
+
+def known_pads(pads: TensorType, axes: int | None) -> Sequence[Dim] | None:
+    """Return the pads, as None where only their number is known, or None."""
+    if pads.known is not None:
+        return [p if isinstance(p, int | Expr) else None for p in pads.known]
+    count = pads.size if axes is None else 2 * axes
+    return (None,) * count if isinstance(count, int) and count <= contents.MOST else None
+
+
+def inferred(
+    data: TensorType, pads: Sequence[Dim], axes: Sequence[int] | None, mode: str, filling: Item
+) -> TensorType:
+    """Return the type of the padded tensor, with its contents where all is known.
+
+    Raises InferenceError for pads that remove more elements than there are.
+    """
+    if data.shape is None:
+        rank = len(pads) // 2 if axes is None else None
+        return TensorType(data.element, None if rank is None else (None,) * rank)
+    begin, end = by_axis(pads, axes, len(data.shape))
+    dims = tuple(map(total, zip(data.shape, begin, end, strict=True)))
+    if any(isinstance(d, int) and d < 0 for d in dims):
+        raise InferenceError(f"`pads` {[*map(str, pads)]} remove more elements than {data} has")
+    kind = TensorType(data.element, dims)
+    numbers = [p for p in (*begin, *end) if isinstance(p, int)]
+    if len(numbers) < 2 * len(dims):
+        return kind
+    half = len(dims)
+    check_sources(data.shape, numbers[:half], numbers[half:], mode)
+    return contents.moved(
+        kind, lambda known: padded(known, numbers[:half], numbers[half:], mode, filling), data
+    )
+
+
+def with_pads(
+    data: Array, pads: Sequence[int], axes: Sequence[int] | None, mode: str, filling: object
+) -> Array:
+    """Return an array with elements added before and after some axes."""
+    return padded(data, *by_axis(pads, axes, data.ndim), mode, filling)
 
 
 def by_axis(pads: Sequence[Any], axes: Sequence[int] | None, rank: int) -> tuple[list[Any], list[Any]]:

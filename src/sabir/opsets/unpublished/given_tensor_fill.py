@@ -1,0 +1,135 @@
+"""GivenTensorFill: a tensor of numbers that the node has."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from sabir import loops
+from sabir.base import InferenceError
+from sabir.elements import FLOAT, INT64
+from sabir.ir import Builder, Dim, TensorType, Value, product
+from sabir.loops import Expression, Lowering, NotLowered
+from sabir.opsets.families.building.calls import typed
+from sabir.opsets.families.numbers.scalars import element_of
+from sabir.opsets.families.shapes.axes import as_input
+from sabir.opsets.families.shapes.ranks import check_rank
+from sabir.opsets.typing import Array, Floats, Ints
+from sabir.schema import FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+
+given_tensor_fill = Operator(
+    "GivenTensorFill", summary="The tensor with these `values` in row-major order.", body_opset=6
+)
+
+T = Constraint("T", FLOATS)
+
+v1 = given_tensor_fill.first(
+    1,
+    inputs=[
+        Input("shape", T, "A tensor of the shape, or the shape if `input_as_shape` is set.", optional=True)
+    ],
+    outputs=[Output("X", T, "The tensor; float without an input.")],
+    attributes=[
+        Attribute("values", "floats", "The elements; none if absent."),
+        Attribute("shape", "ints", "The shape where there is no input."),
+        Attribute("input_as_shape", "int", "1: the contents of the input are the shape."),
+        Attribute("extra_shape", "ints", "Dimensions after those of the input."),
+    ],
+    unpublished=True,
+)
+v10 = v1.retire(10, "Removed: Constant has the numbers, and Reshape the shape.")
+
+
+def _check(shape: Sequence[Dim] | None, values: Floats) -> None:
+    size = None if shape is None else product(shape)
+    if isinstance(size, int) and size != len(values or ()):
+        raise InferenceError(f"{len(values or ())} values do not fill the shape {list(shape or ())}")
+
+
+@v1.infer
+def infer(
+    like: TensorType | None = None, /, *, values: Floats, shape: Ints, input_as_shape: int | None,
+    extra_shape: Ints,
+) -> TensorType:  # fmt: skip
+    if like is None:
+        if shape is None:
+            raise InferenceError("without an input, the attribute `shape` must state the shape")
+        found: tuple[Dim, ...] | None = tuple(shape)
+    elif input_as_shape:
+        check_rank("shape", like, 1)
+        sizes = _contents(like)
+        found = None if sizes is None else (*sizes, *(extra_shape or ()))
+    else:
+        found = None if like.shape is None else (*like.shape, *(extra_shape or ()))
+    _check(found, values)
+    return TensorType(FLOAT if like is None else like.element, found)
+
+
+def _contents(like: TensorType) -> tuple[Dim, ...] | None:
+    """Return the elements of a vector as sizes, None for those that are unknown."""
+    if like.known is not None:
+        return tuple(int(n) if isinstance(n, (int, float)) else None for n in like.known)
+    return (None,) * like.size if isinstance(like.size, int) else None
+
+
+@v1.evaluate
+def evaluate(
+    like: Array | None = None, /, *, values: Floats, shape: Ints, input_as_shape: int | None,
+    extra_shape: Ints,
+) -> Array:  # fmt: skip
+    if like is None:
+        if shape is None:
+            raise InferenceError("without an input, the attribute `shape` must state the shape")
+        sizes, dtype = [*shape], np.dtype(np.float32)
+    else:
+        if input_as_shape:
+            check_rank("shape", like, 1)
+        sizes = [*(map(int, like.tolist()) if input_as_shape else like.shape), *(extra_shape or ())]
+        dtype = like.dtype
+    _check(sizes, values)
+    return np.array(values or (), dtype).reshape(sizes)
+
+
+@v1.lower
+def lower(like: Expression | None = None, /, *, values: Floats, call: Lowering) -> Expression:
+    shape = call.shape()
+    if not all(isinstance(size, int) for size in shape):
+        raise NotLowered("whether the values fill the shape is known at run time only")
+    numbers = np.array(values or (), np.float32)
+    if math.prod(size for size in shape if isinstance(size, int)) != numbers.size:
+        raise NotLowered("the values do not fill the shape")
+    return loops.cast(loops.reshape(loops.tensor(numbers), shape), "float" if like is None else like.element)
+
+
+@v10.upgrade
+@v1.body
+def constant(
+    b: Builder, like: Value | None = None, /, *, values: Floats, shape: Ints, input_as_shape: int | None,
+    extra_shape: Ints,
+) -> Value:  # fmt: skip
+    kind = FLOAT if like is None else element_of(like)
+    numbers = np.array(values or (), kind.dtype)
+    if like is None:
+        return b.initializer("values", numbers.reshape(shape or ()))
+    sizes = typed(b, like, INT64) if input_as_shape else b.Shape(like)
+    if extra_shape:
+        sizes = b.Concat(sizes, as_input(b, "extra", extra_shape), axis=0)
+    return b.Reshape(b.initializer("values", numbers), sizes)
+
+
+@given_tensor_fill.examples
+def examples() -> Iterator[Example]:
+    numbers = [1.0, 2.0, 3.0, 4.0]
+    for opset in (1, 9):
+        y = np.array([[1, 2], [3, 4]], np.float32)
+        yield Example(opset, values=numbers, shape=[2, 2], expect=[y])
+        yield Example(opset, values=numbers, shape=[4], input_as_shape=0, expect=[y.ravel()])
+    for kind in (np.float32, np.float16, np.float64):
+        filled = y.astype(kind)
+        yield Example(9, np.zeros((2, 2), kind), values=numbers, expect=[filled])
+        yield Example(9, np.zeros(2, kind), values=numbers, extra_shape=[2], expect=[filled])
+        yield Example(9, np.array([2, 2], kind), values=numbers, input_as_shape=1, expect=[filled])
+        yield Example(
+            9, np.array([2], kind), values=numbers, input_as_shape=1, extra_shape=[2], expect=[filled]
+        )
+    yield Example(9, shape=[0, 2], expect=[np.zeros((0, 2), np.float32)])
