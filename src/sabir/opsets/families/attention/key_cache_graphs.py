@@ -13,6 +13,7 @@ from sabir.opsets.families.numbers.scalars import Numbers
 from sabir.opsets.families.shapes.size_vectors import padded_along
 
 if TYPE_CHECKING:
+    from sabir.elements import ElementType
     from sabir.ir import Builder, Value
 
 _SEQUENCE = 2  # the axis of the rows of a cache
@@ -37,36 +38,37 @@ def written(b: Builder, past: Value, new: Value, starts: Value, length: Value) -
 
 
 class Quantisation(NamedTuple):
-    """The storage of keys or values as integers of 8 bits, or of 4 bits in pairs; `scale` broadcasts."""
+    """The storage of keys or values as int8, or pairs of four bits in uint8; `scale` broadcasts."""
 
     b: Builder
     scale: Value
-    bits: int
+    element: ElementType
 
     @classmethod
-    def of(cls, b: Builder, scale: Value, kind: str, bits: int, heads: int) -> Quantisation:
+    def of(cls, b: Builder, scale: Value, kind: str, element: ElementType, heads: int) -> Quantisation:
         """Return the storage with one scale (`PER_TENSOR`), or one for each head and element."""
         shape = ints(b, 1) if kind == "PER_TENSOR" else ints(b, 1, heads, 1, -1)
-        return cls(b, b.Reshape(scale, shape), bits)
+        return cls(b, b.Reshape(scale, shape), element)
 
     def stored(self, x: Value) -> Value:
-        """Return floats as integers; two of four bits are a byte, the first in its lower half."""
+        """Return stored floats; two of four bits are a byte, the first in its lower half."""
         b, number = self.b, Numbers(self.b, FLOAT)
-        steps = b.Round(b.Div(calls.typed(b, x, FLOAT), self.scale))
-        if self.bits != _HALF_BYTE:
-            return b.Cast(number.clipped(steps, -128, 127), to=INT8.number)
-        nibbles = b.Cast(number.op("Add", number.clipped(steps, -8, 7), 8), to=UINT8.number)
+        steps = b.Div(calls.typed(b, x, FLOAT), self.scale)
+        if self.element is INT8:
+            return b.Cast(number.clipped(b.Round(steps), -128, 127), to=INT8.number)
+        nibbles = b.Cast(number.op("Add", number.clipped(b.Round(steps), -8, 7), 8), to=UINT8.number)
         end, last = ints(b, _END), ints(b, -1)
         low, high = (b.Slice(nibbles, ints(b, i), end, last, ints(b, 2)) for i in range(2))
         return b.BitwiseOr(low, b.BitShift(high, Numbers(b, UINT8)(_HALF_BYTE), direction="LEFT"))
 
     def restored(self, x: Value) -> Value:
-        """Return stored integers as floats."""
+        """Return what was stored as floats."""
         b = self.b
-        if self.bits != _HALF_BYTE:
+        if self.element is not UINT8:
             return b.Mul(b.Cast(x, to=FLOAT.number), self.scale)
         numbers = Numbers(b, UINT8)
-        low, high = b.BitwiseAnd(x, numbers(15)), b.BitShift(x, numbers(_HALF_BYTE), direction="RIGHT")
+        low = b.BitwiseAnd(x, numbers((1 << _HALF_BYTE) - 1))
+        high = b.BitShift(x, numbers(_HALF_BYTE), direction="RIGHT")
         pairs = b.Concat(*(b.Unsqueeze(t, ints(b, -1)) for t in (low, high)), axis=-1)
         nibbles = reshaped(b, pairs, b.Shape(x, start=0, end=3), b.Mul(size(b, x, -1), ints(b, 2)))
         steps = Numbers(b, FLOAT).op("Sub", b.Cast(nibbles, to=FLOAT.number), 8)
