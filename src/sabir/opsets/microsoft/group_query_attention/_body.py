@@ -145,7 +145,7 @@ def _attended(
     scores = graphs.capped(b, graphs.scores(b, scaled, k), options.softcap or 0.0, FLOAT)
     if x.bias is not None:
         scores = b.Add(scores, calls.typed(b, x.bias, FLOAT))
-    masked = b.Where(allowed, scores, numbers(np.finfo(np.float32).min))
+    masked = b.Where(allowed, scores, numbers(float(np.finfo(np.float32).min)))
     sink = None if x.sink is None else calls.typed(b, x.sink, FLOAT)
     if sink is None and options.smooth_softmax == 1:
         sink = b.initializer("sink", np.zeros(options.num_heads, np.float32))
