@@ -26,12 +26,14 @@ def by_hand() -> Iterator[Example]:
     x = np.array([[[LOG3, 1, 4], [0, 0, 0]]], np.float32)
     y, present = np.array([[[3], [2]]], np.float32), np.array([[[[[1], [0]]]], [[[[4], [0]]]]], np.float32)
     for kind, tolerance in ((np.float32, 1e-5), (np.float16, 4e-3), (ml_dtypes.bfloat16, 4e-2)):
-        copied = [t.astype(kind) for t in (x, np.eye(3, dtype=np.float32), np.zeros(3, np.float32))]
+        copied: list[Array] = [
+            t.astype(kind) for t in (x, np.eye(3, dtype=np.float32), np.zeros(3, np.float32))
+        ]
         expected = [y.astype(kind), present.astype(kind)]
         named: dict[str, Any] = {"num_heads": 1, "tolerance": tolerance, "outputs": 2, "expect": expected}
         yield Example(1, *copied, **named)
         yield Example(1, *copied[:2], **named)
-        bias = np.array([1, 2, 3], kind)
+        bias: Array = np.array([1, 2, 3], kind)
         yield Example(1, copied[0] - bias, copied[1], bias, **named)
     # positions 1 and 2 of three; by a mask of the whole sequence only the first key is no padding
     mask = np.array([[[[0, 0, 0], [1, 0, 0], [1, 0, 0]]]], np.int32)
@@ -76,7 +78,7 @@ def caches() -> Iterator[Example]:
     past = normal(2, 2, HEADS, 2, SIZE)
     named: dict[str, Any] = {"num_heads": HEADS, "outputs": 2}
     for causal in (0, 1):
-        options = {**named, "unidirectional": causal}
+        options: dict[str, Any] = {**named, "unidirectional": causal}
         yield Example(1, x, weights, bias, None, past, **options)
         yield Example(1, x, weights, bias, [[1, 1, 1, 1, 0], [0, 1, 1, 1, 1]], past, **options)
         yield Example(1, x, weights, bias, [5, 4, 1, 0], past, **options)

@@ -2,7 +2,8 @@
 
 from typing import Generic, NamedTuple, TypeVar
 
-from sabir.schema import BFLOAT16, Attribute, Constraint, Input, Operator, Output, at_least, one_of, tensors
+from sabir.opsets.families.attention import ports
+from sabir.schema import BFLOAT16, Attribute, Constraint, Input, Operator, Output, one_of, tensors
 
 attention = Operator(
     "Attention",
@@ -31,18 +32,8 @@ v1 = attention.first(
             optional=True,
         ),
         Input("past", T, "(2, batch, heads, past keys, size): keys and values before.", optional=True),
-        Input(
-            "attention_bias",
-            T,
-            "(batch or 1, heads or 1, queries, total): added to the scores.",
-            optional=True,
-        ),
-        Input(
-            "past_sequence_length",
-            M,
-            "The number of past keys, one, where `past` is a buffer that is shared.",
-            optional=True,
-        ),
+        ports.attention_bias(T),
+        ports.past_sequence_length(M),
     ],
     outputs=[
         Output("output", T, "(batch, queries, v columns)."),
@@ -51,8 +42,8 @@ v1 = attention.first(
         ),
     ],
     attributes=[
-        Attribute("scale", "float", "The factor of the products; 0 or absent: 1 / sqrt(size)."),
-        Attribute("mask_filter_value", "float", "Added to the scores of padding; -10000 if absent."),
+        ports.scale(),
+        ports.mask_filter_value(),
         Attribute("do_rotary", "int", "1: queries and keys are rotated by their positions."),
         Attribute(
             "past_present_share_buffer",
@@ -61,9 +52,9 @@ v1 = attention.first(
             values=one_of(0, 1),
         ),
         Attribute("qkv_hidden_sizes", "ints", "The columns of queries, keys and values; a third by default."),
-        Attribute("unidirectional", "int", "1: a query does not attend to the keys after it.", default=0),
+        ports.unidirectional(),
         Attribute("rotary_embedding_dim", "int", "The number of elements of a head to rotate."),
-        Attribute("num_heads", "int", "The number of heads.", required=True, values=at_least(1)),
+        ports.num_heads(),
     ],
 )
 

@@ -2,6 +2,7 @@
 
 from typing import Generic, NamedTuple, TypeVar
 
+from sabir.opsets.families.attention import ports
 from sabir.schema import BFLOAT16, Attribute, Constraint, Input, Operator, Output, at_least, one_of, tensors
 
 group_query_attention = Operator(
@@ -53,12 +54,7 @@ v1 = group_query_attention.first(
             "all keys are new, only the first counts: it is the position of the first query of each item.",
             optional=True,
         ),
-        Input(
-            "attention_bias",
-            T,
-            "(batch or 1, heads or 1, queries, total): added to the scores.",
-            optional=True,
-        ),
+        ports.attention_bias(T),
         Input(
             "head_sink", T, "(heads): the score of a further key without a value in each head.", optional=True
         ),

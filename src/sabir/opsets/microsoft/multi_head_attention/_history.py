@@ -2,7 +2,8 @@
 
 from typing import Generic, NamedTuple, TypeVar
 
-from sabir.schema import BFLOAT16, Attribute, Constraint, Input, Operator, Output, at_least, tensors
+from sabir.opsets.families.attention import ports
+from sabir.schema import BFLOAT16, Constraint, Input, Operator, Output, tensors
 
 multi_head_attention = Operator(
     "MultiHeadAttention",
@@ -50,20 +51,10 @@ v1 = multi_head_attention.first(
             "positive for keys: (batch, total) or (batch, queries, total).",
             optional=True,
         ),
-        Input(
-            "attention_bias",
-            T,
-            "(batch or 1, heads or 1, queries, total): added to the scores.",
-            optional=True,
-        ),
+        ports.attention_bias(T),
         Input("past_key", T, "(batch, heads, past keys, size): before the keys.", optional=True),
         Input("past_value", T, "(batch, heads, past keys, value size): before the values.", optional=True),
-        Input(
-            "past_sequence_length",
-            M,
-            "The number of past keys, one: `past_key` is a buffer, in which the new keys follow them.",
-            optional=True,
-        ),
+        ports.past_sequence_length(M),
         Input(
             "cache_indirection",
             M,
@@ -78,10 +69,10 @@ v1 = multi_head_attention.first(
         Output("qk", QK, "(batch, heads, queries, total): the scores before the softmax.", optional=True),
     ],
     attributes=[
-        Attribute("unidirectional", "int", "1: a query does not attend to the keys after it.", default=0),
-        Attribute("scale", "float", "The factor of the products; 0 or absent: 1 / sqrt(size)."),
-        Attribute("mask_filter_value", "float", "Added to the scores of padding; -10000 if absent."),
-        Attribute("num_heads", "int", "The number of heads.", required=True, values=at_least(1)),
+        ports.unidirectional(),
+        ports.scale(),
+        ports.mask_filter_value(),
+        ports.num_heads(),
     ],
 )
 
