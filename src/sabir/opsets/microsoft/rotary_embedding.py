@@ -139,7 +139,8 @@ def evaluate(
     hold(infer, x, positions, cos, sin, **types)
     steps = x.shape[1 if x.ndim == PACKED else 2]
     if positions.ndim != BY_ITEM:
-        positions = np.arange(positions.item(), positions.item() + steps)[None]
+        first = int(positions.item())
+        positions = np.arange(first, first + steps, dtype=np.int64)[None]
     if np.any((positions < 0) | (positions >= len(cos))):
         raise EvaluationError(f"positions must be from 0 to {len(cos) - 1}: the rows of the caches")
     across = 2 if x.ndim == PACKED else 1  # the axis of the heads
