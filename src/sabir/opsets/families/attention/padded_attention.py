@@ -6,7 +6,7 @@ lowered by `filtered`; a bias is added; causal attention excludes the keys after
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from sabir.opsets.families.numbers.arithmetic import widened
 from sabir.opsets.families.numbers.scalars import Numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sabir.elements import ElementType
     from sabir.ir import Builder, Value
     from sabir.loops import Expression, Size
     from sabir.opsets.typing import Array
@@ -79,6 +82,17 @@ def appended(past: Array | None, new: Array, filled: int | None) -> tuple[Array,
     return cache[:, :, : filled + new.shape[2]], cache
 
 
+def appended_both(
+    past: Array | None, new: tuple[Array, Array], filled: int | None, dtype: np.dtype[Any]
+) -> tuple[Array, Array, tuple[Array, Array]]:
+    """Return all keys, all values, and the caches of both, in a type."""
+    pasts = (None, None) if past is None else past
+    (k, keys), (v, values) = (
+        appended(old, x.astype(dtype, copy=False), filled) for old, x in zip(pasts, new, strict=True)
+    )
+    return k, v, (keys, values)
+
+
 # ------------------------------------------------------------ graphs
 
 
@@ -111,6 +125,24 @@ def emitted_cache(b: Builder, past: Value | None, new: Value, filled: Value | No
     batch, length = graphs.size(b, new, 0), graphs.size(b, past, 2)
     cache = key_cache_graphs.written(b, past, new, b.Expand(filled, batch), length)
     return b.Slice(cache, ints(b, 0), b.Add(filled, graphs.size(b, new, 2)), ints(b, 2)), cache
+
+
+def emitted_both(
+    b: Builder, past: Value | None, new: tuple[Value, Value], filled: Value | None, kind: ElementType
+) -> tuple[Value, Value, Sequence[Value]]:
+    """Emit all keys and all values in float, and the caches of both in the type `kind`."""
+    pasts: Sequence[Value | None] = (None, None)
+    if past is not None:
+        halves = b.Split(past, num_outputs=2, axis=0, outputs=2)
+        pasts = [b.Squeeze(t, ints(b, 0)) for t in halves]
+    kept = [emitted_cache(b, old, calls.typed(b, x, kind), filled) for old, x in zip(pasts, new, strict=True)]
+    k, v = (calls.typed(b, rows, FLOAT) for rows, _ in kept)
+    return k, v, [cache for _, cache in kept]
+
+
+def stacked(b: Builder, caches: Sequence[Value]) -> Value:
+    """Emit the cache of keys and values as one tensor, (2, batch, heads, length, size)."""
+    return b.Concat(*(b.Unsqueeze(t, ints(b, 0)) for t in caches), axis=0)
 
 
 # ------------------------------------------------------------ expressions

@@ -1,13 +1,12 @@
 """Inference, evaluation, body and kernels of onnxruntime's Attention."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from sabir import loops
 from sabir.base import EvaluationError, InferenceError, UnsupportedError
-from sabir.elements import FLOAT, INT64
+from sabir.elements import INT64
 from sabir.ir import Builder, Dim, TensorType, Value, add, exact_quotient, may_be_equal
 from sabir.loops import Expression, Lowering, NotLowered, Size
 from sabir.opsets.families.attention import attention_graphs as graphs
@@ -76,16 +75,12 @@ def evaluate(*inputs: Array, call: Call, **attributes: Any) -> tuple[Array, ...]
     products = projections.projected(x.x, x.weights, x.bias)
     q, k, v = projections.parts(products, options.qkv_hidden_sizes, options.num_heads)
     filled = _room(x, q.shape[2]) if options.past_present_share_buffer else None
-    pasts = (None, None) if x.past is None else x.past
-    (k, present_key), (v, present_value) = (
-        padded_attention.appended(past, new.astype(dtype, copy=False), filled)
-        for past, new in zip(pasts, (k, v), strict=True)
-    )
+    k, v, presents = padded_attention.appended_both(x.past, (k, v), filled, dtype)
     kept = None if x.mask is None else padding_masks.allowed(x.mask, len(q), q.shape[2], k.shape[2])
     before = k.shape[2] - q.shape[2]
     y, _ = padded_attention.attend(q, k, v, kept, x.attention_bias, _scores(options), before=before)
     y = attentions.joined(y).astype(dtype, copy=False)
-    return (y, np.stack([present_key, present_value])) if call.wants(1) else (y,)
+    return (y, np.stack(presents)) if call.wants(1) else (y,)
 
 
 def _scores(options: Options) -> ScoreOptions:
@@ -111,32 +106,14 @@ def body(b: Builder, *inputs: Value, call: Call, **attributes: Any) -> tuple[Val
     kind = element_of(x.x)
     products = projections.emitted(b, x.x, x.weights, x.bias)
     q, k, v = projections.emitted_parts(b, products, options.qkv_hidden_sizes, options.num_heads)
-    (k, v), presents, before = _emitted_caches(b, x, options, [calls.typed(b, t, kind) for t in (k, v)])
-    k, v = calls.typed(b, k, FLOAT), calls.typed(b, v, FLOAT)
+    filled, before = None, None if x.past is None else graphs.size(b, x.past, 3)
+    if options.past_present_share_buffer and x.filled is not None:
+        before = filled = b.Cast(b.Reshape(x.filled, ints(b, 1)), to=INT64.number)
+    k, v, presents = padded_attention.emitted_both(b, x.past, (k, v), filled, kind)
     kept = None if x.mask is None else padding_masks.emitted(b, x.mask, q, graphs.size(b, k, 2))
     y, _ = padded_attention.emitted(b, q, k, v, kept, x.attention_bias, _scores(options), before=before)
     y = calls.typed(b, graphs.joined(b, y, x.x, options.num_heads), kind)
-    if not call.wants(1):
-        return (y,)
-    return y, b.Concat(*(b.Unsqueeze(t, ints(b, 0)) for t in presents), axis=0)
-
-
-def _emitted_caches(
-    b: Builder, x: Operands[Value], options: Options, new: Sequence[Value]
-) -> tuple[list[Value], list[Value], Value | None]:
-    """Return all keys and values, the caches of both, and how many are past."""
-    if x.past is None:
-        return [*new], [*new], None
-    filled = None
-    if options.past_present_share_buffer and x.filled is not None:
-        filled = b.Cast(b.Reshape(x.filled, ints(b, 1)), to=INT64.number)
-    pasts = b.Split(x.past, num_outputs=2, axis=0, outputs=2)
-    kept = [
-        padded_attention.emitted_cache(b, b.Squeeze(past, ints(b, 0)), t, filled)
-        for past, t in zip(pasts, new, strict=True)
-    ]
-    before = graphs.size(b, x.past, 3) if filled is None else filled
-    return [rows for rows, _ in kept], [cache for _, cache in kept], before
+    return (y, padded_attention.stacked(b, presents)) if call.wants(1) else (y,)
 
 
 # ------------------------------------------------------------ kernels
