@@ -207,7 +207,12 @@ def test_bodies_equal_evaluation(operator, example, engine):
     expected = answers_of(operator, example, engine)
 
     opset = here.since if operator.domain else max(here.since, operator.body_opset)
-    model, feeds = written(here.find("body"), example, here, opset)
+    try:
+        model, feeds = written(here.find("body"), example, here, opset)
+    except Unconvertible as reason:
+        assert operator.domain  # the standard's bodies are complete
+        assert str(reason)
+        return
 
     infer(model, strict=True)  # its nodes take the types that they are given
     for got, wanted in zip(run(model, feeds, engine), expected, strict=True):

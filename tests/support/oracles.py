@@ -21,6 +21,10 @@ KINDS = ("node", "real", "simple", "pytorch-converted", "pytorch-operator")
 NO_ORACLE = {"Gradient": "it looks at the graph around its node: its value is no function of its inputs"}
 EMPTY = "an axis of no elements"
 CRASHES = {  # examples that take the whole process of onnxruntime with them, or get an answer by chance
+    "Attention": (  # of com.microsoft
+        lambda e: e.opset == 1 and (len(e.inputs) < 3 or e.inputs[2] is None),
+        "an optional bias that is left out is dereferenced",
+    ),
     "Mod": (lambda e: -1 in np.asarray(e.inputs[1]), "the smallest integer modulo -1 is a machine trap"),
     "MatMulInteger": (lambda e: 0 in np.shape(e.inputs[0]), f"{EMPTY} leaves its output unwritten"),
     "Scan": (lambda e: any(np.size(x) == 0 for x in e.inputs if x is not None), f"{EMPTY} divides by zero"),
