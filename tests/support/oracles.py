@@ -36,6 +36,7 @@ CRASHES = {  # examples that take the whole process of onnxruntime with them, or
         lambda e: len(e.inputs) > 2 and e.inputs[-1] is None,
         "an explicit empty trailing input is dereferenced",
     ),
+    "MatMulIntegerToFloat": (lambda e: 0 in np.shape(e.inputs[0]), f"{EMPTY} leaves its output unwritten"),
     "QLinearSoftmax": (lambda e: np.size(e.inputs[0]) == 0, f"{EMPTY} leaves its output without a tensor"),
     "QLinearLeakyRelu": (lambda e: len(e.inputs) < _WITH_ZERO_POINTS, ABSENT),
     "QLinearSigmoid": (lambda e: len(e.inputs) < _WITH_ZERO_POINTS, ABSENT),

@@ -22,8 +22,8 @@ from sabir.schema import Example, Operator
 qlinear_add = Operator(
     "QLinearAdd",
     domain="com.microsoft",
-    summary="`(A_scale * (A - A_zero_point) + B_scale * (B - B_zero_point)) / C_scale + C_zero_point`, rounded, "
-    "ties to even, and saturated.",
+    summary="`(A_scale * (A - A_zero_point) + B_scale * (B - B_zero_point)) / C_scale + C_zero_point`, "
+    "rounded, ties to even, and saturated.",
     body_opset=18,
 )
 
@@ -31,7 +31,7 @@ v1 = scaled_arithmetic.declare(qlinear_add)
 
 
 @v1.evaluate
-def evaluate(  # ruff: ignore[too-many-arguments, too-many-positional-arguments]  the operator's signature
+def evaluate(  # ruff: ignore[too-many-positional-arguments]  the operator's signature
     a: Array, a_scale: Array, a_zero: Array | None, b: Array, b_scale: Array, b_zero: Array | None,
     c_scale: Array, c_zero: Array | None = None, /,
 ) -> Array:  # fmt: skip
@@ -62,7 +62,7 @@ def lower(  # ruff: ignore[too-many-positional-arguments]  the operator's signat
 
 
 @v1.body
-def body(  # ruff: ignore[too-many-arguments, too-many-positional-arguments]  the operator's signature
+def body(  # ruff: ignore[too-many-positional-arguments]  the operator's signature
     b: Builder, x: Value, x_scale: Value, x_zero: Value | None, other: Value, other_scale: Value,
     other_zero: Value | None, y_scale: Value, y_zero: Value | None = None, /,
 ) -> Value:  # fmt: skip

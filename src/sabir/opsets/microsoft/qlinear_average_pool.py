@@ -20,7 +20,12 @@ from sabir.opsets.families.quantization import scaled
 from sabir.opsets.families.quantization.quantization_kernels import only
 from sabir.opsets.families.shapes.extents import shape_of
 from sabir.opsets.families.shapes.ranks import hold
-from sabir.opsets.families.windows.layouts import first_to_last, last_to_first, type_last_to_first
+from sabir.opsets.families.windows.layouts import (
+    first_to_last,
+    last_to_first,
+    type_first_to_last,
+    type_last_to_first,
+)
 from sabir.opsets.families.windows.pooling import pooled_type, taps_backwards
 from sabir.opsets.families.windows.window_kernels import averaged, pooled
 from sabir.opsets.families.windows.windows import (
@@ -77,8 +82,7 @@ def infer(
     scaled.check(X=(x_scale, x_zero), Y=(y_scale, y_zero))
     if not channels_last:
         return pooled_type(x, Window.of(**window))
-    found = pooled_type(type_last_to_first(x), Window.of(**window))
-    return TensorType(x.element, found.shape and (found.shape[0], *found.shape[2:], found.shape[1]))
+    return type_first_to_last(pooled_type(type_last_to_first(x), Window.of(**window)))
 
 
 @v1.evaluate
@@ -94,7 +98,9 @@ def evaluate(
     axes = Window.of(**window).axes(first.shape[2:])
     total = _total(scaled.as_floats(first, x_scale, x_zero), axes)
     with np.errstate(divide="ignore", invalid="ignore"):  # windows in the padding have no elements
-        means = total / (np.float32(math.prod(a.kernel for a in axes)) if count_include_pad else _counts(axes))
+        means = total / (
+            np.float32(math.prod(a.kernel for a in axes)) if count_include_pad else _counts(axes)
+        )
         y = scaled.saturated_sum(means / y_scale.reshape(()), y_zero, element(x.dtype))
     return np.ascontiguousarray(np.moveaxis(y, 1, -1)) if channels_last else y
 
@@ -146,7 +152,7 @@ def body(
 
 
 def _check_ends(x: Value, window: Window) -> None:
-    """Raise Unconvertible where a window may end past the padding, which counts here and not in AveragePool."""
+    """Raise Unconvertible where a window may end past the padding, which only counts here."""
     lengths = [d for d in shape_of("X", x)[2:] if isinstance(d, int)]
     if len(lengths) < len(window.kernel):
         raise Unconvertible("the spatial sizes of `X` are unknown: a window may end past the padding")

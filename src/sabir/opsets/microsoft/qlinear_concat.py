@@ -81,7 +81,8 @@ def evaluate(y_scale: Array, y_zero: Array, /, *inputs: Array, axis: int) -> Arr
 @v1.body
 def body(b: Builder, y_scale: Value, y_zero: Value, /, *inputs: Value, axis: int) -> Value:
     parts = [
-        scaled.quantize(b, scaled.dequantize(b, *triple), y_scale, y_zero, y_zero) for triple in _triples(inputs)
+        scaled.quantize(b, scaled.dequantize(b, *triple), y_scale, y_zero, y_zero)
+        for triple in _triples(inputs)
     ]
     return b.op("Concat", *parts, axis=axis)
 

@@ -12,7 +12,8 @@ from sabir.schema import Attribute, Example, Operator
 qlinear_leaky_relu = Operator(
     "QLinearLeakyRelu",
     domain="com.microsoft",
-    summary="`quantize(x)` where `x`, which is `dequantize(X)`, is 0 or more; `quantize(alpha * x)` elsewhere.",
+    summary="`quantize(x)` where `x`, which is `dequantize(X)`, is not negative; `quantize(alpha * x)` "
+    "elsewhere.",
     body_opset=18,
 )
 

@@ -47,7 +47,9 @@ v1 = qlinear_softmax.first(
     ],
     outputs=[Output("Y", T, "The input's shape.")],
     attributes=[
-        Attribute("axis", "int", "The axis to normalise; before opset 13 that and all later ones.", default=-1),
+        Attribute(
+            "axis", "int", "The axis to normalise; before opset 13 that and all later ones.", default=-1
+        ),
         Attribute("opset", "int", "The opset whose Softmax is meant.", required=True),
     ],
 )

@@ -47,7 +47,7 @@ def infer(  # ruff: ignore[too-many-positional-arguments]  the operator's signat
 
 
 @v1.evaluate
-def evaluate(  # ruff: ignore[too-many-arguments, too-many-positional-arguments]  the operator's signature
+def evaluate(  # ruff: ignore[too-many-positional-arguments]  the operator's signature
     condition: Array, x: Array, x_scale: Array, x_zero: Array, y: Array, y_scale: Array, y_zero: Array,
     z_scale: Array, z_zero: Array, /,
 ) -> Array:  # fmt: skip

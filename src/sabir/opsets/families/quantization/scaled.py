@@ -134,5 +134,3 @@ def as_number(b: Builder, zero: Value | None) -> Value:
 def centred(b: Builder, x: Value, zero: Value | None) -> Value:
     """Return `x - zero` as float, in which the difference is exact."""
     return quantized_graphs.centred(b, x, None if zero is None else quantized_graphs.single(b, zero), FLOAT)
-
-

@@ -56,4 +56,6 @@ def over_bytes(scales: Sequence[tuple[float, float, float]]) -> Iterator[Example
             yield Example(1, every[:, None], f(a), zeros[0], every[None, ::5], f(b), zeros[1], f(c), zeros[2])
             yield Example(1, every[::7], f(a), zeros[2], every[5], f(b), dtype(0), f(c))
         yield Example(1, every[:3], f(1), None, every[3:6], f(1), None, f(1))
-        yield Example(1, every[:0], f(1), dtype(1), every[:1], f(1), dtype(0), f(1), dtype(0), expect=[every[:0]])
+        yield Example(
+            1, every[:0], f(1), dtype(1), every[:1], f(1), dtype(0), f(1), dtype(0), expect=[every[:0]]
+        )

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from sabir.opsets.typing import Array
 
 
-def evaluated(  # ruff: ignore[too-many-positional-arguments]  a tensor with two pairs of parameters
-    x: Array, axes: tuple[int, ...], x_scale: Array, x_zero: Array | None, y_scale: Array, y_zero: Array | None,
-    *, keepdims: bool = True,
+def evaluated(
+    x: Array, axes: tuple[int, ...], x_scale: Array, x_zero: Array | None, y_scale: Array,
+    y_zero: Array | None, *, keepdims: bool = True,
 ) -> Array:  # fmt: skip
     """Return the means over some axes as numbers of the type of `x`; of no elements, the least number."""
     passed_over(x)
@@ -40,7 +40,7 @@ def evaluated(  # ruff: ignore[too-many-positional-arguments]  a tensor with two
         return quantization.requantized(centred, factor, zero, to)
 
 
-def written(  # ruff: ignore[too-many-positional-arguments]  a tensor with two pairs of parameters
+def written(
     b: Builder, x: Value, axes: Sequence[int], x_scale: Value, x_zero: Value | None, y_scale: Value,
     y_zero: Value | None, *, keepdims: bool = True,
 ) -> Value:  # fmt: skip

@@ -20,3 +20,10 @@ def type_last_to_first(x: TensorType) -> TensorType:
     if x.shape is None or len(x.shape) < 2:  # ruff: ignore[magic-value-comparison]  a batch and channels
         return x
     return TensorType(x.element, (x.shape[0], x.shape[-1], *x.shape[1:-1]))
+
+
+def type_first_to_last(x: TensorType) -> TensorType:
+    """Return the type of a tensor (N, C, ...) as (N, ..., C)."""
+    if x.shape is None or len(x.shape) < 2:  # ruff: ignore[magic-value-comparison]  a batch and channels
+        return x
+    return TensorType(x.element, (x.shape[0], *x.shape[2:], x.shape[1]))
