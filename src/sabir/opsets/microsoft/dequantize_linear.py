@@ -89,14 +89,14 @@ def examples() -> Iterator[Example]:
         numbers, seven = x.astype(dtype), dtype(7)
         yield Example(1, numbers, f(2), seven, expect=[np.array(2 * (x - 7), f)])
         yield Example(1, numbers, half(0.5), expect=[np.array(0.5 * x, half)])
-        by_row = np.array([1, 10], f), dtype([3, 4])
+        by_row = np.array([1, 10], f), np.array([3, 4], dtype)
         yield Example(1, numbers, *by_row, axis=0, expect=[np.array([x[0] - 3, 10 * (x[1] - 4)], f)])
-        by_column = np.array([1, 10, 100], f), dtype([0, 1, 2])
-        for axes in ({}, {"axis": -1}):
+        by_column = np.array([1, 10, 100], f), np.array([0, 1, 2], dtype)
+        for axis in (None, -1):
             yield Example(
-                1, numbers, *by_column, **axes, expect=[np.array((x - [0, 1, 2]) * [1, 10, 100], f)]
+                1, numbers, *by_column, axis=axis, expect=[np.array((x - [0, 1, 2]) * [1, 10, 100], f)]
             )
-        yield Example(1, numbers[:0], f([1.5]), dtype([0]), expect=[np.zeros((0, 3), f)])
+        yield Example(1, numbers[:0], np.array([1.5], f), np.array([0], dtype), expect=[np.zeros((0, 3), f)])
     for dtype in (ml_dtypes.int4, ml_dtypes.uint4):
         nibbles = np.array([7, 0, 1]).astype(dtype)
         yield Example(1, nibbles, f(2), nibbles[2], expect=[np.array([12, -2, 0], f)])

@@ -216,8 +216,8 @@ def one_step() -> Iterator[Example]:
         x, h = np.array([[[255]]], f), np.array([[[255]]], f)
         w, r = np.array([[[4, 5, 3, 2]]], dtype), np.array([[[1, 0, 0, 1]]], dtype)
         biases = np.array([[0, 0, 1, 0, -255, 0, 0, 0]], f)
-        scales = f([0.5]), dtype([3]), f([1]), dtype([0])
-        functions = {"activations": ["Relu", "Affine", "LeakyRelu"], "outputs": 3}
+        scales = np.array([0.5], f), np.array([3], dtype), np.array([1], f), np.array([0], dtype)
+        functions: dict[str, Any] = {"activations": ["Relu", "Affine", "LeakyRelu"], "outputs": 3}
         # i = 127.5 + 255 - 255, o = 255, f = 1, g = -127.5 + 255: c = 2 + 127.5**2, h = 255 c
         call = x, w, r, biases, None, h, np.array([[[2]]], f)
         cell = 2 + 127.5**2
@@ -239,8 +239,10 @@ def layers() -> Iterator[Example]:
         one = np.full(count, 0.01, f), zeros[:, 0]
         each = rng.uniform(0.002, 0.01, (count, 16)).astype(f), zeros
         yield Example(1, x, w, r, None, None, None, None, None, *one, *each, **shape)
-        yield Example(1, x, w, r, b, np.int32([3, 1, 5]), *states, p, *each, *one, **shape, clip=0.5)
-        fewer = b, np.int32([3, 1, 2]), None, None, None
+        yield Example(
+            1, x, w, r, b, np.array([3, 1, 5], np.int32), *states, p, *each, *one, **shape, clip=0.5
+        )
+        fewer = b, np.array([3, 1, 2], np.int32), None, None, None
         yield Example(1, x, w, r, *fewer, *one, *one, **shape, input_forget=1)
         shape["activations"] = ["HardSigmoid", "Softsign", "Tanh"] * count
         yield Example(1, x[:1], w, r, b, None, *states, None, *one, *each, **shape)

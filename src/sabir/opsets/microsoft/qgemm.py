@@ -158,7 +158,7 @@ def examples() -> Iterator[Example]:
         yield Example(1, *one, *other, c, f(1), left(10), expect=[quarters.astype(left)])
         yield Example(1, *one, *other, expect=[(y / 4).astype(f)])
         flipped = (one[0].T, *one[1:], other[0].T, np.array([0.5, 1, 0.1], f), np.array([1, 2, 0], right))
-        attributes = {"transA": 1, "transB": 1, "alpha": 0.7}
+        attributes: dict[str, Any] = {"transA": 1, "transB": 1, "alpha": 0.7}
         yield Example(1, *flipped, c.reshape(1, 3), f(0.25), left(3), **attributes)
         yield Example(1, *flipped, np.array([[5], [9]], np.int32), **attributes)
         yield Example(1, *one, *other, np.int32(5), f(1), None)

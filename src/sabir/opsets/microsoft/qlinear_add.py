@@ -40,7 +40,7 @@ def evaluate(  # ruff: ignore[too-many-positional-arguments]  the operator's sig
     a_centre, b_centre = (scaled.centred_number(z) for z in (a_zero, b_zero))
     offset = scaled.centred_number(c_zero) - _fused(a_centre, a_factor, b_centre * b_factor)
     y = _fused(a.astype(np.float32), a_factor, _fused(b.astype(np.float32), b_factor, offset))
-    return scaled.saturated_sum(y, None, element(a.dtype))
+    return scaled.saturated_sum(np.asarray(y), None, element(a.dtype))
 
 
 def _fused(x: Array | np.float32, factor: np.float32, summand: Array | np.float32) -> Array | np.float32:

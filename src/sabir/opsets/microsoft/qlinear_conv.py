@@ -40,16 +40,14 @@ v1 = qlinear_conv.first(
 
 
 @v1.infer
-def infer(
-    x: TensorType, /, *operands: TensorType | None, channels_last: int, **attributes: Any
-) -> TensorType:
+def infer(x: TensorType, /, *operands: Any, channels_last: int, **attributes: Any) -> TensorType:
     if not channels_last:
         return convolutions.infer(x, *operands, **attributes)
     return type_first_to_last(convolutions.infer(type_last_to_first(x), *operands, **attributes))
 
 
 @v1.evaluate
-def evaluate(x: Array, /, *operands: Array | None, channels_last: int, **attributes: Any) -> Array:
+def evaluate(x: Array, /, *operands: Any, channels_last: int, **attributes: Any) -> Array:
     hold(infer, x, *operands, channels_last=channels_last, **attributes)
     if not channels_last:
         return convolutions.evaluate(x, *operands, **attributes)
@@ -58,9 +56,7 @@ def evaluate(x: Array, /, *operands: Array | None, channels_last: int, **attribu
 
 
 @v1.lower
-def lower(
-    x: Expression, /, *operands: Expression | None, channels_last: int, **attributes: Any
-) -> Expression:
+def lower(x: Expression, /, *operands: Any, channels_last: int, **attributes: Any) -> Expression:
     if not channels_last:
         return convolutions.lower(x, *operands, **attributes)
     y = convolutions.lower(loops.permute(x, last_to_first(x.rank)), *operands, **attributes)
@@ -68,7 +64,7 @@ def lower(
 
 
 @v1.body
-def body(b: Builder, x: Value, /, *operands: Value | None, channels_last: int, **attributes: Any) -> Value:
+def body(b: Builder, x: Value, /, *operands: Any, channels_last: int, **attributes: Any) -> Value:
     if not channels_last:
         return b.QLinearConv(x, *operands, **attributes)
     rank = len(shape_of("x", x))

@@ -99,21 +99,23 @@ def examples() -> Iterator[Example]:
     yield Example(
         1,
         x[0],
-        f([0.0001]),
+        np.array([0.0001], f),
         np.array([7], np.int16),
         expect=[np.array([7, 10007, 30007, 32767, 32767], np.int16)],
     )
     table = np.array([[10, 20, 30], [40, 50, -60]], f)
     for dtype in (np.int8, np.uint8, np.int16, np.uint16):
-        rows, columns = dtype([3, 4]), dtype([0, 1, 2])
-        yield Example(1, table, f([1, 10]), rows, axis=0)
-        yield Example(1, table, f([1, 10, 7]), columns)
-        yield Example(1, table, f([1, 10, 7]), columns, axis=-1)
+        rows, columns = np.array([3, 4], dtype), np.array([0, 1, 2], dtype)
+        yield Example(1, table, np.array([1, 10], f), rows, axis=0)
+        yield Example(1, table, np.array([1, 10, 7], f), columns)
+        yield Example(1, table, np.array([1, 10, 7], f), columns, axis=-1)
         yield Example(1, table[:0], f(1), dtype(0), expect=[np.zeros((0, 3), dtype)])
     for dtype, least, most in ((ml_dtypes.int4, -8, 7), (ml_dtypes.uint4, 0, 15)):
         y = np.array([0.5, 1.5, 100, -100, 3]), np.array([0, 2, most, least, 3]).astype(dtype)
         yield Example(1, y[0].astype(f), f(1), np.array(0, dtype), expect=[y[1]])
-        yield Example(1, y[0].astype(f)[:, None], f([1]), np.array([0], dtype), expect=[y[1][:, None]])
+        yield Example(
+            1, y[0].astype(f)[:, None], np.array([1], f), np.array([0], dtype), expect=[y[1][:, None]]
+        )
     # 2049 is no float16; the quotient -101.5 is a tie
     yield Example(
         1, np.array([2048, -203], half), half(2), np.int16(1), expect=[np.array([1025, -101], np.int16)]
