@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from sabir.ir import TensorType
+from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families.quantization import quantization
 from sabir.opsets.families.quantization.dynamic import quantized_by_range
-from sabir.opsets.families.quantization.quantized_products import as_floats, integer_product
 from sabir.opsets.families.recurrence import lstm_steps, recurrences
 from sabir.opsets.families.recurrence import recurrence_ports as ports
+from sabir.opsets.families.recurrence.dynamic_lstm_graphs import DynamicLstm
 from sabir.opsets.families.recurrence.lstm_steps import LAYER
 from sabir.opsets.families.recurrence.recurrence_shapes import RecurrentInputs, directions_of
 from sabir.opsets.families.shapes.ranks import check_shape, hold
@@ -155,18 +156,17 @@ def _forward(
     The state of a sequence that has ended is 0 in the quantization of the states of a step.
     """
     w_scale, w_zero, r_scale, r_zero = parameters
-    w, r, lens = inputs.w[0].T, inputs.r[0].T, inputs.lens
+    w, r = _Weights(inputs.w[0].T, w_scale, w_zero), _Weights(inputs.r[0].T, r_scale, r_zero)
+    lens = inputs.lens
     cells: list[Array] = []
 
     def cell(x: Array, _: int) -> tuple[Array, recurrences.RecurrentStep]:
         bias, p = (None if part is None else part[0] for part in (inputs.b, inputs.p))
-        gates = _product(x.reshape(-1, x.shape[2]), w, w_scale, w_zero).reshape(*x.shape[:2], w.shape[1])
+        gates = w.multiplied(x.reshape(-1, x.shape[2])).reshape(*x.shape[:2], -1)
         if bias is not None:
             gates += bias.reshape(2, -1).sum(axis=0)
         limited = lstm_steps.limited(functions, clip)
-        step = lstm_steps.step_of(
-            lambda h: _product(h, r, r_scale, r_zero), p, limited, coupled=input_forget != 0
-        )
+        step = lstm_steps.step_of(r.multiplied, p, limited, coupled=input_forget != 0)
 
         def recorded(gates: Array, h: Array, c: Array) -> tuple[Array, ...]:
             h, c = step(gates, h, c)
@@ -193,17 +193,33 @@ def _at_ends(states: Array, initial: Array | None, lens: Array) -> Array:
     return np.take_along_axis(np.concatenate([first, states]), lens[None, :, None], 0)
 
 
-def _product(x: Array, weights: Array, scale: Array, zero: Array) -> Array:
-    """Return the product of rows, which are quantized by their common range, by weights."""
-    q, x_scale, x_zero = quantized_by_range(x)
-    product = integer_product(q, weights, x_zero, np.asarray(zero))
-    return as_floats(product, x_scale, np.asarray(scale), weights, None)
+class _Weights:
+    """Weights of one direction less their zero points, in a float type in which all products are exact."""
+
+    def __init__(self, weights: Array, scale: Array, zero: Array) -> None:
+        centred = quantization.centred(weights, np.asarray(zero))
+        most = quantization.largest(centred, 0) * np.iinfo(np.uint8).max
+        self._matrix = centred.astype(quantization.exact_kind(most), copy=False)
+        self._scale = np.asarray(scale)
+
+    def multiplied(self, x: Array) -> Array:
+        """Return the product of rows, which are quantized by their common range, by the weights."""
+        q, scale, zero = quantized_by_range(x)
+        centred = q.astype(self._matrix.dtype) - zero
+        return np.matmul(centred, self._matrix).astype(np.float32, copy=False) * (scale * self._scale)
+
+
+@v1.body
+def body(
+    b: Builder, x: Value, w: Value, r: Value, /, *rest: Value | None, **attributes: Any
+) -> tuple[Value, Value, Value]:
+    parameters = [v for v in rest[-4:] if v is not None]
+    return DynamicLstm(b, x, w, r, *rest[:-4], parameters).written(**attributes)
 
 
 v1.absent(
-    "body", "a Scan of the steps would have to repeat each activation function and the ends of sequences"
+    "lower", "each step quantizes all rows of the state by their range, which no recurrence computes yet"
 )
-v1.absent("lower", "each step quantizes the state by the range of all its rows, which no kernel computes yet")
 v1.absent("gradient", "X and h are rounded to integers, which have no gradients")
 
 
