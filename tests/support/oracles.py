@@ -20,6 +20,7 @@ RUNTIME_IR, RUNTIME_OPSET = 13, 27  # the newest that onnxruntime loads
 KINDS = ("node", "real", "simple", "pytorch-converted", "pytorch-operator")
 NO_ORACLE = {"Gradient": "it looks at the graph around its node: its value is no function of its inputs"}
 EMPTY = "an axis of no elements"
+ABSENT = "an absent last zero point is read past the end"
 CRASHES = {  # examples that take the whole process of onnxruntime with them, or get an answer by chance
     "Attention": (  # of com.microsoft
         lambda e: e.opset == 1 and (len(e.inputs) < 3 or e.inputs[2] is None),
@@ -39,7 +40,12 @@ CRASHES = {  # examples that take the whole process of onnxruntime with them, or
         lambda e: len(e.inputs) > 2 and e.inputs[-1] is None,
         "an explicit empty trailing input is dereferenced",
     ),
+    "MatMulIntegerToFloat": (lambda e: 0 in np.shape(e.inputs[0]), f"{EMPTY} leaves its output unwritten"),
+    "QLinearSoftmax": (lambda e: np.size(e.inputs[0]) == 0, f"{EMPTY} leaves its output without a tensor"),
+    "QLinearLeakyRelu": (lambda e: len(e.inputs) < _WITH_ZERO_POINTS, ABSENT),
+    "QLinearSigmoid": (lambda e: len(e.inputs) < _WITH_ZERO_POINTS, ABSENT),
 }
+_WITH_ZERO_POINTS = 5  # inputs of an elementwise function of a quantized tensor
 
 
 # onnxruntime

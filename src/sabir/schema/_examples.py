@@ -42,6 +42,7 @@ class Example:
     def __init__(
         self,
         opset: int,
+        /,
         *inputs: Any,
         outputs: int = 1,
         expect: Sequence[Any] | None = None,

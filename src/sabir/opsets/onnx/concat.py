@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir import loops
-from sabir.base import LARGE_ARRAY, InferenceError, new_array
-from sabir.ir import Builder, Dim, TensorType, Value, total
+from sabir.base import LARGE_ARRAY, new_array
+from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families.shapes import contents
 from sabir.opsets.families.shapes.axes import from_front
-from sabir.opsets.families.shapes.shapes import axis_in, same_dim
+from sabir.opsets.families.shapes.shapes import joined_shape
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
@@ -51,23 +51,14 @@ v13 = v11.widen(13, T=BFLOAT16)
 def infer(*inputs: TensorType, axis: int | None) -> TensorType:
     axis = 1 if axis is None else axis
     element = next((t.element for t in inputs if t.element.number), inputs[0].element)
-    shapes = [t.shape for t in inputs if t.shape is not None]
-    if not shapes:
+    shape = joined_shape([t.shape for t in inputs], axis)
+    if shape is None:
         return TensorType(element)
-    if len({len(s) for s in shapes}) > 1:
-        raise InferenceError(
-            f"the inputs have ranks {', '.join(str(len(s)) for s in shapes)}; they must be equal"
-        )
-    axis = axis_in(axis, len(shapes[0]))
-    dims: list[Dim] = [
-        same_dim(column, f"dimension {i}") for i, column in enumerate(zip(*shapes, strict=True)) if i != axis
-    ]
-    dims.insert(axis, total(s[axis] for s in shapes) if len(shapes) == len(inputs) else None)
 
     def joined(*known: Array) -> Array:
         return np.concatenate(known, axis)
 
-    return contents.moved(TensorType(element, tuple(dims)), joined, *_with_gaps(inputs))
+    return contents.moved(TensorType(element, shape), joined, *_with_gaps(inputs))
 
 
 def _with_gaps(inputs: tuple[TensorType, ...]) -> list[TensorType]:

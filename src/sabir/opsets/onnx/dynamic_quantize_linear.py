@@ -9,7 +9,7 @@ from sabir.elements import FLOAT, UINT8
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families.quantization import quantization_kernels as kernels
-from sabir.opsets.families.quantization.quantization import quantized
+from sabir.opsets.families.quantization.dynamic import MOST, quantized_by_range
 from sabir.opsets.typing import Array
 from sabir.schema import Constraint, Example, Input, Operator, Output, tensors
 
@@ -31,8 +31,6 @@ v11 = dynamic_quantize_linear.first(
     ],
 )
 
-_MOST = 255
-
 
 @v11.infer
 def infer(x: TensorType, /) -> tuple[TensorType, TensorType, TensorType]:
@@ -41,19 +39,13 @@ def infer(x: TensorType, /) -> tuple[TensorType, TensorType, TensorType]:
 
 @v11.evaluate
 def evaluate(x: Array, /) -> tuple[Array, Array, Array]:
-    low = np.minimum.reduce(x, axis=None, initial=np.float32(0))
-    high = np.maximum.reduce(x, axis=None, initial=np.float32(0))
-    scale = np.asarray((high - low) / np.float32(_MOST))
-    # without a range, or with NaN in it, the zero point is 0
-    rounded = np.nan_to_num(np.rint(np.clip(-low / scale, 0, _MOST)), nan=0)
-    zero = np.asarray(rounded, np.uint8)
-    return quantized(x, scale, zero, UINT8, FLOAT), scale, zero
+    return quantized_by_range(x)
 
 
 @v11.lower
 def lower(x: Expression, /) -> tuple[Expression, Expression, Expression]:
     low, high = (loops.apply(op, _extreme(op, x), 0) for op in ("min", "max"))
-    scale = loops.apply("div", loops.apply("sub", high, low), _MOST)
+    scale = loops.apply("div", loops.apply("sub", high, low), MOST)
     place = loops.apply("div", loops.apply("neg", low), scale)
     zero = kernels.saturated(place, None, "uint8")
     return kernels.quantized(x, scale, zero, "uint8"), scale, zero
@@ -67,7 +59,7 @@ def _extreme(op: str, x: Expression) -> Expression:
 
 @v11.body
 def body(b: Builder, x: Value, /) -> tuple[Value, Value, Value]:
-    none, most = b.initializer("none", np.float32(0)), b.initializer("most", np.float32(_MOST))
+    none, most = b.initializer("none", np.float32(0)), b.initializer("most", np.float32(MOST))
     low = b.Min(b.ReduceMin(x, keepdims=0), none)
     high = b.Max(b.ReduceMax(x, keepdims=0), none)
     scale = b.Div(b.Sub(high, low), most)

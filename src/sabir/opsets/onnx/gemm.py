@@ -9,12 +9,11 @@ import ml_dtypes
 import numpy as np
 
 from sabir import loops
-from sabir.base import InferenceError
-from sabir.ir import Builder, Dim, TensorType, Value, is_one
+from sabir.ir import Builder, TensorType, Value
 from sabir.loops import INTEGERS, Expression
 from sabir.opsets.families.numbers.arithmetic import LARGE_INTEGERS
 from sabir.opsets.families.products import products
-from sabir.opsets.families.shapes.shapes import same_dim
+from sabir.opsets.families.products.gemm_shapes import gemm_shape
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
@@ -68,32 +67,10 @@ def infer(
     transB: int,
     broadcast: int = 1,
 ) -> TensorType:
-    (m, inner), (other, n) = _sides(a, "A", transposed=transA), _sides(b, "B", transposed=transB)
-    same_dim([inner, other], "the inner dimensions of A and B")
-    element = next((t.element for t in (a, b, c) if t is not None and t.element.number), a.element)
-    if c is None or c.shape is None:
-        return TensorType(element, (m, n))
-    return TensorType(element, _with_addend(m, n, c.shape, exact=not broadcast))
-
-
-def _sides(t: TensorType, name: str, *, transposed: int) -> tuple[Dim, Dim]:
-    if t.shape is None:
-        return None, None
-    if len(t.shape) != products.MATRIX:
-        raise InferenceError(f"{name} is {t}, and must be a matrix")
-    rows, columns = t.shape
-    return (columns, rows) if transposed else (rows, columns)
-
-
-def _with_addend(m: Dim, n: Dim, c: tuple[Dim, ...], *, exact: bool) -> tuple[Dim, Dim]:
-    """Check (m, n) against the shape of C, which may determine what A and B leave unknown."""
-    if len(c) > products.MATRIX or (exact and len(c) < products.MATRIX):
-        raise InferenceError(f"C of rank {len(c)} does not fit an output of rank 2")
-    sides: list[Dim] = [m, n]
-    for place, dim in enumerate(c, start=products.MATRIX - len(c)):
-        if exact or is_one(dim) is False:
-            sides[place] = same_dim([sides[place], dim], "the shape of C and that of the output")
-    return sides[0], sides[1]
+    shape = gemm_shape(a, b, c, transposed=(transA, transB), exact=not broadcast)
+    return TensorType(
+        next((t.element for t in (a, b, c) if t is not None and t.element.number), a.element), shape
+    )
 
 
 @v1.evaluate

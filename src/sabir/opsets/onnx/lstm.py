@@ -12,6 +12,7 @@ from sabir.loops import Expression
 from sabir.opsets.families.products import products
 from sabir.opsets.families.recurrence import (
     lstm_gradients,
+    lstm_steps,
     recurrence_adapters,
     recurrence_examples,
     recurrence_gradients,
@@ -19,6 +20,7 @@ from sabir.opsets.families.recurrence import (
     recurrences,
 )
 from sabir.opsets.families.recurrence import recurrence_ports as ports
+from sabir.opsets.families.recurrence.lstm_steps import GATES, LAYER
 from sabir.opsets.families.recurrence.recurrence_gradients import Direction, Gradients
 from sabir.opsets.families.recurrence.recurrence_kernels import Gates
 from sabir.opsets.families.recurrence.recurrence_shapes import RecurrentInputs
@@ -66,8 +68,6 @@ v7 = v1.evolve(7, "Drops `output_sequence`: Y is computed where the node names i
 v14 = v7.extend(14, "`layout` lets the batch come first.", attributes=[ports.LAYOUT])
 v22 = v14.widen(22, T=BFLOAT16)
 
-GATES = 4
-LAYER = recurrences.Layer(GATES, 2, ("Sigmoid", "Tanh", "Tanh"))
 STATES = slice(4, 6)  # the initial states, counted after X
 
 
@@ -100,41 +100,13 @@ def evaluate(
         gates = products.matmul(x, w[number].T.astype(x.dtype, copy=False))
         if bias is not None:
             gates += bias.reshape(2, -1).sum(axis=0)
-        of_gates, of_input, of_cell = functions[number]
-        limited = recurrences.limited(of_gates, clip), recurrences.limited(of_input, clip), of_cell
-        weights = recurrences.for_steps(r[number].astype(x.dtype, copy=False), len(x))
-        return gates, _step(weights, peepholes, limited, coupled=input_forget != 0)
+        weights = recurrences.for_steps(r[number].astype(x.dtype, copy=False), len(x)).T
+        limited = lstm_steps.limited(functions[number], clip)
+        return gates, lstm_steps.step_of(
+            lambda h: np.matmul(h, weights), peepholes, limited, coupled=input_forget != 0
+        )
 
     return recurrences.recur(LAYER, inputs, cell, direction=direction, **attributes)
-
-
-def _step(
-    r: Array, p: Array | None, functions: tuple[recurrences.Activation, ...], *, coupled: bool
-) -> recurrences.RecurrentStep:
-    """Return the step of one direction; without peepholes the three gates are computed together."""
-    transposed, size = r.T, r.shape[1]
-    of_gates, of_input, of_cell = functions
-
-    def step(gates: Array, h: Array, c: Array) -> tuple[Array, Array]:
-        sums = np.matmul(h, transposed)
-        sums += gates
-        i, o, f = (sums[:, k * size : (k + 1) * size] for k in range(GATES - 1))
-        if p is None:
-            y = of_gates(sums[:, : (GATES - 1) * size])
-            i, o, f = y[:, :size], y[:, size : 2 * size], y[:, 2 * size :]
-        else:
-            i, f = of_gates(i + p[:size] * c), of_gates(f + p[2 * size :] * c)
-        g = of_input(sums[:, (GATES - 1) * size :])
-        g *= i
-        c = (1 - i if coupled else f) * c
-        c += g
-        if p is not None:
-            o = of_gates(o + p[size : 2 * size] * c)
-        h = of_cell(c)
-        h *= o
-        return h, c
-
-    return step
 
 
 @v1.lower

@@ -94,11 +94,11 @@ def quantized(b: Builder, x: Value, scale: Value, zero: Value | None, to: Elemen
 
 
 def saturated(b: Builder, q: Value, zero: Value | None, to: ElementType) -> Value:
-    """Return integers in a float tensor plus a zero point, limited to a type of 8 bits."""
-    limits = np.iinfo(to.dtype)
+    """Return integers in a float tensor plus a zero point, limited to a type of 16 bits or fewer."""
+    least = -(1 << to.bits - 1) if to.is_signed else 0
     if zero is not None:
         q = b.Add(q, b.Cast(zero, to=FLOAT.number))
-    limited = Numbers(b, FLOAT).clipped(q, float(limits.min), float(limits.max))
+    limited = Numbers(b, FLOAT).clipped(q, float(least), float(least + (1 << to.bits) - 1))
     return b.Cast(limited, to=to.number)
 
 

@@ -113,8 +113,8 @@ class Direction:
         self, initial: Values, read: Values, step: Step, count: int, *, backwards: bool
     ) -> tuple[Value, ...]:
         def body(b: Builder) -> list[Value]:
-            states = [b.input("state", _type(v, 0)) for v in initial]
-            after, results = step(b, states, [b.input("item", _type(v, 1)) for v in read])
+            states = [b.input("state", slice_type(v, 0)) for v in initial]
+            after, results = step(b, states, [b.input("item", slice_type(v, 1)) for v in read])
             return [*after, *results]
 
         made = self.g.op(
@@ -167,7 +167,7 @@ def functions_of(
     return [[Slopes(g, kind, *pair) for pair in zip(names, bounds, strict=False)] for names in named]
 
 
-def _type(value: Value, dropped: int) -> TensorType:
+def slice_type(value: Value, dropped: int) -> TensorType:
     """Return the type of a state, or that of the slices of what is read.
 
     Without symbols: an interpreter would compare their sizes in each step.

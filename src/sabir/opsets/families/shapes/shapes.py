@@ -6,7 +6,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from sabir.base import InferenceError
-from sabir.ir import MAX_RANK, is_one, known_equal, may_be_equal
+from sabir.ir import MAX_RANK, is_one, known_equal, may_be_equal, total
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -65,6 +65,26 @@ def same_dim(dims: Sequence[Dim], what: str) -> Dim:
         if best is None or (isinstance(dim, int) and not isinstance(best, int)):
             best = dim
     return best
+
+
+def joined_shape(shapes: Sequence[Shape | None], axis: int) -> Shape | None:
+    """Return the shape of tensors one after another along an axis; None where no rank is known.
+
+    Raises InferenceError for ranks that differ, for other dimensions that differ, and for a wrong axis.
+    """
+    known = [s for s in shapes if s is not None]
+    if not known:
+        return None
+    if len({len(s) for s in known}) > 1:
+        raise InferenceError(
+            f"the inputs have ranks {', '.join(str(len(s)) for s in known)}; they must be equal"
+        )
+    axis = axis_in(axis, len(known[0]))
+    dims: list[Dim] = [
+        same_dim(column, f"dimension {i}") for i, column in enumerate(zip(*known, strict=True)) if i != axis
+    ]
+    dims.insert(axis, total(s[axis] for s in known) if len(known) == len(shapes) else None)
+    return tuple(dims)
 
 
 def with_some_dropped(shape: Shape, count: int, may_go: Callable[[Dim], bool]) -> Shape:
