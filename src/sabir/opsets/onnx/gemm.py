@@ -9,13 +9,11 @@ import ml_dtypes
 import numpy as np
 
 from sabir import loops
-from sabir.base import InferenceError
-from sabir.ir import Builder, Dim, TensorType, Value, is_one
+from sabir.ir import Builder, TensorType, Value
 from sabir.loops import INTEGERS, Expression
 from sabir.opsets.families.numbers.arithmetic import LARGE_INTEGERS
-from sabir.opsets.families.products import products
-from sabir.opsets.families.shapes.shapes import same_dim
-from sabir.opsets.typing import Array, Gradient
+from sabir.opsets.families.products import scaled_products
+from sabir.opsets.typing import Gradient
 from sabir.schema import (
     BFLOAT16,
     FLOATS,
@@ -57,84 +55,8 @@ v11 = v9.evolve(11, "C is optional.", inputs=[A, B, replace(C, optional=True)], 
 v13 = v11.widen(13, T=BFLOAT16)
 
 
-@v1.infer
-def infer(
-    a: TensorType,
-    b: TensorType,
-    c: TensorType | None = None,
-    /,
-    *,
-    transA: int,
-    transB: int,
-    broadcast: int = 1,
-) -> TensorType:
-    (m, inner), (other, n) = _sides(a, "A", transposed=transA), _sides(b, "B", transposed=transB)
-    same_dim([inner, other], "the inner dimensions of A and B")
-    element = next((t.element for t in (a, b, c) if t is not None and t.element.number), a.element)
-    if c is None or c.shape is None:
-        return TensorType(element, (m, n))
-    return TensorType(element, _with_addend(m, n, c.shape, exact=not broadcast))
-
-
-def _sides(t: TensorType, name: str, *, transposed: int) -> tuple[Dim, Dim]:
-    if t.shape is None:
-        return None, None
-    if len(t.shape) != products.MATRIX:
-        raise InferenceError(f"{name} is {t}, and must be a matrix")
-    rows, columns = t.shape
-    return (columns, rows) if transposed else (rows, columns)
-
-
-def _with_addend(m: Dim, n: Dim, c: tuple[Dim, ...], *, exact: bool) -> tuple[Dim, Dim]:
-    """Check (m, n) against the shape of C, which may determine what A and B leave unknown."""
-    if len(c) > products.MATRIX or (exact and len(c) < products.MATRIX):
-        raise InferenceError(f"C of rank {len(c)} does not fit an output of rank 2")
-    sides: list[Dim] = [m, n]
-    for place, dim in enumerate(c, start=products.MATRIX - len(c)):
-        if exact or is_one(dim) is False:
-            sides[place] = same_dim([sides[place], dim], "the shape of C and that of the output")
-    return sides[0], sides[1]
-
-
-@v1.evaluate
-def evaluate(
-    a: Array,
-    b: Array,
-    c: Array | None = None,
-    /,
-    *,
-    alpha: float,
-    beta: float,
-    transA: int,
-    transB: int,
-    broadcast: int = 1,
-) -> Array:
-    if a.ndim != products.MATRIX or b.ndim != products.MATRIX:
-        raise ValueError(f"A and B must be matrices, and have ranks {a.ndim} and {b.ndim}")
-    kind, a, b = a.dtype, a.T if transA else a, b.T if transB else b
-    shape = (a.shape[0], b.shape[1])
-    if c is not None and np.broadcast_shapes(c.shape, shape if broadcast else c.shape) != shape:
-        raise ValueError(f"C of shape {list(c.shape)} does not fit the output's {list(shape)}")
-    if kind.kind in "iu" and float(alpha).is_integer() and float(beta).is_integer():
-        return _combined(a, b, c, _wrapped(alpha, kind), _wrapped(beta, kind))
-    # integers times a fraction are rounded toward zero once, at the end
-    wide = np.float64 if kind.kind in "iu" else np.promote_types(np.float32, kind)
-    a, b = a.astype(wide, copy=False), b.astype(wide, copy=False)
-    c = None if c is None else c.astype(wide, copy=False)
-    return _combined(a, b, c, alpha, beta).astype(kind, copy=False)
-
-
-def _wrapped(factor: float, kind: np.dtype[Any]) -> Array:
-    return np.array(int(factor) % 2**64, np.uint64).astype(kind)
-
-
-def _combined(a: Array, b: Array, c: Array | None, alpha: Array | float, beta: Array | float) -> Array:
-    y = products.matmul(a, b)
-    if alpha != 1:
-        y *= alpha
-    if c is not None and beta != 0:
-        y += c if beta == 1 else c * beta
-    return y
+v1.infer(scaled_products.infer)
+v1.evaluate(scaled_products.evaluate)
 
 
 @v1.lower
