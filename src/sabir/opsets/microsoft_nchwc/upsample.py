@@ -32,8 +32,8 @@ v1 = blocks.declare(
         Attribute(
             "coordinate_transformation_mode",
             "string",
-            "Where an index of the result is in the image; `nearest` admits `asymmetric` alone, and takes the "
-            "element before.",
+            "The coordinate in the image of an index of the result; `nearest` admits `asymmetric` alone, and "
+            "takes the element before.",
             default="asymmetric",
             values=one_of("asymmetric", "align_corners", "half_pixel"),
         ),

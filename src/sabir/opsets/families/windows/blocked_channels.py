@@ -90,8 +90,7 @@ class Blocks(NamedTuple):
         raise UnsupportedError(
             "the numbers of channels do not determine whether blocks have 8 or 16 of them: set the "
             f"environment variable {SETTING} to 16 if onnxruntime optimised the model on a processor with "
-            "AVX-512, to 8 for other x86 processors; or let onnxruntime optimise to ORT_ENABLE_EXTENDED, which "
-            "adds no blocks"
+            "AVX-512, to 8 for other x86 processors; or let onnxruntime optimise to ORT_ENABLE_EXTENDED only"
         )
 
 
