@@ -162,8 +162,8 @@ def quantized_of(x: Expression) -> Quantized | None:
 def _represented(x: Map, centred: Expression, scale: Expression) -> Quantized | None:
     zero: Expression | None = None
     if isinstance(centred, Map) and centred.op == "sub":
-        centred, less = centred.operands
-        zero = less.operands[0] if isinstance(less, Map) and less.op == "cast" else None
+        centred, offset = centred.operands
+        zero = offset.operands[0] if isinstance(offset, Map) and offset.op == "cast" else None
         if zero is None or zero.element not in _NUMBERS:
             return None
     if not isinstance(centred, Map) or centred.op != "cast" or centred.element != "float":
