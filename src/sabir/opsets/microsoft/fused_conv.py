@@ -77,7 +77,7 @@ def examples() -> Iterator[Example]:
         "HardSigmoid": [0.0625, 0.25],
     }  # fmt: skip
     for name, parameters in activations.items():
-        given = {"activation_params": parameters} if parameters else {}
+        given: dict[str, Any] = {"activation_params": parameters} if parameters else {}
         yield Example(1, *call, activation=name, **given)
     row, pair = np.array([[[1, -2, 3, -4, 5]]], np.float32), [[[1, 10]]]
     yield Example(1, row, pair, activation="Relu", auto_pad="SAME_UPPER", strides=[2])

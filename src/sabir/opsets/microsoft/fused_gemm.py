@@ -113,7 +113,11 @@ def examples() -> Iterator[Example]:
         )
     call = np.array(a, np.float32), np.array(b, np.float32)
     for name in OF_PRODUCTS:
-        parameters = {"activation_alpha": 0.75, "activation_beta": 0.375, "activation_gamma": 1.25}
+        parameters: dict[str, Any] = {
+            "activation_alpha": 0.75,
+            "activation_beta": 0.375,
+            "activation_gamma": 1.25,
+        }
         yield Example(1, *call, np.array(c, np.float32), activation=name, beta=-2.0, **parameters)
     yield Example(1, *call, expect=[[[-1, 0, -2.5]]])
     yield Example(1, call[0].T, call[1].T, transA=1, transB=1, alpha=-1.0, activation="Relu")

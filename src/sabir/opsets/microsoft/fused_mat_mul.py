@@ -64,7 +64,7 @@ def examples_of_batches() -> Iterator[Example]:
     y = np.einsum("abmk,abkn->abmn", a, w).astype(np.float32)
     rows = a.astype(np.float32).transpose(2, 0, 1, 3), w.astype(np.float32).transpose(2, 0, 1, 3)
     columns = a.astype(np.float32).transpose(3, 0, 1, 2), w.astype(np.float32).transpose(3, 0, 1, 2)
-    both = {"transBatchA": 1, "transBatchB": 1}
+    both: dict[str, Any] = {"transBatchA": 1, "transBatchB": 1}
     yield Example(1, *rows, **both, expect=[y])
     yield Example(1, *columns, **both, transA=1, transB=1, alpha=3.0, expect=[3 * y])
     yield Example(1, rows[0], w.astype(np.float32), transBatchA=1, expect=[y])

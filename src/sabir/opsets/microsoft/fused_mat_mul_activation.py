@@ -76,10 +76,10 @@ def examples() -> Iterator[Example]:
         call = np.array(a, kind), np.array(w, kind)
         yield Example(1, *call, activation="Relu", expect=[np.array([[3.5, 0], [0, 2]], kind)])
     left, right = np.array(a, np.float32), np.array(w, np.float32)
-    leaking = {"activation": "LeakyRelu", "activation_alpha": 0.25}
+    leaking: dict[str, Any] = {"activation": "LeakyRelu", "activation_alpha": 0.25}
     yield Example(1, left.T, right, transA=1, alpha=2.0, **leaking, expect=[[[7, -2], [-0.125, 4]]])
     stack = np.stack([right.T, right.T, right.T])
     rows = np.stack([left] * 3).transpose(1, 0, 2)  # transposed batches
-    hard = {"activation": "HardSigmoid", "activation_alpha": 0.25, "activation_beta": 0.5}
+    hard: dict[str, Any] = {"activation": "HardSigmoid", "activation_alpha": 0.25, "activation_beta": 0.5}
     y = np.array([[[1, 0], [0.4375, 1]]] * 3, np.float32)
     yield Example(1, rows, stack, transBatchA=1, transB=1, **hard, expect=[y])

@@ -85,7 +85,7 @@ def evaluate(x: Array, mask: Array, /, **attributes: Any) -> Array:
 def body(b: Builder, x: Value, mask: Value, /, *, storage_order: int, **window: Any) -> Value:
     masked = b.Equal(mask, b.initializer("zero", np.array(0, np.int32)))
     lowest = b.initializer("lowest", np.array(_LOWEST, np.float32))
-    y = b.MaxPool(b.Where(masked, lowest, x), **window)
+    y = b.op("MaxPool", b.Where(masked, lowest, x), **window)
     return b.Max(y, lowest)  # a window within the padding has the maximum -inf
 
 

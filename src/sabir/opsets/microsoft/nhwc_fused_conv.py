@@ -1,6 +1,7 @@
 """NhwcFusedConv: FusedConv of tensors whose last axis has the channels."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -47,7 +48,7 @@ def examples() -> Iterator[Example]:
         yield Example(1, *call, activation="Relu", expect=[np.array([[[[0, 0.5]]]], kind)])
         z = np.array([[[[4, -2]]]], kind)
         yield Example(1, *call, z, activation="Relu", expect=[np.array([[[[3, 0]]]], kind)])
-        clip = {"activation": "Clip", "activation_params": [-0.75, 0.25]}
+        clip: dict[str, Any] = {"activation": "Clip", "activation_params": [-0.75, 0.25]}
         yield Example(1, *call[:2], None, z, **clip, expect=[np.array([[[[0.25, -0.75]]]], kind)])
     row = np.array([[[1, 10], [2, 20], [3, 30]]], np.float32)
     y = [[[1, 20], [3, 60], [5, 100], [3, 60]]]

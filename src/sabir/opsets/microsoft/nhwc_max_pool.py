@@ -53,7 +53,7 @@ def evaluate(x: Array, /, **window: Any) -> Array:
 
 @v1.body
 def body(b: Builder, x: Value, /, **window: Any) -> Value:
-    return layouts.emit_last(b, b.MaxPool(layouts.emit_first(b, x), **window), len(shape_of("x", x)))
+    return layouts.emit_last(b, b.op("MaxPool", layouts.emit_first(b, x), **window), len(shape_of("x", x)))
 
 
 @nhwc_max_pool.examples

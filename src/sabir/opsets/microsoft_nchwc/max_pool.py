@@ -58,7 +58,7 @@ def evaluate(x: Array, /, **attributes: Any) -> Array:
 
 @v1.body
 def body(b: Builder, x: Value, /, *, storage_order: int, **window: Any) -> Value:
-    return blocks.emit_on_unblocked(b, x, lambda image: b.MaxPool(image, **window))
+    return blocks.emit_on_unblocked(b, x, lambda image: b.op("MaxPool", image, **window))
 
 
 @max_pool.examples

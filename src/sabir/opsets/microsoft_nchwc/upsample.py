@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -101,7 +102,7 @@ def examples() -> Iterator[Example]:
     yield Example(1, x, scales=[1, 1, 1, 2], mode="linear", expect=[between])
     near = np.array([3 * pixels[0] + pixels[1], pixels[0] + 3 * pixels[1]]) / 4
     centred = np.array([pixels[0], *near, pixels[1]]).reshape(1, 8, 1, 4)
-    call = {"scales": [1, 1, 1, 2], "mode": "linear"}
+    call: dict[str, Any] = {"scales": [1, 1, 1, 2], "mode": "linear"}
     yield Example(1, x, **call, coordinate_transformation_mode="half_pixel", expect=[centred])
     thirds = np.array([pixels[0] + (pixels[1] - pixels[0]) * i / 3 for i in range(4)]).reshape(1, 8, 1, 4)
     yield Example(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -16,15 +17,18 @@ if TYPE_CHECKING:
     from sabir.ir import Builder, Value
     from sabir.opsets.typing import Array
 
-    Parameters = Sequence[float]
+    Parameters: TypeAlias = Sequence[float]
+    Compute: TypeAlias = Callable[[Array, Parameters], Array]
+    Emit: TypeAlias = Callable[[Builder, Value, Parameters], Value]
 
 
-class _Formula(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Formula:
     """An activation as a function of an array, and of a builder and a value; both take the parameters."""
 
     parameters: tuple[str, ...]
-    compute: Callable[[Array, Parameters], Array]
-    emit: Callable[[Builder, Value, Parameters], Value]
+    compute: Compute
+    emit: Emit
 
 
 def _hard_sigmoid(x: Array, p: Parameters) -> Array:
@@ -45,7 +49,7 @@ def _celu(b: Builder, x: Value, p: Parameters) -> Value:
     return numbers.op("Mul", b.Elu(numbers.op("Mul", x, 1 / p[0]), alpha=1.0), p[0])
 
 
-_FORMULAS = {
+_FORMULAS: dict[str, _Formula] = {
     "Relu": _Formula((), lambda x, _: np.maximum(x, 0), lambda b, x, _: b.Relu(x)),
     "Tanh": _Formula((), lambda x, _: np.tanh(x), lambda b, x, _: b.Tanh(x)),
     "Sigmoid": _Formula((), lambda x, _: sigmoid(x), lambda b, x, _: b.Sigmoid(x)),
