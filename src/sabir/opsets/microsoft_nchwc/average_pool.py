@@ -1,12 +1,13 @@
 """AveragePool: the mean of each window of an image that is stored in blocks of channels."""
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families.shapes.axes import as_input
 from sabir.opsets.families.windows import blocked_channels as blocks
 from sabir.opsets.families.windows.pooling import pooled_type, reduce_windows
 from sabir.opsets.families.windows.windows import (
@@ -19,13 +20,13 @@ from sabir.opsets.families.windows.windows import (
     Window,
 )
 from sabir.opsets.typing import Array
-from sabir.schema import Attribute, Example, Operator
+from sabir.schema import Attribute, Example, Operator, Unconvertible
 
 average_pool = Operator(
     "AveragePool",
     domain=blocks.DOMAIN,
     summary="The mean of each window over height and width.",
-    body_opset=19,
+    body_opset=blocks.BODY_OPSET,
     lacks=blocks.LACKS,
 )
 
@@ -37,6 +38,7 @@ v1 = blocks.declare(
         KERNEL_SHAPE, STRIDES, DILATIONS, CEIL_MODE, PADS, AUTO_PAD,
     ],
 )  # fmt: skip
+v1.absent("lower", blocks.NOT_LOWERED)
 
 
 @v1.infer
@@ -58,8 +60,30 @@ def evaluate(x: Array, /, *, count_include_pad: int, **window: Any) -> Array:
 
 
 @v1.body
-def body(b: Builder, x: Value, /, **attributes: Any) -> Value:
-    return blocks.emit_on_unblocked(b, x, lambda image: b.AveragePool(image, **attributes))
+def body(b: Builder, x: Value, /, *, dilations: Sequence[int] | None, **attributes: Any) -> Value:
+    if all(d == 1 for d in dilations or ()):
+        return blocks.emit_on_unblocked(b, x, lambda image: b.AveragePool(image, **attributes))
+    return blocks.emit_on_unblocked(b, x, lambda image: _dilated(b, image, dilations, **attributes))
+
+
+def _dilated(
+    b: Builder, image: Value, dilations: Sequence[int] | None, *, count_include_pad: int,
+    pads: Sequence[int] | None, auto_pad: str, **window: Any,
+) -> Value:  # fmt: skip
+    """Emit the mean of windows with gaps, which AveragePool has from opset 19 on: a sum over a number.
+
+    LpPool of the order 1 adds absolute values, so positive and negative elements are added apart.
+    """
+    if count_include_pad and auto_pad not in {"", "NOTSET"}:
+        raise Unconvertible("the padding of windows with gaps is counted, and its size is not stated")
+    if count_include_pad and pads:
+        edges = as_input(b, "pads", [0, 0, *pads[:2], 0, 0, *pads[2:]])
+        image, pads = b.Pad(image, edges), None
+    window |= {"pads": pads, "auto_pad": auto_pad, "dilations": dilations, "p": 1}
+    sizes = b.Concat(as_input(b, "one", [1, 1]), b.Shape(image, start=2), axis=0)
+    counts = b.LpPool(b.ConstantOfShape(sizes, value=np.ones(1, np.float32)), **window)
+    above, below = b.LpPool(b.Relu(image), **window), b.LpPool(b.Relu(b.Neg(image)), **window)
+    return b.Div(b.Sub(above, below), counts)
 
 
 @average_pool.examples

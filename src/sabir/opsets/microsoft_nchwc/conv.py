@@ -20,7 +20,7 @@ conv = Operator(
     "Conv",
     domain=blocks.DOMAIN,
     summary="An activation of `Conv(X, W, B) + Sum`, with filters that are stored in blocks.",
-    body_opset=18,
+    body_opset=blocks.BODY_OPSET,
     lacks=blocks.LACKS,
 )
 
@@ -63,6 +63,9 @@ def _admitted(filters: Sequence[Dim], group: int) -> Blocks:
 def _reads_blocks(channels: int, group: int, size: int) -> bool:
     """Return whether the image is stored in blocks."""
     return group > 1 or channels >= size
+
+
+v1.absent("lower", blocks.NOT_LOWERED)
 
 
 @v1.infer

@@ -13,11 +13,12 @@ global_average_pool = Operator(
     "GlobalAveragePool",
     domain=blocks.DOMAIN,
     summary="The mean of each channel over height and width.",
-    body_opset=18,
+    body_opset=blocks.BODY_OPSET,
     lacks=blocks.LACKS,
 )
 
 v1 = blocks.declare(global_average_pool, "One mean for each channel, (N, C, 1, 1)", [])
+v1.absent("lower", blocks.NOT_LOWERED)
 v1.infer(blocks.pooled_to_one)
 
 

@@ -13,11 +13,12 @@ global_max_pool = Operator(
     "GlobalMaxPool",
     domain=blocks.DOMAIN,
     summary="The greatest element of each channel over height and width.",
-    body_opset=18,
+    body_opset=blocks.BODY_OPSET,
     lacks=blocks.LACKS,
 )
 
 v1 = blocks.declare(global_max_pool, "One maximum for each channel, (N, C, 1, 1)", [])
+v1.absent("lower", blocks.NOT_LOWERED)
 v1.infer(blocks.pooled_to_one)
 
 

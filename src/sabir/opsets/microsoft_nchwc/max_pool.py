@@ -24,7 +24,7 @@ max_pool = Operator(
     "MaxPool",
     domain=blocks.DOMAIN,
     summary="The greatest element of each window over height and width.",
-    body_opset=18,
+    body_opset=blocks.BODY_OPSET,
     lacks=blocks.LACKS,
 )
 
@@ -40,6 +40,9 @@ v1 = blocks.declare(
 
 def _window(*, storage_order: int, **window: Any) -> Window:
     return Window.of(**window)
+
+
+v1.absent("lower", blocks.NOT_LOWERED)
 
 
 @v1.infer

@@ -17,7 +17,7 @@ reorder_input = Operator(
     "ReorderInput",
     domain=blocks.DOMAIN,
     summary="The image X with its channels in blocks, after channels of zeros up to a whole block.",
-    body_opset=18,
+    body_opset=blocks.BODY_OPSET,
     lacks=blocks.LACKS,
 )
 
@@ -37,6 +37,9 @@ def _padded(channels: Dim) -> Dim:
         return None
     counts = {blocks.padded_to(channels, size) for size in Blocks.of().sizes}
     return counts.pop() if len(counts) == 1 else None
+
+
+v1.absent("lower", blocks.NOT_LOWERED)
 
 
 @v1.infer

@@ -18,7 +18,7 @@ reorder_output = Operator(
     "ReorderOutput",
     domain=blocks.DOMAIN,
     summary="The first channels of an image that is stored in blocks, without blocks.",
-    body_opset=18,
+    body_opset=blocks.BODY_OPSET,
     lacks=blocks.LACKS,
 )
 
@@ -39,6 +39,9 @@ def _admitted(stored: Dim, channels: int) -> Blocks:
     if channels < 1:
         raise InferenceError(f"`channels` is {channels}, and must be 1 or more")
     return Blocks.of(stored).that_pad(channels, stored)
+
+
+v1.absent("lower", blocks.NOT_LOWERED)
 
 
 @v1.infer

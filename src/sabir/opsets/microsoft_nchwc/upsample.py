@@ -18,7 +18,7 @@ upsample = Operator(
     "Upsample",
     domain=blocks.DOMAIN,
     summary="The image with `scale` times as many rows and columns.",
-    body_opset=18,
+    body_opset=blocks.BODY_OPSET,
     lacks=blocks.LACKS,
 )
 
@@ -50,6 +50,9 @@ def _factors(scales: Sequence[int] | None, mode: str, coordinates: str) -> tuple
     if mode == "nearest" and coordinates != "asymmetric":
         raise InferenceError(f"the mode nearest admits asymmetric coordinates, not {coordinates}")
     return found[2], found[3]
+
+
+v1.absent("lower", blocks.NOT_LOWERED)
 
 
 @v1.infer

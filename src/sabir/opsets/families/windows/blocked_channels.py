@@ -6,20 +6,22 @@ multiple of c; channels that the model lacks are 0. Filters of the declared shap
 stored as (M/c, C/group, kH, kW, c) where they read unblocked images or one channel each, otherwise as
 (M/c, C/group/c, kH, kW, c, c) with the filters of a block last.
 
-No operator states c. It follows from numbers of channels that admit only one size, or from the environment
-variable SABIR_NCHWC_BLOCK; otherwise a call is refused.
+No operator states c, which is the same for all calls of a model. It follows from numbers of channels that
+admit only one size, or from the environment variable SABIR_NCHWC_BLOCK; otherwise a call is refused.
+`rewrite.one_size_of_blocks` looks at all calls of a model, a room at one.
 """
 
 from __future__ import annotations
 
 import os
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from sabir.base import InferenceError, UnsupportedError
-from sabir.ir import TensorType
+from sabir.ir import Tensor, TensorType
 from sabir.opsets.families.shapes.axes import as_input
 from sabir.opsets.families.shapes.extents import shape_of
 from sabir.opsets.families.shapes.ranks import check_rank
@@ -39,6 +41,8 @@ _UNKNOWN = (
 )
 LACKS = (_UNKNOWN,)
 DOMAIN = "com.microsoft.nchwc"
+BODY_OPSET = 18
+NOT_LOWERED = "a model is planned with the bodies; a call that is left depends on sizes that a run knows"
 T = Constraint("T", tensors("float"))
 RANK = 4  # a batch, channels, height, width
 _SIZES = (8, 16)  # that onnxruntime uses
@@ -55,7 +59,7 @@ class Blocks(NamedTuple):
 
         Raises InferenceError where there is none, UnsupportedError for a setting of another size.
         """
-        return cls(_set_sizes()).that_divide(*channels)
+        return cls(admitted_sizes()).that_divide(*channels)
 
     def that_divide(self, *channels: Dim) -> Blocks:
         """Return the sizes that divide numbers of channels; raises InferenceError where there is none."""
@@ -103,7 +107,26 @@ def unconvertible() -> Generator[None]:
         raise Unconvertible(str(error)) from error
 
 
-def _set_sizes() -> tuple[int, ...]:
+_ASSUMED: ContextVar[tuple[int, ...]] = ContextVar("assumed sizes of blocks", default=())
+
+
+@contextmanager
+def assumed(sizes: tuple[int, ...]) -> Generator[None]:
+    """Let all calls have blocks of one of these sizes, as long as the context lasts."""
+    token = _ASSUMED.set(sizes)
+    try:
+        yield
+    finally:
+        _ASSUMED.reset(token)
+
+
+def admitted_sizes() -> tuple[int, ...]:
+    """Return the assumed sizes, or else that of the setting, or else all that onnxruntime uses.
+
+    Raises UnsupportedError for a setting of another size.
+    """
+    if assumption := _ASSUMED.get():
+        return assumption
     told = os.environ.get(SETTING, "")
     if not told:
         return _SIZES
@@ -226,7 +249,12 @@ def known_channels(channels: Dim) -> int:
 
 
 def emit_filters(b: Builder, w: Value, shape: Sequence[int], size: int, *, read_blocks: bool) -> Value:
-    """Emit filters of a shape in the order of Conv; `read_blocks` says how they are stored."""
+    """Emit filters of a shape in the order of Conv; `read_blocks` says how they are stored.
+
+    Those of an initializer become another initializer.
+    """
+    if isinstance(w.constant, Tensor) and not w.is_input:
+        return b.initializer("filters", restored_filters(w.constant.array(), size, read_blocks=read_blocks))
     stored, order = _filter_storage(shape, size, read_blocks=read_blocks)
     moved = b.Transpose(b.Reshape(w, as_input(b, "stored", stored)), perm=order)
     return b.Reshape(moved, as_input(b, "filters", shape))
