@@ -19,7 +19,7 @@ from sabir.evaluation._binding import BoundProgram, CallBinder
 from sabir.evaluation._declared import declaration
 from sabir.evaluation._front import Front
 from sabir.opsets import STANDARD
-from sabir.rewrite import calls_blocks
+from sabir.opsets.families.windows.blocked_channels import calls_blocks
 from sabir.scheduling import as_meant, calls_in_graph, schedule
 
 if TYPE_CHECKING:
@@ -36,14 +36,13 @@ if TYPE_CHECKING:
 def expanded(model: Model, registry: Registry, limits: Limits | None) -> Model:
     """Return the model that is scheduled for a model: calls whose meaning depends on others are replaced.
 
-        These are calls that read the graph around them, and those on blocks of channels.
+    These are calls that read the graph around them, and those on blocks of channels.
 
-        >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
-        ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
-        >>> from sabir.opsets import STANDARD
-    from sabir.rewrite import calls_blocks
-        >>> expanded(model, STANDARD, None) is model
-        True
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> from sabir.opsets import STANDARD
+    >>> expanded(model, STANDARD, None) is model
+    True
     """
     if calls_in_graph(model, registry):
         # ruff: ignore[import-outside-top-level]  few models have such calls

@@ -1,6 +1,6 @@
 """Changing models: new nodes at a place, nodes replaced by graphs, rules applied until none does, passes."""
 
-from sabir.rewrite._block_sizes import calls_blocks, one_size_of_blocks
+from sabir.rewrite._block_sizes import one_size_of_blocks
 from sabir.rewrite._body_dims import BodyDimensions, paired
 from sabir.rewrite._builder import DetachedBuilder, constant_node
 from sabir.rewrite._dead import DeadNodes, remove_dead_nodes, remove_released, remove_unread
@@ -24,7 +24,6 @@ __all__ = [
     "Rule",
     "SeparatedInput",
     "apply_rules",
-    "calls_blocks",
     "change_ir_version",
     "constant_node",
     "enclosing",

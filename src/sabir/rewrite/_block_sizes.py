@@ -6,26 +6,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from sabir.inference import Inference
-from sabir.opsets.families.windows.blocked_channels import DOMAIN, admitted_sizes, assumed
+from sabir.opsets.families.windows.blocked_channels import admitted_sizes, assumed, calls_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from sabir.ir import Model
     from sabir.schema import Registry
-
-
-def calls_blocks(model: Model) -> bool:
-    """Return whether a model calls an operator whose tensors are stored in blocks of channels.
-
-    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
-    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
-    >>> calls_blocks(model)
-    False
-    """
-    return DOMAIN in model.opsets and any(
-        node.domain == DOMAIN for graph in model.graphs() for node in graph.all_nodes()
-    )
 
 
 @contextmanager

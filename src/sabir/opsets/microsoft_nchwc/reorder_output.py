@@ -66,10 +66,10 @@ def body(b: Builder, x: Value, /, *, channels: int, channels_last: int) -> Value
     with blocks.unconvertible():
         size = _admitted(stored, channels).size(*image)
     count = blocks.known_channels(stored)
-    last = blocks.emit_last(b, x, count, size)
+    y = blocks.emit_unblocked(b, x, count, size)
     if count != channels:
-        last = b.Slice(last, *(as_input(b, "range", [i]) for i in (0, channels, 3)))
-    return last if channels_last else b.Transpose(last, perm=[0, 3, 1, 2])
+        y = b.Slice(y, *(as_input(b, "range", [i]) for i in (0, channels, 1)))
+    return b.Transpose(y, perm=[0, 2, 3, 1]) if channels_last else y
 
 
 @reorder_output.examples

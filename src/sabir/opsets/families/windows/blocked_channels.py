@@ -30,7 +30,7 @@ from sabir.schema import Constraint, Input, Output, Unconvertible, tensors
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
-    from sabir.ir import Builder, Dim, Value
+    from sabir.ir import Builder, Dim, Model, Value
     from sabir.opsets.typing import Array
     from sabir.schema import Attribute, Operator, Version
 
@@ -42,6 +42,11 @@ _UNKNOWN = (
 LACKS = (_UNKNOWN,)
 DOMAIN = "com.microsoft.nchwc"
 BODY_OPSET = 18
+ELEMENTWISE = frozenset({
+    "Abs", "Add", "Clip", "Div", "Elu", "Exp", "HardSigmoid", "HardSwish", "Identity", "LeakyRelu", "Max",
+    "Min", "Mul", "Neg", "Relu", "Sigmoid", "Softplus", "Sub", "Sum", "Tanh",
+})  # fmt: skip
+"""Operators of the standard that compute the same of blocked images as of others, if all have one shape."""
 NOT_LOWERED = "a model is planned with the bodies; a call that is left depends on sizes that a run knows"
 T = Constraint("T", tensors("float"))
 RANK = 4  # a batch, channels, height, width
@@ -133,6 +138,13 @@ def admitted_sizes() -> tuple[int, ...]:
     if told not in map(str, _SIZES):
         raise UnsupportedError(f"{SETTING} is {told!r}, and must be {' or '.join(map(str, _SIZES))}")
     return (int(told),)
+
+
+def calls_blocks(model: Model) -> bool:
+    """Return whether a model calls an operator whose tensors are stored in blocks of channels."""
+    return DOMAIN in model.opsets and any(
+        node.domain == DOMAIN for graph in model.graphs() for node in graph.all_nodes()
+    )
 
 
 def padded_to(channels: int, size: int) -> int:
@@ -230,6 +242,11 @@ def emit_from_last(b: Builder, x: Value, channels: int, size: int) -> Value:
 def emit_blocked(b: Builder, y: Value, channels: int, size: int) -> Value:
     """Emit an image (N, C, H, W) stored in blocks."""
     return emit_from_last(b, b.Transpose(y, perm=[0, 2, 3, 1]), channels, size)
+
+
+def joins_channels(op: str, axis: object) -> bool:
+    """Return whether an operator of the standard appends the channels of images."""
+    return op == "Concat" and axis in {1, 1 - RANK}
 
 
 def emit_on_unblocked(b: Builder, x: Value, build: Callable[[Value], Value]) -> Value:
