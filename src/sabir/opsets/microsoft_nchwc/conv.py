@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from sabir.ir import Builder, Dim, TensorType, Value
-from sabir.opsets.families.shapes.extents import static_shape
 from sabir.opsets.families.shapes.ranks import check_rank
 from sabir.opsets.families.windows import blocked_channels as blocks
 from sabir.opsets.families.windows import fused_convolution
@@ -103,7 +102,7 @@ def body(
     b: Builder, x: Value, w: Value, bias: Value | None = None, total: Value | None = None, /, *, group: int,
     **attributes: Any,
 ) -> Value:  # fmt: skip
-    shape = static_shape("W", w)
+    shape = blocks.known_shape(w)
     with blocks.unconvertible():
         size = _admitted(shape, group).size()
     whole = _reads_blocks(shape[1], group, size)

@@ -265,6 +265,15 @@ def known_channels(channels: Dim) -> int:
     return channels
 
 
+def known_shape(w: Value) -> tuple[int, ...]:
+    """Return the shape of filters; raises Unconvertible where a size is unknown."""
+    shape = shape_of("W", w)
+    sizes = tuple(d for d in shape if isinstance(d, int))
+    if len(sizes) != len(shape):
+        raise Unconvertible("the shape of the filters is unknown, and so is the number of their blocks")
+    return sizes
+
+
 def emit_filters(b: Builder, w: Value, shape: Sequence[int], size: int, *, read_blocks: bool) -> Value:
     """Emit filters of a shape in the order of Conv; `read_blocks` says how they are stored.
 
