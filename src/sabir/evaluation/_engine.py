@@ -19,6 +19,7 @@ from sabir.evaluation._binding import BoundProgram, CallBinder
 from sabir.evaluation._declared import declaration
 from sabir.evaluation._front import Front
 from sabir.opsets import STANDARD
+from sabir.opsets.families.windows.blocked_channels import calls_blocks
 from sabir.scheduling import as_meant, calls_in_graph, schedule
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
 
 
 def expanded(model: Model, registry: Registry, limits: Limits | None) -> Model:
-    """Return the model that is scheduled for a model: calls that read the graph around them are replaced.
+    """Return the model that is scheduled for a model: calls whose meaning depends on others are replaced.
+
+    These are calls that read the graph around them, and those on blocks of channels.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
@@ -41,12 +44,17 @@ def expanded(model: Model, registry: Registry, limits: Limits | None) -> Model:
     >>> expanded(model, STANDARD, None) is model
     True
     """
-    if not calls_in_graph(model, registry):
-        return model
-    # ruff: ignore[import-outside-top-level]  few models have such calls
-    from sabir.differentiation import expand_in_graph
+    if calls_in_graph(model, registry):
+        # ruff: ignore[import-outside-top-level]  few models have such calls
+        from sabir.differentiation import expand_in_graph
 
-    return expand_in_graph(model, registry, limits)
+        model = expand_in_graph(model, registry, limits)
+    if calls_blocks(model):
+        # ruff: ignore[import-outside-top-level]  as above
+        from sabir.evaluation._unblocked import without_blocks
+
+        model = without_blocks(model, registry, limits)
+    return model
 
 
 class Runner:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.ir import Node, canonical_domain
-from sabir.rewrite import Rewriter, apply_rules
+from sabir.rewrite import Rewriter, apply_rules, one_size_of_blocks
 from sabir.schema import Unconvertible, Version
 
 if TYPE_CHECKING:
@@ -47,7 +47,8 @@ class InlineOperators(NamedTuple):
             except Unconvertible:
                 return None
 
-        return apply_rules(model, replaced)
+        with one_size_of_blocks(model, self.registry):
+            return apply_rules(model, replaced)
 
     def _version(self, node: Node, model: Model) -> Version | None:
         """Return the version that a node calls, where it is to be replaced and has what replaces it."""

@@ -1,5 +1,6 @@
 """Changing models: new nodes at a place, nodes replaced by graphs, rules applied until none does, passes."""
 
+from sabir.rewrite._block_sizes import one_size_of_blocks
 from sabir.rewrite._body_dims import BodyDimensions, paired
 from sabir.rewrite._builder import DetachedBuilder, constant_node
 from sabir.rewrite._dead import DeadNodes, remove_dead_nodes, remove_released, remove_unread
@@ -27,6 +28,7 @@ __all__ = [
     "constant_node",
     "enclosing",
     "erase_node",
+    "one_size_of_blocks",
     "paired",
     "release",
     "remove_dead_nodes",

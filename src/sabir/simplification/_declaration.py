@@ -57,9 +57,9 @@ class Match:
         found = self._inference().type_of(self._values[name])
         return found if isinstance(found, TensorType) else None
 
-    def result_type(self, name: str) -> TensorType | None:
-        """Return the inferred type of the first output of the node of a name, as `type` does."""
-        output = self.nodes[name].outputs[0]
+    def result_type(self, name: str = "") -> TensorType | None:
+        """Return the inferred type of the first output of the node of a name, or of the root."""
+        output = (self.nodes[name] if name else self.root).outputs[0]
         found = None if output is None else self._inference().type_of(output)
         return found if isinstance(found, TensorType) else None
 

@@ -131,7 +131,8 @@ def _only_operand(_b: DetachedBuilder, m: Match) -> Value | None:
 
 _CUBE = "s = Constant <value = int64[3] {3, 2, 2}> () r = Reshape (x, s)"
 _FLAT = "s = Constant <value = int64[1] {12}> () a = Reshape (x, s)"
-_TWO = "s = Constant <value = int64[2] {6, 2}> () a = Reshape (x, s)"
+_WIDE = "s = Constant <value = int64[2] {4, 3}> () a = Reshape (x, s)"
+_TALL = "s = Constant <value = int64[3] {6, 1, 2}> () a = Reshape (x, s)"
 
 
 @_rewrite(
@@ -157,20 +158,41 @@ def _transposes(b: DetachedBuilder, m: Match) -> Value | None:
 
 
 @_rewrite(
-    "reshape-of-reshape", "Reshape(Reshape(x, s), t) = Reshape(x, t), where t has no 0",
+    "reshape-of-reshape",
+    "Reshape(Reshape(x, s), t) = Reshape(x, t), where a 0 in t copies the same size of x",
     "Reshape(inner = Reshape(x, s), $t)",
     examples=[
         f"{_FLAT} t = Constant <value = int64[2] {{6, -1}}> () y = Reshape (a, t)",
+        f"{_TALL} t = Constant <value = int64[2] {{0, -1}}> () y = Reshape (a, t)",
     ],
     others=[
-        f"{_TWO} t = Constant <value = int64[2] {{0, -1}}> () y = Reshape (a, t)",
+        f"{_WIDE} t = Constant <value = int64[2] {{0, -1}}> () y = Reshape (a, t)",
     ],
 )  # fmt: skip
 def _reshapes(b: DetachedBuilder, m: Match) -> Value | None:
     before, between = m.type("x"), m.result_type("inner")
     if before is None or between is None or not known_equal(before.size, between.size):
         return None  # the first may be an invalid call, which the run reports
-    return b.Reshape(m["x"], m["t"]) if m.constant("t").all() else None
+    copied = [i for i, size in enumerate(m.constant("t").ravel()) if size == 0]
+    if copied and m.attributes().get("allowzero"):
+        return None
+    old, new = before.shape or (), between.shape or ()
+    if all(i < min(len(old), len(new)) and known_equal(old[i], new[i]) for i in copied):
+        return b.Reshape(m["x"], m["t"])
+    return None
+
+
+@_rewrite(
+    "reshape-to-own-shape", "Reshape(x, shape of x) = x", "Reshape(x, t)",
+    examples=["t = Constant <value = int64[2] {0, -1}> () a = Reshape (x, t) y = Relu (a)"],
+    others=["t = Constant <value = int64[2] {2, -1}> () a = Reshape (x, t) y = Relu (a)"],
+)  # fmt: skip
+def _kept_shape(_b: DetachedBuilder, m: Match) -> Value | None:
+    before, after = m.type("x"), m.result_type()
+    old, new = (before.shape, after.shape) if before is not None and after is not None else (None, None)
+    if old is None or new is None or len(old) != len(new):
+        return None
+    return m["x"] if all(map(known_equal, old, new)) else None
 
 
 @_rewrite(

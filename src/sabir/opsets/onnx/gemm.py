@@ -12,9 +12,8 @@ from sabir import loops
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import INTEGERS, Expression
 from sabir.opsets.families.numbers.arithmetic import LARGE_INTEGERS
-from sabir.opsets.families.products import products
-from sabir.opsets.families.products.gemm_shapes import gemm_shape
-from sabir.opsets.typing import Array, Gradient
+from sabir.opsets.families.products import scaled_products
+from sabir.opsets.typing import Gradient
 from sabir.schema import (
     BFLOAT16,
     FLOATS,
@@ -56,62 +55,8 @@ v11 = v9.evolve(11, "C is optional.", inputs=[A, B, replace(C, optional=True)], 
 v13 = v11.widen(13, T=BFLOAT16)
 
 
-@v1.infer
-def infer(
-    a: TensorType,
-    b: TensorType,
-    c: TensorType | None = None,
-    /,
-    *,
-    transA: int,
-    transB: int,
-    broadcast: int = 1,
-) -> TensorType:
-    shape = gemm_shape(a, b, c, transposed=(transA, transB), exact=not broadcast)
-    return TensorType(
-        next((t.element for t in (a, b, c) if t is not None and t.element.number), a.element), shape
-    )
-
-
-@v1.evaluate
-def evaluate(
-    a: Array,
-    b: Array,
-    c: Array | None = None,
-    /,
-    *,
-    alpha: float,
-    beta: float,
-    transA: int,
-    transB: int,
-    broadcast: int = 1,
-) -> Array:
-    if a.ndim != products.MATRIX or b.ndim != products.MATRIX:
-        raise ValueError(f"A and B must be matrices, and have ranks {a.ndim} and {b.ndim}")
-    kind, a, b = a.dtype, a.T if transA else a, b.T if transB else b
-    shape = (a.shape[0], b.shape[1])
-    if c is not None and np.broadcast_shapes(c.shape, shape if broadcast else c.shape) != shape:
-        raise ValueError(f"C of shape {list(c.shape)} does not fit the output's {list(shape)}")
-    if kind.kind in "iu" and float(alpha).is_integer() and float(beta).is_integer():
-        return _combined(a, b, c, _wrapped(alpha, kind), _wrapped(beta, kind))
-    # integers times a fraction are rounded toward zero once, at the end
-    wide = np.float64 if kind.kind in "iu" else np.promote_types(np.float32, kind)
-    a, b = a.astype(wide, copy=False), b.astype(wide, copy=False)
-    c = None if c is None else c.astype(wide, copy=False)
-    return _combined(a, b, c, alpha, beta).astype(kind, copy=False)
-
-
-def _wrapped(factor: float, kind: np.dtype[Any]) -> Array:
-    return np.array(int(factor) % 2**64, np.uint64).astype(kind)
-
-
-def _combined(a: Array, b: Array, c: Array | None, alpha: Array | float, beta: Array | float) -> Array:
-    y = products.matmul(a, b)
-    if alpha != 1:
-        y *= alpha
-    if c is not None and beta != 0:
-        y += c if beta == 1 else c * beta
-    return y
+v1.infer(scaled_products.infer)
+v1.evaluate(scaled_products.evaluate)
 
 
 @v1.lower
