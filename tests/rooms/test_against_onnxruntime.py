@@ -65,6 +65,7 @@ REASONS = {
     "ai.onnx.ml.TreeEnsemble": ("1 is SOFTMAX and 2 LOGISTIC by the text; onnxruntime has them swapped", 5),
     "ai.onnx.ml.TreeEnsembleClassifier": ("the label is that of the highest score; there of a sign", 1, 3),
     "ai.onnx.ml.TreeEnsembleRegressor": (BASE, 1, 3),
+    "com.microsoft.Sampling": ("`filtered_logits` is a declared output; onnxruntime leaves it empty", 1),
     "com.microsoft.CDist": ("distances of close rows: onnxruntime subtracts squared norms, which cancel", 1),
 }
 DECIDED = {(name, opset): reason for name, (reason, *opsets) in REASONS.items() for opset in opsets}

@@ -68,7 +68,7 @@ def _steps(costs: Array) -> Array:
     sums[0, 0] = 0
     steps = np.empty((m, n), np.int8)
     for diagonal in range(m + n - 1):
-        rows: Array = np.arange(max(0, diagonal - n + 1), min(m, diagonal + 1))
+        rows = np.arange(max(0, diagonal - n + 1), min(m, diagonal + 1), dtype=np.int64)
         columns = np.subtract(diagonal, rows)
         both, down, right = sums[rows, columns], sums[rows, columns + 1], sums[rows + 1, columns]
         by_both, by_down = (both < down) & (both < right), (down < both) & (down < right)

@@ -69,7 +69,7 @@ def _hashes(rows: Array, seed: np.uint32) -> Array:
     """Return the hashes of rows of bytes."""
     count, length = rows.shape
     whole = length - length % _WORD
-    words = np.ascontiguousarray(rows[:, :whole]).view("<u4").reshape(count, whole // _WORD)
+    words: Array = np.ascontiguousarray(rows[:, :whole]).view("<u4").reshape(count, whole // _WORD)
     h = np.full(count, seed, np.uint32)
     for n in range(words.shape[1]):
         h = _rotated(h ^ _mixed(words[:, n]), 13) * _FACTOR + _TERM

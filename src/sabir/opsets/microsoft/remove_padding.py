@@ -74,7 +74,7 @@ def evaluate(x: Array, counts: Array, /) -> tuple[Array, Array, Array, Array]:
     batch, length = x.shape[:2]
     if ((counts < 0) | (counts > length)).any():
         raise ValueError(f"a sequence of {length} tokens cannot have {counts.tolist()} of them")
-    used = np.less(np.arange(length), counts[:, None])
+    used = np.less(np.arange(length, dtype=np.int64), counts[:, None])
     order = np.argsort(~used.ravel(), kind="stable").astype(np.int32)
     total = int(counts.sum())
     sums = np.concatenate([np.zeros(1, np.int32), np.cumsum(counts, dtype=np.int32)])

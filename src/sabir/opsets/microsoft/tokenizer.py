@@ -176,7 +176,13 @@ def _after(text: bytes, place: int) -> int:
 
 def _call(x: Any, expect: Any = None, **changed: Any) -> Example:
     """Return a call that divides at spaces, with some attributes changed."""
-    attributes = {"mark": 0, "mincharnum": 1, "pad_value": "#", "separators": [" "], **changed}
+    attributes: dict[str, Any] = {
+        "mark": 0,
+        "mincharnum": 1,
+        "pad_value": "#",
+        "separators": [" "],
+        **changed,
+    }
     return Example(1, x, expect=None if expect is None else [expect], **attributes)
 
 

@@ -114,7 +114,7 @@ def evaluate(
         y += vectors[:, place : place + count] @ weights[:, 0, place].T
     used = (words != 0).sum(axis=1)
     least = np.maximum(used - window + 1, 1)
-    past = np.greater_equal(np.arange(count), least[:, None])
+    past = np.greater_equal(np.arange(count, dtype=np.int64), least[:, None])
     most = np.where(past[..., None], np.float32(_LEAST), np.tanh(y)).max(axis=1)
     return np.where((words[:, 0] != 0)[:, None], most, np.float32(0))
 
