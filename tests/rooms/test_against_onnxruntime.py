@@ -66,6 +66,8 @@ REASONS = {
     "ai.onnx.ml.TreeEnsembleClassifier": ("the label is that of the highest score; there of a sign", 1, 3),
     "ai.onnx.ml.TreeEnsembleRegressor": (BASE, 1, 3),
     "com.microsoft.Unique": ("NaN equals NaN, as in Unique of the standard; there each is unique", 1),
+    "com.microsoft.Sampling": ("`filtered_logits` is a declared output; onnxruntime leaves it empty", 1),
+    "com.microsoft.CDist": ("distances of close rows: onnxruntime subtracts squared norms, which cancel", 1),
 }
 DECIDED = {(name, opset): reason for name, (reason, *opsets) in REASONS.items() for opset in opsets}
 DOCUMENT = Path(__file__).parents[2] / "docs" / "oracles.md"

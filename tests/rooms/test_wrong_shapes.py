@@ -42,6 +42,13 @@ BY_CONTENTS = {  # a refusal depends on contents, which inference may not know, 
     "ai.onnx.ml.TreeEnsemble": "the features that the nodes read",
     "ai.onnx.ml.TreeEnsembleClassifier": "the features that the nodes read",
     "ai.onnx.ml.TreeEnsembleRegressor": "the features that the nodes read",
+    "com.microsoft.BifurcationDetector": "the place from which tokens were predicted",
+    "com.microsoft.CropAndResize": "the index of the image of each box",
+    "com.microsoft.NGramRepeatBlock": "the tokens that have scores",
+    "com.microsoft.RemovePadding": "the lengths of the sequences",
+    "com.microsoft.RestorePadding": "the places of the tokens",
+    "com.microsoft.TorchEmbedding": "the indices of rows",
+    "com.microsoft.WordConvEmbedding": "the characters that have vectors",
 }
 BY_CONTENTS |= {
     f"{o.domain}.{o.name}": "inference leaves open whether blocks have 8 or 16 channels, a run must know"

@@ -1,15 +1,12 @@
 """RegexFullMatch: which strings a regular expression matches completely."""
 
-import functools
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-import re2  # pyright: ignore[reportMissingTypeStubs] - it has none
 
-from sabir.base import check_time, spend_work
 from sabir.elements import element
 from sabir.ir import TensorType
+from sabir.opsets.families.text.patterns import Work, as_bytes, compiled
 from sabir.opsets.typing import Array
 from sabir.schema import BOOL, STRING, Attribute, Constraint, Example, Input, Operator, Output
 
@@ -28,10 +25,6 @@ v20 = regex_full_match.first(
 )
 
 _BOOLEAN = element("bool")
-_MEMORY = 8 << 20  # bytes that RE2 may use for one pattern: its program and the cached states
-_CACHED = 16  # patterns
-_WORK = 8  # bytes that numpy writes in the time of one RE2 instruction on one byte
-_UNCOUNTED = 1 << 22
 
 v20.absent("lower", "kernels compute numbers, no texts")
 v20.absent("downgrade", "no older operator compares text with a pattern")
@@ -46,39 +39,13 @@ def infer(x: TensorType, /) -> TensorType:
 def evaluate(x: Array, /, *, pattern: str | None) -> Array:
     if pattern is None:
         raise ValueError("needs a `pattern`")
-    program = _compiled(pattern)
+    program, work = compiled(pattern), Work()
     found: Array = np.empty(x.size, np.bool_)
-    pending, price = 0, _WORK * program.programsize
     for place, word in enumerate(x.ravel().tolist()):
-        text = word if isinstance(word, bytes) else word.encode()
-        pending += price * (len(text) + 1)
-        if pending > _UNCOUNTED:
-            check_time()
-            spend_work(pending)
-            pending = 0
+        text = as_bytes(word)
+        work.count(program, len(text))
         found[place] = program.fullmatch(text) is not None
     return found.reshape(x.shape)
-
-
-@functools.lru_cache(_CACHED)
-def _compiled(pattern: str) -> Any:
-    """Return the program of a pattern; raises ValueError for an invalid or too large one."""
-    library: Any = re2
-    options = library.Options()
-    options.log_errors = False  # the exception reports it; standard error belongs to the caller
-    options.never_capture = True  # the memory for groups grows with the square of their number
-    options.max_mem = _MEMORY
-    try:
-        program = library.compile(pattern, options)
-    except library.error as error:
-        message = error.args[0] if error.args else error
-        reason = message.decode(errors="replace") if isinstance(message, bytes) else str(message)
-        if "too large" in reason:
-            reason = f"a pattern of {len(pattern):,} characters takes more than the {_MEMORY >> 20} MiB that"
-            raise ValueError(f"{reason} RE2 may use; write it with fewer or smaller repetitions") from error
-        raise ValueError(f"the pattern is not RE2's syntax: {reason}") from error
-    library.purge()  # its cache would keep 128 programs, each with up to the maximum of memory
-    return program
 
 
 @regex_full_match.examples

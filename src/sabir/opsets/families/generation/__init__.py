@@ -1,0 +1,1 @@
+"""Helpers of rooms that generate sequences of tokens with a decoder."""

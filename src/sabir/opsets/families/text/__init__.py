@@ -1,0 +1,1 @@
+"""Helpers of rooms that compute with texts."""
