@@ -65,6 +65,8 @@ REASONS = {
     "ai.onnx.ml.TreeEnsemble": ("1 is SOFTMAX and 2 LOGISTIC by the text; onnxruntime has them swapped", 5),
     "ai.onnx.ml.TreeEnsembleClassifier": ("the label is that of the highest score; there of a sign", 1, 3),
     "ai.onnx.ml.TreeEnsembleRegressor": (BASE, 1, 3),
+    "com.microsoft.MatMulBnb4": ("with transB=0 it is a product by W; onnxruntime reads W in other sizes", 1),
+    "com.microsoft.MatMulNBits": ("g_idx is the block of a zero point too; packed ones are others there", 1),
 }
 DECIDED = {(name, opset): reason for name, (reason, *opsets) in REASONS.items() for opset in opsets}
 DOCUMENT = Path(__file__).parents[2] / "docs" / "oracles.md"
