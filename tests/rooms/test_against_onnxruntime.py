@@ -66,6 +66,11 @@ REASONS = {
     "ai.onnx.ml.TreeEnsembleClassifier": ("the label is that of the highest score; there of a sign", 1, 3),
     "ai.onnx.ml.TreeEnsembleRegressor": (BASE, 1, 3),
     "com.microsoft.MatMulBnb4": ("with transB=0 it is a product by W; onnxruntime reads W in other sizes", 1),
+    "com.microsoft.MoE": ("halves are multiplied as floats; with k=1, onnxruntime adds biases alone", 1),
+    "com.microsoft.QMoE": (
+        "`normalize_routing_weights` is 0 by default; there weights are always divided",
+        1,
+    ),
     "com.microsoft.MatMulNBits": ("g_idx is the block of a zero point too; packed ones are others there", 1),
 }
 DECIDED = {(name, opset): reason for name, (reason, *opsets) in REASONS.items() for opset in opsets}
