@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.base import EvaluationError, InferenceError, UnsupportedError
 from sabir.elements import FLOAT, UINT8
 from sabir.ir import Builder, TensorType, Value, may_be_equal
+from sabir.loops import Expression, NotLowered, Widened
 from sabir.opsets.families.building.calls import typed
 from sabir.opsets.families.numbers.scalars import element_of
 from sabir.opsets.families.products.products import matmul
@@ -45,6 +47,7 @@ T2 = Constraint("T2", tensors("uint8"))
 T3 = Constraint("T3", tensors("uint8", "float16", "float", "bfloat16"))
 T4 = Constraint("T4", tensors("int32"))
 _LEAST_BLOCK = 16
+_MOST_BLOCK = 512  # a kernel adds up the products of a block in one part
 
 v1 = mat_mul_n_bits.first(
     1,
@@ -197,6 +200,67 @@ def body(
     return typed(b, y, element_of(a))
 
 
+@v1.parts
+def parts(
+    b: Builder, a: Value, packed: Value, scales: Value, zeros: Value | None = None,
+    g_idx: Value | None = None, bias: Value | None = None, /, **attributes: int,
+) -> Value:  # fmt: skip
+    """Unpack the zero points, which are constants; weights out of order, and large blocks, have no kernel."""
+    layout = _Layout.of(attributes)
+    if g_idx is not None or layout.size > _MOST_BLOCK:
+        return body(b, a, packed, scales, zeros, g_idx, bias, **attributes)
+    if zeros is None or layout.bits == BYTE or element_of(zeros) is not UINT8:
+        raise Unconvertible("there are no zero points to unpack")
+    floats = _Graph(b).zero_points(layout, zeros)
+    return b.op("MatMulNBits", a, packed, scales, floats, None, bias, domain="com.microsoft", **attributes)
+
+
+@v1.lower
+def lower(
+    a: Expression, packed: Expression, scales: Expression, zeros: Expression | None = None,
+    g_idx: Expression | None = None, bias: Expression | None = None, /, **attributes: int,
+) -> Expression:  # fmt: skip
+    layout = _Layout.of(attributes)
+    if g_idx is not None or layout.size > _MOST_BLOCK:
+        raise NotLowered("weights out of order, and large blocks, have no kernel")
+    if not isinstance(packed, loops.Stored):
+        raise NotLowered("the weights are computed, and kernels read them in memory")
+    if a.element != "float":
+        raise Widened(f"kernels compute with {a.element} as float")
+    rows = loops.reshape(a, (1, layout.k)) if a.rank == 1 else a
+    missing = layout.blocks * layout.size - layout.k
+    if missing:
+        rows = loops.pad(rows, [0] * rows.rank, [*(0,) * (rows.rank - 1), missing], 0)
+    blocks = loops.reshape(rows, (*rows.shape[:-1], layout.blocks, layout.size))
+    y = loops.Contract(
+        "float", (*rows.shape[:-1], layout.n), blocks, loops.permute(packed, (1, 2, 0)), rows.rank - 1, 2,
+        scale=_by_columns(layout, _as_stored(scales)), b_zero=_zero_points_of(layout, zeros),
+        packs=BYTE // layout.bits,
+    )  # fmt: skip
+    y = loops.reshape(y, (*a.shape[:-1], layout.n))
+    return y if bias is None else loops.apply("add", y, bias)
+
+
+def _as_stored(x: Expression) -> Expression:
+    """Return the halves that are cast to floats; kernels read constants as they are stored."""
+    is_cast = isinstance(x, loops.Map) and x.op == "cast" and x.inputs[0].element in loops.HALVES
+    return x.inputs[0] if is_cast else x
+
+
+def _by_columns(layout: _Layout, x: Expression) -> Expression:
+    """Return a parameter of each block as (blocks, 1, N)."""
+    return loops.permute(loops.reshape(x, (layout.n, layout.blocks, 1)), (1, 2, 0))
+
+
+def _zero_points_of(layout: _Layout, zeros: Expression | None) -> Expression:
+    """Return the zero points as (blocks, 1, N), uint8 for 8 bits and else float, or one for all."""
+    if zeros is None:
+        return loops.number("uint8", 1 << (layout.bits - 1))
+    if (zeros.element == "uint8") != (layout.bits == BYTE):
+        raise NotLowered(f"integers of {layout.bits} bits with zero points of {zeros.element} have no kernel")
+    return _by_columns(layout, _as_stored(zeros))
+
+
 class _Graph(NamedTuple):
     """The weights in a graph."""
 
@@ -208,7 +272,7 @@ class _Graph(NamedTuple):
         """Emit the matrix W, (N, K), in float."""
         b = self.b
         integers = b.Cast(unpacked_value(b, packed, 3, layout.bits), to=FLOAT.number)
-        scale, zero = self._of_blocks(layout, scales), self._zero_points(layout, zeros)
+        scale, zero = self._of_blocks(layout, scales), self.zero_points(layout, zeros)
         if g_idx is None:
             if zeros is not None:
                 zero = unsqueezed(b, zero, [2])
@@ -223,7 +287,7 @@ class _Graph(NamedTuple):
     def _of_blocks(self, layout: _Layout, x: Value) -> Value:
         return self._reshaped(typed(self.b, x, FLOAT), layout.n, layout.blocks)
 
-    def _zero_points(self, layout: _Layout, zeros: Value | None) -> Value:
+    def zero_points(self, layout: _Layout, zeros: Value | None) -> Value:
         """Emit the zero points, (N, blocks), or one for all."""
         b = self.b
         if zeros is None:
