@@ -16,6 +16,7 @@ Integers are packed in groups of adjacent elements along `k`: each panel is the 
 from __future__ import annotations
 
 import contextlib
+import itertools
 from typing import TYPE_CHECKING
 
 from sabir.compilation.backends.cpu.emit.arguments import Arguments
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
     from sabir.compilation.backends.cpu.products.spec import Product
+
+
+_CACHE_LINE = 64  # bytes
+_NEAR = 2048  # bytes between a load of a panel and its prefetch, within which processors do not look ahead
 
 
 def product_text(product: Product) -> str:
@@ -358,8 +363,7 @@ class _ProductEmitter:
                 with e.loop(first, end) as inner:
                     k = e.add(before, inner) if before is not None else inner
                     loaded = self._columns(starts, k)
-                    if ahead is not None:
-                        e.prefetch(e.offset(ahead[0], e.mul(k, ahead[1])))
+                    self._prefetch(ahead, starts, k)
                     along = e.mul(inner, self.inner_stride or steps * self.terms.factor_bytes)
                     along = e.add(moved, along) if moved is not None else along
                     for field in range(self.terms.fields):
@@ -387,6 +391,22 @@ class _ProductEmitter:
     def _restart(self, sums: list[list[Variable]]) -> None:
         for slot in (slot for row in sums for slot in row):
             self.e.assign(slot, self.e.constant(slot.kind, 0))
+
+    def _prefetch(
+        self, ahead: tuple[Register, Register] | None, starts: Sequence[Register], k: Register
+    ) -> None:
+        """Emit the prefetches at line `k`.
+
+        A tile of one row reads its panels at the speed of memory: it prefetches their next lines. With more
+        rows, it prefetches a part of the next panels.
+        """
+        e, product = self.e, self.product
+        if ahead is not None and product.rows > 1:
+            e.prefetch(e.offset(ahead[0], e.mul(k, ahead[1])))
+        elif ahead is not None:
+            line = product.width * self.terms.lane_bytes
+            for start, place in itertools.product(starts, range(0, line, _CACHE_LINE)):
+                e.prefetch(e.offset(start, e.add(e.mul(k, line), _NEAR + place)))
 
     def _factors(self, loaded: Sequence[Register], field: int) -> Sequence[Register]:
         """Return the factors of a step of `k`; if panels are unpacked once, these have no zero points."""
