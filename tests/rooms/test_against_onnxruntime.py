@@ -68,6 +68,13 @@ REASONS = {
     "com.microsoft.Unique": ("NaN equals NaN, as in Unique of the standard; there each is unique", 1),
     "com.microsoft.Sampling": ("`filtered_logits` is a declared output; onnxruntime leaves it empty", 1),
     "com.microsoft.CDist": ("distances of close rows: onnxruntime subtracts squared norms, which cancel", 1),
+    "com.microsoft.MatMulBnb4": ("with transB=0 it is a product by W; onnxruntime reads W in other sizes", 1),
+    "com.microsoft.MoE": ("halves are multiplied as floats; with k=1, onnxruntime adds biases alone", 1),
+    "com.microsoft.QMoE": (
+        "`normalize_routing_weights` is 0 by default; there weights are always divided",
+        1,
+    ),
+    "com.microsoft.MatMulNBits": ("g_idx is the block of a zero point too; packed ones are others there", 1),
 }
 DECIDED = {(name, opset): reason for name, (reason, *opsets) in REASONS.items() for opset in opsets}
 DOCUMENT = Path(__file__).parents[2] / "docs" / "oracles.md"

@@ -205,7 +205,8 @@ class Computing:
     def _contract(self, x: loops.Contract) -> np.ndarray:
         wide = np.int64 if x.element == "int32" else np.float64
         zeros = (0 if zero is None else self(zero).astype(wide) for zero in (x.a_zero, x.b_zero))
-        a, b = (self(o).astype(wide) - zero for o, zero in zip((x.a, x.b), zeros, strict=True))
+        operands = self(x.a), _unpacked(self(x.b), x.packs)
+        a, b = (o.astype(wide) - zero for o, zero in zip(operands, zeros, strict=True))
         if x.scale is not None:
             b *= self(x.scale).astype(wide)
         depth = list(itertools.product(*map(range, a.shape[a.ndim - x.depth :])))
@@ -469,6 +470,15 @@ def _at(array: np.ndarray, index: tuple[int, ...]) -> Any:
     """The element that broadcasts to an index."""
     tail = index[len(index) - array.ndim :]
     return array[tuple(0 if n == 1 else i for n, i in zip(array.shape, tail, strict=True))]
+
+
+def _unpacked(b: np.ndarray, packs: int) -> np.ndarray:
+    """The integers of a matrix of bytes, each of which has `packs` of them along the rows."""
+    if packs == 1:
+        return b
+    bits = 8 // packs
+    fields = np.stack([b >> bits * n & (1 << bits) - 1 for n in range(packs)], axis=-2)
+    return fields.reshape(*b.shape[:-2], b.shape[-2] * packs, b.shape[-1])
 
 
 def _at_tail(array: np.ndarray, batch: tuple[int, ...], tail: tuple[int, ...]) -> Any:

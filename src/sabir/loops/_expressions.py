@@ -246,7 +246,8 @@ class Contract(Expression):
 
     With `scale`, of shape `[depth..., N]` whose last axis of the depth has size 1, the result is the sum of
     `a * ((b - b_zero) * scale)`; `b_zero` and `scale` may be stored in fewer bytes. Zero points broadcast to
-    their operand, and are 0 where there are none; each row of `a` has one.
+    their operand, and are 0 where there are none; each row of `a` has one. If `packs` is above 1, a byte of
+    `b` packs so many unsigned integers along the last axis of the depth, the lowest bits first.
     """
 
     a: Expression
@@ -256,6 +257,7 @@ class Contract(Expression):
     a_zero: Expression | None = None
     scale: Expression | None = None
     b_zero: Expression | None = None
+    packs: int = 1
 
     def violations(self) -> Iterator[str]:
         """Yield violations of the ranks, the sizes and the element types."""
@@ -263,8 +265,11 @@ class Contract(Expression):
         if a.rank < rows + depth or b.rank < depth + 1:
             yield f"{rows} axes of rows and {depth} of depth in ranks {a.rank} and {b.rank}"
             return
-        if not agree(a.shape[a.rank - depth :], b.shape[b.rank - 1 - depth : -1]):
-            yield f"the depths {a.shape[a.rank - depth :]} and {b.shape[b.rank - 1 - depth : -1]} differ"
+        if self.packs != 1 and (self.scale is None or b.element != "uint8"):
+            yield f"{self.packs} integers in an element of {b.element}, with scales or without"
+        of_b = (*b.shape[b.rank - 1 - depth : -2], b.shape[-2] * self.packs)
+        if not agree(a.shape[a.rank - depth :], of_b):
+            yield f"the depths {a.shape[a.rank - depth :]} and {of_b} differ"
         inner = (*a.shape[a.rank - depth - rows : a.rank - depth], b.shape[-1])
         if not agree(inner, self.shape[len(self.shape) - len(inner) :]):
             yield f"rows and columns {inner} of {self.shape}"
@@ -272,9 +277,10 @@ class Contract(Expression):
         for of in (a.shape[: a.rank - depth - rows], b.shape[: b.rank - depth - 1]):
             if not broadcasts(of, batch):
                 yield f"a batch {of} does not broadcast to {batch}"
-        for zero, x in ((self.a_zero, a), (self.b_zero, b)):
-            if zero is not None and not broadcasts(zero.shape, x.shape):
-                yield f"a zero point {zero.shape} does not broadcast to {x.shape}"
+        integers = (*b.shape[:-2], b.shape[-2] * self.packs, b.shape[-1])
+        for zero, shape in ((self.a_zero, a.shape), (self.b_zero, integers)):
+            if zero is not None and not broadcasts(zero.shape, shape):
+                yield f"a zero point {zero.shape} does not broadcast to {shape}"
         expected = _BYTES if self.element == "int32" else {self.element}
         if a.element not in expected or (self.element == "int32" and b.element not in _BYTES):
             yield f"the operands are {a.element} and {b.element}"

@@ -25,6 +25,7 @@ Dot = Literal[
 ]  # the instruction that adds the products
 GROUPS: dict[Dot, Groups] = {"vpdpbusd": 4, "pmaddwd": 2, "usdot": 4, "sdot": 4, "sadalp": 2, "smull": 2}
 QUAD = 4
+_WORD_BITS = 32
 _MIDDLE = 128  # subtracted from unsigned bytes to make them signed
 _WORD = 0x80808080  # the sign bits of four bytes
 _LOW, _NEXT = 0xFF, 0xFF00  # the first and the second byte
@@ -33,7 +34,7 @@ _LOW, _NEXT = 0xFF, 0xFF00  # the first and the second byte
 class Floats:
     """Fused multiply-add in order; panels may have narrower elements, and uint8 is offset by -128."""
 
-    group, taken = 1, 0
+    group, taken, fields = 1, 0, 1
 
     def __init__(self, e: Emitter, element: str, panels: str, lanes: int) -> None:
         """Create terms for an element type; `panels` is the element type of the panels if it differs."""
@@ -51,6 +52,12 @@ class Floats:
         x = e.load(address, kind_of(self._panels, lanes), align=lanes * self.lane_bytes)
         return cast(e, x, self._panels, self._element)
 
+    def field(self, x: Register, number: int) -> Register:
+        """Return the numbers at a place of what `column` loaded, which is only the first one here."""
+        if number:
+            raise ValueError("a column has one number")
+        return x
+
     def factor(self, address: Register) -> Register:
         """Emit the load of an element of a row, broadcast to all lanes."""
         return self._e.splat(self._e.load(address, Kind(self._kind.scalar)), self._kind.lanes)
@@ -60,8 +67,54 @@ class Floats:
         return self._e.fma(x, y, total)
 
 
+class Packed(Floats):
+    """Floats times integers of 2 or 4 bits, which words of panels pack along `k`."""
+
+    def __init__(self, e: Emitter, integer: str, lanes: int, *, middle: int, lookup: bool) -> None:
+        """Create terms for `int4`, `uint4`, `int2` or `uint2`, less `middle`.
+
+        With `lookup`, an instruction of AVX-512 looks up values by the lowest four bits of 16 words.
+        """
+        super().__init__(e, "float", "int32", lanes)
+        self._signed, self._bits = not integer.startswith("u"), int(integer[-1])
+        self._middle, self._lookup = middle, lookup
+        self.fields = _WORD_BITS // self._bits
+
+    def column(self, address: Register) -> Register:
+        """Emit the load of a vector of words."""
+        return self._e.load(address, self._words, align=self._kind.lanes * self.lane_bytes)
+
+    def field(self, x: Register, number: int) -> Register:
+        """Emit the integers at place `number` of words, as floats."""
+        e, place = self._e, number * self._bits
+        if self._lookup:
+            return self._looked_up(self._shifted("lshr", x, place))
+        if self._signed:
+            high = self._shifted("shl", x, _WORD_BITS - self._bits - place)
+            return e.convert("sitofp", self._shifted("ashr", high, _WORD_BITS - self._bits), "float")
+        low = e.binary("and", self._shifted("lshr", x, place), e.constant(x.kind, (1 << self._bits) - 1))
+        low = e.binary("sub", low, e.constant(x.kind, self._middle)) if self._middle else low
+        return e.convert("sitofp", low, "float")
+
+    def _shifted(self, op: str, x: Register, places: int) -> Register:
+        return self._e.binary(op, x, self._e.constant(x.kind, places)) if places else x
+
+    def _looked_up(self, x: Register) -> Register:
+        e, kind, count = self._e, self._kind, 1 << self._bits
+        numbers = [n - (count if self._signed and n >= count // 2 else self._middle) for n in range(count)]
+        row = numbers * (kind.lanes // count)
+        table = Register(f"<{', '.join(f'float {float(n)}' for n in row)}>", kind)
+        return e.call("llvm.x86.avx512.permvar.sf.512", kind, table, x)
+
+    @property
+    def _words(self) -> Kind:
+        return Kind("i32", self._kind.lanes)
+
+
 class Integers:
     """Products of uint8 by int8, summed in int32."""
+
+    fields = 1
 
     def __init__(self, e: Emitter, dot: Dot, lanes: int) -> None:
         self._e, self._dot, self._lanes = e, dot, lanes
@@ -75,6 +128,12 @@ class Integers:
         e, count = self._e, self._lanes * self.group
         x = e.load(address, Kind("i8", count), align=count)
         return x if self.group == QUAD else e.convert("sext", x, "i16")
+
+    def field(self, x: Register, number: int) -> Register:
+        """Return what `column` loaded: its groups are multiplied at once."""
+        if number:
+            raise ValueError("a column has one group")
+        return x
 
     def factor(self, address: Register) -> Register:
         """Emit the load of a group of a row, broadcast to all lanes."""

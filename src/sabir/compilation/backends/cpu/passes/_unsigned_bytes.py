@@ -61,7 +61,7 @@ def is_packed_zero(contract: Contract) -> bool:
     """Return whether kernels subtract no zero point: there is none, or it is 128, which packing subtracts."""
     if contract.b_zero is None:
         return True
-    return contract.b.element == "uint8" and uniform(contract.b_zero) == _OFFSET
+    return contract.b.element == "uint8" and contract.packs == 1 and uniform(contract.b_zero) == _OFFSET
 
 
 def packed_zero(slide: Slide) -> int:
@@ -73,7 +73,7 @@ def packed_zero(slide: Slide) -> int:
 def is_of_bytes(x: Expression) -> bool:
     match x:
         case Contract():
-            return x.element == "int32" or x.b.element == "uint8"
+            return x.element == "int32" or (x.b.element == "uint8" and x.packs == 1)
         case Slide():
             return x.element == "int32" and x.operand.element == "int8"
         case _:

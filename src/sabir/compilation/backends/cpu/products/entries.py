@@ -21,6 +21,7 @@ from sabir.compilation.backends.cpu.products.formats import (
     apart,
     group_of,
     in_blocks,
+    is_in_words,
     narrow_of,
     of_integers,
     packed_scales,
@@ -32,7 +33,7 @@ from sabir.compilation.backends.cpu.products.formats import (
     zero_values,
 )
 from sabir.compilation.backends.cpu.products.panels import PackedOperand, Panels, lanes_of, packed_panels
-from sabir.compilation.backends.cpu.products.spec import PART_STEPS, Product
+from sabir.compilation.backends.cpu.products.spec import INTEGER_BITS, PART_STEPS, WORD, Product
 from sabir.compilation.backends.cpu.products.tiles import (
     VECTORS,
     Tile,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from sabir.compilation.plan.signature import Packable
     from sabir.loops import Sizes
 
+_WORD_BYTES = WORD // 8
 _OWN_FILTERS = Reason(
     "filters are packed for this convolution alone, in panels that leave few columns unused"
 )
@@ -135,7 +137,7 @@ def product_entry(
             direct=isinstance(second, DirectOperand),
             turned=isinstance(second, DirectOperand) and second.turned,
             streamed=_is_streamed(builder, second, rows),
-            long=contract.is_float and not _is_short(depth),
+            long=contract.is_float and not _is_short(depth if contract.scale is None else depth[-1:]),
         )
         product, blocks = _formed(builder, product, contract, depth, entry)
         values = {
@@ -189,7 +191,7 @@ def _formed(
     """Return the product with the fields of its element types, and its axes of `k`, which may be split."""
     rows = count_of(contract.shape[-1 - contract.rows : -1])
     if contract.scale is not None:
-        return unpacked_once(builder, scaled_product(product, contract), depth, rows, entry), depth
+        return _scaled(builder, product, contract, depth, rows, entry), depth
     if product.narrow in SMALL_FLOATS and len(depth) == 1:
         blocks = in_blocks(depth[0], builder.heuristics)
         found = unpacked_once(builder, replace(product, depth_axes=len(blocks)), blocks, rows, entry)
@@ -198,6 +200,14 @@ def _formed(
         product, depth = _blocked(builder, product, depth, rows, entry)
         return widened_once(builder, product, depth, rows, entry), depth
     return of_integers(builder, product, contract, depth, entry), depth
+
+
+def _scaled(
+    builder: PlanBuilder, product: Product, contract: Contract, depth: list[tuple[Size, Size]], rows: Size,
+    entry: Entry,
+) -> Product:  # fmt: skip
+    scaled = scaled_product(builder.target, product, contract)
+    return unpacked_once(builder, scaled, depth, rows, entry)
 
 
 def _tiles(
@@ -396,14 +406,42 @@ def packed_operand(
     A constant is packed once, in a setup entry, and products share the panels. `run` is the number of last
     axes of `k` that are contiguous in the first operand.
     """
-    first = contract.b.rank - 1 - contract.depth
-    axes = list(zip(contract.b.shape[first:], place.located.strides[first:], strict=True))
+    first, located = contract.b.rank - 1 - contract.depth, place.located
+    axes = list(zip(contract.b.shape[first:], located.strides[first:], strict=True))
     own = [(n, s) for n, s in zip(batch, place.strides, strict=False) if s != 0]
     width, group = vectors * lanes_of(builder, contract.element), group_of(builder.target, contract)
-    panels = Panels(contract.b.element, own, axes[:-1], axes[-1], width, group, run)
-    found = packed_panels(builder, contract, place.located, panels)
+    if contract.packs > 1:
+        panels = Panels("int32", own, *_as_words(axes), width)
+    elif is_in_words(contract):
+        fields = WORD // INTEGER_BITS[contract.b.element]
+        panels = Panels(contract.b.element, own, axes[:-1], axes[-1], width, fields=fields)
+    else:
+        panels = Panels(contract.b.element, own, axes[:-1], axes[-1], width, group, run)
+    found = packed_panels(builder, contract, located, panels)
     packed_scales(builder, contract, vectors)
     return PackedOperand(found, panels.panel, _packed_strides(panels.item, batch, place.strides))
+
+
+def _as_words(
+    axes: Sequence[tuple[Size, Size]],
+) -> tuple[list[tuple[Size, Size]], tuple[Size, Size]]:
+    """Return the axes of `k`, and that of columns, of a matrix of packed bytes as one of words.
+
+    Raises TypeError unless blocks are whole words that begin at multiples of a word.
+    """
+    *outer, (count, step), columns = axes
+    words = _divided(count)
+    found = [(n, _divided(stride)) for n, stride in outer]
+    if step != 1:
+        raise TypeError("bytes that pack integers are side by side along `k`")
+    return [*found, (words, 1)], (columns[0], _divided(columns[1]))
+
+
+def _divided(size: Size) -> int:
+    """Return a number of bytes as one of words; raises TypeError for one that is symbolic or no multiple."""
+    if not isinstance(size, int) or size % _WORD_BYTES:
+        raise TypeError(f"{size} bytes are no whole words")
+    return size // _WORD_BYTES
 
 
 def _packed_strides(item: Size, batch: Sequence[Size], strides: Sequence[Size]) -> list[Size]:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from sabir.compilation.backends.cpu.emit.terms import GROUPS
 from sabir.compilation.backends.cpu.passes import is_packed_zero
 from sabir.compilation.backends.cpu.products.panels import Panels, lanes_of, packed_panels
+from sabir.compilation.backends.cpu.products.spec import INTEGER_BITS, PART_STEPS, WORD
 from sabir.compilation.backends.cpu.products.tiles import scratch_rows
 from sabir.compilation.plan.decisions import Reason
 from sabir.compilation.plan.entries import count_of, start_of
-from sabir.loops import BYTES, HALVES, SMALL_INTEGERS, element_bytes
+from sabir.loops import BYTES, HALVES, SMALL_INTEGERS, element_bytes, uniform
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 _NO_BLOCKS = Reason("they have no blocks")
 _SYMBOLIC = Reason("the size of a block is symbolic")
+_BYTE = 8  # bits
+_LOOKED_UP = 16  # lanes of the instruction of AVX-512 that looks up floats in a table
 _WAITING = 6  # registers for products of bytes that are not added yet
 
 
@@ -48,7 +51,33 @@ def narrow_of(contract: Contract) -> str:
     """Return the element type of the panels of a product of floats, or "" if it is that of the product."""
     if not contract.is_float or contract.b.element == contract.element:
         return ""
+    if is_in_words(contract):
+        return _integer_of(contract)
     return "int8" if contract.b.element in BYTES | SMALL_INTEGERS else contract.b.element
+
+
+def _integer_of(contract: Contract) -> str:
+    """Return the element type of the integers of the second operand, which bytes may pack."""
+    return f"uint{_BYTE // contract.packs}" if contract.packs > 1 else contract.b.element
+
+
+def is_in_words(contract: Contract) -> bool:
+    """Return whether words of panels pack the integers of the second operand.
+
+    Blocks then are whole words, and so short that their sums have one part.
+    """
+    integer, block = _integer_of(contract), contract.a.shape[-1]
+    if contract.scale is None or integer not in INTEGER_BITS or not isinstance(block, int):
+        return False
+    return block <= PART_STEPS and block % (WORD // INTEGER_BITS[integer]) == 0
+
+
+def _is_centred(contract: Contract) -> bool:
+    """Return whether the zero point of integers in words is the middle of the range of unsigned ones."""
+    integer = _integer_of(contract)
+    if not is_in_words(contract) or not integer.startswith("u") or contract.b_zero is None:
+        return False
+    return uniform(contract.b_zero) == 1 << (INTEGER_BITS[integer] - 1)
 
 
 def dot_of(target: Target) -> Dot:
@@ -104,8 +133,8 @@ def apart(contract: Contract, a: Located) -> list[tuple[Size, Size]]:
 
 
 def _taken(contract: Contract) -> Expression | None:
-    """Return the zero point that a kernel subtracts from panels; None if packing does it or there is none."""
-    return None if is_packed_zero(contract) else contract.b_zero
+    """Return the zero point that a kernel subtracts from panels; None if there is none, or it is implied."""
+    return None if is_packed_zero(contract) or _is_centred(contract) else contract.b_zero
 
 
 def parameters_of(contract: Contract) -> list[Expression]:
@@ -113,10 +142,20 @@ def parameters_of(contract: Contract) -> list[Expression]:
     return [x for x in (contract.a_zero, contract.scale, _taken(contract)) if x is not None]
 
 
-def scaled_product(product: Product, contract: Contract) -> Product:
+def scaled_product(target: Target, product: Product, contract: Contract) -> Product:
     """Return the product with the fields of blockwise quantized weights."""
     scale, less = ("" if p is None else p.element for p in (contract.scale, _taken(contract)))
-    return replace(product, depth_axes=2, narrow=narrow_of(contract), scaled=scale, less=less)
+    words = is_in_words(contract)
+    return replace(
+        product,
+        depth_axes=2,
+        narrow=narrow_of(contract),
+        scaled=scale,
+        less=less,
+        words=words,
+        centred=_is_centred(contract),
+        lookup=words and target.has("avx512f") and product.nest.lanes == _LOOKED_UP,
+    )
 
 
 def in_blocks(axis: tuple[Size, Size], heuristics: Heuristics) -> list[tuple[Size, Size]]:

@@ -16,6 +16,7 @@ Integers are packed in groups of adjacent elements along `k`: each panel is the 
 from __future__ import annotations
 
 import contextlib
+import itertools
 from typing import TYPE_CHECKING
 
 from sabir.compilation.backends.cpu.emit.arguments import Arguments
@@ -24,10 +25,10 @@ from sabir.compilation.backends.cpu.emit.casts import cast
 from sabir.compilation.backends.cpu.emit.emitter import Emitter, Register, Variable
 from sabir.compilation.backends.cpu.emit.epilogue import Epilogue, Job
 from sabir.compilation.backends.cpu.emit.jobs import product_of
-from sabir.compilation.backends.cpu.emit.terms import Floats, Integers
+from sabir.compilation.backends.cpu.emit.terms import Floats, Integers, Packed
 from sabir.compilation.backends.cpu.products.panel_copies import PanelSource, copy_panel, copy_rows
 from sabir.compilation.backends.cpu.products.scales import Parameters
-from sabir.compilation.backends.cpu.products.spec import DIRECT_STEPS
+from sabir.compilation.backends.cpu.products.spec import DIRECT_STEPS, INTEGER_BITS
 from sabir.compilation.backends.cpu.products.streaming import Matrix, Streams
 from sabir.compilation.backends.cpu.products.tile_rows import TileRows
 from sabir.compilation.backends.cpu.products.totals import Totals
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
     from sabir.compilation.backends.cpu.products.spec import Product
+
+
+_CACHE_LINE = 64  # bytes
+_NEAR = 2048  # bytes between a load of a panel and its prefetch, within which processors do not look ahead
 
 
 def product_text(product: Product) -> str:
@@ -60,14 +65,8 @@ class _ProductEmitter:
             self.blocks, self.block_stride = self.depths.pop(0), self.depth_strides.pop(0)
             self.last_block = e.add(self.blocks, -1)
         lanes = product.nest.lanes
-        self.terms = (
-            Floats(e, product.element, "" if product.unpacks else product.narrow, lanes)
-            if product.dot is None
-            else Integers(e, product.dot, lanes)
-        )
-        self.panel_terms = (
-            Floats(e, product.element, product.narrow, lanes) if product.unpacks else self.terms
-        )
+        self.panel_terms = self._panel_terms()
+        self.terms = Floats(e, product.element, "", lanes) if product.unpacks else self.panel_terms
         self.steps_inside = self._groups_of(self.depths[-1])
         self.steps = product_of(e, [*self.depths[:-1], self.steps_inside])
         self.depth = e.mul(self.blocks, self.steps) if product.blocked else self.steps  # of all blocks
@@ -87,9 +86,18 @@ class _ProductEmitter:
             Streams(self.body, product, self.epilogue, self.terms, matrix) if product.streamed else None
         )
 
+    def _panel_terms(self) -> Floats | Integers:
+        product, lanes = self.product, self.product.nest.lanes
+        if product.words:
+            middle = 1 << (INTEGER_BITS[product.narrow] - 1) if product.centred else 0
+            return Packed(self.e, product.narrow, lanes, middle=middle, lookup=product.lookup)
+        if product.dot is None:
+            return Floats(self.e, product.element, product.narrow, lanes)
+        return Integers(self.e, product.dot, lanes)
+
     def _groups_of(self, count: Register) -> Register:
-        """Return the number of groups of `count` elements, the last of which may be partial."""
-        e, group = self.e, self.product.group
+        """Return the number of lines of panels for `count` steps, the last of which may be partial."""
+        e, group = self.e, max(self.product.group, self.terms.fields)
         return count if group == 1 else e.binary("udiv", e.add(count, group - 1), e.index(group))
 
     def _less(self) -> Register | None:
@@ -167,7 +175,7 @@ class _ProductEmitter:
             self._tiles(job, a, bases, ahead, None, e.index(0))
             return
         with e.loop(e.index(0), self.blocks) as block:
-            bytes_ = e.mul(self.steps, product.width * self.panel_terms.lane_bytes)
+            bytes_ = e.mul(self._lines, product.width * self.panel_terms.lane_bytes)
             here = e.offset(start, e.mul(block, bytes_))
             a = e.offset(a, e.mul(block, self.block_stride))
             ahead = e.offset(here, bytes_)
@@ -175,7 +183,17 @@ class _ProductEmitter:
                 self.parameters.load(block)
             if product.unpacks:
                 here = self._unpacked(here)
-            self._tiles(job, a, [here], ahead, block, e.mul(block, self.steps))
+            self._tiles(job, a, [here], ahead, block, self._steps_before(block))
+
+    @property
+    def _lines(self) -> Register:
+        """The lines of a panel, or of a block of it, before it is unpacked."""
+        fields = self.panel_terms.fields // self.terms.fields
+        return self.steps if fields == 1 else self.e.binary("udiv", self.steps, self.e.index(fields))
+
+    def _steps_before(self, block: Register) -> Register:
+        """Return the steps of `k` before a block that belong to its sums: none if blocks have scales."""
+        return self.e.index(0) if self.parameters is not None else self.e.mul(block, self.steps)
 
     def _streamed(self, streams: Streams, job: Job, strip: Register, a: Register, b: Register) -> None:
         """Emit the product of the rows of a job and a strip of columns that is read in place."""
@@ -213,17 +231,24 @@ class _ProductEmitter:
         """Emit the conversion of a panel, or a block of it, into scratch memory; return the address there."""
         e, product = self.e, self.product
         base = self.body.own_scratch()
-        size, lanes = product.nest.lanes * self.terms.lane_bytes, product.nest.lanes
-        with e.loop(e.index(0), self.steps) as k:
-            line = e.offset(panel, e.mul(k, product.width * self.panel_terms.lane_bytes))
-            places = [v * lanes * self.panel_terms.lane_bytes for v in range(product.vectors)]
-            columns = [self.panel_terms.column(e.offset(line, e.index(place))) for place in places]
-            target = e.offset(base, e.mul(k, product.width * self.terms.lane_bytes))
-            if self.parameters is not None:
-                columns = self.parameters.applied(columns)
-            for v, x in enumerate(columns):
-                e.store(x, e.offset(target, e.index(v * size)), align=size)
+        terms, lanes, fields = self.panel_terms, product.nest.lanes, self.panel_terms.fields
+        size, row = lanes * self.terms.lane_bytes, product.width * self.terms.lane_bytes
+        with e.loop(e.index(0), self._lines) as k:
+            line = e.offset(panel, e.mul(k, product.width * terms.lane_bytes))
+            places = [v * lanes * terms.lane_bytes for v in range(product.vectors)]
+            loaded = [terms.column(e.offset(line, e.index(place))) for place in places]
+            target = e.offset(base, e.mul(k, row * fields))
+            for field in range(fields):
+                for v, x in enumerate(self._numbers(terms, loaded, field)):
+                    e.store(x, e.offset(target, e.index(field * row + v * size)), align=size)
         return base
+
+    def _numbers(
+        self, terms: Floats | Integers, loaded: Sequence[Register], field: int
+    ) -> Sequence[Register]:
+        """Return the factors at a place of the vectors that a line of a panel has, less zero points."""
+        columns = [terms.field(x, field) for x in loaded]
+        return columns if self.parameters is None else self.parameters.centred(columns)
 
     def _tiles(
         self, job: Job, a: Register, bases: Sequence[Register], ahead: Register | None,
@@ -239,7 +264,13 @@ class _ProductEmitter:
             sums = [[e.variable(x) for x in begin] for _ in rows.addresses]
             prefetching = self._prefetching(ahead, number, lines)
             totals = self._totals(number, sums, block)
-            if block is None:
+            if block is not None and self.parameters is not None:
+                self._add(sums, rows.addresses, bases, prefetching, totals, done)
+                first = e.compare("icmp eq", block, e.index(0))
+                self.parameters.folded(sums, self._waiting_place(number), first)
+                with e.when(e.compare("icmp eq", block, self.last_block)):
+                    self.epilogue.emit(job, rows, sums)
+            elif block is None:
                 self._add(sums, rows.addresses, bases, prefetching, totals, done)
                 self.epilogue.emit(job, rows, sums)
             else:
@@ -323,37 +354,72 @@ class _ProductEmitter:
         """Emit the loops over `k` that add to the accumulators of each row, after `done` steps of `k`."""
         e, product, depth = self.e, self.product, self.depths[-1]
         starts = [e.offset(base, e.index(self.head)) for base in bases]
-        full = e.binary("udiv", depth, e.index(product.group)) if product.group > 1 else depth
+        steps = max(product.group, self.terms.fields)
+        full = e.binary("udiv", depth, e.index(steps)) if steps > 1 else depth
+        folded = e.stack(product.tile_bytes) if self.parameters is not None and not product.blocked else None
         with self._outer_depth() as (before, moved):
 
             def add(first: Register, end: Register) -> None:
                 with e.loop(first, end) as inner:
                     k = e.add(before, inner) if before is not None else inner
-                    columns = self._columns(starts, k)
-                    if ahead is not None:
-                        e.prefetch(e.offset(ahead[0], e.mul(k, ahead[1])))
-                    along = e.mul(inner, self.inner_stride or product.group * self.terms.factor_bytes)
+                    loaded = self._columns(starts, k)
+                    self._prefetch(ahead, starts, k)
+                    along = e.mul(inner, self.inner_stride or steps * self.terms.factor_bytes)
                     along = e.add(moved, along) if moved is not None else along
-                    for row, accumulators in zip(rows, sums, strict=True):
-                        x = self.terms.factor(e.offset(row, along))
-                        self._accumulate(accumulators, x, columns)
+                    for field in range(self.terms.fields):
+                        columns = self._factors(loaded, field)
+                        place = e.add(along, field * self.terms.factor_bytes)
+                        for row, accumulators in zip(rows, sums, strict=True):
+                            x = self.terms.factor(e.offset(row, place))
+                            self._accumulate(accumulators, x, columns)
 
+            if folded is not None:  # the sums are the totals of the blocks before
+                self._restart(sums)
             if totals is None:
                 add(e.index(0), full)
+            elif self.parameters is not None:
+                totals.in_parts(e.index(0), full, full, add)
             else:
                 start = done if before is None else e.add(done, before)
                 totals.in_parts(start, full, self.depth, add)
+            if folded is not None and self.parameters is not None:
+                first = e.compare("icmp eq", self.parameters.block, e.index(0))
+                self.parameters.folded(sums, folded, first)
             if product.ragged:
                 self._add_rest(sums, rows, starts, full, before, moved)
 
+    def _restart(self, sums: list[list[Variable]]) -> None:
+        for slot in (slot for row in sums for slot in row):
+            self.e.assign(slot, self.e.constant(slot.kind, 0))
+
+    def _prefetch(
+        self, ahead: tuple[Register, Register] | None, starts: Sequence[Register], k: Register
+    ) -> None:
+        """Emit the prefetches at line `k`.
+
+        A tile of one row reads its panels at the speed of memory: it prefetches their next lines. With more
+        rows, it prefetches a part of the next panels.
+        """
+        e, product = self.e, self.product
+        if ahead is not None and product.rows > 1:
+            e.prefetch(e.offset(ahead[0], e.mul(k, ahead[1])))
+        elif ahead is not None:
+            line = product.width * self.terms.lane_bytes
+            for start, place in itertools.product(starts, range(0, line, _CACHE_LINE)):
+                e.prefetch(e.offset(start, e.add(e.mul(k, line), _NEAR + place)))
+
+    def _factors(self, loaded: Sequence[Register], field: int) -> Sequence[Register]:
+        """Return the factors of a step of `k`; if panels are unpacked once, these have no zero points."""
+        return loaded if self.product.unpacks else self._numbers(self.terms, loaded, field)
+
     def _columns(self, starts: Sequence[Register], k: Register) -> list[Register]:
-        """Return the vectors of all panels at step `k`, converted and scaled if they are narrow."""
+        """Return the vectors of all panels in line `k`, converted if they are narrow floats or bytes."""
         e, product, terms = self.e, self.product, self.terms
         size, found = product.nest.lanes * terms.lane_bytes, list[Register]()
         for start in starts:
             here = e.offset(start, e.mul(k, product.width * terms.lane_bytes))
             found += [terms.column(e.offset(here, e.index(v * size))) for v in range(product.vectors)]
-        return found if self.parameters is None or product.unpacks else self.parameters.applied(found)
+        return found
 
     def _accumulate(self, sums: Sequence[Variable], x: Register, columns: Sequence[Register]) -> None:
         for slot, y in zip(sums, columns, strict=True):

@@ -19,6 +19,7 @@ from sabir.loops import element_bytes
 if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.emit.terms import Groups
 
+_WORD_BYTES = 4
 _ROWS = 8  # of a job of `_RowEmission`
 
 
@@ -34,6 +35,8 @@ class Packing:
       Groups are along the last `run` axes of `k` as one axis, padded with zeros.
     - `winograd`: 3x3 filters are transformed for F(m x m, 3x3), m = `winograd`: a panel has one matrix
       `[channels][width]` for each of the (m + 2)**2 products.
+    - `fields` > 1: words of 32 bits pack so many integers along the last axis of `k`, the first one in the
+      lowest bits: panels are `[k / fields][width]`.
     - `source`: the element type of the matrices, if they are converted. Without it, uint8 is offset by -128
       and stored as int8.
     """
@@ -49,6 +52,7 @@ class Packing:
     next_row: bool = False
     winograd: int = 0
     source: str = ""
+    fields: int = 1
 
     @property
     def read(self) -> str:
@@ -82,6 +86,7 @@ class Packing:
         order = "rows" if self.next_column else "tiles" if self.next_row else "columns"
         depth = f" depth {self.depth_axes}" if self.depth_axes > 1 else ""
         depth += f" groups of {self.group} along {self.run}" if self.group > 1 else ""
+        depth += f" in words of {self.fields}" if self.fields > 1 else ""
         panels = f"width {self.width or 'any'} lanes {self.lanes} batch {self.batch}{depth}"
         kind = f"pack winograd {self.winograd}x{self.winograd}" if self.winograd else "pack"
         element = f"{self.element} of {self.source}" if self.source else self.element
@@ -94,6 +99,8 @@ def packing_text(packing: Packing) -> str:
         return _FilterEmission(packing).text()
     if packing.group > 1:
         return _GroupEmission(packing).text()
+    if packing.fields > 1:
+        return _FieldEmission(packing).text()
     if packing.next_row:
         return _TileEmission(packing).text()
     return (_RowEmission if packing.in_order else _PackingEmission)(packing).text()
@@ -287,6 +294,39 @@ class _GroupEmission(_PackingEmission):
             e.assign(total, e.binary("add", e.get(total), e.convert("sext", x, "i32")))
             part = e.binary("shl", e.convert("zext", x, wide.scalar), e.constant(wide, 8 * j))
             found = e.binary("or", found, part)
+        return found
+
+
+class _FieldEmission(_PackingEmission):
+    """Packs integers of a few bits into words along `k`."""
+
+    def _panel(self, matrix: Register, column: Register, to: Register) -> None:
+        e, packing = self.e, self.packing
+        words = e.binary("udiv", self.depths[-1], e.index(packing.fields))
+        with contextlib.ExitStack() as loops:
+            row, k = matrix, e.index(0)
+            for number, (size, stride) in enumerate(zip(self.depths[:-1], self.down, strict=False)):
+                place = loops.enter_context(e.loop(e.index(0), size))
+                row = e.offset(row, e.mul(place, stride))
+                k = e.add(e.mul(k, size), place) if number else place
+            word = loops.enter_context(e.loop(e.index(0), words))
+            line = e.offset(to, e.mul(e.add(e.mul(k, words), word), packing.width * _WORD_BYTES))
+            first = e.offset(row, e.mul(e.mul(word, packing.fields), self.down[-1]))
+            for v in range(0, packing.width, packing.lanes):
+                x = self._word(first, e.add(column, v))
+                e.store(x, e.offset(line, e.index(v * _WORD_BYTES)), align=packing.lanes * _WORD_BYTES)
+
+    def _word(self, first: Register, column: Register) -> Register:
+        """Return a vector of words, one a column, of the rows from `first` on."""
+        e, packing = self.e, self.packing
+        bits = _WORD_BYTES * 8 // packing.fields
+        kind = Kind("i32", packing.lanes)
+        found = e.constant(kind, 0)
+        for field in range(packing.fields):
+            row = e.offset(first, e.mul(self.down[-1], field))
+            x = e.convert("zext", self._vector(row, column), "i32")
+            x = e.binary("and", x, e.constant(kind, (1 << bits) - 1))
+            found = e.binary("or", found, e.binary("shl", x, e.constant(kind, bits * field)))
         return found
 
 

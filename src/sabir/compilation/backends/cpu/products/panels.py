@@ -47,7 +47,8 @@ class Panels(NamedTuple):
 
     Groups of `group` adjacent elements are along the last `run` axes of `k`. If `winograd` is not 0, the
     matrix is filters `[3, 3, channels, n]`, transformed for `winograd` results of a tile along an axis.
-    `source` is the element type of the matrix; "" is that of the panels.
+    `source` is the element type of the matrix; "" is that of the panels. If `fields` is above 1, words of
+    panels pack so many integers along the last axis of `k`.
     """
 
     element: str
@@ -59,6 +60,7 @@ class Panels(NamedTuple):
     run: int = 1
     winograd: int = 0
     source: str = ""
+    fields: int = 1
 
     @property
     def panel(self) -> Size:
@@ -71,6 +73,8 @@ class Panels(NamedTuple):
         if self.winograd:
             line = self.width * element_bytes(self.element)
             return self.depth[-1][0] * (places_of(self.winograd) * line)
+        if self.fields > 1:
+            return count_of([n for n, _ in self.depth]) // self.fields * (self.width * _TILED)
         return count_of([n for n, _ in self.depth]) * (self.width * element_bytes(self.element))
 
     @property
@@ -88,6 +92,7 @@ def packed_panels(builder: PlanBuilder, x: Expression, b: Located, panels: Panel
     constant = is_constant(builder.lowered, b) and not any(isinstance(n, Expr) for n in numbers)
     layout = f"{panels.element}/{b.offset}/{panels.batch}/{panels.depth}/{panels.columns}/{panels.width}"
     layout += f"/{panels.run}" if panels.group > 1 else ""
+    layout += f"/fields {panels.fields}" if panels.fields > 1 else ""
     layout += f"/winograd {panels.winograd}" if panels.winograd else ""
     found = builder.buffers.get((b.base, layout))
     if found is None:
@@ -104,14 +109,14 @@ def _packing(builder: PlanBuilder, x: Expression, b: Located, panels: Panels, ta
     converted = "" if panels.source == panels.element else panels.source
     read = converted or panels.element
     size = element_bytes(read)
-    any_width = target.kind == "packed" and panels.group == 1 and not panels.winograd
+    any_width = target.kind == "packed" and panels.group == panels.fields == 1 and not panels.winograd
     batch, columns = panels.batch, panels.columns
     depth = _merged(panels.depth) if any_width else panels.depth
     packing = Packing(
         panels.element, len(batch), 0 if any_width else panels.width, lanes_of(builder, panels.element),
         next_column=columns[1] == 1, depth_axes=len(depth), group=panels.group, run=panels.run,
         next_row=target.kind == "arena" and _has_rows(panels),  # constants are packed once: fewer kernels
-        winograd=panels.winograd, source=converted,
+        winograd=panels.winograd, source=converted, fields=panels.fields,
     )  # fmt: skip
     axes = [*batch, *depth, columns]
     entry = Entry([], nodes=builder.origins.labels([x]))
@@ -132,7 +137,7 @@ def _packing(builder: PlanBuilder, x: Expression, b: Located, panels: Panels, ta
 def _has_rows(panels: Panels) -> bool:
     """Return whether packing transposes tiles: stride 1 along `k`, not along `n`, and 4 bytes or more."""
     rows = panels.depth[-1][1] == 1 and panels.columns[1] != 1 and panels.source in {"", panels.element}
-    return rows and panels.group == 1 and element_bytes(panels.element) >= _TILED
+    return rows and panels.group == panels.fields == 1 and element_bytes(panels.element) >= _TILED
 
 
 def _merged(axes: Sequence[tuple[Size, Size]]) -> list[tuple[Size, Size]]:

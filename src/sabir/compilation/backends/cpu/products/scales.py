@@ -1,4 +1,8 @@
-"""The scales and zero points of blockwise quantized weights, applied to vectors of packed panels."""
+"""The scales and zero points of blockwise quantized weights.
+
+Zero points are subtracted from vectors of packed panels. The sums of the products of a block are multiplied
+by its scales, once for each column.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sabir.compilation.backends.cpu.emit.arguments import Arguments
-    from sabir.compilation.backends.cpu.emit.emitter import Register
+    from sabir.compilation.backends.cpu.emit.emitter import Register, Variable
     from sabir.compilation.backends.cpu.products.spec import Product
 
 
@@ -26,7 +30,8 @@ class Parameters:
             (panels.pointer("tensor"), panels.number("bytes"), element) for panels, element in groups
         ]
         self.bases: list[list[Register]] = []
-        self.values: list[list[Register]] = []
+        self.zeros: list[list[Register]] = []
+        self.block = self.e.index(0)
 
     def begin(self, panel: Register) -> None:
         """Emit the addresses of the panels of scales and zero points of a tile, from `panel` on."""
@@ -37,11 +42,13 @@ class Parameters:
         ]
 
     def load(self, block: Register) -> None:
-        """Emit the loads of the scales and zero points of a block."""
-        self.values = [
-            [x for base in bases for x in self._line(base, block, element)]
-            for bases, (_, _, element) in zip(self.bases, self.sources, strict=True)
-        ]
+        """Emit the loads of the zero points of a block; `folded` loads its scales."""
+        self.block = block
+        self.zeros = [self._of_block(number) for number in range(1, len(self.sources))]
+
+    def _of_block(self, number: int) -> list[Register]:
+        _, _, element = self.sources[number]
+        return [x for base in self.bases[number] for x in self._line(base, self.block, element)]
 
     def _line(self, base: Register, block: Register, element: str) -> list[Register]:
         e, product = self.e, self.product
@@ -54,8 +61,22 @@ class Parameters:
         ]
         return [x if stored == product.element else cast(e, x, stored, product.element) for x in found]
 
-    def applied(self, columns: Sequence[Register]) -> list[Register]:
-        """Emit `(columns - zero points) * scales` for the vectors of all panels."""
-        e, (scales, *less) = self.e, self.values
-        low = [e.binary("fsub", x, y) for x, y in zip(columns, less[0], strict=True)] if less else columns
-        return [e.binary("fmul", x, y) for x, y in zip(low, scales, strict=True)]
+    def centred(self, columns: Sequence[Register]) -> list[Register]:
+        """Emit `columns - zero points` for the vectors of all panels."""
+        if not self.zeros:
+            return list(columns)
+        return [self.e.binary("fsub", x, y) for x, y in zip(columns, self.zeros[0], strict=True)]
+
+    def folded(self, rows: Sequence[Sequence[Variable]], totals: Register, first: Register) -> None:
+        """Emit the totals of a tile after a block: its sums times the scales, added to those at an address.
+
+        If it is the `first` block, the totals are 0. The sums become the totals; they remain in memory too.
+        """
+        e, scales = self.e, self._of_block(0)
+        size = self.product.nest.lanes * element_bytes(self.product.element)
+        slots = [(slot, scale) for row in rows for slot, scale in zip(row, scales, strict=True)]
+        for number, (slot, scale) in enumerate(slots):
+            place = e.offset(totals, e.index(number * size))
+            before = e.select(first, e.constant(slot.kind, 0), e.load(place, slot.kind))
+            e.assign(slot, e.fma(e.get(slot), scale, before))
+            e.store(e.get(slot), place)

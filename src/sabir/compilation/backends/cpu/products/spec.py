@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 
 PART_STEPS = 512  # steps of `k` in one sum of floats; a power of two
+WORD = 32  # bits
+INTEGER_BITS = {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4}
 DIRECT_STEPS = 128  # steps of `k` in a block that a direct product copies
 PANELS = KernelSignature(tensor="tensor", bytes="bytes")
 """The arguments of packed panels: their address, and the bytes of a panel."""
@@ -39,7 +41,11 @@ class Product:
       last axis of `k` may be partial. `zero` is the element type of the zero point of `a`, if any.
     - `narrow`: the element type of the panels, if they are converted to floats.
     - `scaled` and `less`: the element types of the scales and zero points of `(b - zero) * scale`, whose
-      panels have one line for each index of the first axis of `k`.
+      panels have one line for each index of the first axis of `k`, a block. The products of a block are
+      added up, and the sum times the scales is added to totals.
+    - `words`: panels have words of 32 bits, which pack integers of `narrow` along `k`. If they are `centred`,
+      the middle of the range of unsigned ones is subtracted. `lookup`: an instruction looks up their values
+      in a table of 16 floats.
     - `unpacks`: panels, or blocks of them, are converted once for all rows of a job, into scratch memory
       before the accumulators.
     - `long`: `k` of floats may be so long that it is summed in parts, see `products/totals`.
@@ -65,6 +71,9 @@ class Product:
     narrow: str = ""
     scaled: str = ""
     less: str = ""
+    words: bool = False
+    centred: bool = False
+    lookup: bool = False
     unpacks: bool = False
     long: bool = False
 
@@ -101,6 +110,11 @@ class Product:
         return 1 if self.dot is None else GROUPS[self.dot]
 
     @property
+    def fields(self) -> int:
+        """The steps of `k` in a line of a panel."""
+        return WORD // INTEGER_BITS[self.narrow] if self.words else 1
+
+    @property
     def width(self) -> int:
         """The columns of a panel."""
         return self.vectors * self.nest.lanes
@@ -114,6 +128,9 @@ class Product:
         axes += " streamed" if self.streamed else ""
         axes += " turned" if self.turned else ""
         axes += f" by {self.narrow}" if self.narrow else ""
+        axes += " in words" if self.words else ""
+        axes += " centred" if self.centred else ""
+        axes += " lookup" if self.lookup else ""
         axes += f" scaled by {self.scaled}" if self.scaled else ""
         axes += f" less {self.less}" if self.less else ""
         axes += " once" if self.unpacks else ""
