@@ -67,8 +67,8 @@ _LATER = {
 # packages with public names, which need no `import` of their own
 _PACKAGES = (
     "base", "checking", "comparison", "compilation", "consumers", "conversion", "differentiation",
-    "distributed", "elements", "evaluation", "generation", "inference", "inlining", "ir", "opsets", "repairing",
-    "rewrite", "runtime", "schema", "serial", "simplification", "syntax", "training",
+    "distributed", "elements", "evaluation", "generation", "inference", "inlining", "ir", "opsets",
+    "repairing", "rewrite", "runtime", "schema", "serial", "simplification", "syntax", "training",
 )  # fmt: skip
 _later = importing_later(__name__, _LATER)
 

@@ -19,7 +19,7 @@ _NONE = np.float32(-1e9)  # a score that no beam has
 
 
 class Beam(NamedTuple):
-    """New tokens with the sum of the logarithms of their probabilities; of a finished beam, with its score."""
+    """New tokens with the sum of the logarithms of their probabilities, or the score if they are finished."""
 
     score: np.float32
     ids: tuple[int, ...]
@@ -29,11 +29,13 @@ class BeamSearch:
     """A search from one prompt; `finished` has the best complete continuations so far, best first.
 
     Each step takes the best continuations of all beams, one more for each beam than stop ids could end. Those
-    that end are finished, with their score divided by their number of tokens to the power `length_penalty`; the
+    that end are finished: their score is divided by their number of tokens to the power `length_penalty`. The
     best of the others are the beams of the next step.
     """
 
-    def __init__(self, settings: Settings, prompt: Sequence[int], ends: Callable[[Sequence[int]], bool]) -> None:
+    def __init__(
+        self, settings: Settings, prompt: Sequence[int], ends: Callable[[Sequence[int]], bool]
+    ) -> None:
         """Take the prompt, and what says whether new tokens end a continuation."""
         self._settings, self._prompt, self._ends = settings, list(prompt), ends
         self.running = [Beam(np.float32(0) if i == 0 else _NONE, ()) for i in range(settings.num_beams)]
@@ -58,7 +60,9 @@ class BeamSearch:
         candidates = self._candidates(logits)
         new = len(self.running[0].ids) + 1
         ending = [new == self._settings.max_new_tokens or self._ends(c.ids) for _, c in candidates]
-        self._finish([c for (_, c), ends in zip(candidates[: len(self.running)], ending, strict=False) if ends])
+        self._finish([
+            c for (_, c), ends in zip(candidates[: len(self.running)], ending, strict=False) if ends
+        ])
         going = [
             (i, c._replace(score=c.score + _NONE) if ends else c)
             for (i, c), ends in zip(candidates, ending, strict=True)
@@ -99,8 +103,10 @@ class BeamSearch:
         best = np.argpartition(-total, count - 1)[:count]
         best = best[np.lexsort((best, -total[best]))]
         size = scores.shape[1]
+        origins, tokens = (best // size).tolist(), (best % size).tolist()
         return [
-            (int(i) // size, Beam(total[i], (*self.running[int(i) // size].ids, int(i) % size))) for i in best
+            (origin, Beam(np.float32(total[i]), (*self.running[origin].ids, token)))
+            for i, origin, token in zip(best, origins, tokens, strict=True)
         ]
 
 

@@ -21,8 +21,8 @@ _DECODERS = ("decoder_model_merged.onnx", "decoder_with_past_model.onnx", "decod
 class Files(NamedTuple):
     """The model files of a folder.
 
-    `first` computes the first positions and `later` the others, where the folder has a file for each; else they
-    are the same.
+    `first` computes the first positions and `later` the others, where the folder has a file for each; else
+    they are the same.
     """
 
     first: Path
@@ -214,7 +214,9 @@ def _of_transformers(config: Json, generation: Json) -> Configuration:
         bos=_either("bos_token_id", generation, text),
         pad=_either("pad_token_id", generation, text),
         decoder_start=(*decoder_start, *_forced(forced)) if decoder_start else (),
-        sizes=Sizes(text.integer("num_key_value_heads") or heads, text.integer("head_dim", "d_kv") or divided),
+        sizes=Sizes(
+            text.integer("num_key_value_heads") or heads, text.integer("head_dim", "d_kv") or divided
+        ),
         settings=_settings(generation, text),
     )
 
@@ -228,8 +230,8 @@ def _forced(pairs: Any) -> Sequence[int]:
     """Return the decoder's first ids after its start, as Whisper's configurations list them."""
     if not isinstance(pairs, list):
         return ()
-    ids = [p[1] for p in cast("list[Any]", pairs) if isinstance(p, list) and len(cast("list[Any]", p)) == 2]  # ruff: ignore[magic-value-comparison]  pairs
-    return [i for i in ids if isinstance(i, int)]
+    lists = [cast("list[Any]", p) for p in cast("list[Any]", pairs) if isinstance(p, list)]
+    return [p[-1] for p in lists if p and isinstance(p[-1], int)]
 
 
 def _settings(search: Json, model: Json) -> Settings:

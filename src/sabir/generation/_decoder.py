@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sabir.evaluation import ModelPort
-    from sabir.generation._cache import CacheEntry, Padding
+    from sabir.generation._cache import CacheEntry
     from sabir.generation._configuration import Configuration
     from sabir.generation._ports import Input, Ports, Role
     from sabir.generation._sampling import Scores
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 CHUNK = 512
 """The most tokens of one run: the logits of all of them are in memory at once."""
+
+
+_FEATURES = ("input_features", "input_values", "pixel_values", "audio_features")
 
 
 class _Part:
@@ -49,7 +52,7 @@ class _Part:
         for port in self.ports.inputs:
             feeds[port.name] = _shaped(_value(port, cache, new, keep=keep), port)
         results = self.session.run(feeds, self._requested)
-        logits = results[self.ports.logits]
+        logits: Array = results[self.ports.logits]
         if keep:
             cache.take(results, ids)
         last = logits[:, -1] if logits.ndim == 3 else logits  # ruff: ignore[magic-value-comparison]  [rows, positions, vocabulary]
@@ -83,8 +86,7 @@ def _value(port: Input, cache: Cache, new: Array, *, keep: bool) -> Any:
 
 def _shaped(value: Any, port: Input) -> Array:
     """Return a value in the element type of its input, a number in the rank of its input."""
-    array = np.asarray(value)
-    array = array.astype(port.dtype, copy=False)
+    array: Array = np.asarray(value).astype(port.dtype, copy=False)
     return array.reshape((1,) * port.rank) if array.ndim == 0 else array
 
 
@@ -170,8 +172,8 @@ def _pairs(
     wrong += [present for present in cache.values() if present and present not in outputs]
     if wrong:
         raise UnsupportedError(
-            f"the cache names {listed_names(wrong)}, and the model has no such input or output: its inputs are "
-            f"{listed_names(inputs)}, its outputs {listed_names(outputs)}"
+            f"the cache names {listed_names(wrong)}, and the model has no such input or output: its inputs"
+            f" are {listed_names(inputs)}, its outputs {listed_names(outputs)}"
         )
     return dict(cache)
 
@@ -210,7 +212,11 @@ class Encoder:
         self._ids = next((p for p in inputs if p.name in {"input_ids", "encoder_input_ids"}), None)
         self._mask = next((p for p in inputs if p.name.endswith("attention_mask")), None)
         self._features = next(
-            (p for p in inputs if p.name in {"input_features", "input_values", "pixel_values", "audio_features"}),
+            (
+                p
+                for p in inputs
+                if p.name in {"input_features", "input_values", "pixel_values", "audio_features"}
+            ),
             None,
         )
         known = {p.name for p in (self._ids, self._mask, self._features) if p is not None}
@@ -253,7 +259,5 @@ class Encoder:
         context = {past: results[by_key[cache_key(past)]] for past in sources if cache_key(past) in by_key}
         states = next(n for n in results if n not in by_key.values() or not is_cross(n))
         context["states"] = results[states]
-        context["states_mask"] = (
-            np.ones(results[states].shape[:2], np.int64) if mask is None else mask
-        )
+        context["states_mask"] = np.ones(results[states].shape[:2], np.int64) if mask is None else mask
         return context

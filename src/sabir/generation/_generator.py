@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 import numpy as np
 
 from sabir.base import FeedError, UnsupportedError
+from sabir.generation._branches import merged_branches
 from sabir.generation._configuration import Configuration, find_files, read_configuration
 from sabir.generation._decoder import Decoder, Encoder
 from sabir.generation._running import Row, Run
@@ -22,10 +22,12 @@ from sabir.runtime import Session
 from sabir.serial import load
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    import os
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias, Unpack
 
     from sabir.generation._cache import Cache, Padding
+    from sabir.generation._configuration import Files
     from sabir.generation._results import Generation
     from sabir.generation._settings import Options, Settings
     from sabir.generation._tokenizer import Tokenizer
@@ -39,22 +41,22 @@ _ONE_LENGTH = "GroupQueryAttention"  # it has the positions of each row from the
 class TextGenerator:
     """A language model that continues prompts: greedily, by sampling, or by beam search.
 
-    `model` is a folder of onnxruntime-genai's builder, of Optimum, or with one .onnx file and a `config.json`;
-    or a model, or the path of one. A folder has the tokenizer, the chat template, the context length, the ids
-    that end a text, and the defaults of the options; keywords replace them.
+    `model` is a folder of onnxruntime-genai's builder, of Optimum, or with one .onnx file and a
+    `config.json`; or a model, or the path of one. A folder has the tokenizer, the chat template, the
+    context length, the ids that end a text, and the defaults of the options; keywords replace them.
 
     `cache` maps each input of the model's cache to the output that is its next value; without it they are
-    found by their names, such as `past_key_values.0.key` and `present.0.key`, else by their shapes. `tokenizer`
-    is an object with `encode` and `decode`; without any, prompts and results are ids. `context_length` is the
-    number of tokens that prompt and answer may have, and `stop_ids` end an answer. `engine` and `threads` are
-    those of `sabir.Session`.
+    found by their names, such as `past_key_values.0.key` and `present.0.key`, else by their shapes.
+    `tokenizer` is an object with `encode` and `decode`; without any, prompts and results are ids.
+    `context_length` is the number of tokens that prompt and answer may have, and `stop_ids` end an answer.
+    `engine` and `threads` are those of `sabir.Session`.
 
-    The cache of the last call stays: a prompt that begins with the same tokens is only computed from the first
-    different one on. One thread at a time may use a generator.
+    The cache of the last call stays: a prompt that begins with the same tokens is only computed from the
+    first different one on. One thread at a time may use a generator.
 
     >>> b = sabir.Builder(21)
     >>> ids = b.input('input_ids', 'int64', ['batch', 'sequence'])
-    >>> after = np.float32([[0, 9, 0, 0], [0, 0, 9, 0], [0, 0, 0, 9], [9, 0, 0, 0]])  # 1 follows 0, 2 follows 1, ...
+    >>> after = np.float32([[0, 9, 0, 0], [0, 0, 9, 0], [0, 0, 0, 9], [9, 0, 0, 0]])  # 1 follows 0
     >>> b.output(b.Gather(b.initializer('after', after), ids), 'logits')
     >>> generator = sabir.TextGenerator(b.model())
     >>> generator.generate([2, 3], max_new_tokens=4).ids
@@ -90,8 +92,7 @@ class TextGenerator:
             files, configuration = find_files(folder), read_configuration(folder)
             template = ChatTemplate.read(folder)
             tokenizer = read_tokenizer(folder) if tokenizer is None else tokenizer
-            first = session(files.first)
-            later = first if files.later == files.first else session(files.later)
+            first, later = _sessions(files, session)
             encoder = None if files.encoder is None else Encoder(session(files.encoder))
             self._source = files.later
         self._configuration = configuration
@@ -117,7 +118,7 @@ class TextGenerator:
 
     @overload
     def generate(
-        self, prompt: Sequence[str] | Sequence[Sequence[int]], **options: Unpack[Options]
+        self, prompt: list[str] | tuple[str, ...] | Sequence[Sequence[int]], **options: Unpack[Options]
     ) -> list[Generation]: ...
 
     @overload
@@ -144,16 +145,16 @@ class TextGenerator:
     ) -> Generation | list[Generation]:
         """Continue a prompt, or each prompt of a batch: texts, or sequences of token ids.
 
-        For a model with an encoder the prompt is what the encoder reads. Where it reads features of sound or
-        images, these are `features`, with the rows of the batch on axis 0, and `prompt` is the beginning of the
-        answer, by default the one that the folder states.
+        For a model with an encoder the prompt is what the encoder reads. Where it reads features of sound
+        or images, these are `features`, with the rows of the batch on axis 0, and `prompt` is the beginning
+        of the answer, by default the one that the folder states.
 
-        Options, each with a default of the folder: `max_new_tokens` (256); `temperature`, `top_k`, `top_p` and
-        `min_p`, of which any makes it sample, unless the temperature is 0; `seed`, which makes the draws
-        repeatable; `repetition_penalty`; `no_repeat_ngram_size`; `min_new_tokens`; `stop`, texts and ids that
-        end an answer; `num_beams`, `length_penalty` and `early_stopping` for beam search; `on_token`, which is
-        called with the number of the row and each token. An interrupt (Ctrl-C) ends the call, which returns what
-        was generated until then, with the `finish_reason` "interrupted".
+        Options, each with a default of the folder: `max_new_tokens` (256); `temperature`, `top_k`, `top_p`
+        and `min_p`, of which any makes it sample, unless the temperature is 0; `seed`, which makes the
+        draws repeatable; `repetition_penalty`; `no_repeat_ngram_size`; `min_new_tokens`; `stop`, texts and
+        ids that end an answer; `num_beams`, `length_penalty` and `early_stopping` for beam search;
+        `on_token`, which is called with the number of the row and each token. An interrupt (Ctrl-C) ends
+        the call, which returns what was generated until then, with the `finish_reason` "interrupted".
 
         Raises FeedError for an invalid prompt, UnsupportedError for an invalid option, and what a run of the
         model raises.
@@ -173,7 +174,8 @@ class TextGenerator:
     ) -> Iterator[int]:
         """Return the tokens that continue one prompt as they are generated; see `generate`.
 
-        `pieces` turns them into text. Raises UnsupportedError for beam search, which knows its first token last.
+        `pieces` turns them into text. Raises UnsupportedError for beam search, which knows its first token
+        last.
         """
         settings = self.defaults.with_options(options)
         if settings.num_beams > 1:
@@ -202,7 +204,8 @@ class TextGenerator:
     def chat(self, messages: Sequence[Mapping[str, Any]], **options: Unpack[Options]) -> Generation:
         """Answer the last of the messages, which have a `role` and a `content`; see `generate` for options.
 
-        Raises UnsupportedError for a folder without a chat template, and FeedError for messages that it refuses.
+        Raises UnsupportedError for a folder without a chat template, and FeedError for messages that it
+        refuses.
         """
         return self.generate(self.chat_ids(messages), **options)
 
@@ -222,7 +225,7 @@ class TextGenerator:
     def logits(self, prompt: Sequence[str] | Sequence[Sequence[int]] | Array) -> Array: ...
 
     def logits(self, prompt: Prompt | Sequence[Prompt]) -> Array:
-        """Return the logits after the last token: float32[vocabulary], or float32[rows, vocabulary] of a batch.
+        """Return the logits after the last token: float32[vocabulary], of a batch float32[rows, vocabulary].
 
         For a model with an encoder they are those of the first token of the answer. Raises FeedError for an
         invalid prompt.
@@ -303,7 +306,7 @@ class TextGenerator:
             raise FeedError(f"{wrong} is no token id{known}")
         if self.context_length is not None and len(ids) > self.context_length:
             raise FeedError(
-                f"the prompt has {len(ids)} tokens, and the context length of the model is {self.context_length}"
+                f"the prompt has {len(ids)} tokens, and the model's context length is {self.context_length}"
             )
         return ids
 
@@ -320,13 +323,22 @@ class TextGenerator:
     def _require_tokenizer(self) -> Tokenizer:
         if self.tokenizer is None:
             raise UnsupportedError(
-                "there is no tokenizer, so prompts and results are token ids: the folder has neither tokenizer.json"
-                " nor tokenizer.model; pass `tokenizer=`"
+                "there is no tokenizer, so prompts and results are token ids: the folder has neither"
+                " tokenizer.json nor tokenizer.model; pass `tokenizer=`"
             )
         return self.tokenizer
 
     def __repr__(self) -> str:
         return f"<TextGenerator of {self._source!s}>"
+
+
+def _sessions(files: Files, session: Callable[[Model | Path], Session]) -> tuple[Session, Session]:
+    """Return the sessions of the first positions and of the later ones."""
+    merged = merged_branches(files.first) if "merged" in files.first.name else None
+    if merged is not None:
+        return session(merged[0]), session(merged[1])
+    first = session(files.first)
+    return first, first if files.later == files.first else session(files.later)
 
 
 def _is_batch(prompt: Any) -> bool:

@@ -39,7 +39,7 @@ _MATRIX, _LOGITS_RANKS = 2, (2, 3)
 # the words of a name that tell an input of a cache from its output
 _DIRECTIONS = re.compile(r"past|present|in|input|out|output|old|new|updated|cache|caches")
 _CROSS = {"encoder", "cross"}
-# the axis of the positions by rank, where the declared shapes do not show it; rank 5 has keys and values as axis 0
+# the axis of the positions by rank, if the declared shapes do not show it; axis 0 of rank 5 has keys and values
 _POSITIONS_BY_RANK = {3: 1, 4: 2, 5: 3}
 _PAIRED = 5
 
@@ -54,7 +54,7 @@ class Input(NamedTuple):
 
 
 class Ports(NamedTuple):
-    """The inputs of a decoder model but for its cache, the inputs of its cache, and the output with the logits."""
+    """The inputs of a decoder: those of its cache and the others; and its output with the logits."""
 
     inputs: tuple[Input, ...]
     pasts: tuple[str, ...]
@@ -80,8 +80,8 @@ def read_ports(
     unknown = [p.name for p in others if p.name not in roles and not p.optional]
     if unknown:
         raise UnsupportedError(
-            f"the decoder has inputs whose meaning is not known: {listed_names(unknown)}; the known names are "
-            f"{', '.join(ROLES)}; inputs of a cache are named with `cache={{'past': 'present'}}`"
+            f"the decoder has inputs whose meaning is not known: {listed_names(unknown)}; the known names"
+            f" are {', '.join(ROLES)}; inputs of a cache are named with `cache={{'past': 'present'}}`"
         )
     found = [
         Input(p.name, roles[p.name], _tensor(p).element.dtype, len(p.shape or ()))
@@ -135,8 +135,8 @@ def _logits(outputs: Sequence[ModelPort]) -> ModelPort:
         if rank is None or rank in _LOGITS_RANKS:
             return outputs[0]
     raise UnsupportedError(
-        f"the decoder has no output with logits: one named {', '.join(_LOGITS)}, or a first output of floats with "
-        f"rank 2 or 3; its outputs are {listed_names([p.name for p in outputs])}"
+        f"the decoder has no output with logits: one named {', '.join(_LOGITS)}, or a first output of floats"
+        f" with rank 2 or 3; its outputs are {listed_names([p.name for p in outputs])}"
     )
 
 
@@ -151,8 +151,8 @@ def pair_cache(
 ) -> dict[str, str]:
     """Return the inputs of the cache with the outputs that are their next values.
 
-    They are paired by names that differ only in words such as past and present, else by type and shape in their
-    order. An input of a cross-attention, whose values stay, may have no output: its partner is "".
+    They are paired by names that differ only in words such as past and present, else by type and shape in
+    their order. An input of a cross-attention, whose values stay, may have no output: its partner is "".
     """
     candidates = [p for p in inputs if p.name not in roles and _can_be_cached(p)]
     by_key = {cache_key(p.name): p.name for p in outputs}
@@ -212,7 +212,8 @@ class Sizes(NamedTuple):
 def cache_entry(past: ModelPort, present: ModelPort | None, batch: object, sizes: Sizes) -> CacheEntry:
     """Return how an input of the cache passes from run to run; `batch` is the dimension of the ids' rows.
 
-    Raises UnsupportedError where its axes or sizes do not follow from the declared shapes or the configuration.
+    Raises UnsupportedError where its axes or sizes do not follow from the declared shapes or the
+    configuration.
     """
     shape = past.shape or ()
     fixed = is_cross(past.name)
@@ -231,12 +232,14 @@ def cache_entry(past: ModelPort, present: ModelPort | None, batch: object, sizes
             size = dim if isinstance(dim, int) else stated
             if size is None:
                 raise UnsupportedError(
-                    f"the size of axis {axis} of {past.name!r}, {past.type}, is not known: declare it, for example"
+                    f"the size of axis {axis} of {past.name!r}, {past.type}, is not known: declare it, as"
                     f" with `sabir.set_dims(model, {{{str(dim)!r}: 64}})`"
                 )
             known.append(size)
     name = "" if present is None else present.name
-    return CacheEntry(past.name, name, _tensor(past).element.dtype, tuple(known), batch_axis, positions, fixed)
+    return CacheEntry(
+        past.name, name, _tensor(past).element.dtype, tuple(known), batch_axis, positions, fixed
+    )
 
 
 def _positions_axis(past: ModelPort, present: ModelPort | None, batch: int, *, fixed: bool) -> int | None:

@@ -88,7 +88,7 @@ def _shared(decoder: Decoder, prompts: Sequence[Sequence[int]], pool: Sequence[C
 def _groups(
     prompts: Sequence[Sequence[int]], pool: Sequence[Cache], *, separate: bool
 ) -> list[tuple[list[int], Cache | None, int]]:
-    """Return the prompts that are computed together: their numbers, where they begin, and after how many tokens."""
+    """Return the prompts that run together: their numbers, the cache that has their beginning, its length."""
     groups: dict[tuple[int, ...], tuple[list[int], Cache | None, int]] = {}
     for number, prompt in enumerate(prompts):
         base, length = _longest(prompt, pool)

@@ -16,12 +16,12 @@ FinishReason: TypeAlias = Literal["stop", "length", "context", "interrupted"]
 class Generation:
     """The tokens generated for one prompt, and how long that took.
 
-    `ids` are the new tokens; if a stop id ended the generation, it is the last of them. `text` is their text
-    without special tokens, and ends before a stop string; it is None without a tokenizer. `prompt_tokens` is
-    the length of the prompt in tokens, `reused_tokens` how many of these were not computed again. `seconds` is
-    the time of the whole call, `first_token_seconds` that until the first token of this prompt, both
-    with compilation. `score` is the result of beam search: the sum of the logarithms of the probabilities,
-    divided by the number of tokens to the power `length_penalty`.
+    `ids` are the new tokens; if a stop id ended the generation, it is the last of them. `text` is their
+    text without special tokens, and ends before a stop string; it is None without a tokenizer.
+    `prompt_tokens` is the length of the prompt in tokens, `reused_tokens` how many of these were not
+    computed again. `seconds` is the time of the whole call, `first_token_seconds` that until the first
+    token of this prompt, both with compilation. `score` is the result of beam search: the sum of the
+    logarithms of the probabilities, divided by the number of tokens to the power `length_penalty`.
 
     >>> result = Generation('blue', [5, 2], 'stop', 3, seconds=0.5, first_token_seconds=0.3)
     >>> round(result.tokens_per_second, 6)

@@ -116,7 +116,8 @@ class Run:
     ) -> None:
         """Take the rows; `padding` is None where the rows of a batch must have the same length."""
         self.rows = list(rows)
-        self._decoder, self._kept, self._padding, self._context = decoder, kept, padding, context
+        self._decoder, self._kept, self._context = decoder, kept, context
+        self._padding: Padding | None = padding
         self._started = time.perf_counter()
 
     def tokens(self) -> Iterator[tuple[int, int]]:

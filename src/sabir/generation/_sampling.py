@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -59,7 +60,7 @@ def _repeating(history: Sequence[int], size: int) -> list[int]:
 
 
 def probabilities(scores: Scores, settings: Settings) -> npt.NDArray[np.float64]:
-    """Return the probability of each token after the temperature, `top_k`, `top_p` and `min_p`, in this order."""
+    """Return the probability of each token after temperature, `top_k`, `top_p`, `min_p`, in this order."""
     scaled = scores.astype(np.float64) / settings.temperature
     if 0 < settings.top_k < scaled.size:
         least = np.partition(scaled, -settings.top_k)[-settings.top_k]
@@ -101,5 +102,6 @@ class Chooser:
         if not self._settings.sample:
             return int(scores.argmax())
         ends = np.cumsum(probabilities(scores, self._settings))
-        drawn = min(self._random.random() * ends[-1], np.nextafter(ends[-1], 0))
+        total = float(ends[-1])
+        drawn = min(self._random.random() * total, math.nextafter(total, 0))
         return int(np.searchsorted(ends, drawn, side="right"))

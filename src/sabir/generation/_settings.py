@@ -109,7 +109,7 @@ class Settings:
 def _stops(stop: str | int | Sequence[str | int]) -> tuple[tuple[str, ...], frozenset[int]]:
     """Return the strings and the ids of the option `stop`."""
     items: Sequence[Any] = (stop,) if isinstance(stop, (str, int)) else stop
-    wrong = [s for s in items if not isinstance(s, (str, int)) or isinstance(s, bool) or s == ""]
+    wrong = [s for s in items if not isinstance(s, (str, int)) or isinstance(s, bool) or not (s or s == 0)]
     if wrong:
         raise UnsupportedError(f"stop has texts and token ids; got {wrong[0]!r}")
     return tuple(s for s in items if isinstance(s, str)), frozenset(s for s in items if isinstance(s, int))
@@ -122,7 +122,7 @@ def _is_count(least: int) -> Callable[[Any], bool]:
 _RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "max_new_tokens": (_is_count(0), "a number of tokens, 0 or more"),
     "min_new_tokens": (_is_count(0), "a number of tokens, 0 or more"),
-    "temperature": (lambda v: 0 < v < float("inf"), "a positive number, or 0 to take the most probable token"),
+    "temperature": (lambda v: 0 < v < float("inf"), "a positive number, or 0 for no sampling"),
     "top_k": (_is_count(0), "a number of tokens, or 0 for no bound"),
     "top_p": (lambda v: 0 < v <= 1, "a probability above 0"),
     "min_p": (lambda v: 0 <= v <= 1, "a probability"),

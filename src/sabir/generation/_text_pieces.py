@@ -13,7 +13,7 @@ _INCOMPLETE = "\N{REPLACEMENT CHARACTER}"  # what tokenizers write for the bytes
 class Decoding(Protocol):
     """A tokenizer, as far as text is made of tokens."""
 
-    def decode(self, ids: Sequence[int]) -> str:
+    def decode(self, ids: Sequence[int], /) -> str:
         """Return the text of tokens."""
         ...
 
@@ -21,8 +21,8 @@ class Decoding(Protocol):
 class TextPieces:
     """Turns tokens into pieces of text as they come.
 
-    A piece never ends within a character, and the text that a stop string may begin with is kept back until it
-    is decided. `is_stopped` says whether a stop string has come; nothing is returned after it.
+    A piece never ends within a character. Text that a stop string may begin with is kept back until it is
+    decided. `is_stopped` says whether a stop string has come; nothing is returned after it.
 
     >>> class Letters:
     ...     def decode(self, ids):
@@ -37,7 +37,7 @@ class TextPieces:
     def __init__(self, tokenizer: Decoding, stop: Sequence[str] = ()) -> None:
         self._tokenizer, self._stop = tokenizer, tuple(stop)
         self._ids: list[int] = []
-        # the text of ids[_start:_read] is returned or kept back; a token's text can depend on the ones before it
+        # the text of ids[_start:_read] is known; a token's text depends on those before
         self._start = self._read = 0
         self._pending = ""
         self.is_stopped = False

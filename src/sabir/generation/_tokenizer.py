@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import json
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -159,7 +159,7 @@ class ChatTemplate:
             )
         except ModuleNotFoundError:
             raise UnsupportedError(f"chat templates need the package jinja2; {_INSTALL}") from None
-        environment = ImmutableSandboxedEnvironment(
+        environment: Any = ImmutableSandboxedEnvironment(
             trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
         )
         environment.filters["tojson"] = _json_of
@@ -178,7 +178,7 @@ def _default_of(found: Any) -> str | None:
     """Return the template, or the one with the name default where there are several."""
     if isinstance(found, str) or found is None:
         return found
-    named = cast("Sequence[Any]", found) if isinstance(found, list) else []
+    named = cast("list[Any]", found if isinstance(found, list) else [])
     items = [cast("dict[str, Any]", t) for t in named if isinstance(t, dict)]
     return next((t["template"] for t in items if t.get("name") == "default"), None)
 
@@ -202,4 +202,4 @@ def _refuse(message: str) -> None:
 
 
 def _now(form: str) -> str:
-    return datetime.datetime.now().astimezone().strftime(form)
+    return dt.datetime.now().astimezone().strftime(form)
