@@ -22,7 +22,7 @@ def softmax(x):
 class Language:
     """The weights of a model, and what it computes."""
 
-    def __init__(self, vocabulary=19, seed=0, spread=1.5):
+    def __init__(self, vocabulary=19, seed=6, spread=1.5):
         self.vocabulary = vocabulary
         rng = np.random.default_rng(seed)
 
@@ -30,6 +30,9 @@ class Language:
             return (rng.standard_normal(shape) * spread).astype(np.float32)
 
         self.tokens, self.places = weight(vocabulary, WIDTH), weight(LONGEST, WIDTH)
+        self.tokens *= 3 / np.linalg.norm(
+            self.tokens, axis=1, keepdims=True
+        )  # else the longest one always wins
         self.query, self.key, self.value, self.out = (weight(WIDTH, WIDTH) / 2 for _ in range(4))
         self.cross = [weight(WIDTH, WIDTH) / 2 for _ in range(4)]
         self.up, self.down = weight(WIDTH, 2 * WIDTH), weight(2 * WIDTH, WIDTH)
@@ -209,7 +212,7 @@ def write_folder(folder, models, **files):
     return folder
 
 
-def write_tokenizer(folder, words, **config):
+def write_tokenizer(folder, words, config):
     """Write a tokenizer.json of whole words; the first words are special tokens if they begin with `<`."""
     import tokenizers  # ruff: ignore[import-outside-top-level]  few tests need it
 

@@ -55,13 +55,14 @@ class _Part:
         logits: Array = results[self.ports.logits]
         if keep:
             cache.take(results, ids)
-        last = logits[:, -1] if logits.ndim == 3 else logits  # ruff: ignore[magic-value-comparison]  [rows, positions, vocabulary]
+        last: Array = logits[:, -1] if logits.ndim == 3 else logits  # ruff: ignore[magic-value-comparison]  [rows, positions, vocabulary]
         return last.astype(np.float32, copy=False)
 
 
 def _value(port: Input, cache: Cache, new: Array, *, keep: bool) -> Any:
     """Return what an input is fed."""
-    count, before = new.shape[1], cache.lengths if keep else np.zeros(cache.rows, np.int64)
+    count: int = new.shape[1]
+    before = cache.lengths if keep else np.zeros(cache.rows, np.int64)
     width = cache.width if keep else 0
     match port.role:
         case "ids":
@@ -126,6 +127,11 @@ class Decoder:
     def has_mask(self) -> bool:
         """Whether the mask of the positions is an input."""
         return all(p.ports.named("mask") is not None for p in (self._first, self._later))
+
+    @property
+    def reads_encoder(self) -> bool:
+        """Whether an input takes what an encoder computes."""
+        return self._first.ports.named("states") is not None or bool(self.sources)
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -98,6 +98,10 @@ class TextGenerator:
         self._configuration = configuration
         self._template, self._encoder = template, encoder
         self._decoder = Decoder(first, later, configuration, cache)
+        if encoder is not None and not self._decoder.reads_encoder:
+            raise UnsupportedError(
+                f"{model!s}: there is an encoder, and no input of the decoder for its results"
+            )
         self._kept: list[Cache] = []
         self.tokenizer: Tokenizer | None = tokenizer
         """What turns text into ids; None if there is none."""
@@ -347,7 +351,7 @@ def _is_batch(prompt: Any) -> bool:
     if isinstance(prompt, np.ndarray):
         return cast("Array", prompt).ndim > 1
     items: Sequence[Any] = prompt
-    return len(items) > 0 and not isinstance(items[0], (int, np.integer))
+    return len(items) > 0 and not isinstance(items[0], (int, float, np.number))
 
 
 def _rows(prompt: Any) -> list[Any]:

@@ -39,7 +39,7 @@ _MATRIX, _LOGITS_RANKS = 2, (2, 3)
 # the words of a name that tell an input of a cache from its output
 _DIRECTIONS = re.compile(r"past|present|in|input|out|output|old|new|updated|cache|caches")
 _CROSS = {"encoder", "cross"}
-# the axis of the positions by rank, if the declared shapes do not show it; axis 0 of rank 5 has keys and values
+# the axis of the positions by rank, if the declared shapes do not show it; rank 5 has keys and values first
 _POSITIONS_BY_RANK = {3: 1, 4: 2, 5: 3}
 _PAIRED = 5
 
