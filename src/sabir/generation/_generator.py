@@ -57,7 +57,7 @@ class TextGenerator:
     >>> b = sabir.Builder(21)
     >>> ids = b.input('input_ids', 'int64', ['batch', 'sequence'])
     >>> after = np.float32([[0, 9, 0, 0], [0, 0, 9, 0], [0, 0, 0, 9], [9, 0, 0, 0]])  # 1 follows 0
-    >>> b.output(b.Gather(b.initializer('after', after), ids), 'logits')
+    >>> _ = b.output(b.Gather(b.initializer('after', after), ids), 'logits')
     >>> generator = sabir.TextGenerator(b.model())
     >>> generator.generate([2, 3], max_new_tokens=4).ids
     [0, 1, 2, 3]
