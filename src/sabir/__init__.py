@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from sabir.conversion import convert
     from sabir.differentiation import differentiate
     from sabir.evaluation import evaluate
+    from sabir.generation import TextGenerator
     from sabir.inference import infer, set_dims
     from sabir.inlining import inline
     from sabir.repairing import fix
@@ -60,14 +61,14 @@ _LATER = {
     "set_dims": "inference",
     "differentiate": "differentiation", "hessian": "runtime", "jacobian": "runtime", "vjp": "runtime",
     "fix": "repairing",
-    "TrainingSession": "training", "strip_training": "training",
+    "TrainingSession": "training", "strip_training": "training", "TextGenerator": "generation",
 }  # fmt: skip
 
 # packages with public names, which need no `import` of their own
 _PACKAGES = (
     "base", "checking", "comparison", "compilation", "consumers", "conversion", "differentiation",
-    "distributed", "elements", "evaluation", "inference", "inlining", "ir", "opsets", "repairing", "rewrite",
-    "runtime", "schema", "serial", "simplification", "syntax", "training",
+    "distributed", "elements", "evaluation", "generation", "inference", "inlining", "ir", "opsets",
+    "repairing", "rewrite", "runtime", "schema", "serial", "simplification", "syntax", "training",
 )  # fmt: skip
 _later = importing_later(__name__, _LATER)
 
@@ -162,6 +163,7 @@ __all__ = [
     "SabirWarning",
     "SchemaError",
     "Session",
+    "TextGenerator",
     "TrainingSession",
     "UnsupportedError",
     "WireError",

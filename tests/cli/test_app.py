@@ -20,6 +20,7 @@ COMMANDS = (
     "convert",
     "differentiate",
     "train",
+    "generate",
     "edit",
     "set-dims",
     "inline",

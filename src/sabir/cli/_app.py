@@ -35,6 +35,7 @@ from sabir.cli import (
     _diff,
     _differentiate,
     _edit,
+    _generate,
     _infer,
     _info,
     _inline,
@@ -92,6 +93,7 @@ for command, examples in (
     (_inline.inline, _inline.EXAMPLES),
     (_differentiate.differentiate, _differentiate.EXAMPLES),
     (_train.train, _train.EXAMPLES),
+    (_generate.generate, _generate.EXAMPLES),
     (_edit.edit, _edit.EXAMPLES),
     (_set_dims.set_dims, _set_dims.EXAMPLES),
     (_diff.diff, _diff.EXAMPLES),
@@ -143,7 +145,7 @@ def sabir(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Inspect, check, infer, run, edit, convert, differentiate and train ONNX models."""
+    """Inspect, check, infer, run, edit, convert, differentiate and train ONNX models, and generate text."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
