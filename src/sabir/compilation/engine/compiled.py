@@ -31,6 +31,7 @@ from sabir.compilation.native import Control, target_named
 from sabir.compilation.plan.entries import Mismatch
 from sabir.compilation.plan.layout import RunSizes
 from sabir.compilation.runtime.fast import FastRun, fast_run
+from sabir.compilation.runtime.growing import Ceiling, FedInput, growing_run
 from sabir.compilation.runtime.program import CompiledProgram
 from sabir.compilation.settings import DEFAULT, Settings
 from sabir.opsets import STANDARD
@@ -109,6 +110,7 @@ class Compiled:
         self._stops = Stops()
         self._fast: FastRun | None = None
         self._fast_runs: dict[tuple[tuple[str, tuple[int, ...]], ...], FastRun] = {}
+        self._last: tuple[CompiledProgram, dict[str, int]] | None = None  # the last run on the slow path
         self._types = [p.type for p in self._front.inputs]
 
     @property
@@ -182,7 +184,7 @@ class Compiled:
         with np.errstate(all="ignore"), nullcontext() if program.is_native else self._evaluating():
             results = program.run(arrays, sizes, run, control)
         found = self._front.finish(names, results, inputs, run)
-        self._remember(program, names, inputs, sizes)
+        self._remember(program, names, inputs, pattern, sizes, run)
         return found
 
     @property
@@ -217,7 +219,7 @@ class Compiled:
 
     def release(self) -> None:
         """Free the memory that runs have kept for later runs."""
-        self._fast = None
+        self._fast = self._last = None
         self._fast_runs = {}
         for program in self._plans:
             program.release()
@@ -227,9 +229,11 @@ class Compiled:
         program: Runnable,
         names: tuple[str, ...],
         inputs: Sequence[Any],
+        pattern: ShapePattern,
         sizes: Mapping[str, int],
+        run: Run,
     ) -> None:
-        """Prepare `run_fast` for feeds of the same shapes."""
+        """Prepare `run_fast` for feeds of the same shapes, or after runs of several for all of the pattern."""
         if not isinstance(program, CompiledProgram) or self._front.compares_items:
             return
         if self._limits is not None and self._limits.seconds is not None:
@@ -248,10 +252,18 @@ class Compiled:
         runs, control = self._fast_runs, self._stops.control
         fast = runs.get(key)
         if fast is None or fast.control is not control:
-            known = RunSizes(sizes)
             outputs = list(zip(names, program.executable.results, strict=True))
-            layout = program.layout(0, known) if len(program.parts) == 1 else None
-            fast = fast_run(program, layout, known, fed, outputs, control, self._limits)
+            last, self._last = self._last, (program, dict(sizes))
+            if last is not None and last[0] is program and not self._front.is_strict:
+                kinds = [k for k, default in zip(pattern.inputs, kept, strict=True) if not default]
+                each = [FedInput(*f, k) for f, k in zip(fed, kinds, strict=True) if k is not None]
+                left = run.budget
+                ceiling = Ceiling(left.elements, left.work, left.memory)
+                fast = growing_run(program, sizes, last[1], each, outputs, control, ceiling)
+            if fast is None:
+                known = RunSizes(sizes)
+                layout = program.layout(0, known) if len(program.parts) == 1 else None
+                fast = fast_run(program, layout, known, fed, outputs, control, self._limits)
             if fast is None:
                 return
             if len(runs) >= _MOST_SHAPES:
