@@ -109,9 +109,10 @@ class Compiled:
         )  # fmt: skip
         self._stops = Stops()
         self._fast: FastRun | None = None
-        self._fast_runs: dict[tuple[tuple[str, tuple[int, ...]], ...], FastRun] = {}
+        self._fast_runs: dict[tuple[CompiledProgram, tuple[tuple[str, tuple[int, ...]], ...]], FastRun] = {}
         self._last: tuple[CompiledProgram, dict[str, int]] | None = None  # the last run on the slow path
         self._types = [p.type for p in self._front.inputs]
+        self._sized = frozenset(n for n, p in enumerate(self._front.inputs) if p.name in settings.sizes)
 
     @property
     def inputs(self) -> tuple[ModelPort, ...]:
@@ -248,19 +249,21 @@ class Compiled:
         ]
         if len(fed) < len(arrays):
             return
-        key = tuple((name, x.shape) for name, _, x in fed)
+        key = program, tuple((name, x.shape) for name, _, x in fed)
         runs, control = self._fast_runs, self._stops.control
         fast = runs.get(key)
         if fast is None or fast.control is not control:
             outputs = list(zip(names, program.executable.results, strict=True))
             last, self._last = self._last, (program, dict(sizes))
-            if last is not None and last[0] is program and not self._front.is_strict:
+            follows = last is not None and last[0] is program
+            before = last[1] if last is not None and follows else sizes
+            if (follows or self._sized) and not self._front.is_strict:
                 kinds = [k for k, default in zip(pattern.inputs, kept, strict=True) if not default]
                 each = [FedInput(*f, k) for f, k in zip(fed, kinds, strict=True) if k is not None]
                 left = run.budget
                 ceiling = Ceiling(left.elements, left.work, left.memory)
-                fast = growing_run(program, sizes, last[1], each, outputs, control, ceiling)
-            if fast is None:
+                fast = growing_run(program, sizes, before, each, outputs, control, ceiling)
+            if fast is None and not self._sized:
                 known = RunSizes(sizes)
                 layout = program.layout(0, known) if len(program.parts) == 1 else None
                 fast = fast_run(program, layout, known, fed, outputs, control, self._limits)
@@ -276,7 +279,7 @@ class Compiled:
     ) -> tuple[Run, list[Any], list[Any], ShapePattern, dict[str, int]]:
         """Return a new run, all inputs, the arrays that the plan reads, and their pattern and sizes."""
         run, inputs = self._front.start(feeds)
-        pattern, sizes = pattern_of(self._types, inputs)
+        pattern, sizes = pattern_of(self._types, inputs, self._sized)
         arrays = [x for x, d in zip(inputs, self._defaults, strict=True) if x is not None or d is None]
         return run, inputs, arrays, pattern, sizes
 

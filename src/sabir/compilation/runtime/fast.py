@@ -97,6 +97,8 @@ class Runs:
         given = {slot: name for name, slot, _ in names}
         over = {name: given.get(program.plan.in_place.get(slot, 0)) for name, slot in outputs}
         self.in_place = {result: name for result, name in over.items() if name is not None}
+        cached = {name: given.get(program.plan.caches.get(slot, 0)) for name, slot in outputs}
+        self.caches = {result: name for result, name in cached.items() if name is not None}
         if self.in_place:
             finish(self.target)  # loaded now, so that a run cannot fail at its end
         self.updating = int(np.searchsorted(layout.owners, program.plan.updating))
@@ -129,6 +131,7 @@ def entered(runs: Runs, names: Sequence[str]) -> FastFunction:
     """Return the function that runs a plan; it is a closure because that has the least overhead."""
     count, fixed, frames, enter = len(names), runs.outputs, runs.frames, entrance(runs.target)
     in_place, updating, rows, fitted = runs.in_place, runs.updating, runs.last, runs.fitted
+    caches = runs.caches
     only, tail = names[0] if count == 1 else None, runs.tail
 
     def run(
@@ -163,7 +166,9 @@ def entered(runs: Runs, names: Sequence[str]) -> FastFunction:
         read: _Memory | None = None
         for name, shape, dtype, place in outputs:
             made = None if buffers is None else buffers.get(name)
-            if made is not None and (commit is None or made is not feeds.get(in_place.get(name, ""))):
+            if made is None or (name in caches and made is feeds[caches[name]] and made.shape == shape):
+                pass
+            elif commit is None or made is not feeds.get(in_place.get(name, "")):
                 read = _Memory(arrays) if read is None else read
                 made = _fitting(made, shape, dtype, read)
             results[name] = made = _EMPTY(shape, dtype) if made is None else made

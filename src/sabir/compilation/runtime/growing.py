@@ -119,6 +119,7 @@ class _GrowingRuns(Runs):
         self._growing = {name for name, size in sizes.items() if last.get(name) != size}
         self._symbols = dict(sizes)
         self._kinds = [_axes(each.kind) for each in fed]
+        self._sized = [n for n, each in enumerate(fed) if each.kind.known is not None]
         self._ceiling = ceiling
         executable = program.executable
         self._conditions = [
@@ -159,7 +160,9 @@ class _GrowingRuns(Runs):
             raise TypeError("a growing run has growing frames")
         try:
             shapes = [array.shape for array in arrays]
-        except AttributeError:
+            for number in self._sized:  # the contents count as a size
+                shapes[number] = *shapes[number], int(arrays[number].item())
+        except (AttributeError, ValueError):
             return None
         if shapes == frame.fed:
             return frame, frame.results
@@ -196,7 +199,7 @@ class _GrowingRuns(Runs):
             return None
         frame.bind_known(values)
         for sizes, shape in zip(frame.shapes, shapes, strict=True):
-            sizes[:] = shape
+            sizes[:] = shape[: len(sizes)]
         frame.fed, frame.results = shapes, results
         return frame, results
 
@@ -216,8 +219,9 @@ class _GrowingRuns(Runs):
 
 
 def _axes(kind: TensorType) -> tuple[int | str, ...]:
-    """Return the shape of a type in a pattern: numbers, and names of symbols."""
-    return tuple(axis if isinstance(axis, int) else str(axis) for axis in kind.shape or ())
+    """Return the shape of a type in a pattern, and its contents if sizes depend on them."""
+    sizes = (*(kind.shape or ()), *(kind.known or ()))
+    return tuple(axis if isinstance(axis, int) else str(axis) for axis in sizes)
 
 
 def _symbols_of(guard: Any) -> set[str]:
