@@ -8,6 +8,7 @@ from sabir.compilation.passes import (
     common_products,
     quantized_products,
     repeats_as_views,
+    scaled_matrices,
     shared_heads,
 )
 
@@ -16,6 +17,7 @@ PIPELINE = (
     Pass("quantized-products", quantized_products),
     Pass("unsigned-bytes", unsigned_bytes, required=True),
     Pass("common-products", common_products),
+    Pass("scaled-matrices", scaled_matrices),
     Pass("shared-heads", shared_heads),
     Pass("channels-last", channels_last),
     Pass("repeats-as-views", repeats_as_views),
