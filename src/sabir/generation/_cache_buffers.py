@@ -151,7 +151,9 @@ class _Buffers:
         self, cache: Value, but: Sequence[Node | None], length: Value, axis: int, neighbour: Node
     ) -> None:
         """Let the other readers of a cache, such as Shape, read its filled rows."""
-        others = [use for use in cache.uses if isinstance(use.user, Node) and use.user not in [*but, neighbour]]
+        others = [
+            use for use in cache.uses if isinstance(use.user, Node) and use.user not in [*but, neighbour]
+        ]
         if not others:
             return
         filled = _Place(self._graph, None).first(cache, length, axis)
@@ -186,7 +188,9 @@ class _Buffers:
     def _attend(self, node: Node, present: str, cache: Value) -> None:
         slot = next((n for n in _PAST if n < len(node.inputs) and node.inputs[n] is cache), None)
         if slot is None:
-            raise UnsupportedError(f"the cache {quote(cache.name)} is not the past of the Attention of its output")
+            raise UnsupportedError(
+                f"the cache {quote(cache.name)} is not the past of the Attention of its output"
+            )
         found = self._attentions.setdefault(node, _AttentionBuffers(self, self._graph, node))
         found.caches[slot] = present, cache
 

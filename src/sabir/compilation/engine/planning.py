@@ -40,7 +40,9 @@ def planned(
     found = lowered(prepared, sizes, backend.passes, settings)
     bodies = partial(bodies_on, backend, settings, Reserve())
     return backend.compile(
-        Request(found, sizes, settings, cost, progress, bodies, slots(updates.items()), slots(settings.caches))
+        Request(
+            found, sizes, settings, cost, progress, bodies, slots(updates.items()), slots(settings.caches)
+        )
     )
 
 

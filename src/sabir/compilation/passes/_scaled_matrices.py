@@ -48,7 +48,12 @@ def _parts(b: Expression) -> tuple[Expression, Expression] | None:
     if not isinstance(b, Map) or b.op != "mul":
         return None
     for view, factor in (b.inputs, b.inputs[::-1]):
-        if _is_number(factor) and isinstance(view, _VIEWS) and view.shape == b.shape and not _is_constant(view):
+        if (
+            _is_number(factor)
+            and isinstance(view, _VIEWS)
+            and view.shape == b.shape
+            and not _is_constant(view)
+        ):
             return view, factor if factor.rank == 0 else loops.reshape(factor, ())
     return None
 

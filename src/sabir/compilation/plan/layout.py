@@ -346,4 +346,14 @@ def allocated(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         raise Mismatch(f"there is no memory for {shape} of {dtype}") from error
 
 
-__all__ = ["ARENA", "PartLayout", "PlanPart", "RunSizes", "aligned", "allocated", "choice_of", "lay_out", "plan_parts"]
+__all__ = [
+    "ARENA",
+    "PartLayout",
+    "PlanPart",
+    "RunSizes",
+    "aligned",
+    "allocated",
+    "choice_of",
+    "lay_out",
+    "plan_parts",
+]

@@ -126,7 +126,9 @@ class _GrowingRuns(Runs):
             Condition(*guard) for guard in executable.guards if _symbols_of(guard) <= executable.symbols
         ]
         self.known: list[tuple[Buffer, Sequence[Any]]] = [
-            (buffer, executable.known[buffer.slot]) for buffer in program.plan.buffers if buffer.kind == "known"
+            (buffer, executable.known[buffer.slot])
+            for buffer in program.plan.buffers
+            if buffer.kind == "known"
         ]
         self._owner = program
         moving = self._moving_layout(program, sizes)
@@ -152,9 +154,7 @@ class _GrowingRuns(Runs):
         }
         return program.moving_layout(sizes, room, self._conditions)
 
-    def _fitted(
-        self, frame: RunFrame, arrays: Sequence[Any]
-    ) -> tuple[RunFrame, Sequence[RunOutput]] | None:
+    def _fitted(self, frame: RunFrame, arrays: Sequence[Any]) -> tuple[RunFrame, Sequence[RunOutput]] | None:
         """Return a frame that is laid out for some feeds, and its outputs; None if there is none."""
         if not isinstance(frame, _GrowingFrame):
             raise TypeError("a growing run has growing frames")

@@ -262,9 +262,7 @@ class CompiledProgram:
         """Return a layout of a plan of one part that can follow sizes up to `room`; raises Mismatch."""
         (part,) = self.parts
         try:
-            return MovingLayout(
-                self.plan, part, sizes, room, conditions, self._addresses, self.team.threads
-            )
+            return MovingLayout(self.plan, part, sizes, room, conditions, self._addresses, self.team.threads)
         except (KeyError, OverflowError) as error:
             raise Mismatch(f"the plan has no layout for these sizes: {error}") from error
 

@@ -57,7 +57,11 @@ def caches_in_place(plan: KernelPlan, pairs: Mapping[int, int]) -> None:
 
 def _why_copied(plan: KernelPlan, copies: list[int], new: Buffer, old: Buffer) -> Reason | None:
     """Return why a cache must be copied; None if its rows can be written in place."""
-    if new.kind != "output" or new.strides is not None or (new.element, new.shape) != (old.element, old.shape):
+    if (
+        new.kind != "output"
+        or new.strides is not None
+        or (new.element, new.shape) != (old.element, old.shape)
+    ):
         return _OTHER_TYPE
     if len(copies) != 1:
         return _NO_COPY
