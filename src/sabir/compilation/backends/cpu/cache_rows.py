@@ -33,7 +33,8 @@ _READ_LATER = Reason("a kernel reads the input after rows were written")
 def caches_in_place(plan: KernelPlan, pairs: Mapping[int, int]) -> None:
     """Let kernels that copy caches do nothing for results in the memory of inputs, and record these.
 
-    `pairs` maps the slot of a result to the slot of the input whose rows it has.
+    `pairs` maps the slot of a result to the slot of the input whose rows it has. Whether both have the same
+    shape is compared in each run.
     """
     inputs = {b.slot: b for b in plan.buffers if b.kind == "input"}
     for result, given in pairs.items():
@@ -57,11 +58,7 @@ def caches_in_place(plan: KernelPlan, pairs: Mapping[int, int]) -> None:
 
 def _why_copied(plan: KernelPlan, copies: list[int], new: Buffer, old: Buffer) -> Reason | None:
     """Return why a cache must be copied; None if its rows can be written in place."""
-    if (
-        new.kind != "output"
-        or new.strides is not None
-        or (new.element, new.shape) != (old.element, old.shape)
-    ):
+    if new.kind != "output" or new.strides is not None or new.element != old.element:
         return _OTHER_TYPE
     if len(copies) != 1:
         return _NO_COPY
