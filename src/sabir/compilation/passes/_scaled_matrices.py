@@ -78,5 +78,8 @@ def _transposed(view: Expression) -> Expression:
     *batch, rows, columns = view.shape
     if turned.axes != (*range(turned.rank - 2), turned.rank - 1, turned.rank - 2):
         return view
-    inner = loops.reshape(turned.operand, (*batch, columns, rows))
+    base = turned.operand
+    while isinstance(base, Reshape):
+        base = base.operand
+    inner = loops.reshape(base, (*batch, columns, rows))
     return loops.permute(inner, (*range(view.rank - 2), view.rank - 1, view.rank - 2))

@@ -45,7 +45,7 @@ def caches_in_place(plan: KernelPlan, pairs: Mapping[int, int]) -> None:
         copies = [n for n, e in entries if _copies(e, old, new)]
         rejected = _why_copied(plan, copies, new, old)
         entry = plan.entries[copies[0]] if copies else None
-        labels = entry.nodes if isinstance(entry, Entry) else ()
+        labels = next((e.nodes for _, e in entries if new in e.buffers), ())
         if rejected is None and isinstance(entry, Entry):
             limit, most, nest, arguments = entry.choices[0]
             if isinstance(nest, Nest):
