@@ -90,7 +90,9 @@ def test_caches_that_must_be_copied(text, reason):
     for _ in range(3):
         feeds = feeds_of()
         expected = other.run({**feeds, "buffer": feeds["buffer"].copy()})
-        found = session.run(feeds) if "double" in text else session.run(feeds, out={"present": feeds["buffer"]})
+        found = (
+            session.run(feeds) if "double" in text else session.run(feeds, out={"present": feeds["buffer"]})
+        )
         for name, y in expected.items():
             np.testing.assert_array_equal(found[name], y)
     assert reason in str(session.explain())
@@ -105,7 +107,7 @@ def test_rows_that_do_not_fit_are_the_error_of_the_interpreter():
         session.run({**feeds, "at": np.array([1, 11])}, out={"present": feeds["buffer"]})
 
 
-def test_a_stored_plan_writes_in_place_too(tmp_path, monkeypatch):
+def test_a_stored_plan_writes_in_place_too(tmp_path):
     path = tmp_path / "cache.onnx"
     sabir.save(sabir.parse(ROWS), path)
     for _ in range(2):

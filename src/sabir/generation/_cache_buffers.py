@@ -50,9 +50,9 @@ def with_cache_buffers(model: Model, pairs: Mapping[str, str], *, length: str = 
     decoder with `length` positions.
 
     A cache may be joined by Concat, also between Transpose and Cast, or by Attention of the standard, which
-    then is of operator set 24 or later. For GroupQueryAttention of onnxruntime buffers are the usual form: such
-    nodes stay, and if there are no others `length` is no input. Behind a Cast to a wider type the decoder
-    reads the new rows as rounded to the type of the cache, as later steps do.
+    then is of operator set 24 or later. For GroupQueryAttention of onnxruntime buffers are the usual form:
+    such nodes stay, and if there are no others `length` is no input. Behind a Cast to a wider type the
+    decoder reads the new rows as rounded to the type of the cache, as later steps do.
 
     Raises SchemaError for a name that is no input or output, UnsupportedError for a cache that is used in
     another way.
@@ -62,6 +62,7 @@ def with_cache_buffers(model: Model, pairs: Mapping[str, str], *, length: str = 
     ...   present = Concat <axis = 1> (past, new)
     ...   one = Constant <value = int64[1] {1}> ()
     ...   y = ReduceMean <keepdims = 0> (present, one) }''')
+    >>> from sabir.generation._cache_buffers import with_cache_buffers
     >>> buffered = with_cache_buffers(model, {'present': 'past'})
     >>> print(*(f'{value.name}: {value.type}' for value in buffered.graph.inputs), sep='; ')
     past: float[B,cache_capacity,4]; new: float[B,S,4]; past_length: int64[1]
@@ -119,7 +120,7 @@ class _Buffers:
         join = _join_of(cache, result)
         if join is None:
             raise UnsupportedError(
-                f"the cache {quote(past)} is not joined with new rows by a Concat that {quote(present)} returns"
+                f"the cache {quote(past)} is not joined with new rows by a Concat that gives {quote(present)}"
             )
         self._join(join, present, cache, cache.type)
 
@@ -152,7 +153,7 @@ class _Buffers:
     ) -> None:
         """Let the other readers of a cache, such as Shape, read its filled rows."""
         others = [
-            use for use in cache.uses if isinstance(use.user, Node) and use.user not in [*but, neighbour]
+            use for use in cache.uses if isinstance(use.user, Node) and use.user not in {*but, neighbour}
         ]
         if not others:
             return
@@ -213,11 +214,13 @@ class _AttentionBuffers:
             raise UnsupportedError(f"of the past of {node} only one tensor is among the pairs")
         inputs: list[Value | None] = [*node.inputs, *[None] * (_ATTENTION_INPUTS - len(node.inputs))]
         attributes = {name: node.attributes[name].value for name in node.attributes}
-        heads = [attributes.pop(name, None) for name in ("q_num_heads", "kv_num_heads", "kv_num_heads")]
+        queries, keys = (attributes.pop(name, None) for name in ("q_num_heads", "kv_num_heads"))
         packed = _rank(inputs[0]) == _PACKED
         if packed:
             inputs[:3] = [
-                place.split(x, int(n or 0)) for x, n in zip(inputs[:3], heads, strict=True) if x is not None
+                place.split(x, int(n or 0))
+                for x, n in zip(inputs[:3], (queries, keys, keys), strict=True)
+                if x is not None
             ]
         total: Value | None = None
         for slot, (present, cache) in sorted(self.caches.items()):
@@ -236,7 +239,9 @@ class _AttentionBuffers:
         scores = node.outputs[3] if len(node.outputs) > 3 else None  # ruff: ignore[magic-value-comparison]  the output after y and both caches
         if scores is not None and scores.uses:
             raise UnsupportedError(f"the scores of {node} are an output")
-        node.outputs[0].replace_with(place.merged(y) if packed else y)
+        old, y = node.outputs[0], place.merged(y) if packed else y
+        y.name, old.name = old.name, ""
+        old.replace_with(y)
         self._graph.erase(node)
 
 
@@ -334,7 +339,7 @@ class _Place:
         return value
 
     def write(self, cache: Value, new: Value, length: Value, axis: int, rank: int) -> tuple[Value, Value]:
-        """Return a buffer with new rows from `length` on, and the number of its filled rows then: int64[1]."""
+        """Return a buffer with new rows from `length` on, and the number of its filled rows: int64[1]."""
         shape = self.add("Shape", [new])
         rows = self.add("Slice", [shape, self.numbers(axis), self.numbers(axis + 1)])
         total = self.add("Add", [length, rows])

@@ -37,7 +37,7 @@ def check_buffers(buffers: Mapping[str, Any], names: Iterable[str]) -> dict[str,
 def _check_apart(buffers: Mapping[str, Array]) -> None:
     """Raise FeedError for two buffers that share memory.
 
-    Different arrays that own their memory do not, which saves most comparisons: there may be a hundred caches.
+    Different arrays that own their memory do not, which saves most comparisons: there may be many caches.
     """
     views = [name for name, buffer in buffers.items() if not owns_memory(buffer)]
     if len(set(map(id, buffers.values()))) < len(buffers):

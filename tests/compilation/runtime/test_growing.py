@@ -51,7 +51,14 @@ def growing(text=JOINED, **options):
 def test_one_fast_run_serves_all_sizes(threads):
     engine, runner = growing(threads=threads)
     fast = engine._fast
-    for seed, (past, new, batch) in enumerate([(6, 3, 2), (7, 3, 2), (200, 3, 2), (3, 5, 2), (9, 2, 5), (4, 3, 2)]):
+    for seed, (past, new, batch) in enumerate([
+        (6, 3, 2),
+        (7, 3, 2),
+        (200, 3, 2),
+        (3, 5, 2),
+        (9, 2, 5),
+        (4, 3, 2),
+    ]):
         feeds = feeds_of(batch, past, new, seed)
         found = engine.run_fast(feeds)
         assert found is not None

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from sabir.loops import Size
 
 
+class Outgrown(Mismatch):
+    """A run needs another layout of the plan."""
+
+
 class Condition(NamedTuple):
     """A condition on sizes: `chosen` is the `min` or `max` of itself and the `others`, or `equal` to them."""
 
@@ -64,8 +68,8 @@ class MovingLayout:
     ) -> None:  # fmt: skip
         """Lay a plan out.
 
-        Raises Mismatch if there is no layout for these sizes, or the plan has entries that cannot follow them:
-        loops over entries, and bands.
+        Raises Mismatch if there is no layout for these sizes, or the plan has entries that cannot follow
+        them: loops over entries, and bands.
         """
         entries = [e for e in plan.entries if isinstance(e, Entry)]
         if any(e.loop is not None or e.bands is not None for e in entries):
@@ -73,7 +77,7 @@ class MovingLayout:
         found, self._memory = RunSizes(sizes), RunSizes(room)
         self.layout = layout = lay_out(plan, part, found, addresses, {}, threads, self._memory)
         self.table = SizeTable()
-        self._words, self._computed = self._arguments(entries, found, layout.offsets, part.arenas)
+        self._words, self._computed = self._arguments(entries, found, layout.offsets)
         self._last_arguments: Array = np.empty(0, np.int64)
         self._choices = _Choices(self.table, entries, found)
         self._fineness = _Fineness(self.table, entries, layout, plan.fine_work * threads)
@@ -85,7 +89,8 @@ class MovingLayout:
     def move(self, symbols: Mapping[str, int]) -> Array:
         """Change the layout for the sizes of a run; return the numbers of all rows of `table`.
 
-        Raises Mismatch if these sizes need another layout, or none is valid; the layout is then undefined.
+        Raises Outgrown if these sizes need another layout, and Mismatch if none is valid; the layout is then
+        undefined.
         """
         values = self.table.values(symbols)
         for each in (self._conditions, self._choices, self._memories, self._reaches, self._tensors):
@@ -102,9 +107,8 @@ class MovingLayout:
         return self._tensors.needs(values)
 
     def _arguments(
-        self, entries: Sequence[Entry], sizes: RunSizes, offsets: Mapping[Buffer, int],
-        arenas: Mapping[Buffer, int],
-    ) -> tuple[_Words, list[_ComputedWord]]:  # fmt: skip
+        self, entries: Sequence[Entry], sizes: RunSizes, offsets: Mapping[Buffer, int]
+    ) -> tuple[_Words, list[_ComputedWord]]:
         """Return the words that follow sizes."""
         words: list[tuple[int, int, int]] = []
         computed: list[_ComputedWord] = []
@@ -177,7 +181,7 @@ class _Choices:
     def check(self, values: Array) -> None:
         (size, most), (other, least) = self._most, self._least
         if (values[size] > most).any() or (values[other] <= least).any():
-            raise Mismatch("other kernels compute these sizes")
+            raise Outgrown("other kernels compute these sizes")
 
 
 class _Fineness:
@@ -210,9 +214,9 @@ class _Memories:
     def check(self, values: Array) -> None:
         rows, most = self._most
         if (values[rows] > most).any():
-            raise Mismatch("the run needs more memory than the layout has")
+            raise Outgrown("the run needs more memory than the layout has")
         if not (values[self._written] > 0).any(axis=1).all():
-            raise Mismatch("results are empty")
+            raise Outgrown("results are empty")
 
 
 class _Reaches:
@@ -278,4 +282,4 @@ class _Tensors:
         return values[self._shapes].astype(np.float64).prod(axis=1)
 
 
-__all__ = ["Condition", "MovingLayout"]
+__all__ = ["Condition", "MovingLayout", "Outgrown"]

@@ -56,7 +56,7 @@ class SizeTable:
         return [self.add(size) for size in sizes]
 
     def padded(self, groups: Sequence[Sequence[Size]], filler: int) -> Array:
-        """Return the rows of groups of sizes as a matrix; short groups end with rows of the number `filler`."""
+        """Return the rows of groups of sizes as a matrix; short groups end with the number `filler`."""
         width, last = max(map(len, groups), default=0), self.add(filler)
         found = [[*self.rows(group), *[last] * (width - len(group))] for group in groups]
         return np.array(found, np.int64).reshape(len(groups), width)

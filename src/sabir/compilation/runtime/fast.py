@@ -21,7 +21,7 @@ from sabir.compilation.runtime.binding import UNUSED, Binding
 from sabir.compilation.runtime.values import shape_and_dtype
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from sabir.base import Limits
     from sabir.compilation.native import Team
@@ -103,8 +103,19 @@ class Runs:
             finish(self.target)  # loaded now, so that a run cannot fail at its end
         self.updating = int(np.searchsorted(layout.owners, program.plan.updating))
         self.frames: list[RunFrame] = _DrawnFrames() if program.key_buffers else []
-        self.fitted: Callable[[RunFrame, Sequence[Any]], tuple[RunFrame, Sequence[RunOutput]] | None] | None
-        self.fitted = None  # for runs whose sizes change: the frame for some feeds, and their outputs
+
+    def taken(self, _arrays: Sequence[Any], /) -> tuple[RunFrame, Sequence[RunOutput]] | None:
+        """Return a frame for a run of these feeds, and its outputs; None if there is none."""
+        return self.free_frame(), self.outputs
+
+    def free_frame(self) -> RunFrame:
+        """Return a frame that no run uses."""
+        try:
+            frame = self.frames.pop()
+        except IndexError:  # concurrent runs use different frames
+            return self.frame()
+        # a forked process has another team
+        return frame if frame.team_memory == frame.team.memory else self.frame()
 
     def frame(self) -> RunFrame:
         """Return a new frame, the memory of a run."""
@@ -119,6 +130,23 @@ class Runs:
         execute(self._team, frame.rows_address, done, last, frame.table_address, self._control, _nothing)
         return not frame.binding.errors[0] and not self._control.cancelled
 
+    def into(
+        self, buffers: Mapping[str, Array], outputs: Sequence[RunOutput], feeds: Mapping[str, Any], *,
+        committing: bool,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Return an array for each output: its buffer if a run can write into that, else a new one."""
+        results: dict[str, Any] = {}
+        read: _Memory | None = None
+        for name, shape, dtype, _ in outputs:
+            made = buffers.get(name)
+            cached = made is not None and made is feeds.get(self.caches.get(name, "")) and made.shape == shape
+            over = committing and made is not None and made is feeds.get(self.in_place.get(name, ""))
+            if made is not None and not cached and not over:
+                read = _Memory([*feeds.values()]) if read is None else read
+                made = _fitting(made, shape, dtype, read)
+            results[name] = _EMPTY(shape, dtype) if made is None else made
+        return results
+
     def failed(self, frame: RunFrame) -> None:
         """Reset and keep the frame of a failed run; raises CancelledError if the run was cancelled."""
         frame.binding.errors[0] = 0
@@ -129,9 +157,8 @@ class Runs:
 
 def entered(runs: Runs, names: Sequence[str]) -> FastFunction:
     """Return the function that runs a plan; it is a closure because that has the least overhead."""
-    count, fixed, frames, enter = len(names), runs.outputs, runs.frames, entrance(runs.target)
-    in_place, updating, rows, fitted = runs.in_place, runs.updating, runs.last, runs.fitted
-    caches = runs.caches
+    count, take, frames, enter = len(names), runs.taken, runs.frames, entrance(runs.target)
+    in_place, updating, rows = runs.in_place, runs.updating, runs.last
     only, tail = names[0] if count == 1 else None, runs.tail
 
     def run(
@@ -146,33 +173,23 @@ def entered(runs: Runs, names: Sequence[str]) -> FastFunction:
             arrays = [feeds[name] for name in names] if only is None else (feeds[only],)
         except KeyError:
             return None
-        try:
-            frame = frames.pop()
-        except IndexError:  # concurrent runs use different frames
-            frame = runs.frame()
-        if frame.team_memory != frame.team.memory:  # a forked process has another team
-            frame = runs.frame()
-        outputs: Sequence[RunOutput] = fixed
-        if fitted is not None:
-            found = fitted(frame, arrays)
-            if found is None:
-                return None
-            frame, outputs = found
+        taken = take(arrays)
+        if taken is None:
+            return None
+        frame, outputs = taken
         block, at = frame.numbers, FIRST
         for array in arrays:
             block[at] = id(array)
             at += INPUT
         results: dict[str, Any] = {}
-        read: _Memory | None = None
-        for name, shape, dtype, place in outputs:
-            made = None if buffers is None else buffers.get(name)
-            if made is None or (name in caches and made is feeds[caches[name]] and made.shape == shape):
-                pass
-            elif commit is None or made is not feeds.get(in_place.get(name, "")):
-                read = _Memory(arrays) if read is None else read
-                made = _fitting(made, shape, dtype, read)
-            results[name] = made = _EMPTY(shape, dtype) if made is None else made
-            block[place] = id(made)
+        if buffers is None:
+            for name, shape, dtype, place in outputs:
+                results[name] = made = _EMPTY(shape, dtype)
+                block[place] = id(made)
+        else:
+            results = runs.into(buffers, outputs, feeds, committing=commit is not None)
+            for output in outputs:
+                block[output.place] = id(results[output.name])
         commits = commit is not None and bool(in_place)
         block[LAST] = last = updating if commits else rows
         if commits and commit is not None:

@@ -6,20 +6,21 @@ feeds. When they outgrow it, the next frame has a quarter more room.
 
 from __future__ import annotations
 
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
 
 from sabir.compilation.native._entrance import InputSpec, works
 from sabir.compilation.plan.entries import Mismatch
 from sabir.compilation.plan.layout import RunSizes
-from sabir.compilation.plan.relayout import Condition, MovingLayout
+from sabir.compilation.plan.relayout import Condition, MovingLayout, Outgrown
 from sabir.compilation.runtime.fast import FastRun, RunFrame, RunOutput, Runs, entered
 from sabir.elements import element
 from sabir.ir import Expr
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    import numpy as np
 
     from sabir.compilation.native import Control
     from sabir.compilation.plan.entries import Buffer
@@ -136,11 +137,10 @@ class _GrowingRuns(Runs):
             program, moving.layout, RunSizes(sizes), [(e.name, e.slot, e.feed) for e in fed], outputs, control
         )
         self.result_buffers = [program.plan.outputs[slot] for _, slot in outputs]
-        self.fitted = self._fitted
 
     def frame_arguments(self, layout: PartLayout, sizes: RunSizes) -> tuple[Any, ...]:
         """Return the arguments of a frame with a layout."""
-        inputs = [InputSpec(*spec) for spec in self._inputs]
+        inputs = list(starmap(InputSpec, self._inputs))
         return self._program, layout, sizes, self._team, self._control, inputs, self._slots
 
     def frame(self) -> RunFrame:
@@ -154,25 +154,30 @@ class _GrowingRuns(Runs):
         }
         return program.moving_layout(sizes, room, self._conditions)
 
-    def _fitted(self, frame: RunFrame, arrays: Sequence[Any]) -> tuple[RunFrame, Sequence[RunOutput]] | None:
+    def taken(self, arrays: Sequence[Any], /) -> tuple[RunFrame, Sequence[RunOutput]] | None:
         """Return a frame that is laid out for some feeds, and its outputs; None if there is none."""
+        frame = self.free_frame()
         if not isinstance(frame, _GrowingFrame):
             raise TypeError("a growing run has growing frames")
-        try:
-            shapes = [array.shape for array in arrays]
-            for number in self._sized:  # the contents count as a size
-                shapes[number] = *shapes[number], int(arrays[number].item())
-        except (AttributeError, ValueError):
-            return None
-        if shapes == frame.fed:
+        shapes = self._shapes_of(arrays)
+        if shapes is not None and shapes == frame.fed:
             return frame, frame.results
-        symbols = self._sizes_of(shapes)
-        if symbols is None:
+        symbols = None if shapes is None else self._sizes_of(shapes)
+        if shapes is None or symbols is None:
+            self.frames.append(frame)
             return None
         try:
             return self._moved(frame, shapes, symbols)
+        except Outgrown:
+            return self._anew(shapes, symbols)
         except Mismatch:
-            pass
+            self.frames.append(frame)
+            return None
+
+    def _anew(
+        self, shapes: list[tuple[int, ...]], symbols: dict[str, int]
+    ) -> tuple[RunFrame, Sequence[RunOutput]] | None:
+        """Return a new frame for sizes that have outgrown the last one."""
         self._growing |= {name for name, size in symbols.items() if self._symbols[name] != size}
         self._symbols = symbols
         try:
@@ -180,6 +185,16 @@ class _GrowingRuns(Runs):
             return self._moved(made, shapes, symbols) if isinstance(made, _GrowingFrame) else None
         except Mismatch:
             return None
+
+    def _shapes_of(self, arrays: Sequence[Any]) -> list[tuple[int, ...]] | None:
+        """Return the shapes of feeds, with the contents of those that are sizes; None if one is no array."""
+        try:
+            shapes = [array.shape for array in arrays]
+            for number in self._sized:
+                shapes[number] = *shapes[number], int(arrays[number].item())
+        except (AttributeError, ValueError):
+            return None
+        return shapes
 
     def _moved(
         self, frame: _GrowingFrame, shapes: list[tuple[int, ...]], symbols: Mapping[str, int]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.compilation.backends.cpu.building import build
-from sabir.compilation.backends.cpu.heuristics import HEURISTICS
 from sabir.compilation.backends.cpu.cache_rows import caches_in_place
+from sabir.compilation.backends.cpu.heuristics import HEURISTICS
 from sabir.compilation.backends.cpu.in_place import updates_last
 from sabir.compilation.backends.cpu.texts import source_of
 from sabir.compilation.native import EarlyKernels

@@ -172,7 +172,8 @@ def softmax_with(x: Expression, sink: Expression) -> Expression:
     """Return the softmax along the last axis, with a further term of score `sink` in the sum of each row."""
     greatest = loops.apply("max", loops.reduce("max", x, [-1]), sink)
     e = loops.apply("exp", loops.apply("sub", x, greatest))
-    total = loops.apply("add", loops.reduce("sum", e, [-1]), loops.apply("exp", loops.apply("sub", sink, greatest)))
+    last = loops.apply("exp", loops.apply("sub", sink, greatest))
+    total = loops.apply("add", loops.reduce("sum", e, [-1]), last)
     return loops.apply("mul", e, loops.apply("reciprocal", total))
 
 

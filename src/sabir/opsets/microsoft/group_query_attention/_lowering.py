@@ -1,10 +1,11 @@
 """GroupQueryAttention as tensor expressions: rows scattered into the cache, and attention to its first rows.
 
-The numbers of queries and keys are sizes of a plan, so `total_sequence_length` must follow from shapes: a plan
-for a prompt has as many keys as queries, any other has more. The rows of the cache that an item of the batch
-has are numbers of a run.
+The numbers of queries and keys are sizes of a plan, so `total_sequence_length` must follow from shapes: a
+plan for a prompt has as many keys as queries, any other has more. The rows of the cache that an item of the
+batch has are numbers of a run.
 """
 
+from itertools import starmap
 from typing import Any, NamedTuple
 
 from sabir import loops
@@ -20,7 +21,7 @@ _SEQUENCE = 2  # the axis of the rows of a cache
 
 
 class _Places(NamedTuple):
-    """The position of the first query and the end of the keys of each batch item, int64 [batch]; the sizes."""
+    """The position of the first query and the end of the keys of each item, int64 [batch], and the sizes."""
 
     starts: Expression
     ends: Expression
@@ -43,17 +44,23 @@ def lower(*inputs: Expression, call: Lowering, **attributes: Any) -> tuple[Expre
     ]  # fmt: skip
     presents = [store.written(new, places) for store, new in zip(stored, (k, v), strict=True)]
     rows = [store.read(cache, places.total) for store, cache in zip(stored, presents, strict=True)]
-    heads = Heads(q, *rows)
+    y, shown = _attended(Heads(q, *rows), x, options, places)
+    return (y, *presents, shown) if call.wants(3) else (y, *presents)
+
+
+def _attended(
+    heads: Heads, x: Operands[Expression], options: Options, places: _Places
+) -> tuple[Expression, Expression]:
+    """Return the weighted values, and the scores or probabilities: zeros where a query does not attend."""
     stages = ScoreStages(options.scale or heads.default_scale(), options.softcap or 0.0, heads.q.element)
     masks = _masks(heads, x, options, places)
     scores = [*heads.scores(masks, stages)]
-    scores[attentions.PROBABILITIES] = _probabilities(heads, scores, x, options)
-    y = heads.packed(loops.cast(heads.weighted(scores[attentions.PROBABILITIES]), x.query.element))
-    if not call.wants(3):
-        return y, *presents
-    stage = attentions.BIASED if options.qk_output == SCORES else attentions.PROBABILITIES
-    shown = _shown(scores[stage], masks)
-    return y, *presents, loops.cast(heads.apart(shown), x.query.element)
+    scores[attentions.PROBABILITIES] = p = _probabilities(heads, scores, x, options)
+    shown = scores[attentions.BIASED] if options.qk_output == SCORES else p
+    if masks.allowed is not None:
+        shown = loops.where(masks.allowed, shown, 0.0)
+    y = heads.packed(loops.cast(heads.weighted(p), x.query.element))
+    return y, loops.cast(heads.apart(shown), x.query.element)
 
 
 def _heads(x: Operands[Expression], options: Options) -> tuple[Expression, Expression, Expression]:
@@ -61,7 +68,7 @@ def _heads(x: Operands[Expression], options: Options) -> tuple[Expression, Expre
     heads, kv = options.num_heads, options.kv_num_heads
     if x.key is not None and x.value is not None:
         operands = ((x.query, heads), (x.key, kv), (x.value, kv))
-        q, k, v = (attention_kernels.unpacked(t, n) for t, n in operands)
+        q, k, v = starmap(attention_kernels.unpacked, operands)
         return q, k, v
     every = attention_kernels.with_heads(x.query, heads + 2 * kv)
     spans = ((0, heads), (heads, kv), (heads + kv, kv))
@@ -213,8 +220,3 @@ def _probabilities(
         arranged = loops.reshape(loops.cast(x.sink, biased.element), (1, options.num_heads, 1, 1))
         sink = heads.of_queries(arranged)
     return kernels.softmax_with(biased, sink)
-
-
-def _shown(scores: Expression, masks: ScoreMasks) -> Expression:
-    """Return scores or probabilities with zeros where a query does not attend."""
-    return scores if masks.allowed is None else loops.where(masks.allowed, scores, 0.0)
