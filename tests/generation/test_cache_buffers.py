@@ -5,7 +5,7 @@ import pytest
 
 import sabir
 from sabir.base import SchemaError, UnsupportedError
-from sabir.generation._cache_buffers import with_cache_buffers
+from sabir.generation import with_cache_buffers
 from sabir.ir import verify
 
 CAPACITY = 12

@@ -62,7 +62,7 @@ def with_cache_buffers(model: Model, pairs: Mapping[str, str], *, length: str = 
     ...   present = Concat <axis = 1> (past, new)
     ...   one = Constant <value = int64[1] {1}> ()
     ...   y = ReduceMean <keepdims = 0> (present, one) }''')
-    >>> from sabir.generation._cache_buffers import with_cache_buffers
+    >>> from sabir.generation import with_cache_buffers
     >>> buffered = with_cache_buffers(model, {'present': 'past'})
     >>> print(*(f'{value.name}: {value.type}' for value in buffered.graph.inputs), sep='; ')
     past: float[B,cache_capacity,4]; new: float[B,S,4]; past_length: int64[1]
@@ -97,7 +97,7 @@ class _Buffers:
     def __init__(self, graph: Graph, length: str) -> None:
         self._graph, self._name = graph, length
         self._length: Value | None = None
-        self._outputs = {value.name: number for number, value in enumerate(graph.outputs)}
+        self._outputs = {v.name: number for number, v in enumerate(graph.outputs) if v is not None}
         self._inputs = {value.name: value for value in graph.inputs}
         self._attentions: dict[Node, _AttentionBuffers] = {}
 
@@ -107,7 +107,7 @@ class _Buffers:
             if name not in known:
                 raise SchemaError(f"the model has no {kind} {quote(name)}")
         cache = self._inputs[past]
-        result = self._graph.outputs[self._outputs[present]]
+        result = _present(self._graph.outputs[self._outputs[present]])
         if not isinstance(cache.type, TensorType) or cache.type.shape is None:
             raise UnsupportedError(f"the cache {quote(past)} has no declared rank")
         node = result.node
@@ -164,7 +164,7 @@ class _Buffers:
 
     def _return(self, written: Value, present: str, cache: Value, axis: int) -> None:
         number = self._outputs[present]
-        old = self._graph.outputs[number]
+        old = _present(self._graph.outputs[number])
         if old.name == present:
             old.name = ""
         written.name = present
@@ -239,10 +239,16 @@ class _AttentionBuffers:
         scores = node.outputs[3] if len(node.outputs) > 3 else None  # ruff: ignore[magic-value-comparison]  the output after y and both caches
         if scores is not None and scores.uses:
             raise UnsupportedError(f"the scores of {node} are an output")
-        old, y = node.outputs[0], place.merged(y) if packed else y
+        old, y = _present(next(iter(node.outputs), None)), place.merged(y) if packed else y
         y.name, old.name = old.name, ""
         old.replace_with(y)
         self._graph.erase(node)
+
+
+def _present(value: Value | None) -> Value:
+    if value is None:
+        raise SchemaError("an output of the decoder is missing")
+    return value
 
 
 def _node_of(value: Value) -> Node:
