@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sabir.generation._cache import Cache, CacheEntry
+from sabir.generation._cache import LEAST_ROOM, Cache, CacheEntry
 from sabir.generation._ports import cache_key, is_cross
 
 KEY = CacheEntry("past", "present", np.dtype(np.float32), (1, 2, 0, 3), 0, 2)
@@ -64,6 +64,26 @@ def test_rows_are_stacked_on_either_side():
         assert keys(stacked.row(0)) == [[5, 6, 7]]
         stacked.select([1, 1])
         assert (keys(stacked), stacked.width, stacked.tokens) == ([[8], [8]], 1, [[8], [8]])
+
+
+def test_runs_write_into_arrays_that_no_other_cache_has():
+    cache = grown([5, 6, 7])
+    first = cache.buffers(1)["past"]
+    assert first.shape == (1, 2, LEAST_ROOM, 3)
+    assert first[0, 0, :3, 0].tolist() == [5, 6, 7]
+    assert cache.buffers(LEAST_ROOM - 3)["past"] is first
+    first[:, :, 3] = 8  # as a run does
+    cache.take({"present": first, "new_pair": cache.buffers(1)["pair"]}, [[8]])
+    assert cache.feeds()["past"][0, 0, :, 0].tolist() == [5, 6, 7, 8]
+
+    other = cache.fork()
+    own = other.buffers(1)["past"]
+    assert own is not first
+    own[:, :, 4] = 9
+    assert cache.buffers(1)["past"][0, 0, 4, 0] == 0
+    assert cache.buffers(LEAST_ROOM)["past"].shape[2] == 2 * (LEAST_ROOM + 4)
+    cache.truncate(2)
+    assert cache.feeds()["past"][0, 0, :, 0].tolist() == [5, 6]
 
 
 def test_what_a_cross_attention_reads_stays():

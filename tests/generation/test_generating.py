@@ -5,9 +5,11 @@ import pytest
 
 import sabir
 from support.decoders import Language, Letters, write_folder
+from support.engines import ENGINES
 
 LANGUAGE = Language()
 PROMPTS = [[3, 1, 4, 1, 5], [2], [7, 7], [3, 1, 4, 9]]
+PAST = {"present.0.key": "past_key_values.0.key", "present.0.value": "past_key_values.0.value"}
 KINDS = {
     "cache": {},
     "no cache": {"cached": False},
@@ -46,6 +48,22 @@ def test_greedy_tokens_are_those_of_the_model(options):
         assert (result.finish_reason, result.prompt_tokens, result.text) == ("length", len(prompt), None)
     batch = generator.generate(PROMPTS, max_new_tokens=9)
     assert [r.ids for r in batch] == [LANGUAGE.greedy(p, 9) for p in PROMPTS]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_steps_write_into_the_arrays_of_the_cache(engine, monkeypatch):
+    written, run = [], sabir.Session.run
+
+    def recorded(self, feeds, names=None, *, out=None, **options):
+        found = run(self, feeds, names, out=out, **options)
+        assert all(found[present] is array is feeds[PAST[present]] for present, array in out.items())
+        written.append({present: array.ctypes.data for present, array in out.items()})
+        return found
+
+    monkeypatch.setattr(sabir.Session, "run", recorded)
+    result = sabir.TextGenerator(LANGUAGE.decoder(), engine=engine).generate(PROMPTS[0], max_new_tokens=9)
+    assert result.ids == LANGUAGE.greedy(PROMPTS[0], 9)
+    assert written == [dict.fromkeys(PAST, None) | written[0]] * 9
 
 
 def test_logits_are_those_of_the_model(generator):

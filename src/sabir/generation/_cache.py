@@ -18,6 +18,10 @@ Padding: TypeAlias = Literal["left", "right"]
 """Where the unused positions of the shorter rows of a batch are."""
 
 
+LEAST_ROOM = 256
+"""Positions for which an array that runs write into has room at first; then the room is doubled."""
+
+
 class CacheEntry(NamedTuple):
     """One tensor of a cache: the input that takes it, and the output that is its next value.
 
@@ -43,8 +47,8 @@ class CacheEntry(NamedTuple):
 class Cache:
     """The tensors of one or more rows, with the tokens whose positions they contain.
 
-    Arrays are never written: forks, selections and rows share them where they can. `feeds`, `take`,
-    `truncate`, `select`, `fork`, `row` and `stack` are all that the rest of the package needs.
+    An array may have room for more positions than there are. Forks, selections and rows share arrays where
+    they can; `buffers` copies a shared array before a run writes into it.
 
     `context` has further inputs of each run with one item for each row on axis 0: what an encoder computed.
     """
@@ -56,8 +60,9 @@ class Cache:
         self.tokens: list[list[int]] = [[] for _ in range(rows)]
         self.context: dict[str, Array] = dict(context or {})
         self.padding: Padding = "left"
-        self.width = 0  # positions in the arrays: those of the longest row
+        self.width = 0  # positions: those of the longest row
         self.arrays: dict[str, Array] = {}
+        self._own: set[str] = set()  # inputs whose arrays no other cache has
 
     @property
     def rows(self) -> int:
@@ -84,14 +89,21 @@ class Cache:
 
     def feeds(self) -> dict[str, Array]:
         """Return the inputs of the next run that the cache provides, by name."""
-        empty = {e.past: self._empty(e) for e in self.entries if e.past not in self.arrays}
-        return {**self.context, **empty, **self.arrays}
+        return {**self.context, **{e.past: self.filled(e) for e in self.entries}}
+
+    def buffers(self, new: int) -> dict[str, Array]:
+        """Return the arrays that grow, with room for `new` more positions, which a run may write."""
+        for entry in self.entries:
+            if entry.grows:
+                self._make_room(entry, self.width + new)
+        return {e.past: self.arrays[e.past] for e in self.entries if e.grows}
 
     def take(self, results: Mapping[str, Array], tokens: Sequence[Sequence[int]]) -> None:
         """Take the outputs of a run with these new tokens, equally many for each row."""
         for entry in self.entries:
             if not (entry.fixed and entry.past in self.arrays) and entry.present in results:
                 self.arrays[entry.past] = results[entry.present]
+                self._own.add(entry.past)
         self.tokens = [[*old, *new] for old, new in zip(self.tokens, tokens, strict=True)]
         self.width += len(tokens[0])
 
@@ -107,6 +119,7 @@ class Cache:
         for entry in self.entries:
             if entry.past in self.arrays:
                 self.arrays[entry.past] = self.arrays[entry.past].take(rows, axis=entry.batch)
+                self._own.add(entry.past)
         self.context = {name: array.take(rows, axis=0) for name, array in self.context.items()}
         self.tokens = [list(self.tokens[r]) for r in rows]
         longest = max(map(len, self.tokens))
@@ -119,6 +132,7 @@ class Cache:
         copy.tokens = [list(t) for t in self.tokens]
         copy.padding, copy.width = self.padding, self.width
         copy.arrays = dict(self.arrays)
+        self._own.clear()
         return copy
 
     def row(self, row: int) -> Self:
@@ -137,7 +151,7 @@ class Cache:
         stacked.context = {n: np.concatenate([c.context[n] for c in caches]) for n in first.context}
         for entry in first.entries:
             parts = [
-                _padded(c.arrays[entry.past], entry, stacked.width - c.width, padding)
+                _padded(c.filled(entry), entry, stacked.width - c.width, padding)
                 for c in caches
                 if entry.past in c.arrays
             ]
@@ -153,14 +167,39 @@ class Cache:
             shape[entry.positions] = self.context["states"].shape[1]
         return np.zeros(shape, entry.dtype)
 
-    def _keep_positions(self, start: int, stop: int) -> None:
-        if stop - start == self.width:
+    def filled(self, entry: CacheEntry) -> Array:
+        """Return the tensor of an entry without room for more positions."""
+        if entry.past not in self.arrays:
+            return self._empty(entry)
+        array = self.arrays[entry.past]
+        return array[_positions(entry, 0, self.width)] if entry.grows else array
+
+    def _make_room(self, entry: CacheEntry, positions: int) -> None:
+        """Give an entry an array of its own with at least so many positions."""
+        array = self._empty(entry) if entry.past not in self.arrays else self.arrays[entry.past]
+        axis = entry.positions or 0
+        has_room = array.shape[axis] >= positions
+        if has_room and entry.past in self._own and array.flags.c_contiguous:
             return
-        for entry in self.entries:
-            if entry.grows and entry.past in self.arrays:
-                index = (*(slice(None),) * (entry.positions or 0), slice(start, stop))
-                self.arrays[entry.past] = self.arrays[entry.past][index]
+        shape = list(array.shape)
+        shape[axis] = array.shape[axis] if has_room else max(LEAST_ROOM, 2 * positions)
+        buffer = np.zeros(shape, entry.dtype)
+        filled = _positions(entry, 0, min(self.width, array.shape[axis]))
+        buffer[filled] = array[filled]
+        self.arrays[entry.past] = buffer
+        self._own.add(entry.past)
+
+    def _keep_positions(self, start: int, stop: int) -> None:
+        if start > 0:
+            for entry in self.entries:
+                if entry.grows and entry.past in self.arrays:
+                    self.arrays[entry.past] = self.arrays[entry.past][_positions(entry, start, stop)]
         self.width = stop - start
+
+
+def _positions(entry: CacheEntry, start: int, stop: int) -> tuple[slice, ...]:
+    """Return the index of some positions of the tensor of an entry that grows."""
+    return (*(slice(None),) * (entry.positions or 0), slice(start, stop))
 
 
 def _padded(array: Array, entry: CacheEntry, missing: int, padding: Padding) -> Array:

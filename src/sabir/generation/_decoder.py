@@ -7,51 +7,72 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sabir.base import FeedError, UnsupportedError, listed_names
+from sabir.evaluation import ModelPort
 from sabir.generation._cache import Cache
+from sabir.generation._cache_buffers import with_cache_buffers
 from sabir.generation._ports import cache_entry, cache_key, is_cross, pair_cache, read_ports
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeAlias
 
-    from sabir.evaluation import ModelPort
     from sabir.generation._cache import CacheEntry
     from sabir.generation._configuration import Configuration
     from sabir.generation._ports import Input, Ports, Role
     from sabir.generation._sampling import Scores
-    from sabir.ir import Array
+    from sabir.ir import Array, Model
     from sabir.runtime import Session
+
+    MakeSession: TypeAlias = Callable[..., Session]
 
 CHUNK = 512
 """The most tokens of one run: the logits of all of them are in memory at once."""
 
 
+_LENGTH = "sabir_past_length"  # the input with the number of filled positions of the buffers
 _FEATURES = ("input_features", "input_values", "pixel_values", "audio_features")
 
 
 class _Part:
-    """A session of the decoder with what its inputs mean."""
+    """A session of the decoder with what its inputs mean.
 
-    def __init__(self, session: Session, cache: Mapping[str, str], roles: Mapping[str, Role]) -> None:
-        self.session = session
-        known = {p.name for p in session.inputs}
-        self.ports: Ports = read_ports(
-            session.inputs, session.outputs, [past for past in cache if past in known], roles
-        )
-        outputs = {p.name for p in session.outputs}
-        presents = [present for present in cache.values() if present in outputs]
-        self._requested = None if len(presents) + 1 == len(outputs) else [self.ports.logits, *presents]
+    If its caches can be buffers, a run writes the new positions into the arrays of the cache.
+    """
+
+    def __init__(
+        self, model: Model, make: MakeSession, entries: Sequence[CacheEntry], roles: Mapping[str, Role]
+    ) -> None:
+        inputs, outputs = ports_of(model)
+        known = {p.name for p in inputs}
+        self.ports: Ports = read_ports(inputs, outputs, [e.past for e in entries if e.past in known], roles)
+        names = {p.name for p in outputs}
+        presents = [e.present for e in entries if e.present in names]
+        self._requested = None if len(presents) + 1 == len(names) else [self.ports.logits, *presents]
+        self._growing = {e.present: e.past for e in entries if e.grows and e.past in known}
+        buffered = _with_buffers(model, self._growing)
+        self.is_in_place = buffered is not None
+        if buffered is None:
+            self.session = make(model)
+        else:
+            names = {v.name for v in buffered.graph.inputs}
+            self.session = make(buffered, caches=self._growing, sizes=[_LENGTH] if _LENGTH in names else ())
+            self._reads_length = _LENGTH in names
 
     def run(self, cache: Cache, ids: Sequence[Sequence[int]], *, keep: bool) -> Scores:
         """Compute further positions; returns the logits of the last one: [rows, vocabulary].
 
         The cache takes the results with `keep`; without it `ids` are all tokens from the first on.
         """
-        provided = cache.feeds()
-        feeds: dict[str, Any] = {past: provided[past] for past in self.ports.pasts}
         new = np.asarray(ids, np.int64)
+        buffers = cache.buffers(new.shape[1]) if self.is_in_place else {}
+        provided = {**cache.feeds(), **buffers}
+        feeds: dict[str, Any] = {past: provided[past] for past in self.ports.pasts}
         for port in self.ports.inputs:
             feeds[port.name] = _shaped(_value(port, cache, new, keep=keep), port)
-        results = self.session.run(feeds, self._requested)
+        if self.is_in_place and self._reads_length:
+            feeds[_LENGTH] = np.array([cache.width], np.int64)
+        out = {present: buffers[past] for present, past in self._growing.items()} if buffers else None
+        results = self.session.run(feeds, self._requested, out=out)
         logits: Array = results[self.ports.logits]
         if keep:
             cache.take(results, ids)
@@ -94,27 +115,30 @@ def _shaped(value: Any, port: Input) -> Array:
 class Decoder:
     """Computes logits position by position, for several rows at a time.
 
-    `first` runs the first positions and `later` the others; they can be the same session. A decoder without a
+    `first` runs the first positions and `later` the others; they can be the same model. A decoder without a
     cache computes all positions in each step.
     """
 
     def __init__(
         self,
-        first: Session,
-        later: Session,
+        first: Model,
+        later: Model,
+        make: MakeSession,
         configuration: Configuration,
         cache: Mapping[str, str] | None = None,
     ) -> None:
-        """Take the sessions; `cache` has the inputs of the cache with their outputs, found if it is None.
+        """Take the models; `cache` has the inputs of the cache with their outputs, found if it is None.
 
-        Raises UnsupportedError for inputs that are not understood.
+        Raises UnsupportedError for inputs that are not understood, and what `make` raises.
         """
-        inputs = {p.name: p for session in (first, later) for p in session.inputs}
-        outputs = {p.name: p for session in (later, first) for p in session.outputs}
+        inputs = {p.name: p for model in (first, later) for p in ports_of(model)[0]}
+        outputs = {p.name: p for model in (later, first) for p in ports_of(model)[1]}
         pairs = _pairs(inputs, outputs, configuration, cache)
         self._entries = _entries(pairs, inputs, outputs, configuration)
-        self._first = _Part(first, pairs, configuration.roles)
-        self._later = self._first if later is first else _Part(later, pairs, configuration.roles)
+        self._first = _Part(first, make, self._entries, configuration.roles)
+        self._later = (
+            self._first if later is first else _Part(later, make, self._entries, configuration.roles)
+        )
         self.has_cache = bool(self._later.ports.pasts)
         self.vocabulary = self._first.ports.vocabulary or configuration.vocabulary
 
@@ -161,6 +185,23 @@ class Decoder:
         logits = self._first.run(cache, tokens, keep=False)
         cache.take({}, ids)
         return logits
+
+
+def ports_of(model: Model) -> tuple[list[ModelPort], list[ModelPort]]:
+    """Return the inputs and the outputs of a model."""
+    graph = model.graph
+    inputs = [ModelPort(v.name, v.type, v in graph.initializers) for v in graph.inputs]
+    return inputs, [ModelPort(v.name, v.type) for v in graph.outputs if v is not None]
+
+
+def _with_buffers(model: Model, growing: Mapping[str, str]) -> Model | None:
+    """Return the model with buffers for its caches; None if it has no caches, or uses them in another way."""
+    if not growing:
+        return None
+    try:
+        return with_cache_buffers(model, growing, length=_LENGTH)
+    except UnsupportedError:
+        return None
 
 
 def _pairs(

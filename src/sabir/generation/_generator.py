@@ -23,7 +23,7 @@ from sabir.serial import load
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias, Unpack
 
     from sabir.generation._cache import Cache, Padding
@@ -81,23 +81,23 @@ class TextGenerator:
         """
         configuration, template, encoder = Configuration(), None, None
 
-        def session(source: Model | Path) -> Session:
-            return Session(source, engine=engine, threads=threads)
+        def session(source: Model | Path, **options: Any) -> Session:
+            return Session(source, engine=engine, threads=threads, **options)
 
         if isinstance(model, Model) or Path(model).is_file():
             self._source: Model | Path = model if isinstance(model, Model) else Path(model)
-            first = later = session(self._source)
+            first = later = model if isinstance(model, Model) else load(Path(model))
         else:
             folder = Path(model)
             files, configuration = find_files(folder), read_configuration(folder)
             template = ChatTemplate.read(folder)
             tokenizer = read_tokenizer(folder) if tokenizer is None else tokenizer
-            first, later = _sessions(files, session)
+            first, later = _decoders(files)
             encoder = None if files.encoder is None else Encoder(session(files.encoder))
             self._source = files.later
         self._configuration = configuration
         self._template, self._encoder = template, encoder
-        self._decoder = Decoder(first, later, configuration, cache)
+        self._decoder = Decoder(first, later, session, configuration, cache)
         if encoder is not None and not self._decoder.reads_encoder:
             raise UnsupportedError(
                 f"{model!s}: there is an encoder, and no input of the decoder for its results"
@@ -336,13 +336,13 @@ class TextGenerator:
         return f"<TextGenerator of {self._source!s}>"
 
 
-def _sessions(files: Files, session: Callable[[Model | Path], Session]) -> tuple[Session, Session]:
-    """Return the sessions of the first positions and of the later ones."""
+def _decoders(files: Files) -> tuple[Model, Model]:
+    """Return the models of the first positions and of the later ones."""
     merged = merged_branches(files.first) if "merged" in files.first.name else None
     if merged is not None:
-        return session(merged[0]), session(merged[1])
-    first = session(files.first)
-    return first, first if files.later == files.first else session(files.later)
+        return merged
+    first = load(files.first)
+    return first, first if files.later == files.first else load(files.later)
 
 
 def _is_batch(prompt: Any) -> bool:
