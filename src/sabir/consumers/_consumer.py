@@ -33,7 +33,7 @@ class Consumer:
     """A program that reads models: the newest version of each domain that it reads, and of the IR.
 
     The consumer has no operators of a domain that `opsets` lacks. `added` are the operators, by domain and
-    name, that it has beyond the standard; None: all in the domains that it has. Raises UnsupportedError for
+    name, that it has beyond the standard; None: those of the domains that it has. Raises UnsupportedError for
     an IR version, or a version of a standard domain, that is not known.
 
     >>> edge = Consumer('edge', {'': 13}, ir_version=8)

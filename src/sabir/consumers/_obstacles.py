@@ -140,8 +140,9 @@ def _about_calls(calls: Calls, importer: Importer, consumer: Consumer) -> tuple[
 
 
 def _has_added(version: Version, consumer: Consumer) -> bool:
-    operator = version.operator
-    return consumer.added is None or (operator.domain, operator.name) in consumer.added
+    if consumer.added is None:
+        return not version.unpublished
+    return (version.operator.domain, version.operator.name) in consumer.added
 
 
 def _about_added(version: Version, consumer: Consumer) -> str:
@@ -159,6 +160,8 @@ def _called(calls: Calls) -> str:
 def _about_version(version: Version, newest: int, consumer: Consumer) -> str:
     operator = version.operator
     older = operator.find(newest)
+    if older is not None and older.is_added and not _has_added(older, consumer):
+        older = None
     has = f"no {operator.name}" if older is None else str(older)
     domain = operator.domain or "ai.onnx"
     return (
