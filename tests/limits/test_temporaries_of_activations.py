@@ -7,6 +7,7 @@ import pytest
 
 import sabir
 from sabir import Builder
+from sabir.runtime import Session
 
 pytestmark = pytest.mark.usefixtures("untrusted_files")
 
@@ -22,7 +23,7 @@ def o(*shape, kind=F):
 IMAGES = {"groups": 4, "activation": 1}
 CASES = {
     "BiasGelu": ([o(500, 512), o(512)], {}),
-    "BiasGelu of halves": ([o(4000, 512, kind=H), o(512, kind=H)], {}),
+    "BiasGelu of halves": ([o(500, 512, kind=H), o(512, kind=H)], {}),
     "FastGelu": ([o(500, 512), o(512)], {}),
     "BiasSplitGelu": ([o(1, 500, 512), o(512)], {}),
     "BiasSoftmax": ([o(8, 200, 200), o(200)], {"axis": 2, "is_inner_broadcast": 1}),
@@ -55,7 +56,7 @@ def test_temporaries_are_a_small_multiple(name):
     made = b.op(name.partition(" ")[0], *read, domain="com.microsoft", **options)
     for value in made if isinstance(made, tuple) else (made,):
         b.output(value)
-    session = sabir.Session(sabir.Model(b.graph, b.opsets, 10))
+    session = Session(sabir.Model(b.graph, b.opsets, 10), engine="reference")
     tracemalloc.start()
     try:
         found = session.run({}).values()

@@ -11,6 +11,7 @@ from sabir.elements import FLOAT, INT64
 from sabir.ir import Builder, Dim, TensorType, Value, product
 from sabir.loops import Expression, Lowering, NotLowered
 from sabir.opsets.families.building.calls import typed
+from sabir.opsets.families.building.removals import removed
 from sabir.opsets.families.numbers.scalars import element_of
 from sabir.opsets.families.shapes.axes import as_input
 from sabir.opsets.families.shapes.ranks import check_rank
@@ -37,7 +38,7 @@ v1 = given_tensor_fill.first(
     ],
     unpublished=True,
 )
-v10 = v1.retire(10, "Removed: Constant has the numbers, and Reshape the shape.")
+v10 = removed(v1, "Constant has the numbers, and Reshape the shape.")
 
 
 def _check(shape: Sequence[Dim] | None, values: Floats) -> None:
