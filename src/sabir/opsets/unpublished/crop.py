@@ -100,8 +100,8 @@ def slice_out(b: Builder, x: Value, /, *, border: Ints, scale: Ints) -> Value:
         return b.Slice(
             x, starts=ints("starts", (top, left)), ends=ints("ends", ends), axes=ints("axes", (2, 3))
         )
-    bounds = (as_input(b, name, numbers) for name, numbers in (("starts", (top, left)), ("ends", ends)))
-    return b.Slice(x, *bounds, as_input(b, "axes", (2, 3)))
+    starts, stops = as_input(b, "starts", (top, left)), as_input(b, "ends", ends)
+    return b.Slice(x, starts, stops, as_input(b, "axes", (2, 3)))
 
 
 @crop.examples
