@@ -1,6 +1,7 @@
 """ConstantFill: a tensor of one number."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -92,7 +93,7 @@ def examples() -> Iterator[Example]:
         yield Example(opset, shape=[2, 1], value=1.5, expect=[np.full((2, 1), 1.5, np.float32)])
     for number, kind in ((1, np.float32), (6, np.int32), (7, np.int64), (9, bool)):
         three = np.full((2, 3), 3, kind)
-        options = {"value": 3.0, "dtype": number}
+        options: dict[str, Any] = {"value": 3.0, "dtype": number}
         yield Example(9, np.zeros((2, 3), kind), **options, expect=[three])
         yield Example(9, np.zeros(2, kind), extra_shape=[3], **options, expect=[three])
     sizes = np.array([2, 3], np.int64)
