@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import sabir
+from sabir.inlining import inline_domains
 from sabir.runtime import Session
 
 X = np.array([[1, 3, -2, 6], [0, 0, 4, 4]], np.float32)
@@ -30,6 +31,25 @@ def test_a_layer_normalization_becomes_the_released_call(opset, engine):
     assert [node.op for node in newer.graph] == ["LayerNormalization"]
     assert not list(sabir.findings(newer))
     np.testing.assert_allclose(run(newer, engine), run(model, engine), rtol=1e-6)
+
+
+def test_only_standard_operators_are_left_and_released_calls_stay(engine):
+    body = (
+        "t = LayerNormalization (x, s, b)  u = com.microsoft.Gelu (t)  v = SimplifiedLayerNormalization (u, s)"
+        "  y = Elu (v)"
+    )
+    model = model_of(13, body)
+    model.opsets["com.microsoft"] = 1
+
+    found = inline_domains(model)
+
+    assert found.replaced == {"com.microsoft.Gelu:1": 1, "SimplifiedLayerNormalization:1": 1}
+    assert found.opset == 18
+    assert not list(sabir.findings(found.model))
+    operators = [node.op for node in found.model.graph]
+    assert operators[0] == "LayerNormalization"
+    assert {"Gelu", "SimplifiedLayerNormalization"}.isdisjoint(operators)
+    np.testing.assert_allclose(run(found.model, engine), run(model, engine), rtol=1e-5, atol=1e-6)
 
 
 def test_types_that_the_released_version_does_not_mix_are_cast():

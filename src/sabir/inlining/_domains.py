@@ -55,17 +55,18 @@ def inline_domains(
     copy = model.clone()
     if any(_is_meant(function.domain, domains) for function in copy.functions):
         inline_in_place(copy, registry=registry)
-    called = list(_called(copy, domains, registry))
-    replaced: dict[str, int] = {}
-    for _, version in called:
-        replaced[str(version)] = replaced.get(str(version), 0) + 1
-    needed = max((version.operator.body_opset for _, version in called), default=1)
+    needed = max((v.operator.body_opset for _, v in _called(copy, domains, registry)), default=1)
     opset = None
     if 0 < (copy.opset("") or 0) < needed:
         copy, opset = convert(copy, needed, registry=registry), needed
-    names = frozenset(version.operator.name for _, version in called)
-    meant = frozenset(canonical_domain(v.operator.domain) for _, v in called)
-    run_passes(copy, [InlineOperators(registry, names, domains=meant)])
+    replaced: dict[str, int] = {}
+    names: dict[str, set[str]] = {}
+    for _, version in _called(copy, domains, registry):  # the conversion may have made released calls
+        replaced[str(version)] = replaced.get(str(version), 0) + 1
+        names.setdefault(canonical_domain(version.operator.domain), set()).add(version.operator.name)
+    run_passes(
+        copy, [InlineOperators(registry, frozenset(n), domains=frozenset({d})) for d, n in names.items()]
+    )
     left = list(_left(copy, domains, registry))
     if left:
         count = counted(len(left), "call")

@@ -6,9 +6,7 @@ import numpy as np
 
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.numbers import gelus
-from sabir.opsets.families.numbers.arithmetic import widened
 from sabir.opsets.families.numbers.pointwise import TOLERANCES
-from sabir.opsets.families.numbers.results import computed
 from sabir.opsets.families.shapes.ranks import hold
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
@@ -41,7 +39,7 @@ def infer(a: TensorType, b: TensorType, /) -> TensorType:
 @v1.evaluate
 def evaluate(a: Array, b: Array, /) -> Array:
     hold(infer, a, b)
-    return gelus.gelu(computed(np.add, widened(a), widened(b)), "none").astype(a.dtype, copy=False)
+    return gelus.gelu_with_bias(a, b, "none")
 
 
 @v1.body

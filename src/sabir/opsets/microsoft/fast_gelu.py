@@ -6,9 +6,7 @@ import numpy as np
 
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.numbers import gelus
-from sabir.opsets.families.numbers.arithmetic import widened
-from sabir.opsets.families.numbers.pointwise import TOLERANCES, over_floats
-from sabir.opsets.families.numbers.results import computed
+from sabir.opsets.families.numbers.pointwise import TOLERANCES, over_floats, pointwise
 from sabir.opsets.families.shapes.ranks import hold
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
@@ -47,8 +45,12 @@ def infer(x: TensorType, bias: TensorType | None = None, /) -> TensorType:
 @v1.evaluate
 def evaluate(x: Array, bias: Array | None = None, /) -> Array:
     hold(infer, x, bias)
-    wide = widened(x) if bias is None else computed(np.add, widened(x), widened(bias))
-    return np.asarray(gelus.gelu(wide, "tanh")).astype(x.dtype, copy=False)
+    return _without_bias(x) if bias is None else gelus.gelu_with_bias(x, bias, "tanh")
+
+
+@pointwise
+def _without_bias(x: Array, /) -> Array:
+    return gelus.gelu(x, "tanh")
 
 
 @v1.body

@@ -11,6 +11,7 @@ from sabir.elements import INT64
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.numbers import halves
 from sabir.opsets.families.numbers.scalars import Numbers
+from sabir.opsets.families.shapes.sizes import passed_over
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -59,6 +60,8 @@ def infer(*inputs: TensorType, isinf_only: int, isnan_only: int) -> TensorType:
 @v1.evaluate
 def evaluate(*inputs: Array, isinf_only: int, isnan_only: int) -> Array:
     infer(isinf_only=isinf_only, isnan_only=isnan_only)
+    for x in inputs:
+        passed_over(x)
     if isnan_only:
         return np.array(not any(np.isnan(x).any() for x in inputs))
     if isinf_only:

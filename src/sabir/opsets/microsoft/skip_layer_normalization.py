@@ -52,9 +52,10 @@ def body(
     *, epsilon: float, call: Call,
 ) -> tuple[Value, ...]:  # fmt: skip
     total = skipped.emitted_sum(b, x, skip, bias)
-    statistics = 3 if call.wants(2) else 2 if call.wants(1) else 1
-    y, *rest = layer_normalized(b, total, gamma, beta, epsilon, statistics)
-    made = [halves.rounded(b, y, x), *rest, *[y] * (3 - statistics)]
+    count = 3 if call.wants(2) else 2 if call.wants(1) else 1
+    y, *statistics = layer_normalized(b, total, gamma, beta, epsilon, count)
+    left_out = [y] * (3 - count)  # the call does not name them, and nothing reads what stands for them
+    made = [halves.rounded(b, y, x), *statistics, *left_out]
     if call.wants(skipped.SUM):
         made.append(halves.rounded(b, total, x))
     return tuple(made[: len(call.outputs)])

@@ -7,6 +7,7 @@ import numpy as np
 from sabir import loops
 from sabir.ir import Builder, Value
 from sabir.loops import Expression
+from sabir.opsets.families.building.removals import removed
 from sabir.opsets.families.numbers.pointwise import over_floats, pointwise
 from sabir.opsets.families.numbers.scalars import Numbers
 from sabir.opsets.families.shapes.rules import same_as_first
@@ -27,7 +28,7 @@ v1 = affine.first(
     ],
     unpublished=True,
 )
-v10 = v1.retire(10, "Removed: Mul and Add compute it.")
+v10 = removed(v1, "Mul and Add compute it.")
 
 v1.infer(same_as_first)
 

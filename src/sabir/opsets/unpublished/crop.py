@@ -9,11 +9,12 @@ from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, TensorType, Value, sub
 from sabir.loops import Expression, NotLowered
 from sabir.opsets.families.building.calls import has_attribute
+from sabir.opsets.families.building.removals import removed
 from sabir.opsets.families.indexing.indexing import TO_THE_END
 from sabir.opsets.families.shapes.axes import as_input, ints
 from sabir.opsets.families.shapes.ranks import check_rank, hold
 from sabir.opsets.typing import Array, Ints
-from sabir.schema import FLOATS, Attribute, Constraint, Example, Input, Operator, Output, Version, at_least
+from sabir.schema import FLOATS, Attribute, Constraint, Example, Input, Operator, Output, at_least
 
 crop = Operator("Crop", summary="Images without borders, or the part of a size at the upper left borders.")
 
@@ -29,13 +30,11 @@ v1 = crop.first(
     attributes=[Attribute("border", "ints", _BORDER, values=at_least(0)), _SCALE],
     unpublished=True,
 )
-v10 = crop.record(
-    Version(
-        crop, 10, "Removed: Slice computes it.", v1.inputs, v1.outputs,
-        (Attribute("border", "ints", _BORDER, required=True, values=at_least(0)), _SCALE),
-        deprecated=True, unpublished=True,
-    )
-)  # fmt: skip
+v10 = removed(
+    v1,
+    "Slice computes it.",
+    attributes=[Attribute("border", "ints", _BORDER, required=True, values=at_least(0)), _SCALE],
+)
 
 
 def _corner(border: Ints, scale: Ints) -> tuple[int, int, int, int]:
@@ -101,8 +100,8 @@ def slice_out(b: Builder, x: Value, /, *, border: Ints, scale: Ints) -> Value:
         return b.Slice(
             x, starts=ints("starts", (top, left)), ends=ints("ends", ends), axes=ints("axes", (2, 3))
         )
-    bounds = (as_input(b, name, numbers) for name, numbers in (("starts", (top, left)), ("ends", ends)))
-    return b.Slice(x, *bounds, as_input(b, "axes", (2, 3)))
+    starts, stops = as_input(b, "starts", (top, left)), as_input(b, "ends", ends)
+    return b.Slice(x, starts, stops, as_input(b, "axes", (2, 3)))
 
 
 @crop.examples

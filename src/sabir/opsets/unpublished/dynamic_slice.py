@@ -6,6 +6,7 @@ import numpy as np
 
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression, Lowering
+from sabir.opsets.families.building.removals import removed
 from sabir.opsets.families.indexing import slices
 from sabir.opsets.families.indexing.indexing import INDEX_TYPES
 from sabir.opsets.typing import Array
@@ -30,7 +31,7 @@ v1 = dynamic_slice.first(
     unpublished=True,
 )
 v1.absent("body", "Slice has inputs since opset 10, for which a conversion writes that")
-v10 = v1.retire(10, "Removed: Slice has the same inputs.")
+v10 = removed(v1, "Slice has the same inputs.")
 
 
 @v1.infer

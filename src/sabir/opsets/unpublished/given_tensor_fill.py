@@ -7,13 +7,12 @@ import numpy as np
 
 from sabir import loops
 from sabir.base import InferenceError
-from sabir.elements import FLOAT, INT64
+from sabir.elements import FLOAT
 from sabir.ir import Builder, Dim, TensorType, Value, product
 from sabir.loops import Expression, Lowering, NotLowered
-from sabir.opsets.families.building.calls import typed
+from sabir.opsets.families.building.removals import removed
 from sabir.opsets.families.numbers.scalars import element_of
-from sabir.opsets.families.shapes.axes import as_input
-from sabir.opsets.families.shapes.ranks import check_rank
+from sabir.opsets.families.shapes.fills import SHAPE_ATTRIBUTES, emitted_sizes, filled_shape, filled_sizes
 from sabir.opsets.typing import Array, Floats, Ints
 from sabir.schema import FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
@@ -31,13 +30,11 @@ v1 = given_tensor_fill.first(
     outputs=[Output("X", T, "The tensor; float without an input.")],
     attributes=[
         Attribute("values", "floats", "The elements; none if absent."),
-        Attribute("shape", "ints", "The shape where there is no input."),
-        Attribute("input_as_shape", "int", "1: the contents of the input are the shape."),
-        Attribute("extra_shape", "ints", "Dimensions after those of the input."),
+        *SHAPE_ATTRIBUTES,
     ],
     unpublished=True,
 )
-v10 = v1.retire(10, "Removed: Constant has the numbers, and Reshape the shape.")
+v10 = removed(v1, "Constant has the numbers, and Reshape the shape.")
 
 
 def _check(shape: Sequence[Dim] | None, values: Floats) -> None:
@@ -51,25 +48,9 @@ def infer(
     like: TensorType | None = None, /, *, values: Floats, shape: Ints, input_as_shape: int | None,
     extra_shape: Ints,
 ) -> TensorType:  # fmt: skip
-    if like is None:
-        if shape is None:
-            raise InferenceError("without an input, the attribute `shape` must state the shape")
-        found: tuple[Dim, ...] | None = tuple(shape)
-    elif input_as_shape:
-        check_rank("shape", like, 1)
-        sizes = _contents(like)
-        found = None if sizes is None else (*sizes, *(extra_shape or ()))
-    else:
-        found = None if like.shape is None else (*like.shape, *(extra_shape or ()))
+    found = filled_shape(like, shape, input_as_shape, extra_shape)
     _check(found, values)
     return TensorType(FLOAT if like is None else like.element, found)
-
-
-def _contents(like: TensorType) -> tuple[Dim, ...] | None:
-    """Return the elements of a vector as sizes, None for those that are unknown."""
-    if like.known is not None:
-        return tuple(int(n) if isinstance(n, (int, float)) else None for n in like.known)
-    return (None,) * like.size if isinstance(like.size, int) else None
 
 
 @v1.evaluate
@@ -77,17 +58,9 @@ def evaluate(
     like: Array | None = None, /, *, values: Floats, shape: Ints, input_as_shape: int | None,
     extra_shape: Ints,
 ) -> Array:  # fmt: skip
-    if like is None:
-        if shape is None:
-            raise InferenceError("without an input, the attribute `shape` must state the shape")
-        sizes, dtype = [*shape], np.dtype(np.float32)
-    else:
-        if input_as_shape:
-            check_rank("shape", like, 1)
-        sizes = [*(map(int, like.tolist()) if input_as_shape else like.shape), *(extra_shape or ())]
-        dtype = like.dtype
+    sizes = filled_sizes(like, shape, input_as_shape, extra_shape)
     _check(sizes, values)
-    return np.array(values or (), dtype).reshape(sizes)
+    return np.array(values or (), np.float32 if like is None else like.dtype).reshape(sizes)
 
 
 @v1.lower
@@ -108,13 +81,8 @@ def constant(
     extra_shape: Ints,
 ) -> Value:  # fmt: skip
     kind = FLOAT if like is None else element_of(like)
-    numbers = np.array(values or (), kind.dtype)
-    if like is None:
-        return b.initializer("values", numbers.reshape(shape or ()))
-    sizes = typed(b, like, INT64) if input_as_shape else b.Shape(like)
-    if extra_shape:
-        sizes = b.Concat(sizes, as_input(b, "extra", extra_shape), axis=0)
-    return b.Reshape(b.initializer("values", numbers), sizes)
+    numbers = b.initializer("values", np.array(values or (), kind.dtype))
+    return b.Reshape(numbers, emitted_sizes(b, like, shape, input_as_shape, extra_shape))
 
 
 @given_tensor_fill.examples

@@ -8,6 +8,7 @@ from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value, may_be_equal, mul
 from sabir.loops import Expression, NotLowered
+from sabir.opsets.families.building.removals import removed
 from sabir.opsets.families.numbers.arithmetic import widened
 from sabir.opsets.families.numbers.pointwise import sigmoid
 from sabir.opsets.families.numbers.scalars import Numbers
@@ -41,7 +42,7 @@ v1 = gru_unit.first(
     ],
     unpublished=True,
 )  # fmt: skip
-v10 = v1.retire(10, "Removed: GRU computes whole sequences.")
+v10 = removed(v1, "GRU computes whole sequences.")
 
 
 @v1.infer

@@ -8,6 +8,7 @@ from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value, may_be_equal
 from sabir.loops import Expression, NotLowered
+from sabir.opsets.families.building.removals import removed
 from sabir.opsets.families.numbers.arithmetic import widened
 from sabir.opsets.families.numbers.scalars import Numbers, element_of
 from sabir.opsets.families.shapes.ranks import check_rank, hold
@@ -30,7 +31,7 @@ v1 = image_scaler.first(
     ],
     unpublished=True,
 )
-v10 = v1.retire(10, "Removed: Mul and Add compute it.")
+v10 = removed(v1, "Mul and Add compute it.")
 
 
 @v1.infer

@@ -7,6 +7,7 @@ import numpy as np
 from sabir import loops
 from sabir.ir import Builder, Value
 from sabir.loops import Expression
+from sabir.opsets.families.building.removals import removed
 from sabir.opsets.families.numbers.pointwise import over_floats, pointwise
 from sabir.opsets.families.numbers.required_numbers import check_given, infer_scaled
 from sabir.opsets.families.numbers.scalars import Numbers
@@ -27,7 +28,7 @@ v1 = scaled_tanh.first(
     ],
     unpublished=True,
 )
-v10 = v1.retire(10, "Removed: Mul and Tanh compute it.")
+v10 = removed(v1, "Mul and Tanh compute it.")
 
 
 v1.infer(infer_scaled)

@@ -145,13 +145,20 @@ def lowered_rows(
 ) -> list[Expression]:
     """Return what `rows` does; a run with an index outside of a table fails."""
     words, positions, segments = tables
-    if position_ids is None:
-        position_ids = loops.count((1, ids.shape[1]), 1)
-    found = [_lowered_taken(words, ids), _lowered_taken(positions, position_ids)]
+    found = [_lowered_taken(words, ids), _lowered_positions(positions, position_ids, ids.shape[1])]
     if segments is not None:
         first = loops.reshape(loops.number("int64", 0), (1, 1))
         found.append(_lowered_taken(segments, first if segment_ids is None else segment_ids))
     return found
+
+
+def _lowered_positions(table: Expression, indices: Expression | None, steps: loops.Size) -> Expression:
+    """Return the rows of positions; without indices the first ones, which need no table of indices."""
+    if indices is not None:
+        return _lowered_taken(table, indices)
+    if loops.at_least(table.shape[0], steps):
+        return loops.narrow(table, 0, 0, steps)
+    return loops.take(table, loops.count((steps,), 0), 0)
 
 
 def _lowered_taken(table: Expression, indices: Expression) -> Expression:

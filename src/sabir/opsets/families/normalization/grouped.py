@@ -88,16 +88,12 @@ def lowered(
     epsilon: float, groups: int,
 ) -> Expression:  # fmt: skip
     """Return the result for `x` of float, in float; all is computed in the shape with groups."""
-    if channels_last:
-        turned = normalization_kernels.grouped(loops.permute(x, (0, 3, 1, 2)), groups)
-        split = loops.permute(turned, (0, 3, 4, 1, 2))
-        over, tail = (1, 2, 4), ()
-    else:
-        split = normalization_kernels.grouped(x, groups)
-        over, tail = (2, 3, 4), (1, 1)
+    place = RANK - 1 if channels_last else 1
+    split = normalization_kernels.grouped(x, groups, place)
+    over, sides = ((1, 2, 4), ()) if channels_last else ((2, 3, 4), (1, 1))
     normal = normalization_kernels.standardized(split, over, epsilon)
-    each = split.shape[4] if channels_last else split.shape[2]
-    scale, shift = (loops.reshape(loops.cast(p, "float"), (groups, each, *tail)) for p in (gamma, beta))
+    each = split.shape[place + 1]
+    scale, shift = (loops.reshape(loops.cast(p, "float"), (groups, each, *sides)) for p in (gamma, beta))
     y = loops.apply("add", loops.apply("mul", normal.y, scale), shift)
     return loops.reshape(kernels.swish(y, 1) if activation else y, x.shape)
 

@@ -96,11 +96,11 @@ def over_positions(parameter: Expression, x: Expression) -> Expression:
     return loops.reshape(parameter, (*parameter.shape, *(1,) * (len(sizes) - parameter.rank)))
 
 
-def grouped(x: Expression, groups: int) -> Expression:
-    """Return `x` (N, C, ...) as (N, groups, C / groups, ...)."""
-    each = loops.divided(x.shape[1], groups)
+def grouped(x: Expression, groups: int, axis: int = 1) -> Expression:
+    """Return `x` with its channels, an axis, as two axes: the groups, and the channels of each."""
+    each = loops.divided(x.shape[axis], groups)
     if each is None:
         raise NotLowered(
-            f"whether {x.shape[1]} channels can be divided into {groups} groups is known at run time only"
+            f"whether {x.shape[axis]} channels can be divided into {groups} groups is known at run time only"
         )
-    return loops.reshape(x, (x.shape[0], groups, each, *x.shape[2:]))
+    return loops.reshape(x, (*x.shape[:axis], groups, each, *x.shape[axis + 1 :]))

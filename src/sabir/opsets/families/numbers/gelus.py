@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sabir import loops
+from sabir.base import new_array
 from sabir.opsets.families.numbers import halves
+from sabir.opsets.families.numbers.arithmetic import widened
 from sabir.opsets.families.numbers.error_function import erf
 from sabir.opsets.families.numbers.scalars import Numbers
 from sabir.opsets.families.shapes.ranks import check_least_rank, check_shape
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from sabir.loops import Expression
     from sabir.opsets.typing import Array, Gradient
 
+_BLOCK = 1 << 15  # elements; the temporaries of a formula of this size fit the second-level cache
 _CUBIC = 0.044715
 _SCALE = math.sqrt(2 / math.pi)
 
@@ -34,6 +37,19 @@ def gelu(x: Array, approximate: str) -> Array:
     y += 1
     y *= 0.5 * x
     return y
+
+
+def gelu_with_bias(x: Array, bias: Array, approximate: str) -> Array:
+    """Return the unit of `x + bias`, block by block; 16-bit floats are computed in float32."""
+    if not x.size:
+        return x
+    rows = x.reshape(x.size // bias.size, bias.size)
+    y, offset = new_array(rows.shape, x.dtype), widened(bias)
+    step = max(1, _BLOCK // bias.size)
+    for start in range(0, len(rows), step):
+        block = slice(start, start + step)
+        y[block] = gelu(widened(rows[block]) + offset, approximate)
+    return y.reshape(x.shape)
 
 
 def lowered(x: Expression, approximate: str) -> Expression:
