@@ -104,7 +104,7 @@ def examples() -> Iterator[Example]:
     words: dict[str, Any] = {"vocab_file": "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nhello\nworld\n##s\n,\n!"}
     ids, none = [2, 5, 6, 7, 8, 9, 3], np.zeros((0, 2), np.int64)
     yield Example(1, ids, none, **words, expect=[["[CLS] hello worlds,! [SEP]"]])
-    skips = {**words, "skip_special_tokens": 1}
+    skips: dict[str, Any] = {**words, "skip_special_tokens": 1}
     yield Example(1, ids, none, **skips, expect=[["hello worlds,!"]])
     yield Example(1, ids, none, **skips, clean_up_tokenization_spaces=0, expect=[["hello worlds , !"]])
     yield Example(1, ids, [[1, 4], [1, 2]], **words, use_indices=1, expect=[["hello worlds", "hello"]])
