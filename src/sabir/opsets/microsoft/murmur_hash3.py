@@ -74,7 +74,7 @@ def _hashes(rows: Array, seed: np.uint32) -> Array:
     for n in range(words.shape[1]):
         h = _rotated(h ^ _mixed(words[:, n]), 13) * _FACTOR + _TERM
     if whole < length:
-        tail = np.zeros((count, _WORD), np.uint8)
+        tail: Array = np.zeros((count, _WORD), np.uint8)
         tail[:, : length - whole] = rows[:, whole:]
         rest: Array = tail.view("<u4").reshape(count)
         h ^= _mixed(rest)
