@@ -9,10 +9,10 @@ from sabir.schema import INTERNAL, Registry, Rooms
 _CONTRIB = Rooms("sabir.opsets.contrib")
 _PACKAGES = {
     "": Rooms("sabir.opsets.onnx", "sabir.opsets.unpublished"),
-    "ai.onnx.contrib": _CONTRIB,
     "ai.onnx.ml": Rooms("sabir.opsets.onnx_ml"),
     "ai.onnx.preview": Rooms("sabir.opsets.preview"),
     "ai.onnx.preview.training": Rooms("sabir.opsets.training"),
+    "ai.onnx.contrib": _CONTRIB,
     "com.microsoft": Rooms("sabir.opsets.microsoft"),
     "com.microsoft.extensions": _CONTRIB,  # the same library registers its operators there too
     "com.microsoft.nchwc": Rooms("sabir.opsets.microsoft_nchwc"),
