@@ -15,6 +15,7 @@ from sabir.opsets.families.shapes.ranks import check_least_rank, check_rank, che
 from sabir.opsets.families.shapes.shapes import same_dim
 from sabir.opsets.families.shapes.size_vectors import padded_along
 from sabir.opsets.families.shapes.sizes import spend_operations
+from sabir.opsets.families.windows.gating import ACTIVATION
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -71,13 +72,7 @@ v1 = causal_conv_with_state.first(
         ),
     ],
     attributes=[
-        Attribute(
-            "activation",
-            "string",
-            "silu or swish: `y sigmoid(y)`; or none.",
-            default="none",
-            values=one_of("silu", "swish", "none"),
-        ),
+        ACTIVATION,
         Attribute("channels_last", "int", "1: the channels are the last axes.", default=0),
         Attribute(
             "dilation", "int", "From one element of a filter to the next.", default=1, values=at_least(1)
@@ -190,7 +185,7 @@ def evaluate(
 def body(  # ruff: ignore[too-many-arguments]  those of the operator
     b: Builder,
     x: Value,
-    weight: Value,
+    filters: Value,
     bias: Value | None = None,
     past: Value | None = None,
     /,
@@ -203,18 +198,18 @@ def body(  # ruff: ignore[too-many-arguments]  those of the operator
 ) -> tuple[Value, Value]:
     if ndim != 1 or state_window:
         raise UnsupportedError("CausalConvWithState convolves one axis (ndim 1), and has no state_window")
-    rows = b.Shape(weight, start=0, end=1)
+    rows = b.Shape(filters, start=0, end=1)
     first = _channels_first(b, x, rows) if channels_last else x
     if past is None:
-        reach = b.Sub(b.Shape(weight, start=2), as_input(b, "one", [1]))
+        reach = b.Sub(b.Shape(filters, start=2), as_input(b, "one", [1]))
         whole = padded_along(b, first, [2], b.Mul(reach, as_input(b, "dilation", [dilation])), (0,))
     else:
         whole = b.Concat(_channels_first(b, past, rows) if channels_last else past, first, axis=2)
     y = b.Conv(
         halves.widened(b, whole),
-        halves.widened(b, weight),
+        halves.widened(b, filters),
         None if bias is None else halves.widened(b, bias),
-        group=_count(weight, bias, x, last=channels_last != 0),
+        group=_count(filters, bias, x, last=channels_last != 0),
         dilations=[dilation],
     )
     y = halves.rounded(b, y if activation == "none" else b.Mul(y, b.Sigmoid(y)), x)
@@ -249,10 +244,10 @@ def _channels_last(b: Builder, y: Value, like: Value) -> Value:
 
 @causal_conv_with_state.examples
 def examples() -> Iterator[Example]:
-    """By hand: `y[t] = x[t - 2] + 10 x[t - 1] + 100 x[t]` in one channel, `-x[t - 1]` in the other."""
+    """By hand, as the examples of the standard's operator: one channel of decimal places, one delayed."""
     f = np.float32
-    x = np.array([[[1, 2, 3, 4], [5, 6, 7, 8]]], f)
     w, bias = np.array([[[1, 10, 100]], [[0, -1, 0]]], f), np.array([0.5, 1], f)
+    x = np.array([[[1, 2, 3, 4], [5, 6, 7, 8]]], f)
     past, y = np.array([[[8, 9], [2, 3]]], f), np.array([[[100, 210, 321, 432], [0, -5, -6, -7]]], f)
     later = y + np.array([[[98, 9, 0, 0], [-3, 0, 0, 0]]], f)
     state = x[:, :, 2:]

@@ -8,7 +8,7 @@ import numpy as np
 
 from sabir import loops
 from sabir.base import UnsupportedError
-from sabir.ir import Builder, TensorType, Value, mul, product
+from sabir.ir import Builder, TensorType, Value, mul
 from sabir.loops import Expression
 from sabir.opsets.families.recurrence import linear_states
 from sabir.opsets.families.shapes.axes import as_input
@@ -163,12 +163,12 @@ def lower(
     used = _used(optional, update_rule, state_window)
     repeats = _repeats(q_num_heads, kv_num_heads)
     if repeats > 1:
-        size = loops.divided(q.shape[2], q_num_heads)
-        if size is None:
+        size, width = loops.divided(q.shape[2], q_num_heads), mul(q.shape[2], repeats)
+        if size is None or width is None:
             raise loops.NotLowered("the size of a head is known at run time only")
         heads = loops.reshape(q, (*q.shape[:2], q_num_heads, 1, size))
         every = loops.expand(heads, (*q.shape[:2], q_num_heads, repeats, size))
-        q = loops.reshape(every, (*q.shape[:2], product([size, q_num_heads * repeats])))
+        q = loops.reshape(every, (*q.shape[:2], width))
     heads_of = {"q_num_heads": q_num_heads * repeats, "kv_num_heads": kv_num_heads}
     return linear_states.lower(q, k, v, *used, scale=scale, **heads_of)
 
@@ -176,9 +176,9 @@ def lower(
 @v1.body
 def body(
     b: Builder,
-    q: Value,
-    k: Value,
-    v: Value,
+    query: Value,
+    key: Value,
+    value: Value,
     /,
     *optional: Value | None,
     q_num_heads: int,
@@ -190,14 +190,14 @@ def body(
     used = _used(optional, update_rule, state_window)
     repeats = _repeats(q_num_heads, kv_num_heads)
     if repeats > 1:
-        count, rows = as_input(b, "heads", [q_num_heads]), b.Shape(q, start=0, end=2)
-        size = b.Div(b.Shape(q, start=2), count)
-        heads = b.Reshape(q, b.Concat(rows, count, as_input(b, "one", [1]), size, axis=0), allowzero=1)
+        count, rows = as_input(b, "heads", [q_num_heads]), b.Shape(query, start=0, end=2)
+        size = b.Div(b.Shape(query, start=2), count)
+        heads = b.Reshape(query, b.Concat(rows, count, as_input(b, "one", [1]), size, axis=0), allowzero=1)
         every = b.Expand(heads, as_input(b, "repeats", [1, 1, 1, repeats, 1]))
-        width = b.Mul(b.Shape(q, start=2), as_input(b, "repeats", [repeats]))
-        q = b.Reshape(every, b.Concat(rows, width, axis=0), allowzero=1)
+        width = b.Mul(b.Shape(query, start=2), as_input(b, "repeats", [repeats]))
+        query = b.Reshape(every, b.Concat(rows, width, axis=0), allowzero=1)
     heads_of = {"q_num_heads": q_num_heads * repeats, "kv_num_heads": kv_num_heads}
-    return linear_states.body(b, q, k, v, *used, update_rule=update_rule, scale=scale, **heads_of)
+    return linear_states.body(b, query, key, value, *used, update_rule=update_rule, scale=scale, **heads_of)
 
 
 @linear_attention.examples
