@@ -23,6 +23,9 @@ def recorded(record):
     return found
 
 
+# onnxruntime-extensions publishes no schemas: its library checks calls when they run
+UNRECORDED = {"ai.onnx.contrib"}
+RECORDED = [v for v in VERSIONS if v.values[0].operator.domain not in UNRECORDED]
 STANDARD_ONLY = recorded("standard.json")
 ADDED = recorded("onnxruntime.json") | recorded("experiments.json")
 PUBLISHED = STANDARD_ONLY | ADDED
@@ -36,7 +39,7 @@ def version_key(version):
     return version.operator.domain, version.operator.name, version.since
 
 
-@each_of("version", VERSIONS)
+@each_of("version", RECORDED)
 def test_history_is_complete(version):
     operator = version.operator
     standard = {since for d, n, since in STANDARD_ONLY if (d, n) == (operator.domain, operator.name)}
@@ -49,7 +52,7 @@ def test_history_is_complete(version):
     )
 
 
-@each_of("version", VERSIONS)
+@each_of("version", RECORDED)
 def test_ports(version):
     facts = published(version)
     for ours, theirs in ((version.inputs, facts["inputs"]), (version.outputs, facts["outputs"])):
@@ -64,7 +67,7 @@ def test_ports(version):
             assert fact["differentiable"] in {None, port.differentiable}, f"{port.name}: differentiable="
 
 
-@each_of("version", VERSIONS)
+@each_of("version", RECORDED)
 def test_constraints(version):
     facts = published(version)
     used = {port["type"] for port in (*facts["inputs"], *facts["outputs"])}
@@ -72,7 +75,7 @@ def test_constraints(version):
     assert {name: set(c.allowed) for name, c in version.constraints.items()} == expected
 
 
-@each_of("version", VERSIONS)
+@each_of("version", RECORDED)
 def test_attributes(version):
     facts = published(version)["attributes"]
     assert {a.name for a in version.attributes} == set(facts)
@@ -83,7 +86,7 @@ def test_attributes(version):
         assert plain(attribute.default) == plain(fact.get("default"))
 
 
-@each_of("version", VERSIONS)
+@each_of("version", RECORDED)
 def test_status(version):
     facts = published(version)
     assert version.deprecated == facts["deprecated"]
@@ -98,7 +101,7 @@ def plain(value):
     return value
 
 
-@each_of("version", VERSIONS)
+@each_of("version", RECORDED)
 def test_functions_have_a_body(version):
     if published(version)["function"]:
         assert version.find("body") is not None or version.why_absent("body")

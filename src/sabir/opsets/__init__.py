@@ -6,15 +6,18 @@
 from sabir.base import listing_public
 from sabir.schema import INTERNAL, Registry, Rooms
 
+_CONTRIB = Rooms("sabir.opsets.contrib")
 _PACKAGES = {
     "": Rooms("sabir.opsets.onnx", "sabir.opsets.unpublished"),
     "ai.onnx.ml": Rooms("sabir.opsets.onnx_ml"),
     "ai.onnx.preview": Rooms("sabir.opsets.preview"),
     "ai.onnx.preview.training": Rooms("sabir.opsets.training"),
+    "ai.onnx.contrib": _CONTRIB,
     "com.microsoft": Rooms("sabir.opsets.microsoft"),
+    "com.microsoft.extensions": _CONTRIB,  # the same library registers its operators there too
     "com.microsoft.nchwc": Rooms("sabir.opsets.microsoft_nchwc"),
 }
-_NEWEST = {"com.microsoft": 1, "com.microsoft.nchwc": 1}
+_NEWEST = {"ai.onnx.contrib": 1, "com.microsoft": 1, "com.microsoft.extensions": 1, "com.microsoft.nchwc": 1}
 STANDARD = Registry(_PACKAGES, opsets=_NEWEST)
 _INTERNAL = Registry({**_PACKAGES, INTERNAL: Rooms("sabir.opsets.internal")}, opsets=_NEWEST)
 

@@ -269,7 +269,7 @@ class Registry:
     def __iter__(self) -> Iterator[Operator]:
         """Every operator; imports every room."""
         yield from self._more.values()
-        for rooms in self._rooms.values():
+        for rooms in dict.fromkeys(self._rooms.values()):  # two domains may have the same
             yield from rooms
 
 

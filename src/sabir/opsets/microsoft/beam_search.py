@@ -185,12 +185,12 @@ def evaluate(  # ruff: ignore[too-many-arguments]  those of the operator
     *others: Any,
     decoder: Subgraph[Array],
     init_decoder: Subgraph[Array] | None,
+    model_type: int,
+    vocab_size: int,
+    early_stopping: int,
+    no_repeat_ngram_size: int,
     eos_token_id: int,
     pad_token_id: int,
-    no_repeat_ngram_size: int,
-    vocab_size: int,
-    model_type: int,
-    early_stopping: int,
     call: Call,
 ) -> tuple[Array, Array, Array | None]:
     given = _Inputs[Array](*others).checked(model_type)

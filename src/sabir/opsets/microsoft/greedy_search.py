@@ -9,7 +9,7 @@ from sabir.opsets.families.generation import following, generation_examples, por
 from sabir.opsets.families.generation.decoders import Decoder
 from sabir.opsets.families.generation.generation_examples import PROMPTS, TOKENS, changed, one
 from sabir.opsets.typing import Array, Subgraph
-from sabir.schema import Constraint, Example, Operator, Output, tensors
+from sabir.schema import Constraint, Example, Operator, tensors
 
 greedy_search = Operator(
     "GreedySearch",
@@ -24,21 +24,9 @@ T = Constraint("T", tensors("float"))
 v1 = greedy_search.first(
     1,
     inputs=[
-        ports.prompt(I),
-        ports.MAX_LENGTH,
-        ports.MIN_LENGTH,
-        ports.repetition_penalty(T),
-        *ports.masks(I),
-        ports.ATTENTION_MASK,
+        *ports.inputs(T),
     ],
-    outputs=[
-        Output(
-            "sequences",
-            I,
-            "The sequences, [batch, max_length]; the token at the end of a sequence and all after it are "
-            "`pad_token_id`.",
-        )
-    ],
+    outputs=[ports.FOLLOWED],
     attributes=[*ports.ATTRIBUTES, ports.model_type(0)],
 )
 

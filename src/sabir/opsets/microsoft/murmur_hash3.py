@@ -74,9 +74,10 @@ def _hashes(rows: Array, seed: np.uint32) -> Array:
     for n in range(words.shape[1]):
         h = _rotated(h ^ _mixed(words[:, n]), 13) * _FACTOR + _TERM
     if whole < length:
-        tail = np.zeros((count, _WORD), np.uint8)
+        tail: Array = np.zeros((count, _WORD), np.uint8)
         tail[:, : length - whole] = rows[:, whole:]
-        h ^= _mixed(tail.view("<u4").reshape(count))
+        rest: Array = tail.view("<u4").reshape(count)
+        h ^= _mixed(rest)
     h ^= np.uint32(length % (1 << 32))
     for shift, factor in _MIXING:
         h = (h ^ (h >> np.uint32(shift))) * np.uint32(factor)

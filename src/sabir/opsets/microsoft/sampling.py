@@ -36,12 +36,7 @@ T = Constraint("T", tensors("float"))
 v1 = sampling.first(
     1,
     inputs=[
-        ports.prompt(I),
-        ports.MAX_LENGTH,
-        ports.MIN_LENGTH,
-        ports.repetition_penalty(T),
-        *ports.masks(I),
-        ports.ATTENTION_MASK,
+        *ports.inputs(T),
         Input(
             "presence_mask",
             I,
@@ -52,12 +47,7 @@ v1 = sampling.first(
         ports.length("seed", "The seed of the random numbers, a tensor of one element.", optional=True),
     ],
     outputs=[
-        Output(
-            "sequences",
-            I,
-            "The sequences, [batch, max_length]; the token at the end of a sequence and all after it are "
-            "`pad_token_id`.",
-        ),
+        ports.FOLLOWED,
         Output(
             "filtered_logits",
             T,

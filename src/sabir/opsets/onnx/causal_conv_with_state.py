@@ -19,18 +19,17 @@ from sabir.opsets.families.shapes.ranks import check_rank, hold
 from sabir.opsets.families.shapes.shapes import same_dim
 from sabir.opsets.families.shapes.size_vectors import padded_along
 from sabir.opsets.families.shapes.sizes import spend_operations
+from sabir.opsets.families.windows.gating import ACTIVATION
 from sabir.opsets.families.windows.window_kernels import channels_first, channels_last
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
-    Attribute,
     Constraint,
     Example,
     Input,
     Operator,
     Output,
     Unconvertible,
-    one_of,
     tensors,
 )
 
@@ -64,15 +63,7 @@ v27 = causal_conv_with_state.first(
             differentiable=False,
         ),
     ],
-    attributes=[
-        Attribute(
-            "activation",
-            "string",
-            "silu or swish: `y sigmoid(y)`; or none.",
-            default="none",
-            values=one_of("silu", "swish", "none"),
-        )
-    ],
+    attributes=[ACTIVATION],
 )
 
 RANK = 3  # of all inputs except the bias

@@ -49,5 +49,4 @@ def changed(**attributes: Any) -> dict[str, Any]:
 
 def one(value: float, kind: type = np.int32) -> Array:
     """Return an input of one element."""
-    number: Array = np.array([value], kind)
-    return number
+    return np.full(1, value, np.dtype(kind))

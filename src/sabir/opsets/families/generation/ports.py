@@ -8,7 +8,7 @@ from sabir.base import InferenceError, UnsupportedError
 from sabir.ir import TensorType
 from sabir.opsets.families.shapes import contents
 from sabir.opsets.families.shapes.ranks import check_one, check_rank, check_shape, type_of
-from sabir.schema import Attribute, Constraint, Input, at_least, tensors
+from sabir.schema import Attribute, Constraint, Input, Output, at_least, tensors
 
 if TYPE_CHECKING:
     from sabir.ir import Dim, Type
@@ -108,6 +108,26 @@ def masks(of: Constraint) -> tuple[Input, Input]:
             differentiable=False,
         ),
     )  # fmt: skip
+
+
+def inputs(penalty: Constraint) -> tuple[Input, ...]:
+    """Return the inputs of a search that follows one sequence for each prompt, in the order of `Prompts`."""
+    return (
+        prompt(TOKENS),
+        MAX_LENGTH,
+        MIN_LENGTH,
+        repetition_penalty(penalty),
+        *masks(TOKENS),
+        ATTENTION_MASK,
+    )
+
+
+FOLLOWED = Output(
+    "sequences",
+    TOKENS,
+    "The sequences, [batch, max_length]; the token at the end of a sequence and all after it are "
+    "`pad_token_id`.",
+)
 
 
 def check_model(name: str, kind: int) -> None:

@@ -1,0 +1,1 @@
+"""The operators of `ai.onnx.contrib`, which onnxruntime-extensions adds, one room each."""

@@ -1,0 +1,1 @@
+"""Helpers of rooms that read and write files of images."""
