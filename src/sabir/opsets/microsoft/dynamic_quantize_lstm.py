@@ -208,7 +208,8 @@ def body(
     b: Builder, x: Value, w: Value, r: Value, /, *rest: Value | None, **attributes: Any
 ) -> tuple[Value, Value, Value]:
     parameters = [v for v in rest[-4:] if v is not None]
-    return DynamicLstm(b, x, w, r, *rest[:-4], parameters).written(**attributes)
+    bias, lens, h, c, p = rest[:-4]
+    return DynamicLstm(b, x, w, r, bias, lens, h, c, p, parameters).written(**attributes)
 
 
 v1.absent(
