@@ -1,5 +1,7 @@
 """onnxruntime's operators on quantized tensors, on random numbers: all integers equal, in both engines."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -17,7 +19,10 @@ class Draw:
 
     def __init__(self, seed):
         self.numbers = np.random.default_rng(seed)
-        self.kind = self.numbers.choice([np.uint8, np.int8])
+        self.kind = self.byte()
+
+    def byte(self):
+        return (np.uint8, np.int8)[int(self.numbers.integers(2))]
 
     def tensor(self, *shape, kind=None):
         limits = np.iinfo(kind or self.kind)
@@ -39,7 +44,7 @@ def both(engine, operator, inputs, kind, **attributes):
     fed = next(i for i, x in enumerate(inputs) if x is not None and x.ndim)
     values = [None if x is None else b.initializer(f"i{i}", x) for i, x in enumerate(inputs)]
     values[fed] = b.input("fed", tensor_type(inputs[fed].dtype, inputs[fed].shape))
-    typed = {
+    typed: dict[str, Any] = {
         name: Attribute(name, "float", value) if isinstance(value, float) else Attribute.of(name, value)
         for name, value in attributes.items()
     }
@@ -125,7 +130,7 @@ def test_softmax(seed, engine):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_products(seed, engine):
     draw = Draw(seed)
-    weight = np.int8 if draw.kind is np.int8 else draw.numbers.choice([np.uint8, np.int8])
+    weight = np.int8 if draw.kind is np.int8 else draw.byte()
     rows, depth, columns = draw.size(20), draw.size(90), draw.size(40)
     a, b = draw.tensor(rows, depth), draw.tensor(depth, columns, kind=weight)
     scale, zero = draw.scale(columns), draw.tensor(columns, kind=weight)
@@ -143,7 +148,7 @@ def test_products(seed, engine):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_convolutions_with_channels_last(seed, engine):
     draw = Draw(seed)
-    weight = np.int8 if draw.kind is np.int8 else draw.numbers.choice([np.uint8, np.int8])
+    weight = np.int8 if draw.kind is np.int8 else draw.byte()
     group = int(draw.numbers.choice([1, 2, 8]))
     w = draw.tensor(16, 8 // group, 3, 2, kind=weight)
     scale, bias = draw.scale(16), draw.numbers.integers(-999, 999, 16).astype(np.int32)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.elements import FLOAT, INT32, element
+from sabir.elements import FLOAT, INT32, ElementType, element
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families.numbers.scalars import element_of
@@ -43,12 +43,11 @@ v1 = dequantize_linear.first(
 )
 
 
-@v1.infer
-def infer(
-    x: TensorType, scale: TensorType, zero: TensorType | None = None, /, *, axis: int | None
-) -> TensorType:
-    per_axis.check(x, scale, zero, axis)
-    return TensorType(scale.element, x.shape)
+def _target(scale: TensorType, _: TensorType | None) -> ElementType:
+    return scale.element
+
+
+infer = per_axis.infer_by(v1, _target)
 
 
 @v1.evaluate
@@ -63,9 +62,7 @@ def evaluate(x: Array, scale: Array, zero: Array | None = None, /, *, axis: int 
 def lower(
     x: Expression, scale: Expression, zero: Expression | None = None, /, *, axis: int | None
 ) -> Expression:
-    along = per_axis.place(axis)
-    shift = None if zero is None else kernels.spread(zero, x, along)
-    return kernels.dequantized(x, kernels.spread(scale, x, along), shift, scale.element)
+    return kernels.dequantized(x, *per_axis.lowered(x, scale, zero, axis), scale.element)
 
 
 @v1.body

@@ -15,7 +15,7 @@ from sabir.opsets.families.recurrence.lstm_steps import LAYER
 from sabir.opsets.families.recurrence.recurrence_shapes import RecurrentInputs, directions_of
 from sabir.opsets.families.shapes.ranks import check_shape, hold
 from sabir.opsets.typing import Array
-from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.schema import Constraint, Example, Input, Operator, Output, tensors
 
 dynamic_quantize_lstm = Operator(
     "DynamicQuantizeLSTM",
@@ -66,13 +66,7 @@ v1 = dynamic_quantize_lstm.first(
         ports.ACTIVATION_BETA,
         ports.HIDDEN_SIZE,
         ports.DIRECTION,
-        Attribute("input_forget", "int", "1: the forget gate is one minus the input gate.", default=0),
-        Attribute(
-            "activations",
-            "strings",
-            "Of i, o, f, of g, and of c, for each direction; Sigmoid, Tanh, Tanh by default.",
-            values=recurrences.ACTIVATIONS,
-        ),
+        *lstm_steps.ATTRIBUTES,
     ],
 )
 
@@ -162,7 +156,7 @@ def _forward(
 
     def cell(x: Array, _: int) -> tuple[Array, recurrences.RecurrentStep]:
         bias, p = (None if part is None else part[0] for part in (inputs.b, inputs.p))
-        gates = w.multiplied(x.reshape(-1, x.shape[2])).reshape(*x.shape[:2], -1)
+        gates = w.multiplied(x.reshape(-1, x.shape[2])).reshape(*x.shape[:2], inputs.w.shape[1])
         if bias is not None:
             gates += bias.reshape(2, -1).sum(axis=0)
         limited = lstm_steps.limited(functions, clip)
@@ -214,7 +208,8 @@ def body(
     b: Builder, x: Value, w: Value, r: Value, /, *rest: Value | None, **attributes: Any
 ) -> tuple[Value, Value, Value]:
     parameters = [v for v in rest[-4:] if v is not None]
-    return DynamicLstm(b, x, w, r, *rest[:-4], parameters).written(**attributes)
+    bias, lens, h, c, p = rest[:-4]
+    return DynamicLstm(b, x, w, r, bias, lens, h, c, p, parameters).written(**attributes)
 
 
 v1.absent(

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sabir.base import InferenceError
 from sabir.elements import INT32, UINT32, ElementType, element
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.numbers.scalars import element_of
@@ -36,9 +35,9 @@ def _result(a: ElementType, b: ElementType) -> ElementType:
 
 @v1.infer
 def infer(a: TensorType, b: TensorType, /) -> TensorType:
-    if not a.element.number or not b.element.number:
-        raise InferenceError("the element types of A and B decide that of the product, and one is unknown")
-    return TensorType(_result(a.element, b.element), matmul_shape(a.shape, b.shape))
+    shape = matmul_shape(a.shape, b.shape)
+    unknown = next((t.element for t in (a, b) if not t.element.number), None)
+    return TensorType(unknown or _result(a.element, b.element), shape)
 
 
 @v1.evaluate

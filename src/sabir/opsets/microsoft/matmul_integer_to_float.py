@@ -7,6 +7,7 @@ import numpy as np
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.quantization import quantized_graphs as graphs
 from sabir.opsets.families.quantization import quantized_products as products
+from sabir.opsets.families.quantization.quantization import check_columns
 from sabir.opsets.families.shapes.ranks import check_one, hold
 from sabir.opsets.typing import Array
 from sabir.schema import Constraint, Example, Input, Operator, Output, tensors
@@ -16,7 +17,7 @@ matmul_integer_to_float = Operator(
     domain="com.microsoft",
     summary="`(A - a_zero_point) @ (B - b_zero_point) * a_scale * b_scale + bias`.",
     body_opset=18,
-    lacks=("Scales and zero points of `A` by column are refused, as by onnxruntime's CPU kernel.",),
+    lacks=("Zero points of `A` by column are refused, as by onnxruntime's CPU kernel.",),
 )
 
 T1 = Constraint("T1", tensors("int8", "uint8"))
@@ -28,7 +29,7 @@ v1 = matmul_integer_to_float.first(
     inputs=[
         Input("A", T1, "Shape (..., M, K), or (K)."),
         Input("B", T2, "Shape (..., K, N), or (K)."),
-        Input("a_scale", T3, "The scale of `A`, a scalar."),
+        Input("a_scale", T3, "The scale of `A`: a scalar, or (N), a factor of each column of the product."),
         Input("b_scale", T3, "The scale of `B`: a scalar, (N), or (..., 1, N)."),
         Input(
             "a_zero_point", T1, "The number in `A` that represents 0, a scalar; 0 by default.", optional=True
@@ -50,7 +51,7 @@ def infer(
     a: TensorType, b: TensorType, a_scale: TensorType, b_scale: TensorType, a_zero: TensorType | None = None,
     b_zero: TensorType | None = None, bias: TensorType | None = None, /,
 ) -> TensorType:  # fmt: skip
-    check_one("a_scale", a_scale)
+    check_columns("a_scale", a_scale, b)
     check_one("a_zero_point", a_zero)
     return products.product_type(a, b, b_scale, b_zero, bias)
 
@@ -88,6 +89,7 @@ def examples() -> Iterator[Example]:
         yield Example(
             1, *call[:2], f(1), f(1), None, None, by_column[2], expect=[(a @ b + [1, 0, -1]).astype(f)]
         )
+        yield Example(1, *call[:2], np.array([1, 2, 3], f), f(0.5), left(1), right(1))
         stack = np.stack([call[0], call[0] + left(1)])
         yield Example(1, stack, *call[1:], left(1), right(1), by_column[2])
         yield Example(1, stack, np.stack([call[1]] * 2), f(0.5), f(2), left(1), right(1))

@@ -15,7 +15,6 @@ from sabir.loops import Expression
 from sabir.opsets.families.quantization import quantized_graphs as graphs
 from sabir.opsets.families.quantization import scaled, scaled_arithmetic
 from sabir.opsets.families.quantization.quantization_kernels import only, saturated
-from sabir.opsets.families.shapes.ranks import hold
 from sabir.opsets.typing import Array
 from sabir.schema import Example, Operator
 
@@ -30,17 +29,17 @@ qlinear_add = Operator(
 v1 = scaled_arithmetic.declare(qlinear_add)
 
 
-@v1.evaluate
-def evaluate(  # ruff: ignore[too-many-positional-arguments]  the operator's signature
-    a: Array, a_scale: Array, a_zero: Array | None, b: Array, b_scale: Array, b_zero: Array | None,
-    c_scale: Array, c_zero: Array | None = None, /,
-) -> Array:  # fmt: skip
-    hold(scaled_arithmetic.infer, a, a_scale, a_zero, b, b_scale, b_zero, c_scale, c_zero)
-    a_factor, b_factor = (np.float32(s.reshape(()) / c_scale.reshape(())) for s in (a_scale, b_scale))
-    a_centre, b_centre = (scaled.centred_number(z) for z in (a_zero, b_zero))
-    offset = scaled.centred_number(c_zero) - _fused(a_centre, a_factor, b_centre * b_factor)
-    y = _fused(a.astype(np.float32), a_factor, _fused(b.astype(np.float32), b_factor, offset))
-    return scaled.saturated_sum(np.asarray(y), None, element(a.dtype))
+def add(x: scaled_arithmetic.Operands) -> Array:
+    """Return the sum of checked operands."""
+    a_factor, b_factor = (np.float32(s.reshape(()) / x.c_scale.reshape(())) for s in (x.a_scale, x.b_scale))
+    a_centre, b_centre, c_centre = (scaled.centred_number(z) for z in (x.a_zero, x.b_zero, x.c_zero))
+    offset = c_centre - _fused(a_centre, a_factor, b_centre * b_factor)
+    y = _fused(x.b.astype(np.float32), b_factor, offset)
+    y = _fused(x.a.astype(np.float32), a_factor, y)
+    return scaled.saturated_sum(np.asarray(y), None, element(x.a.dtype))
+
+
+scaled_arithmetic.evaluate_by(v1, add)
 
 
 def _fused(x: Array | np.float32, factor: np.float32, summand: Array | np.float32) -> Array | np.float32:

@@ -20,6 +20,7 @@ from sabir.opsets.families.quantization import scaled
 from sabir.opsets.families.quantization.quantization_kernels import only
 from sabir.opsets.families.shapes.extents import shape_of
 from sabir.opsets.families.shapes.ranks import hold
+from sabir.opsets.families.shapes.sizes import allotted
 from sabir.opsets.families.windows.layouts import (
     first_to_last,
     last_to_first,
@@ -107,7 +108,8 @@ def evaluate(
 
 def _total(x: Array, axes: tuple[WindowAxis, ...]) -> Array:
     """Return the sums of all windows, added tap by tap in order."""
-    y = np.zeros((*x.shape[:2], *(a.windows for a in axes)), np.float32)
+    shape = *x.shape[:2], *(a.windows for a in axes)
+    y = np.zeros(allotted(shape, x.dtype, x.size), np.float32)
     for windows, source in reversed([*taps_backwards(axes)]):
         y[..., *windows] += x[..., *source]
     return y

@@ -11,7 +11,6 @@ from sabir.loops import Expression
 from sabir.opsets.families.quantization import quantized_graphs as graphs
 from sabir.opsets.families.quantization import scaled, scaled_arithmetic
 from sabir.opsets.families.quantization.quantization_kernels import only
-from sabir.opsets.families.shapes.ranks import hold
 from sabir.opsets.typing import Array
 from sabir.schema import Example, Operator
 
@@ -26,15 +25,16 @@ qlinear_mul = Operator(
 v1 = scaled_arithmetic.declare(qlinear_mul)
 
 
-@v1.evaluate
-def evaluate(  # ruff: ignore[too-many-positional-arguments]  the operator's signature
-    a: Array, a_scale: Array, a_zero: Array | None, b: Array, b_scale: Array, b_zero: Array | None,
-    c_scale: Array, c_zero: Array | None = None, /,
-) -> Array:  # fmt: skip
-    hold(scaled_arithmetic.infer, a, a_scale, a_zero, b, b_scale, b_zero, c_scale, c_zero)
-    left, right = (x.astype(np.float32) - scaled.centred_number(z) for x, z in ((a, a_zero), (b, b_zero)))
-    factor = a_scale.reshape(()) * b_scale.reshape(()) / c_scale.reshape(())
-    return scaled.saturated_sum(left * right * factor, c_zero, element(a.dtype))
+def multiply(x: scaled_arithmetic.Operands) -> Array:
+    """Return the product of checked operands."""
+    left, right = (
+        n.astype(np.float32) - scaled.centred_number(z) for n, z in ((x.a, x.a_zero), (x.b, x.b_zero))
+    )
+    factor = x.a_scale.reshape(()) * x.b_scale.reshape(()) / x.c_scale.reshape(())
+    return scaled.saturated_sum(left * right * factor, x.c_zero, element(x.a.dtype))
+
+
+scaled_arithmetic.evaluate_by(v1, multiply)
 
 
 @v1.lower

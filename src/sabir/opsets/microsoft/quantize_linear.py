@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.elements import FLOAT, UINT8, element
+from sabir.elements import FLOAT, UINT8, ElementType, element
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families.numbers.scalars import element_of
@@ -43,12 +43,11 @@ v1 = quantize_linear.first(
 )
 
 
-@v1.infer
-def infer(
-    x: TensorType, scale: TensorType, zero: TensorType | None = None, /, *, axis: int | None
-) -> TensorType:
-    per_axis.check(x, scale, zero, axis)
-    return TensorType(UINT8 if zero is None else zero.element, x.shape)
+def _target(_: TensorType, zero: TensorType | None) -> ElementType:
+    return UINT8 if zero is None else zero.element
+
+
+infer = per_axis.infer_by(v1, _target)
 
 
 @v1.evaluate
@@ -63,10 +62,8 @@ def evaluate(x: Array, scale: Array, zero: Array | None = None, /, *, axis: int 
 def lower(
     x: Expression, scale: Expression, zero: Expression | None = None, /, *, axis: int | None
 ) -> Expression:
-    along = per_axis.place(axis)
-    shift = None if zero is None else kernels.spread(zero, x, along)
-    to = "uint8" if zero is None else zero.element
-    return kernels.quantized(x, kernels.spread(scale, x, along), shift, to)
+    scale, zero = per_axis.lowered(x, scale, zero, axis)
+    return kernels.quantized(x, scale, zero, "uint8" if zero is None else zero.element)
 
 
 @v1.body

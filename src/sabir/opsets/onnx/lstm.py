@@ -25,7 +25,7 @@ from sabir.opsets.families.recurrence.recurrence_gradients import Direction, Gra
 from sabir.opsets.families.recurrence.recurrence_kernels import Gates
 from sabir.opsets.families.recurrence.recurrence_shapes import RecurrentInputs
 from sabir.opsets.typing import Array, Gradient
-from sabir.schema import BFLOAT16, Attribute, Example, Input, Operator, Output
+from sabir.schema import BFLOAT16, Example, Input, Operator, Output
 
 lstm = Operator(
     "LSTM",
@@ -55,13 +55,7 @@ v1 = lstm.first(
     attributes=[
         *ports.FIRST_ATTRIBUTES,
         ports.DIRECTION,
-        Attribute("input_forget", "int", "1: the forget gate is one minus the input gate.", default=0),
-        Attribute(
-            "activations",
-            "strings",
-            "Of i, o, f, of g, and of c, for each direction; Sigmoid, Tanh, Tanh by default.",
-            values=recurrences.ACTIVATIONS,
-        ),
+        *lstm_steps.ATTRIBUTES,
     ],
 )
 v7 = v1.evolve(7, "Drops `output_sequence`: Y is computed where the node names it.", drop=["output_sequence"])

@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.ir import TensorType
-from sabir.opsets.families.quantization import quantization, quantized_graphs
+from sabir.opsets.families.quantization import quantization, quantization_kernels, quantized_graphs
 from sabir.schema import Attribute, Unconvertible
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sabir.elements import ElementType
     from sabir.ir import Builder, Value
-    from sabir.opsets.typing import Array
+    from sabir.loops import Expression
+    from sabir.opsets.typing import Array, BehaviourFunction
+    from sabir.schema import Version
 
 BYTE = 8  # bits
 _DEFAULT = 1
@@ -22,6 +26,21 @@ AXIS = Attribute("axis", "int", "The axis along which scales differ, if they do;
 def place(axis: int | None) -> int:
     """Return the axis along which scales differ."""
     return _DEFAULT if axis is None else axis
+
+
+def infer_by(
+    v1: Version, target: Callable[[TensorType, TensorType | None], ElementType]
+) -> BehaviourFunction:
+    """Attach and return the inference; `target` returns the element type by the scale and the zero point."""
+
+    def infer(
+        x: TensorType, scale: TensorType, zero: TensorType | None = None, /, *, axis: int | None
+    ) -> TensorType:
+        check(x, scale, zero, axis)
+        return TensorType(target(scale, zero), x.shape)
+
+    v1.infer(infer)
+    return infer
 
 
 def check(x: TensorType, scale: TensorType, zero: TensorType | None, axis: int | None) -> None:
@@ -35,6 +54,14 @@ def spread(x: Array, scale: Array, zero: Array | None, axis: int | None) -> tupl
     """Return a scale and a zero point that broadcast to `x`."""
     found = None if zero is None else quantization.spread(zero, x.shape, place(axis), 0)
     return quantization.spread(scale, x.shape, place(axis), 0), found
+
+
+def lowered(
+    x: Expression, scale: Expression, zero: Expression | None, axis: int | None
+) -> tuple[Expression, Expression | None]:
+    """Return a scale and a zero point as expressions that broadcast to `x`."""
+    found = None if zero is None else quantization_kernels.spread(zero, x, place(axis))
+    return quantization_kernels.spread(scale, x, place(axis)), found
 
 
 def operands(b: Builder, scale: Value, zero: Value | None) -> tuple[Value, Value | None]:

@@ -51,10 +51,13 @@ def integer_product(a: Array, b: Array, a_zero: Array | None, b_zero: Array | No
 def as_floats(y: Array, a_scale: Array, b_scale: Array, b: Array, bias: Array | None) -> Array:
     """Return an integer product times both scales, plus the bias, in the type of the scales.
 
-    It is computed in float32.
+    A scale is one number, or one for each column. It is computed in float32.
     """
-    columns = quantization.along_columns("b_scale", b_scale, b).astype(np.float32)
-    found = y.astype(np.float32) * (a_scale.reshape(()).astype(np.float32) * columns)
+    own, other = (
+        quantization.along_columns(name, scale, b).astype(np.float32)
+        for name, scale in (("a_scale", a_scale), ("b_scale", b_scale))
+    )
+    found = y.astype(np.float32) * (own * other)
     if bias is not None:
         found += bias.astype(np.float32)
     return np.asarray(found, b_scale.dtype)
@@ -63,10 +66,8 @@ def as_floats(y: Array, a_scale: Array, b_scale: Array, b: Array, bias: Array | 
 def write_floats(b: Builder, y: Value, a_scale: Value, b_scale: Value, bias: Value | None) -> Value:
     """Emit `as_floats` of an int32 product."""
     to = element_of(b_scale)
-    scales = b.Mul(
-        quantized_graphs.single(b, _wide(b, a_scale)), quantized_graphs.columns(b, _wide(b, b_scale))
-    )
-    found = b.Mul(b.Cast(y, to=FLOAT.number), scales)
+    own, other = (quantized_graphs.columns(b, _wide(b, scale)) for scale in (a_scale, b_scale))
+    found = b.Mul(b.Cast(y, to=FLOAT.number), b.Mul(own, other))
     if bias is not None:
         found = b.Add(found, _wide(b, bias))
     return found if to is FLOAT else b.Cast(found, to=to.number)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from sabir.opsets.families.numbers import broadcasting
 from sabir.opsets.families.quantization import scaled
+from sabir.opsets.families.shapes.ranks import hold
 from sabir.schema import Constraint, Example, Input, Output, tensors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from sabir.ir import TensorType
+    from sabir.opsets.typing import Array
     from sabir.schema import Operator, Version
 
 
@@ -34,6 +36,28 @@ def declare(operator: Operator) -> Version:
     v1.infer(infer)
     v1.absent("gradient", "the results are rounded to integers, which have no gradients")
     return v1
+
+
+class Operands(NamedTuple):
+    """The inputs of a call, with shapes that have been checked."""
+
+    a: Array
+    a_scale: Array
+    a_zero: Array | None
+    b: Array
+    b_scale: Array
+    b_zero: Array | None
+    c_scale: Array
+    c_zero: Array | None = None
+
+
+def evaluate_by(v1: Version, compute: Callable[[Operands], Array]) -> None:
+    """Attach the evaluation by a function of checked operands."""
+
+    @v1.evaluate
+    def evaluate(*operands: Array | None) -> Array:
+        hold(infer, *operands)
+        return compute(Operands(*operands))  # pyright: ignore[reportArgumentType]  the binder has checked them
 
 
 def infer(  # ruff: ignore[too-many-positional-arguments]  the operator's signature

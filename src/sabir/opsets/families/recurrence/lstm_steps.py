@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.opsets.families.recurrence import recurrences
+from sabir.schema import Attribute
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -12,6 +13,15 @@ if TYPE_CHECKING:
     from sabir.opsets.typing import Array
 
 GATES = 4
+ATTRIBUTES = (
+    Attribute("input_forget", "int", "1: the forget gate is one minus the input gate.", default=0),
+    Attribute(
+        "activations",
+        "strings",
+        "Of i, o, f, of g, and of c, for each direction; Sigmoid, Tanh, Tanh by default.",
+        values=recurrences.ACTIVATIONS,
+    ),
+)
 LAYER = recurrences.Layer(GATES, 2, ("Sigmoid", "Tanh", "Tanh"))
 
 
