@@ -197,7 +197,7 @@ def evaluate(*inputs: Array, call: Call, **attributes: Any) -> tuple[Array, ...]
     q, k, v = _heads(x, options)
     total = int(x.total.item())
     check_total(total, 0 if x.past_key is None else x.past_key.shape[2], k.shape[2])
-    starts, ends = _places(x.seqlens_k, q.shape[2], total)
+    starts, ends = key_caches.places(x.seqlens_k.astype(np.int64) + 1, q.shape[2], total, "seqlens_k")
     q, k = (_placed(t, w, x, options, starts) for t, w in ((q, x.q_norm), (k, x.k_norm)))
     kept = [
         _kept(past, new.astype(x.query.dtype, copy=False), store, starts, total)
@@ -217,18 +217,6 @@ def _heads(x: Operands[Array], options: Options) -> tuple[Array, Array, Array]:
         every = attentions.split(x.query, heads + 2 * kv)
         return every[:, :heads], every[:, heads : heads + kv], every[:, heads + kv :]
     return attentions.split(x.query, heads), attentions.split(x.key, kv), attentions.split(x.value, kv)
-
-
-def _places(lengths: Array, queries: int, total: int) -> tuple[Array, Array]:
-    """Return the position of the first query of each batch item, and the end of its keys."""
-    ends = lengths.reshape(-1).astype(np.int64) + 1
-    if ends.size and not 1 <= ends.min() <= ends.max() <= total:
-        raise EvaluationError(f"`seqlens_k` must be from 0 to {total - 1}, and is {lengths.tolist()}")
-    if queries == total:
-        return np.zeros_like(ends), ends
-    if ends.size and ends.min() < queries:
-        raise EvaluationError(f"`seqlens_k` must be {queries - 1} or more for {queries} queries after others")
-    return ends - queries, ends
 
 
 def _placed(x: Array, weight: Array | None, call: Operands[Array], options: Options, starts: Array) -> Array:
