@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sabir.base import EvaluationError
 from sabir.opsets.families.attention.attentions import ScoreMasks
 from sabir.opsets.families.numbers.arithmetic import widened
 
@@ -31,6 +32,22 @@ def written(past: Array | None, new: Array, starts: Array, length: int) -> Array
     for item, start in enumerate(starts):
         cache[item, :, start : start + new.shape[2]] = new[item]
     return cache
+
+
+def places(ends: Array, queries: int, total: int, name: str) -> tuple[Array, Array]:
+    """Return the position of the first query of each batch item, and the end of its keys, as int64.
+
+    `ends` are the numbers of keys of the items with the new ones, `total` is the largest. If all keys are
+    new, items with fewer are padded. Raises EvaluationError, with the name of the operand, for other numbers.
+    """
+    ends = ends.reshape(-1).astype(np.int64)
+    if np.any((ends < 1) | (ends > total)):
+        raise EvaluationError(f"`{name}` must count from 1 to {total} keys; it counts {ends.tolist()}")
+    if queries == total:
+        return np.zeros_like(ends), ends
+    if np.any(ends < queries):
+        raise EvaluationError(f"`{name}` must count {queries} keys or more: those of the queries")
+    return ends - queries, ends
 
 
 class Quantisation(NamedTuple):

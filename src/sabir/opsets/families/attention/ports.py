@@ -34,3 +34,11 @@ def unidirectional() -> Attribute:
     """Return whether attention is causal."""
     doc = "1: a query does not attend to the keys after it."
     return Attribute("unidirectional", "int", doc, default=0)
+
+
+def packed(kind: Constraint) -> tuple[Input, Input]:
+    """Return the places of the rows of a batch without padding, and where each item starts."""
+    return (
+        Input("token_offset", kind, "(batch, length): the places of the rows, then those of padding."),
+        Input("cumulative_sequence_length", kind, "(batch + 1): the row at which each item starts."),
+    )

@@ -1,13 +1,13 @@
 """Inference and evaluation of GroupQueryAttention."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sabir.base import EvaluationError, InferenceError, UnsupportedError
 from sabir.ir import Dim, TensorType, dim_max, exact_quotient, may_be_equal, mul
-from sabir.opsets.families.attention import attentions, key_caches, rotations
+from sabir.opsets.families.attention import attentions, key_caches, rotations, sliding_caches
 from sabir.opsets.families.numbers.arithmetic import as_dim, widened
 from sabir.opsets.families.shapes.ranks import (
     check_alike,
@@ -23,6 +23,7 @@ from sabir.opsets.typing import Array
 from sabir.schema import Call
 
 FOUR_BITS = 4
+RANK = 4  # of a cache: (batch, kv heads, capacity, size)
 BITS = {"uint8": FOUR_BITS, "int8": 8, "float8e4m3fn": 8}  # of a number in a quantised cache
 SCORES = 1  # what `qk_output` selects, or the probabilities
 PAIRS = (
@@ -56,7 +57,8 @@ def infer(*inputs: TensorType, call: Call, **attributes: Any) -> tuple[TensorTyp
     stored = (
         exact_quotient(size, 2) if options.kv_cache_bit_width == FOUR_BITS and _quantised(options) else size
     )
-    capacity = _capacity(x, (batch, kv, None, stored), total, new)
+    sliding = bool(options.sliding_window_cache)
+    capacity = _capacity(x, (batch, kv, None, stored), total, new, sliding=sliding)
     element = x.query.element if x.past_key is None else x.past_key.element
     present = TensorType(element, (batch, kv, capacity, stored))
     y = x.query.with_shape(batch, queries, mul(size, heads))
@@ -79,8 +81,19 @@ def _check_options(x: Operands[TensorType], options: Options, call: Call) -> Non
     if call.wants(3) and not options.qk_output:
         raise InferenceError("`output_qk` needs the attribute `qk_output`, 1 or 2")
     if options.sliding_window_cache:
-        raise UnsupportedError("a cache of the window only (`sliding_window_cache`) is not supported")
+        _check_window(x, options, call)
     _check_storage(x, options)
+
+
+def _check_window(x: Operands[TensorType], options: Options, call: Call) -> None:
+    """Raise InferenceError for a cache that drops keys, but has no window or no room for it."""
+    if x.past_key is None or options.local_window_size < 1:
+        raise InferenceError("`sliding_window_cache` needs a cache and `local_window_size`, of 1 or more")
+    rows = x.past_key.shape[2] if x.past_key.shape is not None and x.past_key.rank == RANK else None
+    if isinstance(rows, int) and rows < options.local_window_size:
+        raise InferenceError(f"a cache of {rows} rows has no room for {options.local_window_size} keys")
+    if call.wants(3):
+        raise UnsupportedError("the output of scores with `sliding_window_cache` is not supported")
 
 
 def _check_storage(x: Operands[TensorType], options: Options) -> None:
@@ -120,7 +133,8 @@ def _sizes(x: Operands[TensorType], options: Options) -> tuple[Dim, Dim, Dim, Di
         new = same_dim([s[1] for s in shapes], "the lengths of `key` and `value`")
         sizes = [size, *(_per_head("key", s[2], kv) for s in shapes)]
         size = same_dim(sizes, "the sizes of queries, keys and values")
-        if not may_be_equal(new, queries) and (x.past_key is None or not may_be_equal(new, 0)):
+        readable = x.past_key is not None and not options.sliding_window_cache and may_be_equal(new, 0)
+        if not may_be_equal(new, queries) and not readable:
             raise InferenceError(f"`key` must have {queries} rows as `query`, or none; it has {new}")
         new = queries if new is None and x.past_key is None else new
     if _quantised(options) and options.kv_cache_bit_width == FOUR_BITS and isinstance(size, int) and size % 2:
@@ -165,7 +179,7 @@ def _total(total: TensorType) -> Dim:
     return as_dim(total.known[0]) if total.known else None
 
 
-def _capacity(x: Operands[TensorType], shape: tuple[Dim, ...], total: Dim, new: Dim) -> Dim:
+def _capacity(x: Operands[TensorType], shape: tuple[Dim, ...], total: Dim, new: Dim, *, sliding: bool) -> Dim:
     """Return the number of rows of the new cache; checks the old one."""
     if x.past_key is None or x.past_value is None:
         return total
@@ -173,6 +187,8 @@ def _capacity(x: Operands[TensorType], shape: tuple[Dim, ...], total: Dim, new: 
     check_shape("past_value", x.past_value, *shape)
     lengths = [t.shape[2] for t in (x.past_key, x.past_value) if t.shape is not None]
     rows = same_dim(lengths, "the lengths of `past_key` and `past_value`")
+    if sliding:
+        return rows
     if isinstance(total, int) and isinstance(rows, int) and isinstance(new, int):
         check_total(total, rows, new)
     return None if total is None or rows is None else dim_max(rows, total)
@@ -196,18 +212,59 @@ def evaluate(*inputs: Array, call: Call, **attributes: Any) -> tuple[Array, ...]
     x, options = Operands(*inputs), Options(**attributes)
     q, k, v = _heads(x, options)
     total = int(x.total.item())
-    check_total(total, 0 if x.past_key is None else x.past_key.shape[2], k.shape[2])
-    starts, ends = _places(x.seqlens_k, q.shape[2], total)
+    if not options.sliding_window_cache:
+        check_total(total, 0 if x.past_key is None else x.past_key.shape[2], k.shape[2])
+    starts, ends = key_caches.places(x.seqlens_k.astype(np.int64) + 1, q.shape[2], total, "seqlens_k")
     q, k = (_placed(t, w, x, options, starts) for t, w in ((q, x.q_norm), (k, x.k_norm)))
+    k, v = (t.astype(x.query.dtype, copy=False) for t in (k, v))
+    cached = (_slid if options.sliding_window_cache else _cached)(x, options, (k, v), starts, ends)
+    y, scores = _attended(widened(q), cached, x, options, wanted=call.wants(3))
+    outputs = (attentions.joined(y).astype(x.query.dtype, copy=False), *cached.caches)
+    return outputs if scores is None else (*outputs, scores.astype(x.query.dtype, copy=False))
+
+
+class _Cached(NamedTuple):
+    """What queries attend to, and the caches after the call."""
+
+    keys: Array
+    values: Array
+    bias: Array | None
+    allowed: Array  # which keys each query attends to
+    caches: tuple[Array, Array]
+
+
+def _cached(
+    x: Operands[Array], options: Options, new: tuple[Array, Array], starts: Array, ends: Array
+) -> _Cached:
+    """Write new keys and values into a cache with a row for each position."""
+    total, queries = int(x.total.item()), x.query.shape[1]
     kept = [
-        _kept(past, new.astype(x.query.dtype, copy=False), store, starts, total)
-        for past, new, store in zip((x.past_key, x.past_value), (k, v), _stores(x, options), strict=True)
+        _kept(past, rows, store, starts, total)
+        for past, rows, store in zip((x.past_key, x.past_value), new, _stores(x, options), strict=True)
     ]
-    allowed = _allowed(starts, ends, (q.shape[2], total), options)
-    y, scores = _attended(widened(q), kept[0][0], kept[1][0], allowed, x, options, wanted=call.wants(3))
-    y = attentions.joined(y).astype(x.query.dtype, copy=False)
-    presents = (kept[0][1], kept[1][1])
-    return (y, *presents) if scores is None else (y, *presents, scores.astype(x.query.dtype, copy=False))
+    allowed = _allowed(starts, ends, (queries, total), options)
+    return _Cached(kept[0][0], kept[1][0], x.bias, allowed, (kept[0][1], kept[1][1]))
+
+
+def _slid(
+    x: Operands[Array], options: Options, new: tuple[Array, Array], starts: Array, ends: Array
+) -> _Cached:
+    """Append new keys and values to a cache that drops those before the window."""
+    if x.past_key is None or x.past_value is None:
+        raise InferenceError("`sliding_window_cache` needs a cache")
+    queries, window = x.query.shape[1], options.local_window_size
+    if np.any(ends < queries):
+        raise EvaluationError(f"`seqlens_k` must be {queries - 1} or more: a sliding cache has no padding")
+    slide = sliding_caches.SlidingCache.of(starts, ends, (x.past_key.shape[2], window), queries)
+    rows: list[Array] = []
+    caches: list[Array] = []
+    for past, added, store in zip((x.past_key, x.past_value), new, _stores(x, options), strict=True):
+        every = np.concatenate([past, added if store is None else store.stored(added)], axis=2)
+        rows.append(every if store is None else store.restored(every))
+        caches.append(slide.next(every))
+    own: Array = np.expand_dims(_from(starts, queries), (1, 3))
+    bias = None if x.bias is None else slide.of_rows(x.bias)
+    return _Cached(rows[0], rows[1], bias, slide.allowed(own, window), (caches[0], caches[1]))
 
 
 def _heads(x: Operands[Array], options: Options) -> tuple[Array, Array, Array]:
@@ -217,18 +274,6 @@ def _heads(x: Operands[Array], options: Options) -> tuple[Array, Array, Array]:
         every = attentions.split(x.query, heads + 2 * kv)
         return every[:, :heads], every[:, heads : heads + kv], every[:, heads + kv :]
     return attentions.split(x.query, heads), attentions.split(x.key, kv), attentions.split(x.value, kv)
-
-
-def _places(lengths: Array, queries: int, total: int) -> tuple[Array, Array]:
-    """Return the position of the first query of each batch item, and the end of its keys."""
-    ends = lengths.reshape(-1).astype(np.int64) + 1
-    if ends.size and not 1 <= ends.min() <= ends.max() <= total:
-        raise EvaluationError(f"`seqlens_k` must be from 0 to {total - 1}, and is {lengths.tolist()}")
-    if queries == total:
-        return np.zeros_like(ends), ends
-    if ends.size and ends.min() < queries:
-        raise EvaluationError(f"`seqlens_k` must be {queries - 1} or more for {queries} queries after others")
-    return ends - queries, ends
 
 
 def _placed(x: Array, weight: Array | None, call: Operands[Array], options: Options, starts: Array) -> Array:
@@ -243,7 +288,7 @@ def _placed(x: Array, weight: Array | None, call: Operands[Array], options: Opti
 
 def _angles(x: Operands[Array], starts: Array, queries: int) -> tuple[Array, Array]:
     """Return the cosines and sines of each query, (batch, 1, queries, pairs)."""
-    positions = starts[:, None] + np.arange(queries)
+    positions = _from(starts, queries)
     if x.positions is not None and x.positions.size:
         positions = x.positions if queries != x.total.item() else positions + x.positions.flat[0]
     if x.cos is None or x.sin is None:
@@ -285,18 +330,24 @@ def _allowed(starts: Array, ends: Array, scores: tuple[int, int], options: Optio
     keys, end = np.arange(total), ends[:, None, None, None]
     if not options.causal:
         return np.broadcast_to(keys < end, (len(ends), 1, queries, total))
-    places = np.minimum((starts[:, None] + np.arange(queries))[:, None, :, None], end - 1)
+    places = np.minimum(_from(starts, queries)[:, None, :, None], end - 1)
     allowed = keys <= places
     return (
         allowed & (keys > places - options.local_window_size) if options.local_window_size >= 0 else allowed
     )
 
 
+def _from(starts: Array, count: int) -> Array:
+    """Return `count` positions from each start on."""
+    return starts[:, None] + np.arange(count)
+
+
 def _attended(
-    q: Array, k: Array, v: Array, allowed: Array, x: Operands[Array], options: Options, *, wanted: bool
+    q: Array, cached: _Cached, x: Operands[Array], options: Options, *, wanted: bool
 ) -> tuple[Array, Array | None]:
     """Return the weighted values of each query, and the scores or probabilities if they are wanted."""
-    masks, keys = attentions.ScoreMasks(None if x.bias is None else widened(x.bias), allowed), k.shape[2]
+    k, v, bias, allowed, _ = cached
+    masks = attentions.ScoreMasks(None if bias is None else widened(bias), allowed)
     sink = np.zeros(options.num_heads, np.float32) if options.smooth_softmax == 1 else None
     sink = sink if x.sink is None else x.sink
     if sink is not None:
@@ -308,4 +359,4 @@ def _attended(
         requested=stage if wanted else None,
     )
     y, scores = attentions.attend(q, k, v, masks, stages)
-    return y, None if scores is None else np.where(allowed, scores[..., :keys], 0)
+    return y, None if scores is None else np.where(allowed, scores[..., : allowed.shape[3]], 0)

@@ -8,7 +8,7 @@ from sabir.elements import FLOAT, INT8, INT64, UINT8
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.attention import attention_graphs as graphs
 from sabir.opsets.families.attention import key_cache_graphs as key_caches
-from sabir.opsets.families.attention import rotations
+from sabir.opsets.families.attention import rotations, sliding_cache_graphs
 from sabir.opsets.families.attention.attention_graphs import ints
 from sabir.opsets.families.building import calls
 from sabir.opsets.families.numbers.scalars import Numbers, element_of
@@ -33,16 +33,55 @@ def body(b: Builder, *inputs: Value, call: Call, **attributes: Any) -> tuple[Val
     kind, places = element_of(x.query), _places(b, x)
     q, k, v = _heads(b, x, options)
     q, k = (_placed(b, t, w, x, options, places) for t, w in ((q, x.q_norm), (k, x.k_norm)))
-    kept = [
-        _kept(b, past, calls.typed(b, new, kind), store, places)
-        for past, new, store in zip((x.past_key, x.past_value), (k, v), _stores(b, x, options), strict=True)
-    ]
-    allowed = _allowed(b, places, options)
-    y, scores = _attended(b, q, kept[0][0], kept[1][0], allowed, x, options)
+    new = (calls.typed(b, k, kind), calls.typed(b, v, kind))
+    cached = (_slid if options.sliding_window_cache else _cached)(b, x, options, new, places)
+    y, scores = _attended(b, q, cached, x, options)
     y = graphs.joined(b, y, x.query, options.num_heads)
     outputs = (y, scores) if call.wants(3) else (y,)
     y, *scores = (calls.typed(b, t, kind) for t in outputs)
-    return (y, kept[0][1], kept[1][1], *scores)[: len(call.outputs)]
+    return (y, *cached.caches, *scores)[: len(call.outputs)]
+
+
+class _Cached(NamedTuple):
+    """What queries attend to, and the caches after the call."""
+
+    keys: Value
+    values: Value
+    bias: Value | None
+    allowed: Value  # which keys each query attends to
+    caches: tuple[Value, Value]
+
+
+def _cached(
+    b: Builder, x: Operands[Value], options: Options, new: tuple[Value, Value], places: _Places
+) -> _Cached:
+    """Write new keys and values into a cache with a row for each position."""
+    kept = [
+        _kept(b, past, rows, store, places)
+        for past, rows, store in zip((x.past_key, x.past_value), new, _stores(b, x, options), strict=True)
+    ]
+    allowed = _allowed(b, places, options)
+    return _Cached(kept[0][0], kept[1][0], x.bias, allowed, (kept[0][1], kept[1][1]))
+
+
+def _slid(
+    b: Builder, x: Operands[Value], options: Options, new: tuple[Value, Value], places: _Places
+) -> _Cached:
+    """Append new keys and values to a cache that drops those before the window."""
+    if x.past_key is None or x.past_value is None:
+        raise Unconvertible("`sliding_window_cache` needs a cache")
+    sizes = graphs.size(b, x.past_key, 2), options.local_window_size
+    slide = sliding_cache_graphs.SlidingCache.of(b, places.starts, places.ends, sizes, places.queries)
+    rows: list[Value] = []
+    caches: list[Value] = []
+    for past, added, store in zip((x.past_key, x.past_value), new, _stores(b, x, options), strict=True):
+        every = b.Concat(past, added if store is None else store.stored(added), axis=2)
+        rows.append(calls.typed(b, every, FLOAT) if store is None else store.restored(every))
+        caches.append(slide.next(every))
+    follow = b.Add(b.Unsqueeze(places.starts, ints(b, 1)), graphs.indices(b, places.queries))
+    allowed = slide.allowed(b.Unsqueeze(follow, ints(b, 1, 3)), options.local_window_size)
+    bias = None if x.bias is None else slide.of_rows(x.bias)
+    return _Cached(rows[0], rows[1], bias, allowed, (caches[0], caches[1]))
 
 
 def _places(b: Builder, x: Operands[Value]) -> _Places:
@@ -137,14 +176,14 @@ def _allowed(b: Builder, places: _Places, options: Options) -> Value:
 
 
 def _attended(
-    b: Builder, q: Value, k: Value, v: Value, allowed: Value, x: Operands[Value], options: Options
+    b: Builder, q: Value, cached: _Cached, x: Operands[Value], options: Options
 ) -> tuple[Value, Value]:
     """Return the weighted values of each query, and the scores that the call selects."""
-    numbers = Numbers(b, FLOAT)
+    numbers, (k, v, bias, allowed, _) = Numbers(b, FLOAT), cached
     scaled = graphs.scaled(b, q, options.scale or None, FLOAT)
     scores = graphs.capped(b, graphs.scores(b, scaled, k), options.softcap or 0.0, FLOAT)
-    if x.bias is not None:
-        scores = b.Add(scores, calls.typed(b, x.bias, FLOAT))
+    if bias is not None:
+        scores = b.Add(scores, calls.typed(b, bias, FLOAT))
     masked = b.Where(allowed, scores, numbers(float(np.finfo(np.float32).min)))
     sink = None if x.sink is None else calls.typed(b, x.sink, FLOAT)
     if sink is None and options.smooth_softmax == 1:

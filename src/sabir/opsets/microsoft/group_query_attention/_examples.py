@@ -192,3 +192,29 @@ def quantised() -> Iterator[Example]:
             }  # fmt: skip
             rest = [*lengths(5, 5), *(None,) * 5, *steps]
             yield Example(1, *draws.separate(), *pasts, *rest, **options, outputs=3, tolerance=1e-3)
+
+
+@group_query_attention.examples
+def sliding() -> Iterator[Example]:
+    """Caches of six rows and a window of four: before the first key is dropped, and after."""
+    options: dict[str, Any] = {**NAMED, "sliding_window_cache": 1, "local_window_size": 4, "outputs": 3}
+    for batch, queries, past, filled in ((2, 1, (3, 6), (3, 6)), (2, 1, (7, 9), (4, 6)), (1, 3, (7,), (4,))):
+        draws = _Draws(batch, queries)
+        keys = lengths(*(before + queries for before in past))
+        cache = draws.cache([*filled], 6)
+        yield Example(1, *draws.packed(), *cache, *keys, **options)
+        rotated = [*draws.separate(), *cache, *keys, *draws.angles(12)]
+        bias = draws.normal(1, HEADS, queries, int(keys[1]))
+        yield Example(1, *rotated, None, bias, draws.normal(HEADS), **options, do_rotary=1)
+        steps = [draws.draw.uniform(0.03, 0.06, (1, KV, 1, SIZE)).astype(np.float32) for _ in range(2)]
+        kinds: dict[str, Any] = {
+            "kv_cache_bit_width": 8,
+            "k_quant_type": "PER_CHANNEL",
+            "v_quant_type": "PER_CHANNEL",
+        }
+        stored = [np.rint(x * 30).astype(np.int8) for x in cache]
+        yield Example(
+            1, *draws.packed(), *stored, *keys, *(None,) * 5, *steps, **options, **kinds, tolerance=1e-3
+        )
+    draws = _Draws(1, 9)
+    yield Example(1, *draws.packed(), *draws.cache([0], 6), *lengths(9), **options)

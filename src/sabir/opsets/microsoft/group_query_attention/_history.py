@@ -11,7 +11,7 @@ group_query_attention = Operator(
     summary="Attention to a cache of keys and values, to which the new ones are added; several heads of "
     "queries share one of keys.",
     body_opset=18,
-    lacks=("A cache that drops the keys before the window (`sliding_window_cache`) is refused.",),
+    lacks=("The scores as an output (`qk_output`) are refused together with `sliding_window_cache`.",),
 )
 
 T = Constraint("T", tensors("float", "float16"), BFLOAT16)
@@ -109,7 +109,7 @@ v1 = group_query_attention.first(
         Attribute(
             "sliding_window_cache",
             "int",
-            "1: the cache has the keys of the window only.",
+            "1: the cache drops keys before the window, and has the others in its first rows.",
             default=0,
             values=one_of(0, 1),
         ),
