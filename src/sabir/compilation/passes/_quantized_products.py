@@ -63,9 +63,12 @@ _MOST_TERMS = ((1 << 31) - 1) // 255**2  # of a sum that int32 represents
 
 def quantized_products(expressions: Mapping[int, Expression]) -> dict[int, Expression]:
     """Return the expressions by slot, where products read quantized tensors and halves."""
-    if not any(map(_is_product, postorder(expressions.values()))):
-        return dict(expressions)
     return rewrite(expressions, _rule)
+
+
+def is_narrow(x: Expression) -> bool:
+    """Return whether the elements of an expression are stored numbers that products can read: see above."""
+    return x.element in _NUMBERS or x.element in HALVES
 
 
 def _is_product(x: Expression) -> bool:
