@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.ir import Node, canonical_domain
-from sabir.rewrite import Rewriter, apply_rules, one_size_of_blocks
+from sabir.rewrite import Rewriter, apply_rules, one_size_of_blocks, remove_released
 from sabir.schema import Unconvertible, Version
 
 if TYPE_CHECKING:
-    from sabir.ir import Model
+    from sabir.ir import Model, Value
     from sabir.schema import Behaviour, Registry
 
 
@@ -37,18 +37,24 @@ class InlineOperators(NamedTuple):
     def run(self, model: Model) -> bool:
         """Replace the nodes, those of bodies too, until none is left that can be; return whether any was."""
         rewriter = Rewriter(model, registry=self.registry)
+        read: list[Value] = []
 
         def replaced(node: Node) -> list[Node] | None:
             version = self._version(node, model)
             if version is None:
                 return None
+            operands = [v for v in node.inputs if v is not None]
             try:
-                return rewriter.expand(node, version, self.behaviour)
+                nodes = rewriter.expand(node, version, self.behaviour)
             except Unconvertible:
                 return None
+            read.extend(operands)
+            return nodes
 
         with one_size_of_blocks(model, self.registry):
-            return apply_rules(model, replaced)
+            changed = apply_rules(model, replaced)
+        remove_released(model, dict.fromkeys(read), registry=self.registry)
+        return changed
 
     def _version(self, node: Node, model: Model) -> Version | None:
         """Return the version that a node calls, where it is to be replaced and has what replaces it."""

@@ -7,6 +7,8 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value, may_be_equal, mod, mul
+from sabir.loops import Expression
+from sabir.opsets.families.lowering import kernels
 from sabir.opsets.families.numbers.arithmetic import widened
 from sabir.opsets.families.shapes import contents
 from sabir.opsets.families.shapes.axes import as_input
@@ -21,6 +23,7 @@ from sabir.opsets.families.windows.convolution import (
     with_bias,
 )
 from sabir.opsets.families.windows.transposed import Transposed
+from sabir.opsets.families.windows.transposed_kernels import convolved_transposed
 from sabir.opsets.families.windows.windows import AUTO_PADS, DILATIONS, STRIDES, Window
 from sabir.opsets.typing import Array, Ints
 from sabir.schema import FLOATS, Attribute, Constraint, Example, Input, Operator, Output, at_least
@@ -119,6 +122,16 @@ def evaluate(
     axes = _windows(kernel_of(w.shape, kernel_shape), edges, auto_pad, **window).axes(x.shape[2:])
     y = convolve_transposed(widened(x), widened(w), axes, group)
     return with_bias(y, b, w.shape[1] * group, x.dtype)
+
+
+@v1.lower
+def lower(
+    x: Expression, w: Expression, pads: Expression | None = None, b: Expression | None = None, /, *,
+    group: int, auto_pad: str, kernel_shape: Ints, **window: Any,
+) -> Expression:  # fmt: skip
+    edges = None if pads is None or _is_same(auto_pad) else kernels.integers_of(pads, "Pads")
+    windows = _windows(kernel_of(w.shape, kernel_shape), edges, auto_pad, **window)
+    return convolved_transposed(x, w, b, windows, group)
 
 
 @v1.body
