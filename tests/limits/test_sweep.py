@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.costly_plans import MODELS, costly_plans
+from support.rooms import VERSIONS
 from support.sweep import cases
 
 TOOL = Path(__file__).parents[2] / "tools" / "sweep.py"
@@ -72,5 +73,5 @@ def test_every_version_is_swept_and_every_case_has_a_name_of_its_own():
         return False
 
     assert not list(cases(wanted))
-    assert len({name.split()[0] for name in found}) == 659
+    assert len({name.split()[0] for name in found}) == len(VERSIONS)
     assert len(found) > 50_000

@@ -66,7 +66,7 @@ def inline(
     _: LimitOption = None,
     __: UntrustedOption = False,
 ) -> None:
-    """Replace calls by the nodes of their bodies: of functions, and of operators on request.
+    """Replace calls of functions and operators by their bodies.
 
     With --domain the operators of a domain are written in operators of the standard, so that any runtime can
     execute the model; a model of an old opset is converted where the operators need it. If a call cannot be

@@ -28,6 +28,11 @@ class Inlining:
     """A model without calls of some domains: `replaced` has the number of calls of each operator version.
 
     `opset` is the version of the default domain that the bodies needed, where the model had an older one.
+
+    >>> model = sabir.parse('''<ir_version: 8, opset_import: ["" : 13, "com.microsoft" : 1]>
+    ... g (float[N] x) => (float[N] y) { y = com.microsoft.QuickGelu (x) }''')
+    >>> inline_domains(model).opset
+    18
     """
 
     model: Model

@@ -760,6 +760,24 @@ class OperatorMethods:
             C: The shape to which both inputs broadcast.
         """
 
+    def Affine(
+        self, X: Operand, /, *, alpha: FloatLike | None = 1.0, beta: FloatLike | None = 0.0, name: str = ""
+    ) -> Value:
+        """Affine: `alpha * X + beta`, elementwise.
+
+        Inputs:
+            X: A tensor of any shape.
+
+        Attributes:
+            alpha (float, default 1.0): The factor.
+            beta (float, default 0.0): The summand.
+
+        Outputs:
+            Y: The input's shape.
+
+        Removed with opset 10.
+        """
+
     def AffineGrid(
         self, theta: Operand, size: Operand, /, *, align_corners: IntLike | None = 0, name: str = ""
     ) -> Value:
@@ -1371,6 +1389,29 @@ class OperatorMethods:
             output: The attribute's tensor; a sparse one in its dense form.
         """
 
+    def ConstantFill(
+        self, input: Operand | None = None, /, *, value: FloatLike | None = 0.0, dtype: ElementLike | None =
+        1, shape: IntsLike | None = None, input_as_shape: IntLike | None = None, extra_shape: IntsLike | None
+        = None, name: str = ""
+    ) -> Value:
+        """ConstantFill: A tensor of `value`, in the shape of an attribute, of the input, or that the input
+        contains.
+
+        Inputs:
+            input (optional): A tensor of the shape, or the shape if `input_as_shape` is set.
+
+        Attributes:
+            value (float, default 0.0): The number.
+            dtype (int, default 1): The element type of the output, as a number of TensorProto.DataType;
+                1 is float. Values: `1` (float), `6` (int32), `7` (int64), `9` (bool).
+            shape (ints, optional): The shape where there is no input.
+            input_as_shape (int, optional): 1: the contents of the input are the shape.
+            extra_shape (ints, optional): Dimensions after those of the input.
+
+        Outputs:
+            output: The tensor.
+        """
+
     def ConstantOfShape(self, input: Operand, /, *, value: TensorLike | None = None, name: str = "") -> Value:
         """ConstantOfShape: A tensor of the shape in `input`, `value` everywhere.
 
@@ -1506,6 +1547,27 @@ class OperatorMethods:
 
         Outputs:
             output: The input's shape, nothing below 1.
+        """
+
+    def Crop(
+        self, input: Operand, /, *, border: IntsLike | None = None, scale: IntsLike | None = None, name: str =
+        ""
+    ) -> Value:
+        """Crop: Images without borders, or the part of a size at the upper left borders.
+
+        Inputs:
+            input: (N, C, H, W).
+
+        Attributes:
+            border (ints, optional): The elements to remove: left, top, right, bottom. Values: 0 or
+                more.
+            scale (ints, optional): The height and width that are left, whatever right and bottom are.
+                Values: 0 or more.
+
+        Outputs:
+            output: The parts, (N, C, height, width).
+
+        Removed with opset 10.
         """
 
     def CumProd(
@@ -1723,6 +1785,23 @@ class OperatorMethods:
             y_zero_point: A scalar: `round(saturate(-min(0, x) / y_scale))`.
         """
 
+    def DynamicSlice(
+        self, data: Operand, starts: Operand, ends: Operand, axes: Operand | None = None, /, *, name: str = ""
+    ) -> Value:
+        """DynamicSlice: The part of `data` from `starts` up to `ends`, along each of `axes`.
+
+        Inputs:
+            data: A tensor of any shape.
+            starts: The first index on each axis; from the back if negative, clamped.
+            ends: The exclusive end on each axis; from the back if negative, clamped.
+            axes (optional): The axes to slice; the first ones when absent.
+
+        Outputs:
+            output: The part, of the rank of `data`.
+
+        Removed with opset 10.
+        """
+
     def Einsum(self, *Inputs: Operand, equation: StringLike, name: str = "") -> Value:
         """Einsum: Products of the inputs' elements, summed over every label that the output lacks:
         `ij,jk->ik` is the matrix product.
@@ -1905,6 +1984,29 @@ class OperatorMethods:
         None, outputs: int, name: str = ""
     ) -> Any: ...
 
+    def GRUUnit(
+        self, hidden_prev: Operand, gates: Operand, seq_lengths: Operand, t: Operand, /, *, drop_states:
+        IntLike | None = None, name: str = ""
+    ) -> Value:
+        """GRUUnit: `u * hidden_prev + (1 - u) * tanh(o)` of the gates `u`, after a logistic function, and
+        `o`; past the end of a sequence the state before, or 0.
+
+        Inputs:
+            hidden_prev: The state before, (N, D) or (1, N, D).
+            gates: The gates forget, update and output before their activations, (..., N, 3 * D); the
+                forget gate is already in the output gate, and not read.
+            seq_lengths: The length of each sequence, (N).
+            t: The number of the step, a scalar.
+
+        Attributes:
+            drop_states (int, optional): 1: the state past the end of a sequence is 0; else that before.
+
+        Outputs:
+            hidden: The new state, in the shape of the one before.
+
+        Removed with opset 10.
+        """
+
     def Gather(
         self, data: Operand, indices: Operand, /, *, axis: IntLike | None = 0, name: str = ""
     ) -> Value:
@@ -1990,6 +2092,27 @@ class OperatorMethods:
 
         Outputs:
             Y: Shape (M, N).
+        """
+
+    def GivenTensorFill(
+        self, shape_: Operand | None = None, /, *, values: FloatsLike | None = None, shape: IntsLike | None =
+        None, input_as_shape: IntLike | None = None, extra_shape: IntsLike | None = None, name: str = ""
+    ) -> Value:
+        """GivenTensorFill: The tensor with these `values` in row-major order.
+
+        Inputs:
+            shape (optional): A tensor of the shape, or the shape if `input_as_shape` is set.
+
+        Attributes:
+            values (floats, optional): The elements; none if absent.
+            shape (ints, optional): The shape where there is no input.
+            input_as_shape (int, optional): 1: the contents of the input are the shape.
+            extra_shape (ints, optional): Dimensions after those of the input.
+
+        Outputs:
+            X: The tensor; float without an input.
+
+        Removed with opset 10.
         """
 
     def GlobalAveragePool(self, X: Operand, /, *, name: str = "") -> Value:
@@ -2241,6 +2364,25 @@ class OperatorMethods:
             image: (height, width, channels); (0, 0, channels) if the file is not an image.
         """
 
+    def ImageScaler(
+        self, input: Operand, /, *, bias: FloatsLike | None = None, scale: FloatLike | None = 1.0, name: str =
+        ""
+    ) -> Value:
+        """ImageScaler: `scale * input + bias`, with a bias for each channel.
+
+        Inputs:
+            input: (N, C, H, W).
+
+        Attributes:
+            bias (floats, optional): One number for each channel; none are 0.
+            scale (float, default 1.0): The factor.
+
+        Outputs:
+            output: The input's shape.
+
+        Removed with opset 10.
+        """
+
     def InstanceNormalization(
         self, input: Operand, scale: Operand, B: Operand, /, *, epsilon: FloatLike | None = 1e-05, name: str =
         ""
@@ -2396,7 +2538,8 @@ class OperatorMethods:
 
         Attributes:
             stash_type (int, default 1): The element type of the computation and of the statistics: 1
-                float, 16 bfloat16. Values: `1` (float), `16` (bfloat16).
+                float, 11 double, 16 bfloat16; each version admits two of them. Values: `1` (float),
+                `16` (bfloat16).
             epsilon (float, default 1e-05): Added to the variance, so that it is not 0.
             axis (int, default -1): The first dimension to normalise over.
 
@@ -2744,7 +2887,8 @@ class OperatorMethods:
         """
 
     def MeanVarianceNormalization(
-        self, X: Operand, /, *, axes: IntsLike | None = [0, 2, 3], name: str = ""
+        self, X: Operand, /, *, axes: IntsLike | None = [0, 2, 3], across_channels: IntLike | None = None,
+        normalize_variance: IntLike | None = None, name: str = ""
     ) -> Value:
         """MeanVarianceNormalization: `(X - mean(X)) / (sqrt(var(X)) + 1e-9)`, over `axes`.
 
@@ -2753,6 +2897,8 @@ class OperatorMethods:
 
         Attributes:
             axes (ints, default [0, 2, 3]): The axes to average over; by default all but the channels.
+            across_channels (int, up to version 1): 1: average over the channels too.
+            normalize_variance (int, up to version 1): 0: subtract the mean only.
 
         Outputs:
             Y: The input's shape.
@@ -3041,6 +3187,24 @@ class OperatorMethods:
         self, data: Operand, /, *, value: FloatLike | None = 0.0, mode: StringLike | None = 'constant', pads:
         IntsLike | None = None, paddings: IntsLike | None = None, name: str = ""
     ) -> Value: ...
+
+    def ParametricSoftplus(
+        self, X: Operand, /, *, alpha: FloatLike | None = None, beta: FloatLike | None = None, name: str = ""
+    ) -> Value:
+        """ParametricSoftplus: `alpha * log(exp(beta * X) + 1)`, elementwise.
+
+        Inputs:
+            X: A tensor of any shape.
+
+        Attributes:
+            alpha (float, optional): The factor of the logarithm; a call must state it.
+            beta (float, optional): The factor of the input; a call must state it.
+
+        Outputs:
+            Y: The input's shape.
+
+        Removed with opset 10.
+        """
 
     def Pow(
         self, X: Operand, Y: Operand, /, *, axis: IntLike | None = None, broadcast: IntLike | None = None,
@@ -3717,6 +3881,40 @@ class OperatorMethods:
             output: (batch, frames, frequencies, 2).
         """
 
+    def Scale(self, input: Operand, /, *, scale: FloatLike | None = 1.0, name: str = "") -> Value:
+        """Scale: `scale * input`, elementwise.
+
+        Inputs:
+            input: A tensor of any shape.
+
+        Attributes:
+            scale (float, default 1.0): The factor.
+
+        Outputs:
+            output: The input's shape.
+
+        Removed with opset 10.
+        """
+
+    def ScaledTanh(
+        self, input: Operand, /, *, alpha: FloatLike | None = None, beta: FloatLike | None = None, name: str =
+        ""
+    ) -> Value:
+        """ScaledTanh: `alpha * tanh(beta * input)`, elementwise.
+
+        Inputs:
+            input: A tensor of any shape.
+
+        Attributes:
+            alpha (float, optional): The factor of the result; a call must state it.
+            beta (float, optional): The factor of the input; a call must state it.
+
+        Outputs:
+            output: The input's shape.
+
+        Removed with opset 10.
+        """
+
     @overload
     def Scan(
         self, *initial_state_and_scan_inputs: Operand, num_scan_inputs: IntLike, body: GraphLike,
@@ -4020,6 +4218,39 @@ class OperatorMethods:
         Outputs:
             output: The input's shape, of -1, 0 and 1.
         """
+
+    @overload
+    def SimplifiedLayerNormalization(
+        self, X: Operand, scale: Operand, /, *, stash_type: ElementLike | None = 1, epsilon: FloatLike | None
+        = 1e-05, axis: IntLike | None = -1, outputs: Literal[1] = 1, name: str = ""
+    ) -> Value:
+        """SimplifiedLayerNormalization: `X / sqrt(mean(X ** 2) + epsilon) * scale`, over the dimensions
+        from `axis` on.
+
+        Inputs:
+            X: A tensor of rank 1 or more.
+            scale: The scale, which broadcasts to X.
+
+        Attributes:
+            stash_type (int, default 1): The element type of the computation and of the second output: 1
+                float, 11 double. Values: `1` (float), `11` (double).
+            epsilon (float, default 1e-05): Added to the mean square, so that it is not 0.
+            axis (int, default -1): The first dimension to normalise over.
+
+        Outputs:
+            Y: The input's shape, in the type of `scale`.
+            inv_std_var (optional): `1 / sqrt(mean(X ** 2) + epsilon)`; the normalised dimensions are 1.
+        """
+    @overload
+    def SimplifiedLayerNormalization(
+        self, X: Operand, scale: Operand, /, *, stash_type: ElementLike | None = 1, epsilon: FloatLike | None
+        = 1e-05, axis: IntLike | None = -1, outputs: Literal[2], name: str = ""
+    ) -> tuple[Value, Value]: ...
+    @overload
+    def SimplifiedLayerNormalization(
+        self, X: Operand, scale: Operand, /, *, stash_type: ElementLike | None = 1, epsilon: FloatLike | None
+        = 1e-05, axis: IntLike | None = -1, outputs: int, name: str = ""
+    ) -> Any: ...
 
     def Sin(self, input: Operand, /, *, name: str = "") -> Value:
         """Sin: The sine of each element, an angle in radians.

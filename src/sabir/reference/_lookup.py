@@ -87,7 +87,7 @@ def operators_of(registry: Registry = STANDARD) -> dict[str, list[Operator]]:
     """Return the operators by domain, the default one first, each sorted by name.
 
     >>> list(operators_of())[:3]
-    ['', 'ai.onnx.ml', 'ai.onnx.preview']
+    ['', 'ai.onnx.contrib', 'ai.onnx.ml']
     """
     found: dict[str, list[Operator]] = {}
     for operator in sorted(registry, key=lambda o: (o.domain, o.name)):

@@ -138,7 +138,7 @@ class _Expressions:
     def _arguments(self, x: Expression) -> Iterator[str]:
         for field in fields(x):
             value: Any = getattr(x, field.name)
-            if field.name in {"element", "shape", "op"} or (value is None and isinstance(x, Contract)):
+            if field.name in {"element", "shape", "op"} or (isinstance(x, Contract) and value == field.default):
                 continue
             if isinstance(value, Expression):
                 prefix = f"{field.name}=" if field.name in _NAMED else ""
