@@ -14,7 +14,7 @@ CROSS = CacheEntry("cross", "cross_out", np.dtype(np.float32), (1, 2, 0, 3), 0, 
 def grown(tokens, entries=(KEY, PAIR)):
     """A cache of one row whose keys are the tokens."""
     cache = Cache(entries)
-    key = np.broadcast_to(np.float32(tokens)[:, None], (1, 2, len(tokens), 3))
+    key = np.broadcast_to(np.array(tokens, np.float32)[:, None], (1, 2, len(tokens), 3))
     results = {
         "present": key,
         "new_pair": np.stack([key, -key]),

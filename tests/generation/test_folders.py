@@ -8,6 +8,8 @@ import pytest
 
 import sabir
 from sabir.generation import TextPieces
+from sabir.generation._configuration import find_files
+from sabir.generation._rewriting import with_all_positions
 from sabir.ir import tensor_type
 from support.decoders import HEAD, HEADS, Language, Letters, write_folder, write_tokenizer
 
@@ -122,6 +124,19 @@ def test_sizes_that_the_model_does_not_declare_are_those_of_the_configuration(tm
     config = {"hidden_size": HEAD * HEADS, "num_attention_heads": HEADS}
     folder = write_folder(tmp_path, {"model": free}, config=config)
     assert generator_of(folder).generate([3, 1], max_new_tokens=4).ids == LANGUAGE.greedy([3, 1], 4)
+
+
+def test_layers_with_a_window_keep_all_positions(tmp_path):
+    model = LANGUAGE.decoder()
+    b = sabir.Builder(graph=model.graph, opsets={**model.opsets, "com.microsoft": 1})
+    x = b.domain("com.microsoft").QuickGelu(model.graph.outputs[0])
+    x.node.attributes["sliding_window_cache"] = 1
+    sabir.save(model, tmp_path / "model.onnx")
+    assert not any(
+        "sliding_window_cache" in n.attributes for n in with_all_positions(tmp_path / "model.onnx").graph
+    )
+    windows = {"model": {"decoder": {"filename": "model.onnx", "sliding_window": {"window_size": 8}}}}
+    assert find_files(write_folder(tmp_path, {}, genai_config=windows)).has_windows
 
 
 def test_a_file_of_a_model_needs_no_folder(tmp_path):

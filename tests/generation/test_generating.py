@@ -252,8 +252,11 @@ def test_an_encoder_of_features(tmp_path):
     features = np.stack([LANGUAGE.tokens[s].T for s in sources])
     results = generator.generate(features=features, max_new_tokens=5)
     assert [r.ids for r in results] == [LANGUAGE.greedy([0, 4], 5, source=s) for s in sources]
-    other = generator.generate([0, 7], features=features[:1], max_new_tokens=5)
+    (other,) = generator.generate([0, 7], features=features[:1], max_new_tokens=5)
     assert other.ids == LANGUAGE.greedy([0, 7], 5, source=sources[0])
+    assert [*generator.stream(features=features[1:], max_new_tokens=5)] == results[1].ids
+    with pytest.raises(sabir.FeedError, match="a stream continues one prompt"):
+        generator.stream(features=features)
     with pytest.raises(sabir.FeedError, match="the encoder reads features, not tokens: pass `features=`"):
         generator.generate([1, 2])
 

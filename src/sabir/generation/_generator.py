@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 import numpy as np
 
 from sabir.base import FeedError, UnsupportedError
-from sabir.generation._branches import merged_branches
 from sabir.generation._configuration import Configuration, find_files, read_configuration
 from sabir.generation._decoder import Decoder, Encoder
+from sabir.generation._rewriting import merged_branches, with_all_positions
 from sabir.generation._running import Row, Run
 from sabir.generation._text_pieces import TextPieces
 from sabir.generation._tokenizer import ChatTemplate, encoded, read_tokenizer
@@ -135,7 +135,7 @@ class TextGenerator:
         *,
         features: Array,
         **options: Unpack[Options],
-    ) -> Generation | list[Generation]: ...
+    ) -> list[Generation]: ...
 
     @overload
     def generate(self, prompt: Array, **options: Unpack[Options]) -> Generation | list[Generation]: ...
@@ -165,16 +165,16 @@ class TextGenerator:
         """
         settings = self.defaults.with_options(options)
         run = self._run(prompt, features, settings)
-        with contextlib.suppress(KeyboardInterrupt):
-            for row, token in run.tokens() if settings.num_beams == 1 else run.search():
+        steps = run.tokens() if settings.num_beams == 1 else run.search()
+        with contextlib.suppress(KeyboardInterrupt), contextlib.closing(steps):
+            for row, token in steps:
                 if settings.on_token is not None:
                     settings.on_token(row, token)
         results = run.results()
-        is_batch = len(features) > 1 if features is not None and prompt is None else _is_batch(prompt)
-        return results if is_batch else results[0]
+        return results if features is not None or _is_batch(prompt) else results[0]
 
     def stream(
-        self, prompt: Prompt, *, features: Array | None = None, **options: Unpack[Options]
+        self, prompt: Prompt | None = None, *, features: Array | None = None, **options: Unpack[Options]
     ) -> Iterator[int]:
         """Return the tokens that continue one prompt as they are generated; see `generate`.
 
@@ -184,10 +184,9 @@ class TextGenerator:
         settings = self.defaults.with_options(options)
         if settings.num_beams > 1:
             raise UnsupportedError("beam search has no tokens before its end: use `generate`, or num_beams=1")
-        if _is_batch(prompt):
+        if _is_batch(prompt) or (features is not None and len(features) != 1):
             raise FeedError("a stream continues one prompt; `generate` continues a batch")
-        run = self._run(prompt, features, settings)
-        return (token for _, token in run.tokens())
+        return _tokens(self._run(prompt, features, settings))
 
     def pieces(self, tokens: Iterable[int], stop: Sequence[str] = ()) -> Iterator[str]:
         """Return the text of tokens as they come, in pieces that never end within a character.
@@ -341,8 +340,14 @@ def _sessions(files: Files, session: Callable[[Model | Path], Session]) -> tuple
     merged = merged_branches(files.first) if "merged" in files.first.name else None
     if merged is not None:
         return session(merged[0]), session(merged[1])
-    first = session(files.first)
+    first = session(with_all_positions(files.first) if files.has_windows else files.first)
     return first, first if files.later == files.first else session(files.later)
+
+
+def _tokens(run: Run) -> Iterator[int]:
+    with contextlib.closing(run.tokens()) as steps:
+        for _, token in steps:
+            yield token
 
 
 def _is_batch(prompt: Any) -> bool:
