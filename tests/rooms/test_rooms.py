@@ -206,7 +206,12 @@ def test_bodies_equal_evaluation(operator, example, engine):
     here = operator.at(example.opset)
     expected = answers_of(operator, example, engine)
 
-    model, feeds = written(here.find("body"), example, here, here.since)
+    try:
+        model, feeds = written(here.find("body"), example, here, here.since)
+    except Unconvertible as reason:
+        assert operator.domain  # the standard's bodies are complete
+        assert str(reason)
+        return
 
     infer(model, strict=True)  # its nodes take the types that they are given
     for got, wanted in zip(run(model, feeds, engine), expected, strict=True):

@@ -35,7 +35,8 @@ class Request(NamedTuple):
     Kernels are added to the `cost`, which may end the work. `progress` is called with the number of kernels
     that are ready and of all. `bodies` returns, for the constants of the plan by slot, what runs the
     subgraphs of evaluated calls. `updates` has the slots of inputs that results may be written over, by the
-    slots of these results.
+    slots of these results; `caches` those of inputs whose rows a result has, with others, which may be
+    written into the input.
     """
 
     lowered: Lowered
@@ -45,6 +46,7 @@ class Request(NamedTuple):
     progress: Callable[[int, int], None]
     bodies: Callable[[Mapping[int, Array]], Bodies]
     updates: Mapping[int, int] = {}
+    caches: Mapping[int, int] = {}
 
 
 class Portable(NamedTuple):

@@ -15,17 +15,20 @@ class Settings(NamedTuple):
     """The options of one compilation: everything that a stored plan depends on, apart from model and machine.
 
     `without` names the passes that are left out. With `newer_opsets` the newest known operator set serves
-    imports of newer ones.
+    imports of newer ones. `caches` has pairs of an output and the input whose rows it has, with more: a run
+    may write these in place. `sizes` names inputs of one integer that sizes depend on.
     """
 
     precision: Precision = "exact"
     without: frozenset[str] = frozenset()
     newer_opsets: bool = False
+    caches: tuple[tuple[str, str], ...] = ()
+    sizes: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
         """A text that is equal for equal settings, in every process."""
-        return f"{self.precision} {sorted(self.without)} {self.newer_opsets}"
+        return f"{self.precision} {sorted(self.without)} {self.newer_opsets} {self.caches} {self.sizes}"
 
 
 DEFAULT = Settings()

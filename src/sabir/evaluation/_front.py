@@ -83,6 +83,11 @@ class Front:
         return any(has_sized_items(value.declared) for value in self._declared.values())
 
     @property
+    def is_strict(self) -> bool:
+        """Whether a value that contradicts its declaration is an error."""
+        return self._strict
+
+    @property
     def inputs(self) -> tuple[ModelPort, ...]:
         """The inputs of the model."""
         return self._feeds.ports

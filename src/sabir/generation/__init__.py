@@ -1,5 +1,6 @@
 """Text generation: language models with their caches, tokenizers, sampling and beam search."""
 
+from sabir.generation._cache_buffers import with_cache_buffers
 from sabir.generation._generator import TextGenerator
 from sabir.generation._results import FinishReason, Generation
 from sabir.generation._settings import MAX_NEW_TOKENS, Options, Settings
@@ -15,4 +16,5 @@ __all__ = [
     "TextGenerator",
     "TextPieces",
     "Tokenizer",
+    "with_cache_buffers",
 ]

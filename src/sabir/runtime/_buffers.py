@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from sabir.base import FeedError, quote
+from sabir.base import FeedError, owns_memory, quote
 from sabir.evaluation import shared_array
 
 if TYPE_CHECKING:
@@ -30,10 +30,22 @@ def check_buffers(buffers: Mapping[str, Any], names: Iterable[str]) -> dict[str,
             problem = "writeable" if flags.c_contiguous else "C-contiguous"
             raise FeedError(f"`out[{quote(name)}]` must be {problem}: give an array made by np.empty")
         found[name] = array
-    for one, other in itertools.combinations(found, 2):
-        if np.may_share_memory(found[one], found[other]):
-            raise FeedError(f"`out[{quote(one)}]` and `out[{quote(other)}]` share memory")
+    _check_apart(found)
     return found
+
+
+def _check_apart(buffers: Mapping[str, Array]) -> None:
+    """Raise FeedError for two buffers that share memory.
+
+    Different arrays that own their memory do not, which saves most comparisons: there may be many caches.
+    """
+    views = [name for name, buffer in buffers.items() if not owns_memory(buffer)]
+    if len(set(map(id, buffers.values()))) < len(buffers):
+        views = list(buffers)
+    for one, other in itertools.product(views, buffers):
+        if one != other and np.may_share_memory(buffers[one], buffers[other]):
+            first, second = sorted((one, other), key=list(buffers).index)
+            raise FeedError(f"`out[{quote(first)}]` and `out[{quote(second)}]` share memory")
 
 
 def _array(buffer: Any, where: str) -> Array:

@@ -12,7 +12,7 @@ from sabir.opsets import is_standard
 from sabir.runtime._threads import ThreadLimit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from sabir.base import Limits
     from sabir.compilation import Precision, Subject
@@ -56,7 +56,8 @@ class Engine(Protocol):
 class Options(NamedTuple):
     """The arguments of a session that its engine needs; `file` is the one that its model was loaded from.
 
-    `updates` has the inputs that outputs are new values of, by the names of the outputs.
+    `updates` has the inputs that outputs are new values of, by the names of the outputs; `caches` those whose
+    rows outputs have, with others. `sizes` names the inputs that sizes depend on.
     """
 
     registry: Registry
@@ -67,6 +68,8 @@ class Options(NamedTuple):
     file: OpenedFile | None = None
     updates: Mapping[str, str] | None = None
     precision: Precision = "exact"
+    caches: Mapping[str, str] | None = None
+    sizes: Collection[str] = ()
 
 
 def _reference(model: Model, options: Options) -> Engine:
@@ -106,7 +109,10 @@ def _compiled_of(model: Model | Subject, options: Options) -> Engine:
     return Compiled(
         model, options.registry, options.limits, threads=threads,
         file=options.file, updates=options.updates,
-        settings=Settings(options.precision, newer_opsets=options.newer_opsets),
+        settings=Settings(
+            options.precision, newer_opsets=options.newer_opsets,
+            caches=tuple(sorted((options.caches or {}).items())), sizes=tuple(sorted(options.sizes)),
+        ),
         evaluating=contextlib.nullcontext if threads is None else functools.partial(ThreadLimit, threads),
     )  # fmt: skip
 

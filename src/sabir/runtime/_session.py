@@ -19,7 +19,7 @@ from sabir.runtime._node_args import NodeArg, node_arg
 from sabir.runtime._threads import ThreadLimit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from sabir.compilation import Commit, Explanation
     from sabir.evaluation import ModelPort
@@ -48,7 +48,10 @@ class Session:
     by some 1e-6 of the largest result, where they are faster: that is Winograd's F(4x4) for convolutions of
     large images. Without `keep_memory` each run gives back the memory that it leaves for the next one, as
     `release` does. `updates` names inputs by the outputs that are new values of them, for
-    `run_reusing`. `providers` is refused: it is an argument of onnxruntime.
+    `run_reusing`. `caches` names inputs by the outputs that have their rows and some new ones: `run` writes
+    only the new rows, if the array of `out` is the feed itself. `sizes` names inputs of one integer that the
+    sizes of other values depend on, such as the length of a cache: the compiled engine then needs no new plan
+    for each number. `providers` is refused: it is an argument of onnxruntime.
 
     Several threads may run a session at a time. Dropping it frees the constants at once.
 
@@ -74,6 +77,8 @@ class Session:
         keep_memory: bool = True,
         updates: Mapping[str, str] | None = None,
         precision: Literal["exact", "fast"] = "exact",
+        caches: Mapping[str, str] | None = None,
+        sizes: Collection[str] = (),
         providers: None = None,
     ) -> None:
         """Load and bind a model; raises FileError, WireError, SchemaError, UnsupportedError or LimitError."""
@@ -100,6 +105,8 @@ class Session:
                     "keep_memory": keep_memory,
                     "updates": updates,
                     "precision": precision,
+                    "caches": caches,
+                    "sizes": sizes,
                     **({} if registry is STANDARD else {"registry": registry}),
                 },
             )
@@ -108,7 +115,9 @@ class Session:
         )
         self._engine: Engine
         file = opened_file(Path(os.fsdecode(model))) if isinstance(model, (str, os.PathLike)) else None
-        options = Options(registry, limits, strict, newer_opsets, threads, file, updates, precision)
+        options = Options(
+            registry, limits, strict, newer_opsets, threads, file, updates, precision, caches, sizes
+        )
 
         def bind(loaded: Model) -> Engine:
             self._model = repr(loaded)

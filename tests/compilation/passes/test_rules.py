@@ -10,6 +10,7 @@ from sabir.compilation.passes import run_pipeline
 from sabir.compilation.passes._channels_last import channels_last
 from sabir.compilation.passes._common_products import common_products
 from sabir.compilation.passes._repeats import MOST_REPEATS, repeats_as_views
+from sabir.compilation.passes._scaled_matrices import scaled_matrices
 from sabir.compilation.passes._shared_heads import shared_heads
 from sabir.compilation.settings import Settings
 from sabir.loops import Contract, Expand, Permute, Reshape, Stored, Take, walk
@@ -131,3 +132,30 @@ def test_graphs_without_windows_stay():
     roots = {0: loops.contract(A, B), 1: loops.permute(A, (1, 0))}
     (channels,) = (each for each in PIPELINE if each.name == "channels-last")
     assert run_pipeline(roots, [channels]) == roots
+
+
+# ---------------------------------------------------------------- scaled matrices
+
+
+def scaled(factor, keys=B):
+    """A product by keys, as a view, that are multiplied by a factor."""
+    view = loops.permute(loops.reshape(keys, (3, 6)), (1, 0))
+    return {0: loops.contract(A, loops.apply("mul", view, factor))}
+
+
+def test_a_number_scales_the_first_operand():
+    found = scaled_matrices(scaled(loops.number("float", 0.5)))[0]
+    assert (found.a.op, type(found.b)) == ("mul", Permute)
+    walk.verify([found])
+
+
+def test_a_number_of_more_axes_does_too():
+    found = scaled_matrices(scaled(Stored("float", (1, 1), 3)))[0]
+    assert found.a.inputs[1].rank == 0
+    walk.verify([found])
+
+
+def test_factors_of_rows_and_constant_matrices_stay():
+    constant = Stored("float", (6, 3), array=np.ones((6, 3), np.float32))
+    for roots in (scaled(Stored("float", (1, 3), 3)), scaled(loops.number("float", 2), constant)):
+        assert scaled_matrices(roots)[0].b.op == "mul"

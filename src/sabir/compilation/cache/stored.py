@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sabir.ir import Array, Constant
 
 KIND = "plans"
-_FORMAT = "6"  # increased when the format of stored plans changes
+_FORMAT = "7"  # increased when the format of stored plans changes
 _SMALL = 1 << 16  # bytes of a constant that is stored in a plan, unless a file has it in the same form
 _MOST_KEPT = 1 << 24  # bytes of computed constants that are stored with a plan
 

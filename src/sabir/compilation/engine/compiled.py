@@ -6,7 +6,7 @@ import time
 import warnings
 from contextlib import nullcontext
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from sabir.compilation.native import Control, target_named
 from sabir.compilation.plan.entries import Mismatch
 from sabir.compilation.plan.layout import RunSizes
 from sabir.compilation.runtime.fast import FastRun, fast_run
+from sabir.compilation.runtime.growing import Ceiling, FedInput, growing_run
 from sabir.compilation.runtime.program import CompiledProgram
 from sabir.compilation.settings import DEFAULT, Settings
 from sabir.opsets import STANDARD
@@ -54,6 +55,17 @@ if TYPE_CHECKING:
 
 
 _MOST_SHAPES = 16  # whose fast runs are kept
+
+
+class _EndedRun(NamedTuple):
+    """A run on the slow path: its plan, the names of its outputs, its inputs, their pattern and sizes."""
+
+    program: Runnable
+    names: tuple[str, ...]
+    inputs: Sequence[Any]
+    pattern: ShapePattern
+    sizes: Mapping[str, int]
+    run: Run
 
 
 class Compiled:
@@ -108,8 +120,10 @@ class Compiled:
         )  # fmt: skip
         self._stops = Stops()
         self._fast: FastRun | None = None
-        self._fast_runs: dict[tuple[tuple[str, tuple[int, ...]], ...], FastRun] = {}
+        self._fast_runs: dict[tuple[CompiledProgram, tuple[tuple[str, tuple[int, ...]], ...]], FastRun] = {}
+        self._last: tuple[CompiledProgram, dict[str, int]] | None = None  # the last run on the slow path
         self._types = [p.type for p in self._front.inputs]
+        self._sized = frozenset(n for n, p in enumerate(self._front.inputs) if p.name in settings.sizes)
 
     @property
     def inputs(self) -> tuple[ModelPort, ...]:
@@ -182,7 +196,7 @@ class Compiled:
         with np.errstate(all="ignore"), nullcontext() if program.is_native else self._evaluating():
             results = program.run(arrays, sizes, run, control)
         found = self._front.finish(names, results, inputs, run)
-        self._remember(program, names, inputs, sizes)
+        self._remember(_EndedRun(program, names, inputs, pattern, sizes, run))
         return found
 
     @property
@@ -217,41 +231,35 @@ class Compiled:
 
     def release(self) -> None:
         """Free the memory that runs have kept for later runs."""
-        self._fast = None
+        self._fast = self._last = None
         self._fast_runs = {}
         for program in self._plans:
             program.release()
 
-    def _remember(
-        self,
-        program: Runnable,
-        names: tuple[str, ...],
-        inputs: Sequence[Any],
-        sizes: Mapping[str, int],
-    ) -> None:
-        """Prepare `run_fast` for feeds of the same shapes."""
+    def _remember(self, ended: _EndedRun) -> None:
+        """Prepare `run_fast` for feeds of the same shapes, or after several also for others."""
+        program = ended.program
         if not isinstance(program, CompiledProgram) or self._front.compares_items:
             return
         if self._limits is not None and self._limits.seconds is not None:
             return
-        kept = [x is None and d is not None for x, d in zip(inputs, self._defaults, strict=True)]
-        fed_ports = [p for p, default in zip(self._front.inputs, kept, strict=True) if not default]
-        arrays = [x for x, default in zip(inputs, kept, strict=True) if not default]
+        kept = [x is None and d is not None for x, d in zip(ended.inputs, self._defaults, strict=True)]
+        ports = [
+            (p, k) for p, k, d in zip(self._front.inputs, ended.pattern.inputs, kept, strict=True) if not d
+        ]
+        arrays = [x for x, default in zip(ended.inputs, kept, strict=True) if not default]
         fed = [
-            (port.name, slot, cast("Array", x))
-            for port, slot, x in zip(fed_ports, program.inputs, arrays, strict=True)
-            if isinstance(x, np.ndarray)
+            FedInput(port.name, slot, cast("Array", x), kind)
+            for (port, kind), slot, x in zip(ports, program.inputs, arrays, strict=True)
+            if isinstance(x, np.ndarray) and kind is not None
         ]
         if len(fed) < len(arrays):
             return
-        key = tuple((name, x.shape) for name, _, x in fed)
+        key = program, tuple((each.name, each.feed.shape) for each in fed)
         runs, control = self._fast_runs, self._stops.control
         fast = runs.get(key)
         if fast is None or fast.control is not control:
-            known = RunSizes(sizes)
-            outputs = list(zip(names, program.executable.results, strict=True))
-            layout = program.layout(0, known) if len(program.parts) == 1 else None
-            fast = fast_run(program, layout, known, fed, outputs, control, self._limits)
+            fast = self._growing(program, ended, fed, control) or self._fixed(program, ended, fed, control)
             if fast is None:
                 return
             if len(runs) >= _MOST_SHAPES:
@@ -259,12 +267,38 @@ class Compiled:
             runs[key] = fast
         self._stops.keep(control, partial(setattr, self, "_fast", fast))
 
+    def _growing(
+        self, program: CompiledProgram, ended: _EndedRun, fed: Sequence[FedInput], control: Control
+    ) -> FastRun | None:
+        """Return the fast runs for all sizes after runs of different ones, or where sizes are contents."""
+        last, self._last = self._last, (program, dict(ended.sizes))
+        follows = last is not None and last[0] is program
+        if self._front.is_strict or not (follows or self._sized):
+            return None
+        before = last[1] if last is not None and follows else ended.sizes
+        outputs = list(zip(ended.names, program.executable.results, strict=True))
+        left = ended.run.budget
+        ceiling = Ceiling(left.elements, left.work, left.memory)
+        return growing_run(program, ended.sizes, before, fed, outputs, control, ceiling)
+
+    def _fixed(
+        self, program: CompiledProgram, ended: _EndedRun, fed: Sequence[FedInput], control: Control
+    ) -> FastRun | None:
+        """Return the fast runs for the shapes of a run."""
+        if self._sized:
+            return None
+        known = RunSizes(ended.sizes)
+        outputs = list(zip(ended.names, program.executable.results, strict=True))
+        layout = program.layout(0, known) if len(program.parts) == 1 else None
+        names = [(each.name, each.slot, each.feed) for each in fed]
+        return fast_run(program, layout, known, names, outputs, control, self._limits)
+
     def _started(
         self, feeds: Mapping[str, Any]
     ) -> tuple[Run, list[Any], list[Any], ShapePattern, dict[str, int]]:
         """Return a new run, all inputs, the arrays that the plan reads, and their pattern and sizes."""
         run, inputs = self._front.start(feeds)
-        pattern, sizes = pattern_of(self._types, inputs)
+        pattern, sizes = pattern_of(self._types, inputs, self._sized)
         arrays = [x for x, d in zip(inputs, self._defaults, strict=True) if x is not None or d is None]
         return run, inputs, arrays, pattern, sizes
 

@@ -12,7 +12,7 @@ from sabir.compilation.frontend.prepare import prepare, require_bounded
 from sabir.compilation.protocol import Request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from sabir.compilation.engine.worth import PlanCost
     from sabir.compilation.frontend.prepare import Prepared
@@ -33,10 +33,17 @@ def planned(
     cost.add_calls(len(prepared.plan.steps))
     program = prepared.program
     inputs, outputs = ({v.name: v.slot for v in values} for values in (program.inputs, program.outputs))
-    pairs = {outputs[new]: inputs[old] for new, old in updates.items() if new in outputs and old in inputs}
+
+    def slots(names: Iterable[tuple[str, str]]) -> dict[int, int]:
+        return {outputs[new]: inputs[old] for new, old in names if new in outputs and old in inputs}
+
     found = lowered(prepared, sizes, backend.passes, settings)
     bodies = partial(bodies_on, backend, settings, Reserve())
-    return backend.compile(Request(found, sizes, settings, cost, progress, bodies, pairs))
+    return backend.compile(
+        Request(
+            found, sizes, settings, cost, progress, bodies, slots(updates.items()), slots(settings.caches)
+        )
+    )
 
 
 __all__ = ["lowered", "planned", "prepare"]

@@ -14,7 +14,7 @@ import numpy as np
 from sabir.ir import Expr, TensorType, symbol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from sabir.ir import Array, Type
 
@@ -24,7 +24,8 @@ _SMALL = 2  # smaller sizes broadcast, or make loops empty: they are numbers in 
 class ShapePattern(NamedTuple):
     """The element type and shape of each input; None for an input that has its default, or is no tensor.
 
-    A size below 2, or declared as a number, is a number; any other is a symbol.
+    A size below 2, or declared as a number, is a number; any other is a symbol. The contents of an input that
+    sizes depend on are known: a number or a symbol, as a size.
     """
 
     inputs: tuple[TensorType | None, ...]
@@ -55,8 +56,13 @@ def number_of(size: int | Expr, sizes: Mapping[str, int]) -> int | None:
     return found if isinstance(found, int) else None
 
 
-def pattern_of(declared: Sequence[Type | None], feeds: Sequence[Any]) -> tuple[ShapePattern, dict[str, int]]:
-    """Return the pattern of feeds, and the size of each of its symbols."""
+def pattern_of(
+    declared: Sequence[Type | None], feeds: Sequence[Any], sized: Collection[int] = ()
+) -> tuple[ShapePattern, dict[str, int]]:
+    """Return the pattern of feeds, and the size of each of its symbols.
+
+    `sized` numbers the inputs of one integer that sizes depend on.
+    """
     sizes: dict[str, int] = {}
     kinds: list[TensorType | None] = []
     for number, (kind, feed) in enumerate(zip(declared, feeds, strict=True)):
@@ -64,15 +70,22 @@ def pattern_of(declared: Sequence[Type | None], feeds: Sequence[Any]) -> tuple[S
             kinds.append(None)
             continue
         array = cast("Array", feed)
-        known = (
+        axes = (
             kind.shape if kind.shape is not None and len(kind.shape) == array.ndim else (None,) * array.ndim
         )
         shape = tuple(
             _size(dim, size, f"in{number}.{axis}", sizes)
-            for axis, (dim, size) in enumerate(zip(known, array.shape, strict=True))
+            for axis, (dim, size) in enumerate(zip(axes, array.shape, strict=True))
         )
-        kinds.append(TensorType(kind.element, shape))
+        known = _contents(array, number, sizes) if number in sized else None
+        kinds.append(TensorType(kind.element, shape, known))
     return ShapePattern(tuple(kinds)), sizes
+
+
+def _contents(array: Array, number: int, sizes: dict[str, int]) -> tuple[int | Expr] | None:
+    if array.size != 1 or array.dtype.kind not in "iu":
+        return None
+    return (_size(None, int(array.item()), f"in{number}", sizes),)
 
 
 def _size(dim: object, size: int, name: str, sizes: dict[str, int]) -> int | Expr:

@@ -218,10 +218,11 @@ class Frame(Record):
     """The arguments of the entrance for one plan, used by one run at a time.
 
     `buffers` is the table of buffer addresses; the memory that it refers to must outlive the frame. `outputs`
-    has the numbers of the buffers of results.
+    has the numbers of the buffers of results. `shapes` are the sizes that feeds are compared with, which may
+    be changed between runs.
     """
 
-    __slots__ = ("_keep", "team", "team_memory")
+    __slots__ = ("_keep", "shapes", "team", "team_memory")
 
     def __init__(
         self, team: Team, rows: np.ndarray[Any, Any], buffers: np.ndarray[Any, Any], control: Control,
@@ -241,5 +242,5 @@ class Frame(Record):
         for buffer in outputs:
             block += [0, buffer]
         super().__init__(block)
-        self.team, self.team_memory = team, memory
-        self._keep = rows, buffers, control, shapes, end, [i.dtype for i in inputs]
+        self.team, self.team_memory, self.shapes = team, memory, shapes
+        self._keep = rows, buffers, control, end, [i.dtype for i in inputs]

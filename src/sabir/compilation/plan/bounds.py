@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from sabir.compilation.plan.layout import RunSizes
     from sabir.loops import Size
 
-_MOST = (1 << 62) - 1  # kernels compute addresses with 64 bits
+MOST_ELEMENTS = (1 << 62) - 1
+"""The elements of a tensor, at most: kernels compute addresses with 64 bits."""
 
 
 class Reach(NamedTuple):
@@ -111,6 +112,6 @@ def _count(shape: Sequence[Size], sizes: RunSizes) -> int:
     if any(d < 0 for d in found):
         raise Mismatch(f"a tensor has the shape {found}")
     count = math.prod(found)
-    if count > _MOST:
+    if count > MOST_ELEMENTS:
         raise Mismatch(f"a tensor has {count} elements")
     return count

@@ -178,9 +178,10 @@ class KernelPlan:
 
     `values` are all tensors that the entries compute, also those that are never in memory. Entries from the
     number `updating` on cannot fail, and may write results over inputs: `in_place` maps the slots of these
-    results to the slots of the inputs. One thread runs a plan with less work than `single_work`, in
-    operations and bytes. An entry with at least `fine_work` operations for each thread is fine: a thread
-    claims several shares of it.
+    results to the slots of the inputs. `caches` does so for results that may be in the memory of the input
+    from the beginning: a kernel that copies the input does nothing then. One thread runs a plan with less
+    work than `single_work`, in operations and bytes. An entry with at least `fine_work` operations for each
+    thread is fine: a thread claims several shares of it.
     """
 
     entries: list[Entry | EvaluatedEntry]
@@ -190,6 +191,7 @@ class KernelPlan:
     values: list[ComputedTensor] = field(default_factory=list["ComputedTensor"])
     updating: int = 0
     in_place: dict[int, int] = field(default_factory=dict[int, int])
+    caches: dict[int, int] = field(default_factory=dict[int, int])
     decisions: Decisions = field(default_factory=Decisions)
     single_work: int = field(kw_only=True)
     fine_work: int = field(kw_only=True)

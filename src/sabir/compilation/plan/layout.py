@@ -185,20 +185,22 @@ def _needed(entry: Entry | EvaluatedEntry) -> set[str]:
 
 def lay_out(
     plan: KernelPlan, part: PlanPart, sizes: RunSizes, addresses: Mapping[object, int],
-    earlier: Mapping[Buffer, int], threads: int,
+    earlier: Mapping[Buffer, int], threads: int, room: RunSizes | None = None,
 ) -> PartLayout:  # fmt: skip
     """Return the layout of a part for the sizes of a run; raises Mismatch for sizes that violate bounds.
 
     `addresses` has the address of each kernel, `earlier` the offsets of the buffers of earlier parts,
-    `threads` is the number of threads that run it.
+    `threads` is the number of threads that run it. Arena and scratch memory are large enough for the sizes
+    `room`, by default those of the run.
     """
     entries = plan.entries[part.first : part.last]
     needed = needs(part.values, sizes)
     check_reaches(entries, sizes)
-    offsets, arena = _arena(part, sizes)
+    room = room or sizes
+    offsets, arena = _arena(part, room)
     offsets = {**earlier, **offsets}
     outputs = sum(sizes(b.size) for b in part.filled if b.kind == "output")
-    scratch = max((sizes(e.scratch) for e in entries if isinstance(e, Entry)), default=0)
+    scratch = max((room(e.scratch) for e in entries if isinstance(e, Entry)), default=0)
     rows = rows_of([
         _call(number, entry, sizes, addresses, offsets, part.arenas, plan.fine_work * threads)
         for number, entry in enumerate(entries, part.first)
@@ -214,7 +216,7 @@ def _call(
     offsets: Mapping[Buffer, int], arenas: Mapping[Buffer, int], fine: int,
 ) -> KernelCall:  # fmt: skip
     """Return the call of an entry; from `fine` operations on, a thread may claim several shares."""
-    _, _, spec, arguments = _choice(entry, sizes)
+    _, _, spec, arguments = choice_of(entry, sizes)
     if entry.bands is None:
         block = [_argument(a, sizes, offsets, arenas) for a in arguments]
     else:
@@ -243,7 +245,8 @@ def _runs(
     return (*found, (start, len(owners))) if start < len(owners) else tuple(found)
 
 
-def _choice(entry: Entry, sizes: RunSizes) -> tuple[Any, int, Any, list[Any]]:
+def choice_of(entry: Entry, sizes: RunSizes) -> tuple[Any, int, Any, list[Any]]:
+    """Return the variant of an entry for the sizes of a run."""
     for choice in entry.choices[:-1]:
         if choice[0] is not None and sizes(choice[0]) <= choice[1]:
             return choice
@@ -282,7 +285,7 @@ def _of_bands(
         check_reaches(parts, found)
         calls: list[Mapping[str, Packable]] = []
         for part in parts:
-            _, _, spec, arguments = _choice(part, found)
+            _, _, spec, arguments = choice_of(part, found)
             calls.append({"kernel": addresses[spec], "block": start + len(body)})
             body += [_argument(a, found, own, numbers) for a in arguments]
         lists.append(start + len(body))
@@ -343,4 +346,14 @@ def allocated(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         raise Mismatch(f"there is no memory for {shape} of {dtype}") from error
 
 
-__all__ = ["ARENA", "PartLayout", "PlanPart", "RunSizes", "aligned", "allocated", "lay_out", "plan_parts"]
+__all__ = [
+    "ARENA",
+    "PartLayout",
+    "PlanPart",
+    "RunSizes",
+    "aligned",
+    "allocated",
+    "choice_of",
+    "lay_out",
+    "plan_parts",
+]

@@ -35,11 +35,13 @@ if TYPE_CHECKING:
 _EMPTY = np.empty
 
 
-class _Output(NamedTuple):
+class RunOutput(NamedTuple):
+    """A result of a run: its name, shape and dtype, and the index of its object in the block of a frame."""
+
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    place: int  # index in the block of a frame
+    place: int
 
 
 class FastFunction(Protocol):
@@ -71,8 +73,8 @@ class FastRun(NamedTuple):
     in_place: Mapping[str, str]
 
 
-class _Runs:
-    """The state that all fast runs for fixed shapes share."""
+class Runs:
+    """The state that all fast runs for fixed shapes share; those of `growing` override it."""
 
     def __init__(
         self, program: CompiledProgram, layout: PartLayout, sizes: RunSizes,
@@ -85,7 +87,7 @@ class _Runs:
         found = [(name, program.plan.outputs[slot]) for name, slot in outputs]
         places = range(FIRST + INPUT * len(names), sys.maxsize, OUTPUT)
         self.outputs = [
-            _Output(name, *shape_and_dtype(b, sizes), place)
+            RunOutput(name, *shape_and_dtype(b, sizes), place)
             for (name, b), place in zip(found, places, strict=False)
         ]
         self._slots = [b.number for _, b in found]
@@ -95,26 +97,57 @@ class _Runs:
         given = {slot: name for name, slot, _ in names}
         over = {name: given.get(program.plan.in_place.get(slot, 0)) for name, slot in outputs}
         self.in_place = {result: name for result, name in over.items() if name is not None}
+        cached = {name: given.get(program.plan.caches.get(slot, 0)) for name, slot in outputs}
+        self.caches = {result: name for result, name in cached.items() if name is not None}
         if self.in_place:
             finish(self.target)  # loaded now, so that a run cannot fail at its end
         self.updating = int(np.searchsorted(layout.owners, program.plan.updating))
-        self.frames: list[_Frame] = _DrawnFrames() if program.key_buffers else []
+        self.frames: list[RunFrame] = _DrawnFrames() if program.key_buffers else []
 
-    def frame(self) -> _Frame:
+    def taken(self, _arrays: Sequence[Any], /) -> tuple[RunFrame, Sequence[RunOutput]] | None:
+        """Return a frame for a run of these feeds, and its outputs; None if there is none."""
+        return self.free_frame(), self.outputs
+
+    def free_frame(self) -> RunFrame:
+        """Return a frame that no run uses."""
+        try:
+            frame = self.frames.pop()
+        except IndexError:  # concurrent runs use different frames
+            return self.frame()
+        # a forked process has another team
+        return frame if frame.team_memory == frame.team.memory else self.frame()
+
+    def frame(self) -> RunFrame:
         """Return a new frame, the memory of a run."""
-        made = _Frame(
+        made = RunFrame(
             self._program, self._layout, self._sizes, self._team, self._control, self._inputs, self._slots
         )
         made.slots = [] if self.tail is None else self.tail.slots(made.arena)
         return made
 
-    def finished(self, frame: _Frame, done: int, last: int) -> bool:
+    def finished(self, frame: RunFrame, done: int, last: int) -> bool:
         """Run the rows from `done` to before `last`; return whether there was no error or cancellation."""
-        rows = self._layout.rows.ctypes.data
-        execute(self._team, rows, done, last, frame.table_address, self._control, _nothing)
+        execute(self._team, frame.rows_address, done, last, frame.table_address, self._control, _nothing)
         return not frame.binding.errors[0] and not self._control.cancelled
 
-    def failed(self, frame: _Frame) -> None:
+    def into(
+        self, buffers: Mapping[str, Array], outputs: Sequence[RunOutput], feeds: Mapping[str, Any], *,
+        committing: bool,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Return an array for each output: its buffer if a run can write into that, else a new one."""
+        results: dict[str, Any] = {}
+        read: _Memory | None = None
+        for name, shape, dtype, _ in outputs:
+            made = buffers.get(name)
+            cached = made is not None and made is feeds.get(self.caches.get(name, "")) and made.shape == shape
+            over = committing and made is not None and made is feeds.get(self.in_place.get(name, ""))
+            if made is not None and not cached and not over:
+                read = _Memory([*feeds.values()]) if read is None else read
+                made = _fitting(made, shape, dtype, read)
+            results[name] = _EMPTY(shape, dtype) if made is None else made
+        return results
+
+    def failed(self, frame: RunFrame) -> None:
         """Reset and keep the frame of a failed run; raises CancelledError if the run was cancelled."""
         frame.binding.errors[0] = 0
         self.frames.append(frame)
@@ -122,9 +155,9 @@ class _Runs:
             raise CancelledError("the run was cancelled")
 
 
-def _entered(runs: _Runs, names: Sequence[str]) -> FastFunction:
+def entered(runs: Runs, names: Sequence[str]) -> FastFunction:
     """Return the function that runs a plan; it is a closure because that has the least overhead."""
-    count, outputs, frames, enter = len(names), runs.outputs, runs.frames, entrance(runs.target)
+    count, take, frames, enter = len(names), runs.taken, runs.frames, entrance(runs.target)
     in_place, updating, rows = runs.in_place, runs.updating, runs.last
     only, tail = names[0] if count == 1 else None, runs.tail
 
@@ -140,25 +173,23 @@ def _entered(runs: _Runs, names: Sequence[str]) -> FastFunction:
             arrays = [feeds[name] for name in names] if only is None else (feeds[only],)
         except KeyError:
             return None
-        try:
-            frame = frames.pop()
-        except IndexError:  # concurrent runs use different frames
-            frame = runs.frame()
-        if frame.team_memory != frame.team.memory:  # a forked process has another team
-            frame = runs.frame()
+        taken = take(arrays)
+        if taken is None:
+            return None
+        frame, outputs = taken
         block, at = frame.numbers, FIRST
         for array in arrays:
             block[at] = id(array)
             at += INPUT
         results: dict[str, Any] = {}
-        read: _Memory | None = None
-        for name, shape, dtype, place in outputs:
-            made = None if buffers is None else buffers.get(name)
-            if made is not None and (commit is None or made is not feeds.get(in_place.get(name, ""))):
-                read = _Memory(arrays) if read is None else read
-                made = _fitting(made, shape, dtype, read)
-            results[name] = made = _EMPTY(shape, dtype) if made is None else made
-            block[place] = id(made)
+        if buffers is None:
+            for name, shape, dtype, place in outputs:
+                results[name] = made = _EMPTY(shape, dtype)
+                block[place] = id(made)
+        else:
+            results = runs.into(buffers, outputs, feeds, committing=commit is not None)
+            for output in outputs:
+                block[output.place] = id(results[output.name])
         commits = commit is not None and bool(in_place)
         block[LAST] = last = updating if commits else rows
         if commits and commit is not None:
@@ -167,19 +198,19 @@ def _entered(runs: _Runs, names: Sequence[str]) -> FastFunction:
         if done == last or (done >= 0 and runs.finished(frame, done, last)):
             if commits and commit is not None:
                 finish(runs.target)(frame.address, commit.address)
-            found = results if tail is None else tail.finish(frame.slots, arrays, results)
+            ended = results if tail is None else tail.finish(frame.slots, arrays, results)
             frames.append(frame)  # from now on another thread may use it
-            return found
+            return ended
         runs.failed(frame)
         return None
 
     return run
 
 
-class _Frame(Frame):
+class RunFrame(Frame):
     """The memory of one run: its binding and its arena."""
 
-    __slots__ = ("arena", "binding", "slots", "table_address")
+    __slots__ = ("arena", "binding", "rows_address", "slots", "table_address")
 
     def __init__(
         self, program: CompiledProgram, layout: PartLayout, sizes: RunSizes, team: Team, control: Control,
@@ -190,14 +221,14 @@ class _Frame(Frame):
         binding.bind_known(sizes)
         binding.bind_keys(sizes)
         super().__init__(team, layout.rows, binding.table, control, inputs, outputs)
-        self.table_address = binding.table.ctypes.data
+        self.table_address, self.rows_address = binding.table.ctypes.data, layout.rows.ctypes.data
         self.slots: list[Any] = []  # values of the tail
 
 
-class _DrawnFrames(list[_Frame]):  # ruff: ignore[subclass-builtin]  nothing but `pop` is called
+class _DrawnFrames(list[RunFrame]):  # ruff: ignore[subclass-builtin]  nothing but `pop` is called
     """A list of frames that draws new random words for a frame before it is reused."""
 
-    def pop(self, index: SupportsIndex = -1, /) -> _Frame:
+    def pop(self, index: SupportsIndex = -1, /) -> RunFrame:
         frame = super().pop(index)
         frame.binding.draw()
         return frame
@@ -221,14 +252,14 @@ def fast_run(
         return None
     if len({b.number for b in plain}) < len(plain):
         return None
-    runs = _Runs(program, layout, sizes, names, native, control)
+    runs = Runs(program, layout, sizes, names, native, control)
     if not program.is_native:
         from sabir.compilation.runtime.tail import Tail  # ruff: ignore[import-outside-top-level]  as in `_has_tail`
 
         runs.tail = tail = Tail(program, layout, sizes, [slot for _, slot, _ in names], outputs, limits)
         if not tail.is_whole or any(x.dtype.hasobject for _, _, x in names):  # texts need conversion
             return None
-    return FastRun(_entered(runs, [name for name, _, _ in names]), control, runs.in_place)
+    return FastRun(entered(runs, [name for name, _, _ in names]), control, runs.in_place)
 
 
 def _has_tail(program: CompiledProgram) -> bool:

@@ -20,6 +20,7 @@ from sabir.compilation.plan.entries import (
     StoredKernel,
 )
 from sabir.compilation.plan.layout import PartLayout, RunSizes, aligned, lay_out, plan_parts
+from sabir.compilation.plan.relayout import MovingLayout
 from sabir.compilation.protocol import Portable
 from sabir.compilation.runtime.running import PlanRun
 from sabir.elements import element
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from sabir.compilation.plan.entries import Kernel, Spec
     from sabir.compilation.plan.executable import Executable
     from sabir.compilation.plan.layout import PlanPart
+    from sabir.compilation.plan.relayout import Condition
     from sabir.compilation.protocol import Bodies
     from sabir.compilation.runtime.repeating import Repeated
     from sabir.evaluation import BoundCall, Run
@@ -253,6 +255,16 @@ class CompiledProgram:
                     self._layouts.clear()
                 found = self._layouts[key] = made
         return found
+
+    def moving_layout(
+        self, sizes: Mapping[str, int], room: Mapping[str, int], conditions: Sequence[Condition]
+    ) -> MovingLayout:
+        """Return a layout of a plan of one part that can follow sizes up to `room`; raises Mismatch."""
+        (part,) = self.parts
+        try:
+            return MovingLayout(self.plan, part, sizes, room, conditions, self._addresses, self.team.threads)
+        except (KeyError, OverflowError) as error:
+            raise Mismatch(f"the plan has no layout for these sizes: {error}") from error
 
 
 def laid_out(

@@ -10,8 +10,8 @@ from sabir import loops
 from sabir.base import EvaluationError, InferenceError, UnsupportedError
 from sabir.ir import Builder, TensorType, Value, exact_quotient, floor_div
 from sabir.loops import Expression, NotLowered
-from sabir.opsets.families.attention import attention_kernels
-from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.opsets.families.attention import attention_kernels, rotations
+from sabir.opsets.families.attention.attention_graphs import ints
 from sabir.opsets.families.shapes.ranks import check_alike, check_shape, hold
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
@@ -62,7 +62,6 @@ v23 = rotary_embedding.first(
 
 PACKED, APART = 3, 4  # the ranks of X
 BY_POSITION = 2  # the rank of caches that position_ids index
-END = np.iinfo(np.int64).max
 
 
 @v23.infer
@@ -114,20 +113,14 @@ def evaluate(
 ) -> Array:
     hold(infer, x, cos, sin, positions, num_heads=num_heads, rotary_embedding_dim=rotary_embedding_dim)
     heads = x.reshape(*x.shape[:2], num_heads or 0, x.shape[2] // (num_heads or 1)) if x.ndim == PACKED else x
-    rotated = rotary_embedding_dim or heads.shape[-1]
     if positions is not None:
         if positions.size and not 0 <= positions.min() <= positions.max() < len(cos):
             raise EvaluationError(f"`position_ids` must be from 0 to {len(cos) - 1}")
         cos, sin = cos[positions], sin[positions]
     across = 2 if x.ndim == PACKED else 1  # the axis of the heads
-    cos, sin = (np.expand_dims(widened(t), across) for t in (cos, sin))
-    first, second = slice(0, rotated, 2), slice(1, rotated, 2)
-    if not interleaved:
-        first, second = slice(0, rotated // 2), slice(rotated // 2, rotated)
-    wide, y = widened(heads), heads.copy()
-    y[..., first] = wide[..., first] * cos - wide[..., second] * sin
-    y[..., second] = wide[..., first] * sin + wide[..., second] * cos
-    return y.reshape(x.shape)
+    cos, sin = (np.expand_dims(t, across) for t in (cos, sin))
+    y = rotations.rotated(heads, cos, sin, interleaved=interleaved)
+    return y.astype(x.dtype, copy=False).reshape(x.shape)
 
 
 @v23.lower
@@ -144,37 +137,13 @@ def lower(
             f"whether a head of {heads.shape[-1]} elements divides into pairs is known at run time only"
         )
     if positions is not None:
-        cos, sin = (_by_position(cache, positions) for cache in (cos, sin))
+        cos, sin = (rotations.rows_at(cache, positions) for cache in (cos, sin))
     across = 2 if packed else 1  # the axis of the heads
     angles = (x.shape[0], x.shape[1 if packed else 2], size // 2)
     if not loops.same_shape(cos.shape, angles) or not loops.same_shape(sin.shape, angles):
         raise NotLowered("whether the caches have an angle for each pair is known at run time only")
     cos, sin = (loops.reshape(t, (*t.shape[:across], 1, *t.shape[across:])) for t in (cos, sin))
-    one, two = _halves(heads, size, interleaved)
-    first = loops.apply("sub", loops.apply("mul", one, cos), loops.apply("mul", two, sin))
-    second = loops.apply("add", loops.apply("mul", one, sin), loops.apply("mul", two, cos))
-    if interleaved:
-        pairs = [loops.reshape(part, (*part.shape, 1)) for part in (first, second)]
-        parts = [loops.reshape(loops.join(pairs, -1), (*heads.shape[:-1], size))]
-    else:
-        parts = [first, second]
-    if size != heads.shape[-1]:
-        parts.append(loops.narrow(heads, -1, size, heads.shape[-1] - size))
-    return loops.reshape(loops.join(parts, -1) if len(parts) > 1 else parts[0], x.shape)
-
-
-def _by_position(cache: Expression, positions: Expression) -> Expression:
-    """Return the rows of the positions; a negative one is refused, and so leads outside."""
-    outside = loops.sized("int64", cache.shape[0])
-    return loops.take(cache, loops.where(loops.apply("lt", positions, 0), outside, positions), 0)
-
-
-def _halves(x: Expression, size: int, interleaved: int) -> tuple[Expression, Expression]:
-    if not interleaved:
-        return loops.narrow(x, -1, 0, size // 2), loops.narrow(x, -1, size // 2, size // 2)
-    sizes, steps = (*x.shape[:-1], size // 2), (*(1,) * (x.rank - 1), 2)
-    one, two = (loops.cut(x, (*(0,) * (x.rank - 1), i), sizes, steps) for i in range(2))
-    return one, two
+    return loops.reshape(rotations.lowered(heads, cos, sin, size, interleaved=interleaved), x.shape)
 
 
 @v23.body
@@ -185,30 +154,13 @@ def body(
     rank = x.type.rank if isinstance(x.type, TensorType) else None
     if rank is None:
         raise Unconvertible("the rank of X is unknown, and the axis of its heads depends on it")
-    packed, last = rank == PACKED, _ints(b, -1)
-    heads = b.Reshape(x, _ints(b, 0, 0, num_heads or 1, -1)) if packed else x
+    packed = rank == PACKED
+    heads = b.Reshape(x, ints(b, 0, 0, num_heads or 1, -1)) if packed else x
     if positions is not None:
         cos, sin = b.Gather(cos, positions), b.Gather(sin, positions)
-    cos, sin = (b.Unsqueeze(t, _ints(b, 2 if packed else 1)) for t in (cos, sin))
-    rotated = heads
-    if rotary_embedding_dim:
-        rotated = b.Slice(heads, _ints(b, 0), _ints(b, rotary_embedding_dim), last)
-    if interleaved:
-        one, two = (b.Slice(rotated, _ints(b, i), _ints(b, END), last, _ints(b, 2)) for i in range(2))
-    else:
-        one, two = b.Split(rotated, num_outputs=2, outputs=2, axis=-1)
-    pair = b.Sub(b.Mul(one, cos), b.Mul(two, sin)), b.Add(b.Mul(one, sin), b.Mul(two, cos))
-    if interleaved:
-        y = b.Reshape(b.Concat(*(b.Unsqueeze(p, last) for p in pair), axis=-1), b.Shape(rotated))
-    else:
-        y = b.Concat(*pair, axis=-1)
-    if rotary_embedding_dim:
-        y = b.Concat(y, b.Slice(heads, _ints(b, rotary_embedding_dim), _ints(b, END), last), axis=-1)
+    cos, sin = (b.Unsqueeze(t, ints(b, 2 if packed else 1)) for t in (cos, sin))
+    y = rotations.emitted(b, heads, cos, sin, rotary_embedding_dim or None, interleaved=interleaved)
     return b.Reshape(y, b.Shape(x)) if packed else y
-
-
-def _ints(b: Builder, *values: int) -> Value:
-    return b.initializer("ints", np.array(values, np.int64))
 
 
 @v23.gradient

@@ -119,7 +119,7 @@ def _lies_over(entry: Entry, new: Buffer, old: Buffer) -> bool:
     _, _, nest, arguments = entry.choices[0]
     if not isinstance(nest, Nest):
         return False
-    places = _places(nest, arguments)
+    places = places_of(nest, arguments)
     written = [number for number, place in enumerate(places) if place[0] is new]
     read = [number for number, place in enumerate(places) if place[0] is old]
     if len(written) != 1 or any(places[number][1:] != places[written[0]][1:] for number in read):
@@ -146,7 +146,7 @@ def _read_before(nest: Nest, written: int) -> set[int]:
     return found
 
 
-def _places(nest: Nest, arguments: list[Argument]) -> list[tuple[object, ...]]:
+def places_of(nest: Nest, arguments: list[Argument]) -> list[tuple[object, ...]]:
     """Return for each access its buffer, the access, its byte offset and its strides."""
     found: list[tuple[object, ...]] = []
     signature = nest.signature
@@ -176,4 +176,4 @@ def _alone(found: dict[int, dict[Buffer, Buffer]], users: Users) -> dict[int, di
         found = kept
 
 
-__all__ = ["updates_last"]
+__all__ = ["places_of", "updates_last"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.compilation.backends.cpu.building import build
+from sabir.compilation.backends.cpu.cache_rows import caches_in_place
 from sabir.compilation.backends.cpu.heuristics import HEURISTICS
 from sabir.compilation.backends.cpu.in_place import updates_last
 from sabir.compilation.backends.cpu.texts import source_of
@@ -28,6 +29,7 @@ def compiled(backend: CpuBackend, request: Request) -> CompiledProgram:
     """Return the compiled plan of a request on a backend; see `CpuBackend.compile`."""
     with EarlyKernels(backend.target) as early:
         executable, prepared = _executable(request, backend.target, backend.cores, backend.heuristics, early)
+        caches_in_place(executable.plan, request.caches)
         updates_last(executable.plan, request.updates)
         return CompiledProgram(
             executable, backend.team, prepared, request.bodies(prepared.constants),

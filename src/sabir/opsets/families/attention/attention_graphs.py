@@ -57,7 +57,7 @@ class AttentionInputs(NamedTuple):
             near = combined(b, near, far)
         if self.filled is None:
             return near
-        return combined(b, near, b.Less(_indices(b, self.keys), self._per_item(self.filled)))
+        return combined(b, near, b.Less(indices(b, self.keys), self._per_item(self.filled)))
 
     def typed_mask(self, *, padded: bool) -> tuple[Value | None, ElementType]:
         """Return the mask, boolean or in the type of Q; `padded` excludes the keys after its end."""
@@ -78,12 +78,12 @@ class AttentionInputs(NamedTuple):
         """Return the position of each key minus that of each query."""
         b = self.b
         queries = b.Shape(self.q, start=-2, end=-1)
-        own = b.Unsqueeze(_indices(b, queries), ints(b, 1))
+        own = b.Unsqueeze(indices(b, queries), ints(b, 1))
         if self.past_key is not None:
             own = b.Add(own, size(b, self.past_key, 2))
         elif self.filled is not None:
             own = b.Add(own, self._per_item(b.Sub(self.filled, queries)))
-        return b.Sub(_indices(b, self.keys), own)
+        return b.Sub(indices(b, self.keys), own)
 
     def _per_item(self, x: Value) -> Value:
         """Return a vector over the batch, ready to broadcast to the scores."""
@@ -98,6 +98,12 @@ def size(b: Builder, x: Value, axis: int) -> Value:
 def ints(b: Builder, *values: int) -> Value:
     """Return a vector of integers."""
     return b.initializer("ints", np.array(values, np.int64))
+
+
+def indices(b: Builder, count: Value) -> Value:
+    """Return `0, 1, ..., count - 1` for a vector of one element."""
+    zero, one = (b.initializer("index", np.array(i)) for i in range(2))
+    return b.Range(zero, b.Squeeze(count, ints(b, 0)), one)
 
 
 def reshaped(b: Builder, x: Value, *dims: Value) -> Value:
@@ -187,9 +193,3 @@ def grouped(b: Builder, x: Value, k: Value) -> Value:
     """
     rows = b.Mul(b.Div(size(b, x, 1), size(b, k, 1)), size(b, x, 2))
     return reshaped(b, x, b.Shape(k, start=0, end=2), rows, size(b, x, 3))
-
-
-def _indices(b: Builder, count: Value) -> Value:
-    """Return `0, 1, ..., count - 1` for a vector of one element."""
-    zero, one = (b.initializer("index", np.array(i)) for i in range(2))
-    return b.Range(zero, b.Squeeze(count, ints(b, 0)), one)

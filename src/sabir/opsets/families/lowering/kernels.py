@@ -168,6 +168,15 @@ def softmax(x: Expression, axis: int) -> Expression:
     return loops.apply("mul", e, loops.apply("reciprocal", loops.reduce("sum", e, [axis])))
 
 
+def softmax_with(x: Expression, sink: Expression) -> Expression:
+    """Return the softmax along the last axis, with a further term of score `sink` in the sum of each row."""
+    greatest = loops.apply("max", loops.reduce("max", x, [-1]), sink)
+    e = loops.apply("exp", loops.apply("sub", x, greatest))
+    last = loops.apply("exp", loops.apply("sub", sink, greatest))
+    total = loops.apply("add", loops.reduce("sum", e, [-1]), last)
+    return loops.apply("mul", e, loops.apply("reciprocal", total))
+
+
 def numbered(places: Sequence[Expression], sizes: Sequence[Size]) -> Expression:
     """Return the row-major number of each element from its indices, one for each axis of `sizes`.
 

@@ -39,6 +39,9 @@ def nest_text(nest: Nest) -> str:
         repeating(body)
     elif across is not None:
         transposing(body, across)
+    elif nest.unless_same:
+        with e.when(e.compare("icmp ne", body.start(0), body.start(1))):
+            _pointwise(body)
     elif not any(isinstance(step, Fold) for step in nest.steps):
         _pointwise(body)
     elif body.column:

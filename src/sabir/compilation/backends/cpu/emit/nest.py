@@ -178,6 +178,7 @@ class Nest:
     sizes: int = 0  # how many size arguments steps read
     lanes: int = field(default=16)
     short: tuple[int, ...] = ()  # axes with at most SHORT elements, where the loops differ for these
+    unless_same: bool = False  # a copy that does nothing where both tensors begin at the same address
     repeats: tuple[int, ...] = ()  # (axis, n): each value is stored n times in adjacent places along the axis
 
     @property
@@ -191,7 +192,8 @@ class Nest:
         marks = "".join("r" if r else "k" for r in self.reduced)
         short = f" short {self.short}" if self.short else ""
         repeats = f" repeats {self.repeats}" if self.repeats else ""
-        lines = [f"nest {marks} inner {self.inner} lanes {self.lanes}{short}{repeats}"]
+        same = " unless the same" if self.unless_same else ""
+        lines = [f"nest {marks} inner {self.inner} lanes {self.lanes}{short}{repeats}{same}"]
         lines += [f"  a{i}: {a}" for i, a in enumerate(self.accesses)]
         lines += [f"  %{i} = {s}" for i, s in enumerate(self.steps)]
         lines += [f"  store %{value} to a{access}" for access, value in self.stores]

@@ -13,6 +13,7 @@ from sabir.compilation.passes import (
     reads_repeated,
     repeats,
     repeats_as_views,
+    scaled_matrices,
     shared_heads,
 )
 
@@ -21,6 +22,7 @@ PIPELINE = (
     Pass("quantized-products", quantized_products, is_narrow),
     Pass("unsigned-bytes", unsigned_bytes, is_of_bytes, required=True),
     Pass("common-products", common_products, is_contract),
+    Pass("scaled-matrices", scaled_matrices, is_contract),
     Pass("shared-heads", shared_heads, reads_repeated),
     Pass("channels-last", channels_last, is_seed),
     Pass("repeats-as-views", repeats_as_views, repeats),

@@ -1,0 +1,246 @@
+"""Fast runs whose sizes change from run to run, as those of a decoder with one more token each time.
+
+A frame has a layout with room for somewhat larger sizes (`plan/relayout`), and follows the shapes of the
+feeds. When they outgrow it, the next frame has a quarter more room.
+"""
+
+from __future__ import annotations
+
+from itertools import starmap
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sabir.compilation.native._entrance import InputSpec, works
+from sabir.compilation.plan.entries import Mismatch
+from sabir.compilation.plan.layout import RunSizes
+from sabir.compilation.plan.relayout import Condition, MovingLayout, Outgrown
+from sabir.compilation.runtime.fast import FastRun, RunFrame, RunOutput, Runs, entered
+from sabir.elements import element
+from sabir.ir import Expr
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+
+    from sabir.compilation.native import Control
+    from sabir.compilation.plan.entries import Buffer
+    from sabir.compilation.plan.layout import PartLayout
+    from sabir.compilation.runtime.program import CompiledProgram
+    from sabir.ir import Array, TensorType
+
+_LEAST_ROOM = 64  # further elements of a growing axis that a frame has room for
+
+
+class Ceiling(NamedTuple):
+    """The limits of a run: elements of a tensor, work as compiled code charges it, and bytes of memory."""
+
+    elements: float
+    work: float
+    memory: float
+
+
+class FedInput(NamedTuple):
+    """An input that is fed: its name, its slot, its feed in the last run, and its type in the pattern."""
+
+    name: str
+    slot: int
+    feed: Array
+    kind: TensorType
+
+
+class _Known(NamedTuple):
+    """A tensor that sizes determine: the number of its buffer, and the rows of its sizes and elements."""
+
+    number: int
+    dtype: np.dtype[Any]
+    shape: list[int]
+    items: list[int]
+
+
+def growing_run(
+    program: CompiledProgram, sizes: Mapping[str, int], last: Mapping[str, int], fed: Sequence[FedInput],
+    outputs: Sequence[tuple[str, int]], control: Control, ceiling: Ceiling,
+) -> FastRun | None:  # fmt: skip
+    """Return the fast runs of a plan for feeds of any sizes; None if there are none.
+
+    `last` are the sizes of an earlier run. The symbols whose sizes differ in both get more room than they
+    need.
+    """
+    if not works(program.target) or len(program.parts) != 1 or not program.is_native:
+        return None
+    plain = [program.plan.outputs.get(slot) for _, slot in outputs]
+    if any(b is None or b.strides is not None for b in plain) or len(set(plain)) < len(plain):
+        return None
+    try:
+        runs = _GrowingRuns(program, sizes, last, fed, outputs, control, ceiling)
+    except Mismatch:
+        return None
+    return FastRun(entered(runs, [each.name for each in fed]), control, runs.in_place)
+
+
+class _GrowingFrame(RunFrame):
+    """A frame with its own layout, and the shapes of feeds that this is for."""
+
+    __slots__ = ("fed", "known", "moving", "result_bytes", "result_rows", "results", "tensors")
+
+    def __init__(self, runs: _GrowingRuns, moving: MovingLayout, sizes: RunSizes) -> None:
+        super().__init__(*runs.frame_arguments(moving.layout, sizes))
+        self.moving = moving
+        self.fed: list[tuple[int, ...]] = []
+        self.results: Sequence[RunOutput] = ()
+        table = moving.table
+        self.known = [
+            _Known(
+                buffer.number, element(buffer.element).dtype, table.rows(buffer.shape),
+                table.rows(item if isinstance(item, Expr) else int(item) for item in items),
+            )
+            for buffer, items in runs.known
+        ]  # fmt: skip
+        self.tensors: list[Array] = []
+        self.result_rows = [table.rows(buffer.shape) for buffer in runs.result_buffers]
+        self.result_bytes = table.rows(buffer.size for buffer in runs.result_buffers)
+
+    def bind_known(self, values: Array) -> None:
+        """Bind the tensors that sizes determine, for new sizes."""
+        self.tensors = [
+            values[k.items].astype(k.dtype).reshape(tuple(values[k.shape].tolist())) for k in self.known
+        ]
+        table = self.binding.table
+        for known, array in zip(self.known, self.tensors, strict=True):
+            table[known.number] = array.ctypes.data
+
+
+class _GrowingRuns(Runs):
+    """The state that the runs of a plan for all sizes share."""
+
+    def __init__(
+        self, program: CompiledProgram, sizes: Mapping[str, int], last: Mapping[str, int],
+        fed: Sequence[FedInput], outputs: Sequence[tuple[str, int]], control: Control, ceiling: Ceiling,
+    ) -> None:  # fmt: skip
+        self._growing = {name for name, size in sizes.items() if last.get(name) != size}
+        self._symbols = dict(sizes)
+        self._kinds = [_axes(each.kind) for each in fed]
+        self._sized = [n for n, each in enumerate(fed) if each.kind.known is not None]
+        self._ceiling = ceiling
+        executable = program.executable
+        self._conditions = [
+            Condition(*guard) for guard in executable.guards if _symbols_of(guard) <= executable.symbols
+        ]
+        self.known: list[tuple[Buffer, Sequence[Any]]] = [
+            (buffer, executable.known[buffer.slot])
+            for buffer in program.plan.buffers
+            if buffer.kind == "known"
+        ]
+        self._owner = program
+        moving = self._moving_layout(program, sizes)
+        super().__init__(
+            program, moving.layout, RunSizes(sizes), [(e.name, e.slot, e.feed) for e in fed], outputs, control
+        )
+        self.result_buffers = [program.plan.outputs[slot] for _, slot in outputs]
+
+    def frame_arguments(self, layout: PartLayout, sizes: RunSizes) -> tuple[Any, ...]:
+        """Return the arguments of a frame with a layout."""
+        inputs = list(starmap(InputSpec, self._inputs))
+        return self._program, layout, sizes, self._team, self._control, inputs, self._slots
+
+    def frame(self) -> RunFrame:
+        """Return a new frame, with room for more than the latest sizes."""
+        return _GrowingFrame(self, self._moving_layout(self._owner, self._symbols), RunSizes(self._symbols))
+
+    def _moving_layout(self, program: CompiledProgram, sizes: Mapping[str, int]) -> MovingLayout:
+        room = {
+            name: size + max(size // 4, _LEAST_ROOM) if name in self._growing else size
+            for name, size in sizes.items()
+        }
+        return program.moving_layout(sizes, room, self._conditions)
+
+    def taken(self, arrays: Sequence[Any], /) -> tuple[RunFrame, Sequence[RunOutput]] | None:
+        """Return a frame that is laid out for some feeds, and its outputs; None if there is none."""
+        frame = self.free_frame()
+        if not isinstance(frame, _GrowingFrame):
+            raise TypeError("a growing run has growing frames")
+        shapes = self._shapes_of(arrays)
+        if shapes is not None and shapes == frame.fed:
+            return frame, frame.results
+        symbols = None if shapes is None else self._sizes_of(shapes)
+        if shapes is None or symbols is None:
+            self.frames.append(frame)
+            return None
+        try:
+            return self._moved(frame, shapes, symbols)
+        except Outgrown:
+            return self._anew(shapes, symbols)
+        except Mismatch:
+            self.frames.append(frame)
+            return None
+
+    def _anew(
+        self, shapes: list[tuple[int, ...]], symbols: dict[str, int]
+    ) -> tuple[RunFrame, Sequence[RunOutput]] | None:
+        """Return a new frame for sizes that have outgrown the last one."""
+        self._growing |= {name for name, size in symbols.items() if self._symbols[name] != size}
+        self._symbols = symbols
+        try:
+            made = self.frame()
+            return self._moved(made, shapes, symbols) if isinstance(made, _GrowingFrame) else None
+        except Mismatch:
+            return None
+
+    def _shapes_of(self, arrays: Sequence[Any]) -> list[tuple[int, ...]] | None:
+        """Return the shapes of feeds, with the contents of those that are sizes; None if one is no array."""
+        try:
+            shapes = [array.shape for array in arrays]
+            for number in self._sized:
+                shapes[number] = *shapes[number], int(arrays[number].item())
+        except (AttributeError, ValueError):
+            return None
+        return shapes
+
+    def _moved(
+        self, frame: _GrowingFrame, shapes: list[tuple[int, ...]], symbols: Mapping[str, int]
+    ) -> tuple[RunFrame, Sequence[RunOutput]] | None:
+        """Lay a frame out for other sizes; None if the run may exceed the limits."""
+        frame.fed = []  # while the layout is incomplete
+        layout = frame.moving.layout
+        values = frame.moving.move(symbols)
+        results = [
+            output._replace(shape=tuple(values[row].tolist()))
+            for output, row in zip(self.outputs, frame.result_rows, strict=True)
+        ]
+        needs, most = frame.moving.needs(values), self._ceiling
+        size = layout.arena_bytes + layout.scratch_bytes * self._program.threads
+        size += int(values[frame.result_bytes].sum())
+        if needs.elements > most.elements or needs.charge > most.work or size > most.memory:
+            return None
+        frame.bind_known(values)
+        for sizes, shape in zip(frame.shapes, shapes, strict=True):
+            sizes[:] = shape[: len(sizes)]
+        frame.fed, frame.results = shapes, results
+        return frame, results
+
+    def _sizes_of(self, shapes: Sequence[tuple[int, ...]]) -> dict[str, int] | None:
+        """Return the sizes of feeds by symbol; None if they have another pattern."""
+        found: dict[str, int] = {}
+        for axes, shape in zip(self._kinds, shapes, strict=True):
+            if len(axes) != len(shape):
+                return None
+            for axis, size in zip(axes, shape, strict=True):
+                if isinstance(axis, int):
+                    if axis != size:
+                        return None
+                elif size <= 1 or found.setdefault(axis, size) != size:
+                    return None
+        return found
+
+
+def _axes(kind: TensorType) -> tuple[int | str, ...]:
+    """Return the shape of a type in a pattern, and its contents if sizes depend on them."""
+    sizes = (*(kind.shape or ()), *(kind.known or ()))
+    return tuple(axis if isinstance(axis, int) else str(axis) for axis in sizes)
+
+
+def _symbols_of(guard: Any) -> set[str]:
+    return {name for size in (guard.chosen, *guard.others) if isinstance(size, Expr) for name in size.symbols}
+
+
+__all__ = ["Ceiling", "FedInput", "growing_run"]

@@ -1,0 +1,222 @@
+"""GroupQueryAttention as tensor expressions: rows scattered into the cache, and attention to its first rows.
+
+The numbers of queries and keys are sizes of a plan, so `total_sequence_length` must follow from shapes: a
+plan for a prompt has as many keys as queries, any other has more. The rows of the cache that an item of the
+batch has are numbers of a run.
+"""
+
+from itertools import starmap
+from typing import Any, NamedTuple
+
+from sabir import loops
+from sabir.ir import add
+from sabir.loops import Expression, Lowering, NotLowered, Size
+from sabir.opsets.families.attention import attention_kernels, attentions, rotations
+from sabir.opsets.families.attention.attention_kernels import Heads, ScoreMasks, ScoreStages
+from sabir.opsets.families.lowering import kernels
+from sabir.opsets.microsoft.group_query_attention._behaviours import SCORES
+from sabir.opsets.microsoft.group_query_attention._history import Operands, Options, v1
+
+_SEQUENCE = 2  # the axis of the rows of a cache
+
+
+class _Places(NamedTuple):
+    """The position of the first query and the end of the keys of each item, int64 [batch], and the sizes."""
+
+    starts: Expression
+    ends: Expression
+    queries: Size
+    total: Size
+    all_new: bool
+
+
+@v1.lower
+def lower(*inputs: Expression, call: Lowering, **attributes: Any) -> tuple[Expression, ...]:
+    x, options = Operands(*inputs), Options(**attributes)
+    q, k, v = _heads(x, options)
+    places = _places(x, q)
+    q, k = (_placed(t, w, x, options, places) for t, w in ((q, x.q_norm), (k, x.k_norm)))
+    stored = [
+        _Store(past, scale, kind, options)
+        for past, scale, kind in (
+            (x.past_key, x.k_scale, options.k_quant_type), (x.past_value, x.v_scale, options.v_quant_type)
+        )
+    ]  # fmt: skip
+    presents = [store.written(new, places) for store, new in zip(stored, (k, v), strict=True)]
+    rows = [store.read(cache, places.total) for store, cache in zip(stored, presents, strict=True)]
+    y, shown = _attended(Heads(q, *rows), x, options, places)
+    return (y, *presents, shown) if call.wants(3) else (y, *presents)
+
+
+def _attended(
+    heads: Heads, x: Operands[Expression], options: Options, places: _Places
+) -> tuple[Expression, Expression]:
+    """Return the weighted values, and the scores or probabilities: zeros where a query does not attend."""
+    stages = ScoreStages(options.scale or heads.default_scale(), options.softcap or 0.0, heads.q.element)
+    masks = _masks(heads, x, options, places)
+    scores = [*heads.scores(masks, stages)]
+    scores[attentions.PROBABILITIES] = p = _probabilities(heads, scores, x, options)
+    shown = scores[attentions.BIASED] if options.qk_output == SCORES else p
+    if masks.allowed is not None:
+        shown = loops.where(masks.allowed, shown, 0.0)
+    y = heads.packed(loops.cast(heads.weighted(p), x.query.element))
+    return y, loops.cast(heads.apart(shown), x.query.element)
+
+
+def _heads(x: Operands[Expression], options: Options) -> tuple[Expression, Expression, Expression]:
+    """Return queries, new keys and new values as (batch, heads, length, size)."""
+    heads, kv = options.num_heads, options.kv_num_heads
+    if x.key is not None and x.value is not None:
+        operands = ((x.query, heads), (x.key, kv), (x.value, kv))
+        q, k, v = starmap(attention_kernels.unpacked, operands)
+        return q, k, v
+    every = attention_kernels.with_heads(x.query, heads + 2 * kv)
+    spans = ((0, heads), (heads, kv), (heads + kv, kv))
+    q, k, v = (loops.permute(loops.narrow(every, 2, at, n), (0, 2, 1, 3)) for at, n in spans)
+    return q, k, v
+
+
+def _places(x: Operands[Expression], q: Expression) -> _Places:
+    sizes = loops.known_sizes(x.total)
+    if sizes is None:
+        raise NotLowered("the number of keys is known at run time only")
+    batch, queries, total = q.shape[0], q.shape[_SEQUENCE], sizes[0]
+    all_new = loops.equal(queries, total)
+    if not all_new and not loops.at_least(total, add(queries, 1) or 0):
+        raise NotLowered("whether there are more keys than queries is known at run time only")
+    ends = loops.apply("add", loops.cast(loops.reshape(x.seqlens_k, (batch,)), "int64"), 1)
+    ends = _checked(ends, 1 if all_new else queries, total)
+    if all_new:
+        return _Places(loops.apply("mul", ends, 0), ends, queries, total, all_new)
+    starts = loops.apply("sub", ends, loops.sized("int64", queries))
+    return _Places(starts, ends, queries, total, all_new)
+
+
+def _checked(x: Expression, low: Size, high: Size) -> Expression:
+    """Return int64 numbers; outside of `low` to `high` they are an error of the run."""
+    after = add(high, 1)
+    numbers = loops.count((1 if after is None else after,), 0)
+    few = loops.apply("lt", x, loops.sized("int64", low))
+    return loops.take(numbers, loops.where(few, loops.sized("int64", after), x), 0)
+
+
+# ------------------------------------------------------------ queries and keys
+
+
+def _placed(
+    x: Expression, weight: Expression | None, call: Operands[Expression], options: Options, places: _Places
+) -> Expression:
+    """Return queries or keys normalized and rotated, where the call says so."""
+    if weight is not None:
+        squares = loops.mean(loops.apply("mul", x, x), [-1])
+        root = loops.apply("sqrt", loops.apply("add", squares, options.qk_norm_epsilon))
+        x = loops.apply("mul", loops.apply("div", x, root), weight)
+    if not options.do_rotary or call.cos is None or call.sin is None:
+        return x
+    pairs = loops.fixed(call.cos.shape[1])
+    if pairs is None or not loops.equal(x.shape[_SEQUENCE], places.queries):
+        raise NotLowered("the number of pairs that are rotated is known at run time only")
+    positions = _positions(call, places)
+    cos, sin = (_angles(cache, positions) for cache in (call.cos, call.sin))
+    return rotations.lowered(x, cos, sin, 2 * pairs, interleaved=options.rotary_interleaved or 0)
+
+
+def _positions(x: Operands[Expression], places: _Places) -> Expression:
+    """Return the positions of the queries, (batch, queries)."""
+    starts = loops.reshape(places.starts, (*places.starts.shape, 1))
+    follow = loops.apply("add", starts, loops.count((1, places.queries), 1))
+    if x.positions is None:
+        return follow
+    if not places.all_new:
+        return x.positions
+    first = loops.cut(x.positions, (0, 0), (1, 1), (1, 1))
+    return loops.apply("add", follow, first)
+
+
+def _angles(cache: Expression, positions: Expression) -> Expression:
+    """Return the rows of a cache of the rotation, (batch, 1, queries, pairs)."""
+    rows = rotations.rows_at(cache, positions)
+    batch, queries, pairs = rows.shape
+    return loops.reshape(rows, (batch, 1, queries, pairs))
+
+
+# ------------------------------------------------------------ the cache
+
+
+class _Store:
+    """The cache of keys or of values: as it is, or int8 in steps of a scale."""
+
+    def __init__(
+        self, past: Expression | None, scale: Expression | None, kind: str, options: Options
+    ) -> None:
+        self._past = past
+        self._scale: Expression | None = None
+        if kind == "NONE":
+            return
+        if past is None or scale is None or past.element != "int8":
+            raise NotLowered("caches of four bits and of float8 have no kernel")
+        self._scale = loops.reshape(
+            scale, (1, 1, 1, 1) if kind == "PER_TENSOR" else (1, options.kv_num_heads, 1, past.shape[3])
+        )
+
+    def written(self, new: Expression, places: _Places) -> Expression:
+        """Return the cache with the new rows."""
+        if self._scale is not None:
+            steps = loops.apply("round", loops.apply("div", new, self._scale))
+            new = loops.cast(loops.apply("min", loops.apply("max", steps, -128.0), 127.0), "int8")
+        past, count = self._past, new.shape[_SEQUENCE]
+        if past is None:
+            return new
+        shape = (*new.shape[:_SEQUENCE], past.shape[_SEQUENCE], new.shape[3])
+        past = loops.reshape(past, shape)
+        if not loops.at_least(shape[_SEQUENCE], places.total):
+            if not loops.equal(add(shape[_SEQUENCE], count) or 0, places.total):
+                raise NotLowered("whether the cache has room for all keys is known at run time only")
+            past = loops.pad(past, (0,) * 4, (0, 0, count, 0), 0)
+        elif not loops.equal(count, places.queries):
+            raise NotLowered("whether there are new keys is known at run time only")
+        starts = loops.reshape(places.starts, (new.shape[0], 1, 1, 1))
+        rows = loops.apply("add", starts, loops.count((1, 1, count, 1), _SEQUENCE))
+        return loops.scatter(past, loops.expand(rows, new.shape), new, _SEQUENCE)
+
+    def read(self, cache: Expression, total: Size) -> Expression:
+        """Return the first rows of the cache."""
+        rows = loops.narrow(cache, _SEQUENCE, 0, total)
+        if self._scale is None:
+            return rows
+        return loops.apply("mul", loops.cast(rows, "float"), self._scale)
+
+
+# ------------------------------------------------------------ scores
+
+
+def _masks(heads: Heads, x: Operands[Expression], options: Options, places: _Places) -> ScoreMasks:
+    """Return which keys each query attends to, and the bias.
+
+    Queries after the end of their item, which are padding, attend as its last one.
+    """
+    keys, ends = loops.count((1, places.total), 1), heads.column(places.ends)
+    last = loops.apply("sub", ends, 1)
+    if options.causal:
+        own = loops.apply("add", loops.count((places.queries, 1), 0), heads.column(places.starts))
+        last = loops.apply("min", own, last)
+    allowed = loops.apply("le", keys, last)
+    window = options.local_window_size
+    if options.causal and window >= 0:
+        allowed = loops.apply("and", allowed, loops.apply("gt", keys, loops.apply("sub", last, window)))
+    masks = ScoreMasks(None, allowed, total=window != 0)
+    return masks if x.bias is None else heads.masked(masks, x.bias, padded=False)
+
+
+def _probabilities(
+    heads: Heads, scores: list[Expression], x: Operands[Expression], options: Options
+) -> Expression:
+    """Return the probabilities; the sum of a row has one more term for the sink, if there is one."""
+    p, biased = scores[attentions.PROBABILITIES], scores[attentions.BIASED]
+    if x.sink is None and options.smooth_softmax != 1:
+        return p
+    sink = loops.number(biased.element, 0)
+    if x.sink is not None:
+        arranged = loops.reshape(loops.cast(x.sink, biased.element), (1, options.num_heads, 1, 1))
+        sink = heads.of_queries(arranged)
+    return kernels.softmax_with(biased, sink)
