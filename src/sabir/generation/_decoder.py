@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sabir.base import FeedError, UnsupportedError, listed_names
+from sabir.base import FeedError, SchemaError, UnsupportedError, listed_names
+from sabir.evaluation import ModelPort
 from sabir.generation._cache import Cache
-from sabir.generation._ports import cache_entry, cache_key, is_cross, pair_cache, read_ports
+from sabir.generation._cache_buffers import with_cache_buffers
+from sabir.generation._ports import FILLED, cache_entry, cache_key, is_cross, pair_cache, read_ports
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from sabir.evaluation import ModelPort
     from sabir.generation._cache import CacheEntry
     from sabir.generation._configuration import Configuration
     from sabir.generation._ports import Input, Ports, Role
     from sabir.generation._sampling import Scores
-    from sabir.ir import Array
+    from sabir.ir import Array, Model
     from sabir.runtime import Session
 
 CHUNK = 512
@@ -28,11 +29,51 @@ CHUNK = 512
 _FEATURES = ("input_features", "input_values", "pixel_values", "audio_features")
 
 
+class Buffered(NamedTuple):
+    """A decoder that writes its cache into buffers, with the inputs and outputs that it had before.
+
+    `pairs` maps each output of the cache to its input.
+    """
+
+    model: Model
+    pairs: Mapping[str, str]
+    inputs: Sequence[ModelPort]
+    outputs: Sequence[ModelPort]
+
+    def session(self, make: Callable[..., Session]) -> Session:
+        """Return the session, made by a function with the arguments of `sabir.Session`."""
+        sizes = [value.name for value in self.model.graph.inputs if value.name == FILLED]
+        return make(self.model, caches=self.pairs, sizes=sizes)
+
+
+def with_buffers(
+    model: Model, configuration: Configuration, cache: Mapping[str, str] | None
+) -> Buffered | None:
+    """Return a decoder whose steps write new positions only, or None if its cache does not permit that."""
+    inputs = [ModelPort(v.name, v.type, v.constant is not None) for v in model.graph.inputs]
+    outputs = [ModelPort(v.name, v.type) for v in model.graph.outputs if v is not None]
+    pairs = _pairs({p.name: p for p in inputs}, {p.name: p for p in outputs}, configuration, cache)
+    growing = {present: past for past, present in pairs.items() if present and not is_cross(past)}
+    if not growing:
+        return None
+    try:
+        return Buffered(with_cache_buffers(model, growing, length=FILLED), growing, inputs, outputs)
+    except (SchemaError, UnsupportedError):
+        return None  # the cache is read or joined in another way, so each step copies it
+
+
 class _Part:
     """A session of the decoder with what its inputs mean."""
 
-    def __init__(self, session: Session, cache: Mapping[str, str], roles: Mapping[str, Role]) -> None:
-        self.session = session
+    def __init__(
+        self,
+        session: Session,
+        cache: Mapping[str, str],
+        roles: Mapping[str, Role],
+        *,
+        in_place: bool = False,
+    ) -> None:
+        self.session, self._in_place = session, in_place
         known = {p.name for p in session.inputs}
         self.ports: Ports = read_ports(
             session.inputs, session.outputs, [past for past in cache if past in known], roles
@@ -46,12 +87,13 @@ class _Part:
 
         The cache takes the results with `keep`; without it `ids` are all tokens from the first on.
         """
-        provided = cache.feeds()
-        feeds: dict[str, Any] = {past: provided[past] for past in self.ports.pasts}
         new = np.asarray(ids, np.int64)
+        out = cache.reserve(new.shape[1]) if self._in_place else None
+        provided = cache.feeds(in_place=self._in_place)
+        feeds: dict[str, Any] = {past: provided[past] for past in self.ports.pasts}
         for port in self.ports.inputs:
             feeds[port.name] = _shaped(_value(port, cache, new, keep=keep), port)
-        results = self.session.run(feeds, self._requested)
+        results = self.session.run(feeds, self._requested, out=out)
         logits: Array = results[self.ports.logits]
         if keep:
             cache.take(results, ids)
@@ -104,17 +146,19 @@ class Decoder:
         later: Session,
         configuration: Configuration,
         cache: Mapping[str, str] | None = None,
+        buffered: Buffered | None = None,
     ) -> None:
         """Take the sessions; `cache` has the inputs of the cache with their outputs, found if it is None.
 
-        Raises UnsupportedError for inputs that are not understood.
+        `buffered` is the model of the later positions, if it writes its cache into buffers. Raises UnsupportedError for inputs that are not understood.
         """
-        inputs = {p.name: p for session in (first, later) for p in session.inputs}
-        outputs = {p.name: p for session in (later, first) for p in session.outputs}
+        declared = [first, later] if buffered is None else [buffered] if first is later else [first, buffered]
+        inputs = {p.name: p for each in declared for p in each.inputs}
+        outputs = {p.name: p for each in reversed(declared) for p in each.outputs}
         pairs = _pairs(inputs, outputs, configuration, cache)
         self._entries = _entries(pairs, inputs, outputs, configuration)
-        self._first = _Part(first, pairs, configuration.roles)
-        self._later = self._first if later is first else _Part(later, pairs, configuration.roles)
+        self._later = _Part(later, pairs, configuration.roles, in_place=buffered is not None)
+        self._first = self._later if later is first else _Part(first, pairs, configuration.roles)
         self.has_cache = bool(self._later.ports.pasts)
         self.vocabulary = self._first.ports.vocabulary or configuration.vocabulary
 

@@ -12,18 +12,18 @@ import numpy as np
 
 from sabir.base import FeedError, UnsupportedError
 from sabir.generation._configuration import Configuration, find_files, read_configuration
-from sabir.generation._decoder import Decoder, Encoder
+from sabir.generation._decoder import Decoder, Encoder, with_buffers
 from sabir.generation._rewriting import merged_branches, with_all_positions
 from sabir.generation._running import Row, Run
 from sabir.generation._text_pieces import TextPieces
 from sabir.generation._tokenizer import ChatTemplate, encoded, read_tokenizer
 from sabir.ir import Model
-from sabir.runtime import Session
+from sabir.runtime import Session, why_not_compiled
 from sabir.serial import load
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias, Unpack
 
     from sabir.generation._cache import Cache, Padding
@@ -81,23 +81,28 @@ class TextGenerator:
         """
         configuration, template, encoder = Configuration(), None, None
 
-        def session(source: Model | Path) -> Session:
-            return Session(source, engine=engine, threads=threads)
+        def session(source: Model | Path, **options: Any) -> Session:
+            return Session(source, engine=engine, threads=threads, **options)
 
         if isinstance(model, Model) or Path(model).is_file():
             self._source: Model | Path = model if isinstance(model, Model) else Path(model)
-            first = later = session(self._source)
+            first = later = self._source
         else:
             folder = Path(model)
             files, configuration = find_files(folder), read_configuration(folder)
             template = ChatTemplate.read(folder)
             tokenizer = read_tokenizer(folder) if tokenizer is None else tokenizer
-            first, later = _sessions(files, session)
+            first, later = _decoders(files)
             encoder = None if files.encoder is None else Encoder(session(files.encoder))
             self._source = files.later
         self._configuration = configuration
         self._template, self._encoder = template, encoder
-        self._decoder = Decoder(first, later, configuration, cache)
+        buffered = None
+        if engine != "reference" and not why_not_compiled():  # the interpreter would copy whole buffers
+            buffered = with_buffers(later if isinstance(later, Model) else load(later), configuration, cache)
+        following = session(later) if buffered is None else buffered.session(session)
+        beginning = following if first is later else session(first)
+        self._decoder = Decoder(beginning, following, configuration, cache, buffered)
         if encoder is not None and not self._decoder.reads_encoder:
             raise UnsupportedError(
                 f"{model!s}: there is an encoder, and no input of the decoder for its results"
@@ -335,13 +340,13 @@ class TextGenerator:
         return f"<TextGenerator of {self._source!s}>"
 
 
-def _sessions(files: Files, session: Callable[[Model | Path], Session]) -> tuple[Session, Session]:
-    """Return the sessions of the first positions and of the later ones."""
+def _decoders(files: Files) -> tuple[Model | Path, Model | Path]:
+    """Return the models of the first positions and of the later ones, one object if they are the same."""
     merged = merged_branches(files.first) if "merged" in files.first.name else None
     if merged is not None:
-        return session(merged[0]), session(merged[1])
-    first = session(with_all_positions(files.first) if files.has_windows else files.first)
-    return first, first if files.later == files.first else session(files.later)
+        return merged
+    first = with_all_positions(files.first) if files.has_windows else files.first
+    return first, first if files.later == files.first else files.later
 
 
 def _tokens(run: Run) -> Iterator[int]:
