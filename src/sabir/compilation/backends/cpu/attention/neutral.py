@@ -9,32 +9,17 @@ for an excluded key, as far as its values do not depend on the others.
 from __future__ import annotations
 
 import math
-import operator
 from typing import TYPE_CHECKING
 
 from sabir.compilation.backends.cpu.emit.nest import NEXT, Apply, ConstantStep, Fold, Load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from sabir.compilation.backends.cpu.emit.nest import Nest
 
 _ANY = None  # a finite number that depends on other tensors, or on other keys
 _NEUTRAL = {"max": -math.inf, "sum": 0.0}  # operands that leave a fold as it is
-_FUNCTIONS: dict[str, Callable[..., float]] = {
-    "abs": abs,
-    "add": operator.add,
-    "cast": lambda a: a,
-    "eq": lambda a, b: float(a == b),
-    "exp": lambda a: 0.0 if a == -math.inf else math.exp(a),
-    "isnan": lambda a: float(math.isnan(a)),
-    "lt": lambda a, b: float(a < b),
-    "max": max,
-    "mul": operator.mul,
-    "neg": operator.neg,
-    "not": lambda a: 1.0 - a,
-    "sub": operator.sub,
-}
 
 
 def mask_of(nest: Nest, numbers: Mapping[int, float]) -> int:
@@ -77,22 +62,44 @@ def _applied(op: str, operands: Sequence[float | None]) -> float | None:
         if condition is None:
             return a if a == b else _ANY
         return a if condition else b
+    known = [x for x in operands if x is not None]
     if op in {"and", "or"}:
         decides = float(op == "or")
-        if decides in operands:
-            return decides
-        return _ANY if None in operands else 1.0 - decides
-    known = [x for x in operands if x is not None]
+        rest = _ANY if len(known) < len(operands) else 1.0 - decides
+        return decides if decides in known else rest
     if len(known) == len(operands):
-        function = _FUNCTIONS.get(op)
-        return _ANY if function is None else function(*known)
-    if op == "mul" and 0.0 in known:
-        return 0.0
-    if op == "add" and -math.inf in known:
-        return -math.inf
-    if op == "sub" and operands[0] == -math.inf:
-        return -math.inf
-    return _ANY
+        return _computed(op, known)
+    if op == "mul":
+        return 0.0 if 0.0 in known else _ANY
+    is_below = (op == "add" and -math.inf in known) or (op == "sub" and operands[0] == -math.inf)
+    return -math.inf if is_below else _ANY
+
+
+def _computed(op: str, numbers: Sequence[float]) -> float | None:
+    """Return the value of a function of known numbers; `_ANY` for one that masks do not need."""
+    match op, [*numbers]:
+        case "cast", [a]:
+            return a
+        case "abs", [a]:
+            return abs(a)
+        case "not", [a]:
+            return 1.0 - a
+        case "isnan", [a]:
+            return float(math.isnan(a))
+        case "exp", [a]:
+            return 0.0 if a == -math.inf else _ANY
+        case "lt", [a, b]:
+            return float(a < b)
+        case "eq", [a, b]:
+            return float(a == b)
+        case "add", [a, b]:
+            return a + b
+        case "sub", [a, b]:
+            return a - b
+        case "mul", [a, b]:
+            return a * b
+        case _:
+            return _ANY
 
 
 __all__ = ["mask_of"]
