@@ -9,17 +9,33 @@ for an excluded key, as far as its values do not depend on the others.
 from __future__ import annotations
 
 import math
+import operator
 from typing import TYPE_CHECKING
 
 from sabir.compilation.backends.cpu.emit.nest import NEXT, Apply, ConstantStep, Fold, Load
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from sabir.compilation.backends.cpu.emit.nest import Nest
 
 _ANY = None  # a finite number that depends on other tensors, or on other keys
 _NEUTRAL = {"max": -math.inf, "sum": 0.0}  # operands that leave a fold as it is
+
+_UNARY: dict[str, Callable[[float], float]] = {
+    "abs": abs,
+    "cast": lambda a: a,
+    "exp": math.exp,
+    "isnan": math.isnan,
+    "not": lambda a: 1.0 - a,
+}
+_BINARY: dict[str, Callable[[float, float], float]] = {
+    "add": operator.add,
+    "eq": operator.eq,
+    "lt": operator.lt,
+    "mul": operator.mul,
+    "sub": operator.sub,
+}
 
 
 def mask_of(nest: Nest, numbers: Mapping[int, float]) -> int:
@@ -77,29 +93,10 @@ def _applied(op: str, operands: Sequence[float | None]) -> float | None:
 
 def _computed(op: str, numbers: Sequence[float]) -> float | None:
     """Return the value of a function of known numbers; `_ANY` for one that masks do not need."""
-    match op, [*numbers]:
-        case "cast", [a]:
-            return a
-        case "abs", [a]:
-            return abs(a)
-        case "not", [a]:
-            return 1.0 - a
-        case "isnan", [a]:
-            return float(math.isnan(a))
-        case "exp", [a]:
-            return 0.0 if a == -math.inf else _ANY
-        case "lt", [a, b]:
-            return float(a < b)
-        case "eq", [a, b]:
-            return float(a == b)
-        case "add", [a, b]:
-            return a + b
-        case "sub", [a, b]:
-            return a - b
-        case "mul", [a, b]:
-            return a * b
-        case _:
-            return _ANY
+    unary, binary = _UNARY.get(op), _BINARY.get(op)
+    if unary is not None:
+        return unary(numbers[0])
+    return _ANY if binary is None else binary(*numbers)
 
 
 __all__ = ["mask_of"]
