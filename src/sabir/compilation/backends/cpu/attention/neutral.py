@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.emit.nest import Nest
 
 _ANY = None  # a finite number that depends on other tensors, or on other keys
+_MOST_EXPONENT = 700.0  # whose exponential is a finite float
 _NEUTRAL = {"max": -math.inf, "sum": 0.0}  # operands that leave a fold as it is
 
 _UNARY: dict[str, Callable[[float], float]] = {
     "abs": abs,
     "cast": lambda a: a,
-    "exp": math.exp,
+    "exp": lambda a: math.exp(min(a, _MOST_EXPONENT)),
     "isnan": math.isnan,
     "not": lambda a: 1.0 - a,
 }
