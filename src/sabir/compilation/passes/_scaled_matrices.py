@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from sabir import loops
 from sabir.loops import Contract, Expand, Expression, Map, Number, Permute, Reshape, Slice, Stored
-from sabir.loops.walk import postorder, rewrite
+from sabir.loops.walk import rewrite
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,10 +26,12 @@ _VIEWS = (Expand, Permute, Reshape, Slice)
 
 def scaled_matrices(expressions: Mapping[int, Expression]) -> dict[int, Expression]:
     """Return the expressions by slot, where the second operands of products are not scaled by a number."""
-    found = list(postorder(expressions.values()))
-    if not any(isinstance(x, Contract) and _parts(x.b) for x in found):
-        return dict(expressions)
     return rewrite(expressions, _moved)
+
+
+def reads_scaled(x: Expression) -> bool:
+    """Return whether an expression is a product whose second operand is a view that a number scales."""
+    return isinstance(x, Contract) and _parts(x.b) is not None
 
 
 def _moved(x: Expression, new: Mapping[Expression, Expression]) -> Expression | None:

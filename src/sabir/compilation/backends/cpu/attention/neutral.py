@@ -20,19 +20,21 @@ if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.emit.nest import Nest
 
 _ANY = None  # a finite number that depends on other tensors, or on other keys
+_MOST_EXPONENT = 700.0  # whose exponential is a finite float
 _NEUTRAL = {"max": -math.inf, "sum": 0.0}  # operands that leave a fold as it is
-_FUNCTIONS: dict[str, Callable[..., float]] = {
+
+_UNARY: dict[str, Callable[[float], float]] = {
     "abs": abs,
-    "add": operator.add,
     "cast": lambda a: a,
-    "eq": lambda a, b: float(a == b),
-    "exp": lambda a: 0.0 if a == -math.inf else math.exp(a),
-    "isnan": lambda a: float(math.isnan(a)),
-    "lt": lambda a, b: float(a < b),
-    "max": max,
-    "mul": operator.mul,
-    "neg": operator.neg,
+    "exp": lambda a: math.exp(min(a, _MOST_EXPONENT)),
+    "isnan": math.isnan,
     "not": lambda a: 1.0 - a,
+}
+_BINARY: dict[str, Callable[[float, float], float]] = {
+    "add": operator.add,
+    "eq": operator.eq,
+    "lt": operator.lt,
+    "mul": operator.mul,
     "sub": operator.sub,
 }
 
@@ -77,22 +79,25 @@ def _applied(op: str, operands: Sequence[float | None]) -> float | None:
         if condition is None:
             return a if a == b else _ANY
         return a if condition else b
+    known = [x for x in operands if x is not None]
     if op in {"and", "or"}:
         decides = float(op == "or")
-        if decides in operands:
-            return decides
-        return _ANY if None in operands else 1.0 - decides
-    known = [x for x in operands if x is not None]
+        rest = _ANY if len(known) < len(operands) else 1.0 - decides
+        return decides if decides in known else rest
     if len(known) == len(operands):
-        function = _FUNCTIONS.get(op)
-        return _ANY if function is None else function(*known)
-    if op == "mul" and 0.0 in known:
-        return 0.0
-    if op == "add" and -math.inf in known:
-        return -math.inf
-    if op == "sub" and operands[0] == -math.inf:
-        return -math.inf
-    return _ANY
+        return _computed(op, known)
+    if op == "mul":
+        return 0.0 if 0.0 in known else _ANY
+    is_below = (op == "add" and -math.inf in known) or (op == "sub" and operands[0] == -math.inf)
+    return -math.inf if is_below else _ANY
+
+
+def _computed(op: str, numbers: Sequence[float]) -> float | None:
+    """Return the value of a function of known numbers; `_ANY` for one that masks do not need."""
+    unary, binary = _UNARY.get(op), _BINARY.get(op)
+    if unary is not None:
+        return unary(numbers[0])
+    return _ANY if binary is None else binary(*numbers)
 
 
 __all__ = ["mask_of"]
