@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ CHUNK = 512
 
 
 _FEATURES = ("input_features", "input_values", "pixel_values", "audio_features")
+"""The names of an encoder's input of sound or images."""
 
 
 class _Part:
@@ -188,10 +190,10 @@ def _numbered(patterns: Mapping[str, str], inputs: Mapping[str, ModelPort]) -> d
     """Return the names of all layers for the patterns of a configuration."""
     pairs: dict[str, str] = {}
     for past, present in patterns.items():
-        number = 0
-        while (name := past.replace("%d", str(number))) in inputs and name not in pairs:
-            pairs[name] = present.replace("%d", str(number))
-            number += 1
+        before, _, after = past.partition("%d")
+        layer = re.compile(rf"{re.escape(before)}(\d+){re.escape(after)}")
+        found = [match for name in inputs if (match := layer.fullmatch(name))]
+        pairs |= {match[0]: present.replace("%d", match[1]) for match in found}
     return pairs
 
 
@@ -217,14 +219,7 @@ class Encoder:
         inputs = session.inputs
         self._ids = next((p for p in inputs if p.name in {"input_ids", "encoder_input_ids"}), None)
         self._mask = next((p for p in inputs if p.name.endswith("attention_mask")), None)
-        self._features = next(
-            (
-                p
-                for p in inputs
-                if p.name in {"input_features", "input_values", "pixel_values", "audio_features"}
-            ),
-            None,
-        )
+        self._features = next((p for p in inputs if p.name in _FEATURES), None)
         known = {p.name for p in (self._ids, self._mask, self._features) if p is not None}
         unknown = [p.name for p in inputs if p.name not in known and not p.optional]
         if unknown or (self._ids is None and self._features is None):
