@@ -8,7 +8,8 @@ import pytest
 
 import sabir
 from sabir.generation import TextPieces
-from sabir.generation._configuration import find_files
+from sabir.generation._configuration import Json, _cache_of_genai, find_files
+from sabir.generation._decoder import _numbered
 from sabir.generation._rewriting import with_all_positions
 from sabir.ir import tensor_type
 from support.decoders import HEAD, HEADS, Language, Letters, write_folder, write_tokenizer
@@ -111,6 +112,30 @@ def test_a_configuration_of_onnxruntime_genai(tmp_path):
     result = generator.generate([3, 1, 4, 1, 5])
     assert result.ids == LANGUAGE.greedy([3, 1, 4, 1, 5], 9, stop=(5, 0))
     assert generator.generate([3, 1, 4, 1, 5, 9], max_new_tokens=1).reused_tokens == 5
+
+
+def test_layers_of_genai_may_have_caches_of_different_kinds():
+    decoder = Json(
+        "",
+        {
+            "past_key_names": "past.%d.key",
+            "past_conv_names": "conv.%d",
+            "past_other": "x",
+            "input_ids": "ids",
+        },
+    )
+    outputs = Json(
+        "", {"present_key_names": "present.%d.key", "present_conv_names": "conv_out.%d", "logits": "logits"}
+    )
+    patterns = _cache_of_genai(decoder, outputs)
+    assert patterns == {"past.%d.key": "present.%d.key", "conv.%d": "conv_out.%d"}
+    names = ["ids", "past.1.key", "past.12.key", "conv.0", "conv.x"]
+    assert _numbered(patterns, dict.fromkeys(names)) == {
+        "past.1.key": "present.1.key",
+        "past.12.key": "present.12.key",
+        "conv.0": "conv_out.0",
+    }
+    assert _cache_of_genai(Json("", {}), Json("", {})) is None
 
 
 def test_sizes_that_the_model_does_not_declare_are_those_of_the_configuration(tmp_path):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import sabir
+from sabir.ir import tensor_type
 from support.decoders import Language, Letters, write_folder
 
 LANGUAGE = Language()
@@ -119,6 +120,95 @@ def test_long_prompts_are_computed_in_parts(monkeypatch, runs):
     prompt = [3, 1, 4, 1, 5, 9, 2, 6, 5]
     assert generator.generate(prompt, max_new_tokens=1).ids == LANGUAGE.greedy(prompt, 1)
     assert runs == [(1, 4), (1, 4), (1, 1)]
+
+
+def test_a_state_goes_on_but_never_back(runs):
+    """A sum of all tokens so far: a state that each run replaces, which has no positions."""
+    tokens = LANGUAGE.tokens
+    b = sabir.Builder(21)
+    ids = b.input("input_ids", "int64", ["batch", "sequence"])
+    past = b.input("past_state", "float", ["batch", tokens.shape[1]])
+    sums = b.CumSum(b.Gather(tokens, ids), np.int64(1)) + b.Unsqueeze(past, [1])
+    b.output(b.MatMul(sums, np.ascontiguousarray(tokens.T)), "logits")
+    b.output(b.Gather(sums, np.int64(-1), axis=1), "present_state")
+    model = b.model()
+    sabir.check(model)
+
+    def greedy(prompt, count):
+        found = list(prompt)
+        for _ in range(count):
+            found.append(int((tokens[found].sum(axis=0) @ tokens.T).argmax()))
+        return found[len(prompt) :]
+
+    generator = sabir.TextGenerator(model, cache={"past_state": "present_state"}, engine="reference")
+    assert generator.generate([3, 1, 4], max_new_tokens=3).ids == greedy([3, 1, 4], 3)
+    longer = [3, 1, 4, *greedy([3, 1, 4], 3), 5]
+    again = generator.generate(longer, max_new_tokens=2)
+    assert (again.ids, again.reused_tokens) == (greedy(longer, 2), 5)
+    other = generator.generate([3, 1, 9], max_new_tokens=2)
+    assert (other.ids, other.reused_tokens) == (greedy([3, 1, 9], 2), 0)
+    runs.clear()
+    batch = generator.generate([[3, 1, 9, 5], [3, 1, 9, 6]], max_new_tokens=2)
+    assert [r.ids for r in batch] == [greedy([3, 1, 9, 5], 2), greedy([3, 1, 9, 6], 2)]
+    assert [r.reused_tokens for r in batch] == [0, 0]
+    assert runs == [(1, 3), (2, 1), (2, 1)]
+
+
+def test_a_decoder_of_one_token_at_a_time(tmp_path, runs):
+    later = LANGUAGE.decoder()
+    later.graph.inputs[0].type = tensor_type("int64", ["batch", 1])
+    models = {"decoder_model": LANGUAGE.decoder(takes_past=False), "decoder_with_past_model": later}
+    generator = sabir.TextGenerator(write_folder(tmp_path, models), engine="reference")
+    first = generator.generate([3, 1, 4], max_new_tokens=2)
+    longer = [3, 1, 4, *first.ids, 8, 8]
+    assert generator.generate(longer, max_new_tokens=2).ids == LANGUAGE.greedy(longer, 2)
+    assert runs == [(1, 3), (1, 1), (1, 1), (1, 1), (1, 1), (1, 1)]
+
+
+def test_what_inputs_are_fed(monkeypatch):
+    b = sabir.Builder(21)
+    ids = b.input("input_ids", "int32", ["batch", "sequence"])
+    past = b.input("past", "float", ["batch", 1, "past", 1])
+    names = {
+        "attention_mask": ("float", ["batch", "total"]),
+        "cache_position": ("int64", ["sequence"]),
+        "use_cache_branch": ("bool", [1]),
+        "past_sequence_length": ("int32", []),
+        "total_sequence_length": ("int32", [1]),
+        "num_logits_to_keep": ("int64", []),
+    }
+    for name, (element, shape) in names.items():
+        b.input(name, element, shape)
+    b.output(b.Gather(np.eye(4, dtype=np.float32), ids), "logits")
+    new = b.Unsqueeze(b.Cast(ids, to="float"), [1, 3])
+    b.output(b.Concat(past, new, axis=2), "present")
+    fed, run = [], sabir.Session.run
+
+    def kept(self, feeds, *words, **options):
+        fed.append({name: feeds[name] for name in names})
+        return run(self, feeds, *words, **options)
+
+    monkeypatch.setattr(sabir.Session, "run", kept)
+    sabir.TextGenerator(b.model(), engine="reference").generate([1, 2, 3], max_new_tokens=2)
+    shown = [{name: (str(a.dtype), a.tolist()) for name, a in feeds.items()} for feeds in fed]
+    assert shown == [
+        {
+            "attention_mask": ("float32", [[1.0] * 3]),
+            "cache_position": ("int64", [0, 1, 2]),
+            "use_cache_branch": ("bool", [False]),
+            "past_sequence_length": ("int32", 0),
+            "total_sequence_length": ("int32", [3]),
+            "num_logits_to_keep": ("int64", 1),
+        },
+        {
+            "attention_mask": ("float32", [[1.0] * 4]),
+            "cache_position": ("int64", [3]),
+            "use_cache_branch": ("bool", [True]),
+            "past_sequence_length": ("int32", 3),
+            "total_sequence_length": ("int32", [4]),
+            "num_logits_to_keep": ("int64", 1),
+        },
+    ]
 
 
 def test_names_of_the_cache_can_be_passed():

@@ -193,7 +193,7 @@ def _positions(array: Array, entry: CacheEntry, start: int, stop: int) -> Array:
     """Return a range of the positions of a tensor, as a view."""
     if start == 0 and stop == array.shape[entry.positions or 0]:
         return array
-    return array[(*(slice(None),) * (entry.positions or 0), slice(start, stop))]
+    return array[*(slice(None),) * (entry.positions or 0), slice(start, stop)]
 
 
 def _padded(array: Array, entry: CacheEntry, missing: int, padding: Padding) -> Array:

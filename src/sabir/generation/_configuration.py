@@ -195,10 +195,12 @@ def _roles_of_genai(inputs: Json) -> dict[str, Role]:
 
 
 def _cache_of_genai(inputs: Json, outputs: Json) -> dict[str, str] | None:
+    """Return the patterns of names, such as those of `past_key_names` and `present_key_names`."""
+    presents = outputs.texts()
     pairs = {
-        past: present
-        for part in ("key", "value")
-        if (past := inputs.text(f"past_{part}_names")) and (present := outputs.text(f"present_{part}_names"))
+        past: presents[present]
+        for key, past in inputs.texts().items()
+        if key.startswith("past_") and (present := f"present_{key.removeprefix('past_')}") in presents
     }
     return pairs or None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ CHUNK = 512
 
 
 _FEATURES = ("input_features", "input_values", "pixel_values", "audio_features")
+"""The names of an encoder's input of sound or images."""
 
 
 class Buffered(NamedTuple):
@@ -52,8 +54,10 @@ def with_buffers(
     """Return a decoder whose steps write new positions only, or None if its cache does not permit that."""
     inputs = [ModelPort(v.name, v.type, v.constant is not None) for v in model.graph.inputs]
     outputs = [ModelPort(v.name, v.type) for v in model.graph.outputs if v is not None]
-    pairs = _pairs({p.name: p for p in inputs}, {p.name: p for p in outputs}, configuration, cache)
-    growing = {present: past for past, present in pairs.items() if present and not is_cross(past)}
+    by_name, results = {p.name: p for p in inputs}, {p.name: p for p in outputs}
+    pairs = _pairs(by_name, results, configuration, cache)
+    entries = _entries(pairs, by_name, results, configuration)
+    growing = {e.present: e.past for e in entries if e.grows}
     if not growing:
         return None
     try:
@@ -152,7 +156,8 @@ class Decoder:
 
         `buffered` is the model of the later positions, if it writes its cache into buffers. Raises UnsupportedError for inputs that are not understood.
         """
-        declared = [first, later] if buffered is None else [buffered] if first is later else [first, buffered]
+        before: Session | Buffered = later if buffered is None else buffered
+        declared = [before] if first is later else [first, before]
         inputs = {p.name: p for each in declared for p in each.inputs}
         outputs = {p.name: p for each in reversed(declared) for p in each.outputs}
         pairs = _pairs(inputs, outputs, configuration, cache)
@@ -232,10 +237,10 @@ def _numbered(patterns: Mapping[str, str], inputs: Mapping[str, ModelPort]) -> d
     """Return the names of all layers for the patterns of a configuration."""
     pairs: dict[str, str] = {}
     for past, present in patterns.items():
-        number = 0
-        while (name := past.replace("%d", str(number))) in inputs and name not in pairs:
-            pairs[name] = present.replace("%d", str(number))
-            number += 1
+        before, _, after = past.partition("%d")
+        layer = re.compile(rf"{re.escape(before)}(\d+){re.escape(after)}")
+        found = [match for name in inputs if (match := layer.fullmatch(name))]
+        pairs |= {match[0]: present.replace("%d", match[1]) for match in found}
     return pairs
 
 
@@ -261,14 +266,7 @@ class Encoder:
         inputs = session.inputs
         self._ids = next((p for p in inputs if p.name in {"input_ids", "encoder_input_ids"}), None)
         self._mask = next((p for p in inputs if p.name.endswith("attention_mask")), None)
-        self._features = next(
-            (
-                p
-                for p in inputs
-                if p.name in {"input_features", "input_values", "pixel_values", "audio_features"}
-            ),
-            None,
-        )
+        self._features = next((p for p in inputs if p.name in _FEATURES), None)
         known = {p.name for p in (self._ids, self._mask, self._features) if p is not None}
         unknown = [p.name for p in inputs if p.name not in known and not p.optional]
         if unknown or (self._ids is None and self._features is None):
