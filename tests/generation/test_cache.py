@@ -66,6 +66,28 @@ def test_rows_are_stacked_on_either_side():
         assert (keys(stacked), stacked.width, stacked.tokens) == ([[8], [8]], 1, [[8], [8]])
 
 
+def test_buffers_have_room_and_are_written_by_one_cache():
+    cache = grown([5, 6, 7])
+    buffers = cache.reserve(2)
+    assert {name: a.shape for name, a in buffers.items()} == {
+        "present": (1, 2, 64, 3),
+        "new_pair": (2, 1, 2, 64, 3),
+    }
+    assert cache.feeds(in_place=True)["past"] is buffers["present"]
+    assert keys(cache) == [[5, 6, 7]]
+    buffers["present"][:, :, 3] = buffers["new_pair"][0, :, :, 3] = 8
+    cache.take(buffers, [[8]])
+    assert keys(cache) == [[5, 6, 7, 8]]
+    assert cache.reserve(60)["present"] is buffers["present"]
+    other = cache.fork()
+    other.truncate(2)
+    assert other.reserve(1)["present"] is not buffers["present"]
+    assert (keys(other), keys(cache)) == ([[5, 6]], [[5, 6, 7, 8]])
+    assert cache.reserve(61)["present"].shape == (1, 2, 128, 3)
+    cache.select([0, 0])
+    assert keys(cache) == [[5, 6, 7, 8]] * 2
+
+
 def test_what_a_cross_attention_reads_stays():
     cache = grown([5], (KEY, CROSS))
     first = cache.feeds()["cross"]

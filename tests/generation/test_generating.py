@@ -5,7 +5,7 @@ import pytest
 
 import sabir
 from sabir.ir import tensor_type
-from support.decoders import Language, Letters, write_folder
+from support.decoders import Grouped, Language, Letters, write_folder
 
 LANGUAGE = Language()
 PROMPTS = [[3, 1, 4, 1, 5], [2], [7, 7], [3, 1, 4, 9]]
@@ -220,6 +220,34 @@ def test_names_of_the_cache_can_be_passed():
     # and without them the shapes decide
     generator = sabir.TextGenerator(model, engine="reference")
     assert generator.generate([3, 1], max_new_tokens=5).ids == LANGUAGE.greedy([3, 1], 5)
+
+
+def test_steps_write_into_buffers(monkeypatch):
+    writes, run = [], sabir.Session.run
+
+    def kept(self, feeds, outputs=None, *, out=None):
+        found = run(self, feeds, outputs, out=out)
+        past = feeds["past_key_values.0.key"]
+        writes.append((past.shape, out["present.0.key"] is past, found["present.0.key"] is past))
+        return found
+
+    monkeypatch.setattr(sabir.Session, "run", kept)
+    generator = sabir.TextGenerator(LANGUAGE.decoder())
+    assert generator.generate(PROMPTS[0], max_new_tokens=9).ids == LANGUAGE.greedy(PROMPTS[0], 9)
+    assert writes == [((1, 2, 64, 3), True, True)] * 9
+    longer = [*PROMPTS[0], 7, 7]
+    assert generator.generate(longer, max_new_tokens=9).ids == LANGUAGE.greedy(longer, 9)
+    batch = generator.generate(PROMPTS, max_new_tokens=9)
+    assert [r.ids for r in batch] == [LANGUAGE.greedy(p, 9) for p in PROMPTS]
+
+
+@pytest.mark.parametrize("engine", ["reference", "compiled"])
+def test_rows_of_a_grouped_query_attention_are_padded_on_the_right(engine):
+    grouped = Grouped()
+    generator = sabir.TextGenerator(grouped.decoder(), engine=engine)
+    batch = generator.generate(PROMPTS, max_new_tokens=6)
+    assert [r.ids for r in batch] == [grouped.greedy(p, 6) for p in PROMPTS]
+    assert generator.generate(PROMPTS[0], max_new_tokens=6).ids == grouped.greedy(PROMPTS[0], 6)
 
 
 # stopping

@@ -154,7 +154,8 @@ class Decoder:
     ) -> None:
         """Take the sessions; `cache` has the inputs of the cache with their outputs, found if it is None.
 
-        `buffered` is the model of the later positions, if it writes its cache into buffers. Raises UnsupportedError for inputs that are not understood.
+        `buffered` is the model of the later positions, if it writes its cache into buffers. Raises
+        UnsupportedError for inputs that are not understood.
         """
         before: Session | Buffered = later if buffered is None else buffered
         declared = [before] if first is later else [first, before]
