@@ -158,7 +158,7 @@ def _inputs(model: Any, past: int, new: int) -> dict[str, Any]:
         "input_ids": np.arange(1, new + 1)[None] % 1000 + 1,
         "attention_mask": np.ones((1, past + new), np.int64),
         "position_ids": np.arange(past, past + new)[None],
-        "past_length": np.int64([past]),
+        "past_length": np.array([past], np.int64),
     }
     return {name: array for name, array in feeds.items() if name in known}
 

@@ -148,6 +148,7 @@ class _GrowingRuns(Runs):
         super().__init__(
             program, moving.layout, RunSizes(sizes), [(e.name, e.slot, e.feed) for e in fed], outputs, control
         )
+        self.moves = True
         self.result_buffers = [program.plan.outputs[slot] for _, slot in outputs]
 
     def frame_arguments(self, layout: PartLayout, sizes: RunSizes) -> tuple[Any, ...]:
@@ -166,9 +167,12 @@ class _GrowingRuns(Runs):
         }
         return program.moving_layout(sizes, room, self._conditions)
 
-    def taken(self, arrays: Sequence[Any], /) -> tuple[RunFrame, Sequence[RunOutput]] | None:
+    def adapted(
+        self, frame: RunFrame, arrays: Sequence[Any], /
+    ) -> tuple[RunFrame, Sequence[RunOutput]] | None:
         """Return a frame that is laid out for some feeds, and its outputs; None if there is none."""
-        frame = self.free_frame()
+        if frame.team_memory != frame.team.memory:
+            frame = self.frame()
         if not isinstance(frame, _GrowingFrame):
             raise TypeError("a growing run has growing frames")
         shapes = self._shapes_of(arrays)
