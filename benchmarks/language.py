@@ -146,36 +146,36 @@ def _medians(
 # ---------------------------------------------------------------- Sabir
 
 
-def _pairs(model: sabir.Model) -> dict[str, str]:
+def _pairs(model: Any) -> dict[str, str]:
     names = [value.name for value in model.graph.outputs if value.name.startswith("present")]
     return {name: name.replace("present", "past_key_values") for name in names}
 
 
-def _inputs(model: sabir.Model, past: int, new: int) -> dict[str, Any]:
+def _inputs(model: Any, past: int, new: int) -> dict[str, Any]:
     """Return the feeds but the caches."""
     known = {value.name for value in model.graph.inputs}
     feeds = {
         "input_ids": np.arange(1, new + 1)[None] % 1000 + 1,
         "attention_mask": np.ones((1, past + new), np.int64),
         "position_ids": np.arange(past, past + new)[None],
-        "past_length": np.int64([past]),
+        "past_length": np.array([past], np.int64),
     }
     return {name: array for name, array in feeds.items() if name in known}
 
 
-def _cache(model: sabir.Model, past: str, rows: int) -> np.ndarray:
+def _cache(model: Any, past: str, rows: int) -> np.ndarray:
     kind = model.graph.value(past).type
     _, heads, _, size = kind.shape
     return np.zeros((1, heads, rows, size if isinstance(size, int) else _head(model)), kind.element.dtype)
 
 
-def _head(model: sabir.Model) -> int:
+def _head(model: Any) -> int:
     """Return the size of a head, which the builder leaves open: twice the pairs that are rotated."""
     call = next(node for node in model.graph if node.op == "GroupQueryAttention")
     return 2 * int(call.inputs[7].type.shape[1])
 
 
-def _sabir(model: sabir.Model) -> Decoder:
+def _sabir(model: Any) -> Decoder:
     pairs = _pairs(model)
     buffered = with_cache_buffers(model, pairs)
     session = sabir.Session(buffered, threads=h.THREADS, caches=pairs, sizes=["past_length"])
@@ -200,7 +200,7 @@ def _sabir(model: sabir.Model) -> Decoder:
 # ---------------------------------------------------------------- peers
 
 
-def _onnxruntime(file: Path, model: sabir.Model) -> Decoder:
+def _onnxruntime(file: Path, model: Any) -> Decoder:
     session, pairs = h.onnxruntime_session(file), _pairs(model)
     caches: dict[str, np.ndarray] = {}
     first = past = 0
@@ -257,7 +257,7 @@ def _genai(folder: Path, python: str) -> Decoder:
 # ---------------------------------------------------------------- what a step reads
 
 
-def _weights(model: sabir.Model) -> int:
+def _weights(model: Any) -> int:
     """Return the bytes of the initializers that a step reads whole: those that not only Gather reads."""
     found = 0
     for value, tensor in model.graph.initializers.items():
@@ -267,7 +267,7 @@ def _weights(model: sabir.Model) -> int:
     return found
 
 
-def _cached(model: sabir.Model, rows: int) -> int:
+def _cached(model: Any, rows: int) -> int:
     return sum(_cache(model, past, rows).nbytes for past in _pairs(model).values())
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sabir.generation._cache import LEAST_ROOM, Cache, CacheEntry
+from sabir.generation._cache import Cache, CacheEntry
 from sabir.generation._ports import cache_key, is_cross
 
 KEY = CacheEntry("past", "present", np.dtype(np.float32), (1, 2, 0, 3), 0, 2)
@@ -14,7 +14,7 @@ CROSS = CacheEntry("cross", "cross_out", np.dtype(np.float32), (1, 2, 0, 3), 0, 
 def grown(tokens, entries=(KEY, PAIR)):
     """A cache of one row whose keys are the tokens."""
     cache = Cache(entries)
-    key = np.broadcast_to(np.float32(tokens)[:, None], (1, 2, len(tokens), 3))
+    key = np.broadcast_to(np.array(tokens, np.float32)[:, None], (1, 2, len(tokens), 3))
     results = {
         "present": key,
         "new_pair": np.stack([key, -key]),
@@ -66,24 +66,26 @@ def test_rows_are_stacked_on_either_side():
         assert (keys(stacked), stacked.width, stacked.tokens) == ([[8], [8]], 1, [[8], [8]])
 
 
-def test_runs_write_into_arrays_that_no_other_cache_has():
+def test_buffers_have_room_and_are_written_by_one_cache():
     cache = grown([5, 6, 7])
-    first = cache.buffers(1)["past"]
-    assert first.shape == (1, 2, LEAST_ROOM, 3)
-    assert first[0, 0, :3, 0].tolist() == [5, 6, 7]
-    assert cache.buffers(LEAST_ROOM - 3)["past"] is first
-    first[:, :, 3] = 8  # as a run does
-    cache.take({"present": first, "new_pair": cache.buffers(1)["pair"]}, [[8]])
-    assert cache.feeds()["past"][0, 0, :, 0].tolist() == [5, 6, 7, 8]
-
+    buffers = cache.reserve(2)
+    assert {name: a.shape for name, a in buffers.items()} == {
+        "present": (1, 2, 64, 3),
+        "new_pair": (2, 1, 2, 64, 3),
+    }
+    assert cache.feeds(in_place=True)["past"] is buffers["present"]
+    assert keys(cache) == [[5, 6, 7]]
+    buffers["present"][:, :, 3] = buffers["new_pair"][0, :, :, 3] = 8
+    cache.take(buffers, [[8]])
+    assert keys(cache) == [[5, 6, 7, 8]]
+    assert cache.reserve(60)["present"] is buffers["present"]
     other = cache.fork()
-    own = other.buffers(1)["past"]
-    assert own is not first
-    own[:, :, 4] = 9
-    assert cache.buffers(1)["past"][0, 0, 4, 0] == 0
-    assert cache.buffers(LEAST_ROOM)["past"].shape[2] == 2 * (LEAST_ROOM + 4)
-    cache.truncate(2)
-    assert cache.feeds()["past"][0, 0, :, 0].tolist() == [5, 6]
+    other.truncate(2)
+    assert other.reserve(1)["present"] is not buffers["present"]
+    assert (keys(other), keys(cache)) == ([[5, 6]], [[5, 6, 7, 8]])
+    assert cache.reserve(61)["present"].shape == (1, 2, 128, 3)
+    cache.select([0, 0])
+    assert keys(cache) == [[5, 6, 7, 8]] * 2
 
 
 def test_what_a_cross_attention_reads_stays():

@@ -1,6 +1,7 @@
 """How tokens are chosen: constraints, sampling, beam search."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -66,18 +67,20 @@ def test_constraints():
 
 def test_a_seed_repeats_the_draws_of_each_row():
     generator = sabir.TextGenerator(SMALL.decoder(), engine="reference")
-    options = {"max_new_tokens": 12, "temperature": 4.0, "seed": 5}
+    options: Any = {"max_new_tokens": 12, "temperature": 4.0, "seed": 5}
     rows = [r.ids for r in generator.generate([[1, 2], [1, 2], [3]], **options)]
     assert rows == [r.ids for r in generator.generate([[1, 2], [1, 2], [3]], **options)]
     assert rows[0] != rows[1]
     assert rows[0] == generator.generate([1, 2], **options).ids  # whatever the other rows are
-    assert rows[0] != generator.generate([1, 2], **{**options, "seed": 6}).ids
+    options["seed"] = 6
+    assert rows[0] != generator.generate([1, 2], **options).ids
 
 
 def test_one_candidate_is_the_greedy_token():
     generator = sabir.TextGenerator(SMALL.decoder(), engine="reference")
     greedy = SMALL.greedy([1, 2], 8)
-    for options in ({"top_k": 1}, {"top_p": 1e-6}, {"min_p": 1.0}, {"temperature": 0}):
+    bounds: list[Any] = [{"top_k": 1}, {"top_p": 1e-6}, {"min_p": 1.0}, {"temperature": 0}]
+    for options in bounds:
         assert generator.generate([1, 2], max_new_tokens=8, **options).ids == greedy
 
 

@@ -8,6 +8,9 @@ import pytest
 
 import sabir
 from sabir.generation import TextPieces
+from sabir.generation._configuration import Json, _cache_of_genai, find_files
+from sabir.generation._decoder import _numbered
+from sabir.generation._rewriting import with_all_positions
 from sabir.ir import tensor_type
 from support.decoders import HEAD, HEADS, Language, Letters, write_folder, write_tokenizer
 
@@ -111,6 +114,30 @@ def test_a_configuration_of_onnxruntime_genai(tmp_path):
     assert generator.generate([3, 1, 4, 1, 5, 9], max_new_tokens=1).reused_tokens == 5
 
 
+def test_layers_of_genai_may_have_caches_of_different_kinds():
+    decoder = Json(
+        "",
+        {
+            "past_key_names": "past.%d.key",
+            "past_conv_names": "conv.%d",
+            "past_other": "x",
+            "input_ids": "ids",
+        },
+    )
+    outputs = Json(
+        "", {"present_key_names": "present.%d.key", "present_conv_names": "conv_out.%d", "logits": "logits"}
+    )
+    patterns = _cache_of_genai(decoder, outputs)
+    assert patterns == {"past.%d.key": "present.%d.key", "conv.%d": "conv_out.%d"}
+    names = ["ids", "past.1.key", "past.12.key", "conv.0", "conv.x"]
+    assert _numbered(patterns, dict.fromkeys(names)) == {
+        "past.1.key": "present.1.key",
+        "past.12.key": "present.12.key",
+        "conv.0": "conv_out.0",
+    }
+    assert _cache_of_genai(Json("", {}), Json("", {})) is None
+
+
 def test_sizes_that_the_model_does_not_declare_are_those_of_the_configuration(tmp_path):
     free = LANGUAGE.decoder()
     for name in ("past_key_values.0.key", "past_key_values.0.value"):
@@ -122,6 +149,19 @@ def test_sizes_that_the_model_does_not_declare_are_those_of_the_configuration(tm
     config = {"hidden_size": HEAD * HEADS, "num_attention_heads": HEADS}
     folder = write_folder(tmp_path, {"model": free}, config=config)
     assert generator_of(folder).generate([3, 1], max_new_tokens=4).ids == LANGUAGE.greedy([3, 1], 4)
+
+
+def test_layers_with_a_window_keep_all_positions(tmp_path):
+    model = LANGUAGE.decoder()
+    b = sabir.Builder(graph=model.graph, opsets={**model.opsets, "com.microsoft": 1})
+    x = b.domain("com.microsoft").QuickGelu(model.graph.outputs[0])
+    x.node.attributes["sliding_window_cache"] = 1
+    sabir.save(model, tmp_path / "model.onnx")
+    assert not any(
+        "sliding_window_cache" in n.attributes for n in with_all_positions(tmp_path / "model.onnx").graph
+    )
+    windows = {"model": {"decoder": {"filename": "model.onnx", "sliding_window": {"window_size": 8}}}}
+    assert find_files(write_folder(tmp_path, {}, genai_config=windows)).has_windows
 
 
 def test_a_file_of_a_model_needs_no_folder(tmp_path):

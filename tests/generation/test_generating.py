@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 import sabir
-from support.decoders import Language, Letters, write_folder
-from support.engines import ENGINES
+from sabir.ir import tensor_type
+from support.decoders import Grouped, Language, Letters, write_folder
 
 LANGUAGE = Language()
 PROMPTS = [[3, 1, 4, 1, 5], [2], [7, 7], [3, 1, 4, 9]]
-PAST = {"present.0.key": "past_key_values.0.key", "present.0.value": "past_key_values.0.value"}
 KINDS = {
     "cache": {},
     "no cache": {"cached": False},
@@ -48,22 +47,6 @@ def test_greedy_tokens_are_those_of_the_model(options):
         assert (result.finish_reason, result.prompt_tokens, result.text) == ("length", len(prompt), None)
     batch = generator.generate(PROMPTS, max_new_tokens=9)
     assert [r.ids for r in batch] == [LANGUAGE.greedy(p, 9) for p in PROMPTS]
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_steps_write_into_the_arrays_of_the_cache(engine, monkeypatch):
-    written, run = [], sabir.Session.run
-
-    def recorded(self, feeds, names=None, *, out=None, **options):
-        found = run(self, feeds, names, out=out, **options)
-        assert all(found[present] is array is feeds[PAST[present]] for present, array in out.items())
-        written.append({present: array.ctypes.data for present, array in out.items()})
-        return found
-
-    monkeypatch.setattr(sabir.Session, "run", recorded)
-    result = sabir.TextGenerator(LANGUAGE.decoder(), engine=engine).generate(PROMPTS[0], max_new_tokens=9)
-    assert result.ids == LANGUAGE.greedy(PROMPTS[0], 9)
-    assert written == [dict.fromkeys(PAST, None) | written[0]] * 9
 
 
 def test_logits_are_those_of_the_model(generator):
@@ -139,6 +122,95 @@ def test_long_prompts_are_computed_in_parts(monkeypatch, runs):
     assert runs == [(1, 4), (1, 4), (1, 1)]
 
 
+def test_a_state_goes_on_but_never_back(runs):
+    """A sum of all tokens so far: a state that each run replaces, which has no positions."""
+    tokens = LANGUAGE.tokens
+    b = sabir.Builder(21)
+    ids = b.input("input_ids", "int64", ["batch", "sequence"])
+    past = b.input("past_state", "float", ["batch", tokens.shape[1]])
+    sums = b.CumSum(b.Gather(tokens, ids), np.int64(1)) + b.Unsqueeze(past, [1])
+    b.output(b.MatMul(sums, np.ascontiguousarray(tokens.T)), "logits")
+    b.output(b.Gather(sums, np.int64(-1), axis=1), "present_state")
+    model = b.model()
+    sabir.check(model)
+
+    def greedy(prompt, count):
+        found = list(prompt)
+        for _ in range(count):
+            found.append(int((tokens[found].sum(axis=0) @ tokens.T).argmax()))
+        return found[len(prompt) :]
+
+    generator = sabir.TextGenerator(model, cache={"past_state": "present_state"}, engine="reference")
+    assert generator.generate([3, 1, 4], max_new_tokens=3).ids == greedy([3, 1, 4], 3)
+    longer = [3, 1, 4, *greedy([3, 1, 4], 3), 5]
+    again = generator.generate(longer, max_new_tokens=2)
+    assert (again.ids, again.reused_tokens) == (greedy(longer, 2), 5)
+    other = generator.generate([3, 1, 9], max_new_tokens=2)
+    assert (other.ids, other.reused_tokens) == (greedy([3, 1, 9], 2), 0)
+    runs.clear()
+    batch = generator.generate([[3, 1, 9, 5], [3, 1, 9, 6]], max_new_tokens=2)
+    assert [r.ids for r in batch] == [greedy([3, 1, 9, 5], 2), greedy([3, 1, 9, 6], 2)]
+    assert [r.reused_tokens for r in batch] == [0, 0]
+    assert runs == [(1, 3), (2, 1), (2, 1)]
+
+
+def test_a_decoder_of_one_token_at_a_time(tmp_path, runs):
+    later = LANGUAGE.decoder()
+    later.graph.inputs[0].type = tensor_type("int64", ["batch", 1])
+    models = {"decoder_model": LANGUAGE.decoder(takes_past=False), "decoder_with_past_model": later}
+    generator = sabir.TextGenerator(write_folder(tmp_path, models), engine="reference")
+    first = generator.generate([3, 1, 4], max_new_tokens=2)
+    longer = [3, 1, 4, *first.ids, 8, 8]
+    assert generator.generate(longer, max_new_tokens=2).ids == LANGUAGE.greedy(longer, 2)
+    assert runs == [(1, 3), (1, 1), (1, 1), (1, 1), (1, 1), (1, 1)]
+
+
+def test_what_inputs_are_fed(monkeypatch):
+    b = sabir.Builder(21)
+    ids = b.input("input_ids", "int32", ["batch", "sequence"])
+    past = b.input("past", "float", ["batch", 1, "past", 1])
+    names = {
+        "attention_mask": ("float", ["batch", "total"]),
+        "cache_position": ("int64", ["sequence"]),
+        "use_cache_branch": ("bool", [1]),
+        "past_sequence_length": ("int32", []),
+        "total_sequence_length": ("int32", [1]),
+        "num_logits_to_keep": ("int64", []),
+    }
+    for name, (element, shape) in names.items():
+        b.input(name, element, shape)
+    b.output(b.Gather(np.eye(4, dtype=np.float32), ids), "logits")
+    new = b.Unsqueeze(b.Cast(ids, to="float"), [1, 3])
+    b.output(b.Concat(past, new, axis=2), "present")
+    fed, run = [], sabir.Session.run
+
+    def kept(self, feeds, *words, **options):
+        fed.append({name: feeds[name] for name in names})
+        return run(self, feeds, *words, **options)
+
+    monkeypatch.setattr(sabir.Session, "run", kept)
+    sabir.TextGenerator(b.model(), engine="reference").generate([1, 2, 3], max_new_tokens=2)
+    shown = [{name: (str(a.dtype), a.tolist()) for name, a in feeds.items()} for feeds in fed]
+    assert shown == [
+        {
+            "attention_mask": ("float32", [[1.0] * 3]),
+            "cache_position": ("int64", [0, 1, 2]),
+            "use_cache_branch": ("bool", [False]),
+            "past_sequence_length": ("int32", 0),
+            "total_sequence_length": ("int32", [3]),
+            "num_logits_to_keep": ("int64", 1),
+        },
+        {
+            "attention_mask": ("float32", [[1.0] * 4]),
+            "cache_position": ("int64", [3]),
+            "use_cache_branch": ("bool", [True]),
+            "past_sequence_length": ("int32", 3),
+            "total_sequence_length": ("int32", [4]),
+            "num_logits_to_keep": ("int64", 1),
+        },
+    ]
+
+
 def test_names_of_the_cache_can_be_passed():
     names = {"past": "keys_{}_a", "present": "result_{}_b"}
     model = LANGUAGE.decoder(**names)
@@ -148,6 +220,34 @@ def test_names_of_the_cache_can_be_passed():
     # and without them the shapes decide
     generator = sabir.TextGenerator(model, engine="reference")
     assert generator.generate([3, 1], max_new_tokens=5).ids == LANGUAGE.greedy([3, 1], 5)
+
+
+def test_steps_write_into_buffers(monkeypatch):
+    writes, run = [], sabir.Session.run
+
+    def kept(self, feeds, outputs=None, *, out=None):
+        found = run(self, feeds, outputs, out=out)
+        past = feeds["past_key_values.0.key"]
+        writes.append((past.shape, out["present.0.key"] is past, found["present.0.key"] is past))
+        return found
+
+    monkeypatch.setattr(sabir.Session, "run", kept)
+    generator = sabir.TextGenerator(LANGUAGE.decoder())
+    assert generator.generate(PROMPTS[0], max_new_tokens=9).ids == LANGUAGE.greedy(PROMPTS[0], 9)
+    assert writes == [((1, 2, 64, 3), True, True)] * 9
+    longer = [*PROMPTS[0], 7, 7]
+    assert generator.generate(longer, max_new_tokens=9).ids == LANGUAGE.greedy(longer, 9)
+    batch = generator.generate(PROMPTS, max_new_tokens=9)
+    assert [r.ids for r in batch] == [LANGUAGE.greedy(p, 9) for p in PROMPTS]
+
+
+@pytest.mark.parametrize("engine", ["reference", "compiled"])
+def test_rows_of_a_grouped_query_attention_are_padded_on_the_right(engine):
+    grouped = Grouped()
+    generator = sabir.TextGenerator(grouped.decoder(), engine=engine)
+    batch = generator.generate(PROMPTS, max_new_tokens=6)
+    assert [r.ids for r in batch] == [grouped.greedy(p, 6) for p in PROMPTS]
+    assert generator.generate(PROMPTS[0], max_new_tokens=6).ids == grouped.greedy(PROMPTS[0], 6)
 
 
 # stopping
@@ -270,8 +370,11 @@ def test_an_encoder_of_features(tmp_path):
     features = np.stack([LANGUAGE.tokens[s].T for s in sources])
     results = generator.generate(features=features, max_new_tokens=5)
     assert [r.ids for r in results] == [LANGUAGE.greedy([0, 4], 5, source=s) for s in sources]
-    other = generator.generate([0, 7], features=features[:1], max_new_tokens=5)
+    (other,) = generator.generate([0, 7], features=features[:1], max_new_tokens=5)
     assert other.ids == LANGUAGE.greedy([0, 7], 5, source=sources[0])
+    assert [*generator.stream(features=features[1:], max_new_tokens=5)] == results[1].ids
+    with pytest.raises(sabir.FeedError, match="a stream continues one prompt"):
+        generator.stream(features=features)
     with pytest.raises(sabir.FeedError, match="the encoder reads features, not tokens: pass `features=`"):
         generator.generate([1, 2])
 

@@ -192,6 +192,46 @@ class Parts:
         return b.MatMul(b.Reshape(joined, np.int64([0, 0, WIDTH])), out)
 
 
+class Grouped:
+    """A layer of onnxruntime's GroupQueryAttention, whose rows have their positions from the front."""
+
+    def __init__(self, vocabulary=19, seed=3, size=8):
+        rng = np.random.default_rng(seed)
+        self.size = size
+        self.tokens = rng.standard_normal((vocabulary, size)).astype(np.float32) * 2
+        self.weights = [rng.standard_normal((size, size)).astype(np.float32) for _ in range(3)]
+
+    def decoder(self):
+        """The model, whose cache is the past of the attention."""
+        b = sabir.Builder(21, opsets={"com.microsoft": 1})
+        ids = b.input("input_ids", "int64", ["batch", "sequence"])
+        mask = b.input("attention_mask", "int64", ["batch", "total"])
+        kinds = ("key", "value")
+        past = [b.input(f"past_key_values.0.{k}", "float", ["batch", 1, "past", self.size]) for k in kinds]
+        x = b.Gather(self.tokens, ids)
+        lengths = b.Cast(b.ReduceSum(mask, np.int64([1]), keepdims=0) - 1, to="int32")
+        total = b.Cast(b.Squeeze(b.Shape(mask, start=1, end=2)), to="int32")
+        packed = (b.MatMul(x, w) for w in self.weights)
+        y, *presents = b.domain("com.microsoft").GroupQueryAttention(
+            *packed, *past, lengths, total, num_heads=1, kv_num_heads=1, outputs=3
+        )
+        logits = b.MatMul(x + y, np.ascontiguousarray(self.tokens.T))
+        b.output(logits, "logits", "float", ["batch", "sequence", len(self.tokens)])
+        for kind, present in zip(kinds, presents, strict=True):
+            b.output(present, f"present.0.{kind}", "float", ["batch", 1, "total", self.size])
+        return b.model()
+
+    def greedy(self, prompt, count):
+        """The most probable continuation."""
+        found = list(prompt)
+        for _ in range(count):
+            x = self.tokens[found]
+            q, k, v = (x @ w for w in self.weights)
+            scores = np.where(np.tri(len(found), dtype=bool), q @ k.T / np.sqrt(self.size), -np.inf)
+            found.append(int(((x + softmax(scores) @ v) @ self.tokens.T)[-1].argmax()))
+        return found[len(prompt) :]
+
+
 class Letters:
     """A tokenizer of single letters: `a` is the token 0."""
 

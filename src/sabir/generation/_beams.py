@@ -103,7 +103,8 @@ class BeamSearch:
         best = np.argpartition(-total, count - 1)[:count]
         best = best[np.lexsort((best, -total[best]))]
         size = scores.shape[1]
-        origins, tokens = (best // size).tolist(), (best % size).tolist()
+        origins: list[int] = (best // size).tolist()
+        tokens: list[int] = (best % size).tolist()
         return [
             (origin, Beam(np.float32(total[i]), (*self.running[origin].ids, token)))
             for i, origin, token in zip(best, origins, tokens, strict=True)

@@ -18,8 +18,7 @@ Padding: TypeAlias = Literal["left", "right"]
 """Where the unused positions of the shorter rows of a batch are."""
 
 
-LEAST_ROOM = 256
-"""Positions for which an array that runs write into has room at first; then the room is doubled."""
+_LEAST = 64  # positions of the smallest buffer
 
 
 class CacheEntry(NamedTuple):
@@ -47,8 +46,9 @@ class CacheEntry(NamedTuple):
 class Cache:
     """The tensors of one or more rows, with the tokens whose positions they contain.
 
-    An array may have room for more positions than there are. Forks, selections and rows share arrays where
-    they can; `buffers` copies a shared array before a run writes into it.
+    `feeds`, `reserve`, `take`, `truncate`, `select`, `fork`, `row` and `stack` are all that the rest of the
+    package needs. The arrays may have room for more positions than there are. Forks share arrays with the
+    original, so that arrays that may be shared are copied before anything is written into them.
 
     `context` has further inputs of each run with one item for each row on axis 0: what an encoder computed.
     """
@@ -60,9 +60,9 @@ class Cache:
         self.tokens: list[list[int]] = [[] for _ in range(rows)]
         self.context: dict[str, Array] = dict(context or {})
         self.padding: Padding = "left"
-        self.width = 0  # positions: those of the longest row
+        self.width = 0  # positions in the arrays: those of the longest row
         self.arrays: dict[str, Array] = {}
-        self._own: set[str] = set()  # inputs whose arrays no other cache has
+        self.owns_arrays = False  # whether nothing else has them, and they may be written
 
     @property
     def rows(self) -> int:
@@ -87,52 +87,58 @@ class Cache:
             return place >= self.width - lengths
         return place < lengths + new
 
-    def feeds(self) -> dict[str, Array]:
-        """Return the inputs of the next run that the cache provides, by name."""
-        return {**self.context, **{e.past: self.filled(e) for e in self.entries}}
+    def feeds(self, *, in_place: bool = False) -> dict[str, Array]:
+        """Return the inputs of the next run that the cache provides, by name.
 
-    def buffers(self, new: int) -> dict[str, Array]:
-        """Return the arrays that grow, with room for `new` more positions, which a run may write."""
+        With `in_place` they are the buffers of `reserve`, else they have the positions that there are.
+        """
+        stored = {e.past: self._value(e) for e in self.entries}
+        return {**self.context, **stored, **(self.arrays if in_place else {})}
+
+    def reserve(self, new: int) -> dict[str, Array]:
+        """Return buffers with room for `new` more positions, by the outputs that are written into them."""
         for entry in self.entries:
-            if entry.grows:
-                self._make_room(entry, self.width + new)
-        return {e.past: self.arrays[e.past] for e in self.entries if e.grows}
+            if entry.grows and not self._has_room(entry, self.width + new):
+                self.arrays[entry.past] = self._buffer(entry, self.width + new)
+        self.owns_arrays = True
+        return {e.present: self.arrays[e.past] for e in self.entries if e.grows}
 
     def take(self, results: Mapping[str, Array], tokens: Sequence[Sequence[int]]) -> None:
         """Take the outputs of a run with these new tokens, equally many for each row."""
         for entry in self.entries:
             if not (entry.fixed and entry.past in self.arrays) and entry.present in results:
                 self.arrays[entry.past] = results[entry.present]
-                self._own.add(entry.past)
         self.tokens = [[*old, *new] for old, new in zip(self.tokens, tokens, strict=True)]
         self.width += len(tokens[0])
 
     def truncate(self, length: int) -> None:
         """Remove the positions from `length` on; the rows must have the same length."""
         self.tokens = [t[:length] for t in self.tokens]
-        self._keep_positions(0, min(length, self.width))
+        self.width = min(length, self.width)
 
     def select(self, rows: Sequence[int]) -> None:
         """Keep these rows, in this order; one may come several times."""
         if list(rows) == list(range(self.rows)):
             return
+        tokens = [list(self.tokens[r]) for r in rows]
+        longest = max(map(len, tokens))
+        start = self.width - longest if self.padding == "left" else 0
         for entry in self.entries:
             if entry.past in self.arrays:
-                self.arrays[entry.past] = self.arrays[entry.past].take(rows, axis=entry.batch)
-                self._own.add(entry.past)
+                array = self.arrays[entry.past]
+                if entry.grows:
+                    array = _positions(array, entry, start, start + longest)
+                self.arrays[entry.past] = array.take(rows, axis=entry.batch)
         self.context = {name: array.take(rows, axis=0) for name, array in self.context.items()}
-        self.tokens = [list(self.tokens[r]) for r in rows]
-        longest = max(map(len, self.tokens))
-        start = self.width - longest if self.padding == "left" else 0
-        self._keep_positions(start, start + longest)
+        self.tokens, self.width = tokens, longest
 
     def fork(self) -> Self:
         """Return another cache of the same contents; each goes on alone."""
+        self.owns_arrays = False
         copy = type(self)(self.entries, self.rows, self.context)
         copy.tokens = [list(t) for t in self.tokens]
         copy.padding, copy.width = self.padding, self.width
         copy.arrays = dict(self.arrays)
-        self._own.clear()
         return copy
 
     def row(self, row: int) -> Self:
@@ -150,56 +156,44 @@ class Cache:
         stacked.padding, stacked.width = padding, max(c.width for c in caches)
         stacked.context = {n: np.concatenate([c.context[n] for c in caches]) for n in first.context}
         for entry in first.entries:
-            parts = [
-                _padded(c.filled(entry), entry, stacked.width - c.width, padding)
-                for c in caches
-                if entry.past in c.arrays
-            ]
-            if parts:
+            if entry.past in first.arrays:
+                parts = [_padded(c._value(entry), entry, stacked.width - c.width, padding) for c in caches]  # ruff: ignore[private-member-access]  of the same class
                 stacked.arrays[entry.past] = np.concatenate(parts, axis=entry.batch)
         return stacked
 
-    def _empty(self, entry: CacheEntry) -> Array:
+    def _value(self, entry: CacheEntry) -> Array:
+        """Return the tensor of an entry with the positions that there are."""
+        array = self.arrays.get(entry.past)
+        if array is None:
+            return np.zeros(self._shape(entry, 0), entry.dtype)
+        return _positions(array, entry, 0, self.width) if entry.grows else array
+
+    def _has_room(self, entry: CacheEntry, positions: int) -> bool:
+        array = self.arrays.get(entry.past)
+        return self.owns_arrays and array is not None and array.shape[entry.positions or 0] >= positions
+
+    def _buffer(self, entry: CacheEntry, positions: int) -> Array:
+        """Return a copy of a tensor with room for these positions, and for as many more."""
+        buffer = np.zeros(self._shape(entry, max(_LEAST, 1 << positions.bit_length())), entry.dtype)
+        _positions(buffer, entry, 0, self.width)[...] = self._value(entry)
+        return buffer
+
+    def _shape(self, entry: CacheEntry, positions: int) -> list[int]:
         shape = list(entry.shape)
         shape[entry.batch] = self.rows
-        if entry.fixed and entry.positions is not None and "states" in self.context:
+        if entry.grows:
+            shape[entry.positions or 0] = positions
+        elif entry.positions is not None and "states" in self.context:
             # nothing reads these, but they are declared with as many positions as the encoder has
             shape[entry.positions] = self.context["states"].shape[1]
-        return np.zeros(shape, entry.dtype)
-
-    def filled(self, entry: CacheEntry) -> Array:
-        """Return the tensor of an entry without room for more positions."""
-        if entry.past not in self.arrays:
-            return self._empty(entry)
-        array = self.arrays[entry.past]
-        return array[_positions(entry, 0, self.width)] if entry.grows else array
-
-    def _make_room(self, entry: CacheEntry, positions: int) -> None:
-        """Give an entry an array of its own with at least so many positions."""
-        array = self._empty(entry) if entry.past not in self.arrays else self.arrays[entry.past]
-        axis = entry.positions or 0
-        has_room = array.shape[axis] >= positions
-        if has_room and entry.past in self._own and array.flags.c_contiguous:
-            return
-        shape = list(array.shape)
-        shape[axis] = array.shape[axis] if has_room else max(LEAST_ROOM, 2 * positions)
-        buffer = np.zeros(shape, entry.dtype)
-        filled = _positions(entry, 0, min(self.width, array.shape[axis]))
-        buffer[filled] = array[filled]
-        self.arrays[entry.past] = buffer
-        self._own.add(entry.past)
-
-    def _keep_positions(self, start: int, stop: int) -> None:
-        if start > 0:
-            for entry in self.entries:
-                if entry.grows and entry.past in self.arrays:
-                    self.arrays[entry.past] = self.arrays[entry.past][_positions(entry, start, stop)]
-        self.width = stop - start
+        return shape
 
 
-def _positions(entry: CacheEntry, start: int, stop: int) -> tuple[slice, ...]:
-    """Return the index of some positions of the tensor of an entry that grows."""
-    return (*(slice(None),) * (entry.positions or 0), slice(start, stop))
+def _positions(array: Array, entry: CacheEntry, start: int, stop: int) -> Array:
+    """Return a range of the positions of a tensor, as a view."""
+    if start == 0 and stop == array.shape[entry.positions or 0]:
+        return array
+    return array[*(slice(None),) * (entry.positions or 0), slice(start, stop)]
 
 
 def _padded(array: Array, entry: CacheEntry, missing: int, padding: Padding) -> Array:

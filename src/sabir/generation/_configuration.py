@@ -28,6 +28,8 @@ class Files(NamedTuple):
     first: Path
     later: Path
     encoder: Path | None = None
+    has_windows: bool = False
+    """Whether layers may keep the positions of a window only."""
 
 
 class Configuration(NamedTuple):
@@ -124,7 +126,9 @@ def find_files(folder: Path) -> Files:
     encoder = _genai_file(folder, model.object("encoder")) or _existing(folder, "encoder_model.onnx")
     named = _genai_file(folder, model.object("decoder"))
     if named is not None:
-        return Files(named, named, encoder)
+        return Files(
+            named, named, encoder, has_windows=bool(model.object("decoder").object("sliding_window"))
+        )
     found = {name: path for name in _DECODERS if (path := _existing(folder, name)) is not None}
     merged = found.get("decoder_model_merged.onnx")
     if merged is not None:
@@ -191,10 +195,12 @@ def _roles_of_genai(inputs: Json) -> dict[str, Role]:
 
 
 def _cache_of_genai(inputs: Json, outputs: Json) -> dict[str, str] | None:
+    """Return the patterns of names, such as those of `past_key_names` and `present_key_names`."""
+    presents = outputs.texts()
     pairs = {
-        past: present
-        for part in ("key", "value")
-        if (past := inputs.text(f"past_{part}_names")) and (present := outputs.text(f"present_{part}_names"))
+        past: presents[present]
+        for key, past in inputs.texts().items()
+        if key.startswith("past_") and (present := f"present_{key.removeprefix('past_')}") in presents
     }
     return pairs or None
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sabir.base import FeedError, UnsupportedError, listed_names
+from sabir.base import FeedError, SchemaError, UnsupportedError, listed_names
 from sabir.evaluation import ModelPort
 from sabir.generation._cache import Cache
 from sabir.generation._cache_buffers import with_cache_buffers
-from sabir.generation._ports import cache_entry, cache_key, is_cross, pair_cache, read_ports
+from sabir.generation._ports import FILLED, cache_entry, cache_key, is_cross, pair_cache, read_ports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import TypeAlias
 
     from sabir.generation._cache import CacheEntry
     from sabir.generation._configuration import Configuration
@@ -23,40 +23,68 @@ if TYPE_CHECKING:
     from sabir.ir import Array, Model
     from sabir.runtime import Session
 
-    MakeSession: TypeAlias = Callable[..., Session]
-
 CHUNK = 512
 """The most tokens of one run: the logits of all of them are in memory at once."""
 
 
-_LENGTH = "sabir_past_length"  # the input with the number of filled positions of the buffers
 _FEATURES = ("input_features", "input_values", "pixel_values", "audio_features")
+"""The names of an encoder's input of sound or images."""
+
+
+class Buffered(NamedTuple):
+    """A decoder that writes its cache into buffers, with the inputs and outputs that it had before.
+
+    `pairs` maps each output of the cache to its input.
+    """
+
+    model: Model
+    pairs: Mapping[str, str]
+    inputs: Sequence[ModelPort]
+    outputs: Sequence[ModelPort]
+
+    def session(self, make: Callable[..., Session]) -> Session:
+        """Return the session, made by a function with the arguments of `sabir.Session`."""
+        sizes = [value.name for value in self.model.graph.inputs if value.name == FILLED]
+        return make(self.model, caches=self.pairs, sizes=sizes)
+
+
+def with_buffers(
+    model: Model, configuration: Configuration, cache: Mapping[str, str] | None
+) -> Buffered | None:
+    """Return a decoder whose steps write new positions only, or None if its cache does not permit that."""
+    inputs = [ModelPort(v.name, v.type, v.constant is not None) for v in model.graph.inputs]
+    outputs = [ModelPort(v.name, v.type) for v in model.graph.outputs if v is not None]
+    by_name, results = {p.name: p for p in inputs}, {p.name: p for p in outputs}
+    pairs = _pairs(by_name, results, configuration, cache)
+    entries = _entries(pairs, by_name, results, configuration)
+    growing = {e.present: e.past for e in entries if e.grows}
+    if not growing:
+        return None
+    try:
+        return Buffered(with_cache_buffers(model, growing, length=FILLED), growing, inputs, outputs)
+    except (SchemaError, UnsupportedError):
+        return None  # the cache is read or joined in another way, so each step copies it
 
 
 class _Part:
-    """A session of the decoder with what its inputs mean.
-
-    If its caches can be buffers, a run writes the new positions into the arrays of the cache.
-    """
+    """A session of the decoder with what its inputs mean."""
 
     def __init__(
-        self, model: Model, make: MakeSession, entries: Sequence[CacheEntry], roles: Mapping[str, Role]
+        self,
+        session: Session,
+        cache: Mapping[str, str],
+        roles: Mapping[str, Role],
+        *,
+        in_place: bool = False,
     ) -> None:
-        inputs, outputs = ports_of(model)
-        known = {p.name for p in inputs}
-        self.ports: Ports = read_ports(inputs, outputs, [e.past for e in entries if e.past in known], roles)
-        names = {p.name for p in outputs}
-        presents = [e.present for e in entries if e.present in names]
-        self._requested = None if len(presents) + 1 == len(names) else [self.ports.logits, *presents]
-        self._growing = {e.present: e.past for e in entries if e.grows and e.past in known}
-        buffered = _with_buffers(model, self._growing)
-        self.is_in_place = buffered is not None
-        if buffered is None:
-            self.session = make(model)
-        else:
-            names = {v.name for v in buffered.graph.inputs}
-            self.session = make(buffered, caches=self._growing, sizes=[_LENGTH] if _LENGTH in names else ())
-            self._reads_length = _LENGTH in names
+        self.session, self._in_place = session, in_place
+        known = {p.name for p in session.inputs}
+        self.ports: Ports = read_ports(
+            session.inputs, session.outputs, [past for past in cache if past in known], roles
+        )
+        outputs = {p.name for p in session.outputs}
+        presents = [present for present in cache.values() if present in outputs]
+        self._requested = None if len(presents) + 1 == len(outputs) else [self.ports.logits, *presents]
 
     def run(self, cache: Cache, ids: Sequence[Sequence[int]], *, keep: bool) -> Scores:
         """Compute further positions; returns the logits of the last one: [rows, vocabulary].
@@ -64,14 +92,11 @@ class _Part:
         The cache takes the results with `keep`; without it `ids` are all tokens from the first on.
         """
         new = np.asarray(ids, np.int64)
-        buffers = cache.buffers(new.shape[1]) if self.is_in_place else {}
-        provided = {**cache.feeds(), **buffers}
+        out = cache.reserve(new.shape[1]) if self._in_place else None
+        provided = cache.feeds(in_place=self._in_place)
         feeds: dict[str, Any] = {past: provided[past] for past in self.ports.pasts}
         for port in self.ports.inputs:
             feeds[port.name] = _shaped(_value(port, cache, new, keep=keep), port)
-        if self.is_in_place and self._reads_length:
-            feeds[_LENGTH] = np.array([cache.width], np.int64)
-        out = {present: buffers[past] for present, past in self._growing.items()} if buffers else None
         results = self.session.run(feeds, self._requested, out=out)
         logits: Array = results[self.ports.logits]
         if keep:
@@ -115,30 +140,31 @@ def _shaped(value: Any, port: Input) -> Array:
 class Decoder:
     """Computes logits position by position, for several rows at a time.
 
-    `first` runs the first positions and `later` the others; they can be the same model. A decoder without a
+    `first` runs the first positions and `later` the others; they can be the same session. A decoder without a
     cache computes all positions in each step.
     """
 
     def __init__(
         self,
-        first: Model,
-        later: Model,
-        make: MakeSession,
+        first: Session,
+        later: Session,
         configuration: Configuration,
         cache: Mapping[str, str] | None = None,
+        buffered: Buffered | None = None,
     ) -> None:
-        """Take the models; `cache` has the inputs of the cache with their outputs, found if it is None.
+        """Take the sessions; `cache` has the inputs of the cache with their outputs, found if it is None.
 
-        Raises UnsupportedError for inputs that are not understood, and what `make` raises.
+        `buffered` is the model of the later positions, if it writes its cache into buffers. Raises
+        UnsupportedError for inputs that are not understood.
         """
-        inputs = {p.name: p for model in (first, later) for p in ports_of(model)[0]}
-        outputs = {p.name: p for model in (later, first) for p in ports_of(model)[1]}
+        before: Session | Buffered = later if buffered is None else buffered
+        declared = [before] if first is later else [first, before]
+        inputs = {p.name: p for each in declared for p in each.inputs}
+        outputs = {p.name: p for each in reversed(declared) for p in each.outputs}
         pairs = _pairs(inputs, outputs, configuration, cache)
         self._entries = _entries(pairs, inputs, outputs, configuration)
-        self._first = _Part(first, make, self._entries, configuration.roles)
-        self._later = (
-            self._first if later is first else _Part(later, make, self._entries, configuration.roles)
-        )
+        self._later = _Part(later, pairs, configuration.roles, in_place=buffered is not None)
+        self._first = self._later if later is first else _Part(first, pairs, configuration.roles)
         self.has_cache = bool(self._later.ports.pasts)
         self.vocabulary = self._first.ports.vocabulary or configuration.vocabulary
 
@@ -187,23 +213,6 @@ class Decoder:
         return logits
 
 
-def ports_of(model: Model) -> tuple[list[ModelPort], list[ModelPort]]:
-    """Return the inputs and the outputs of a model."""
-    graph = model.graph
-    inputs = [ModelPort(v.name, v.type, v in graph.initializers) for v in graph.inputs]
-    return inputs, [ModelPort(v.name, v.type) for v in graph.outputs if v is not None]
-
-
-def _with_buffers(model: Model, growing: Mapping[str, str]) -> Model | None:
-    """Return the model with buffers for its caches; None if it has no caches, or uses them in another way."""
-    if not growing:
-        return None
-    try:
-        return with_cache_buffers(model, growing, length=_LENGTH)
-    except UnsupportedError:
-        return None
-
-
 def _pairs(
     inputs: Mapping[str, ModelPort],
     outputs: Mapping[str, ModelPort],
@@ -229,10 +238,10 @@ def _numbered(patterns: Mapping[str, str], inputs: Mapping[str, ModelPort]) -> d
     """Return the names of all layers for the patterns of a configuration."""
     pairs: dict[str, str] = {}
     for past, present in patterns.items():
-        number = 0
-        while (name := past.replace("%d", str(number))) in inputs and name not in pairs:
-            pairs[name] = present.replace("%d", str(number))
-            number += 1
+        before, _, after = past.partition("%d")
+        layer = re.compile(rf"{re.escape(before)}(\d+){re.escape(after)}")
+        found = [match for name in inputs if (match := layer.fullmatch(name))]
+        pairs |= {match[0]: present.replace("%d", match[1]) for match in found}
     return pairs
 
 
@@ -258,14 +267,7 @@ class Encoder:
         inputs = session.inputs
         self._ids = next((p for p in inputs if p.name in {"input_ids", "encoder_input_ids"}), None)
         self._mask = next((p for p in inputs if p.name.endswith("attention_mask")), None)
-        self._features = next(
-            (
-                p
-                for p in inputs
-                if p.name in {"input_features", "input_values", "pixel_values", "audio_features"}
-            ),
-            None,
-        )
+        self._features = next((p for p in inputs if p.name in _FEATURES), None)
         known = {p.name for p in (self._ids, self._mask, self._features) if p is not None}
         unknown = [p.name for p in inputs if p.name not in known and not p.optional]
         if unknown or (self._ids is None and self._features is None):

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 import numpy as np
 
 from sabir.base import FeedError, UnsupportedError
-from sabir.generation._branches import merged_branches
 from sabir.generation._configuration import Configuration, find_files, read_configuration
-from sabir.generation._decoder import Decoder, Encoder
+from sabir.generation._decoder import Decoder, Encoder, with_buffers
+from sabir.generation._rewriting import merged_branches, with_all_positions
 from sabir.generation._running import Row, Run
 from sabir.generation._text_pieces import TextPieces
 from sabir.generation._tokenizer import ChatTemplate, encoded, read_tokenizer
 from sabir.ir import Model
-from sabir.runtime import Session
+from sabir.runtime import Session, why_not_compiled
 from sabir.serial import load
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class TextGenerator:
 
         if isinstance(model, Model) or Path(model).is_file():
             self._source: Model | Path = model if isinstance(model, Model) else Path(model)
-            first = later = model if isinstance(model, Model) else load(Path(model))
+            first = later = self._source
         else:
             folder = Path(model)
             files, configuration = find_files(folder), read_configuration(folder)
@@ -97,7 +97,12 @@ class TextGenerator:
             self._source = files.later
         self._configuration = configuration
         self._template, self._encoder = template, encoder
-        self._decoder = Decoder(first, later, session, configuration, cache)
+        buffered = None
+        if engine != "reference" and not why_not_compiled():  # the interpreter would copy whole buffers
+            buffered = with_buffers(later if isinstance(later, Model) else load(later), configuration, cache)
+        following = session(later) if buffered is None else buffered.session(session)
+        beginning = following if first is later else session(first)
+        self._decoder = Decoder(beginning, following, configuration, cache, buffered)
         if encoder is not None and not self._decoder.reads_encoder:
             raise UnsupportedError(
                 f"{model!s}: there is an encoder, and no input of the decoder for its results"
@@ -135,7 +140,7 @@ class TextGenerator:
         *,
         features: Array,
         **options: Unpack[Options],
-    ) -> Generation | list[Generation]: ...
+    ) -> list[Generation]: ...
 
     @overload
     def generate(self, prompt: Array, **options: Unpack[Options]) -> Generation | list[Generation]: ...
@@ -165,16 +170,16 @@ class TextGenerator:
         """
         settings = self.defaults.with_options(options)
         run = self._run(prompt, features, settings)
-        with contextlib.suppress(KeyboardInterrupt):
-            for row, token in run.tokens() if settings.num_beams == 1 else run.search():
+        steps = run.tokens() if settings.num_beams == 1 else run.search()
+        with contextlib.suppress(KeyboardInterrupt), contextlib.closing(steps):
+            for row, token in steps:
                 if settings.on_token is not None:
                     settings.on_token(row, token)
         results = run.results()
-        is_batch = len(features) > 1 if features is not None and prompt is None else _is_batch(prompt)
-        return results if is_batch else results[0]
+        return results if features is not None or _is_batch(prompt) else results[0]
 
     def stream(
-        self, prompt: Prompt, *, features: Array | None = None, **options: Unpack[Options]
+        self, prompt: Prompt | None = None, *, features: Array | None = None, **options: Unpack[Options]
     ) -> Iterator[int]:
         """Return the tokens that continue one prompt as they are generated; see `generate`.
 
@@ -184,10 +189,9 @@ class TextGenerator:
         settings = self.defaults.with_options(options)
         if settings.num_beams > 1:
             raise UnsupportedError("beam search has no tokens before its end: use `generate`, or num_beams=1")
-        if _is_batch(prompt):
+        if _is_batch(prompt) or (features is not None and len(features) != 1):
             raise FeedError("a stream continues one prompt; `generate` continues a batch")
-        run = self._run(prompt, features, settings)
-        return (token for _, token in run.tokens())
+        return _tokens(self._run(prompt, features, settings))
 
     def pieces(self, tokens: Iterable[int], stop: Sequence[str] = ()) -> Iterator[str]:
         """Return the text of tokens as they come, in pieces that never end within a character.
@@ -336,13 +340,19 @@ class TextGenerator:
         return f"<TextGenerator of {self._source!s}>"
 
 
-def _decoders(files: Files) -> tuple[Model, Model]:
-    """Return the models of the first positions and of the later ones."""
+def _decoders(files: Files) -> tuple[Model | Path, Model | Path]:
+    """Return the models of the first positions and of the later ones, one object if they are the same."""
     merged = merged_branches(files.first) if "merged" in files.first.name else None
     if merged is not None:
         return merged
-    first = load(files.first)
-    return first, first if files.later == files.first else load(files.later)
+    first = with_all_positions(files.first) if files.has_windows else files.first
+    return first, first if files.later == files.first else files.later
+
+
+def _tokens(run: Run) -> Iterator[int]:
+    with contextlib.closing(run.tokens()) as steps:
+        for _, token in steps:
+            yield token
 
 
 def _is_batch(prompt: Any) -> bool:

@@ -22,13 +22,16 @@ Role: TypeAlias = Literal[
 ]  # fmt: skip
 """What an input is fed: the new tokens, which positions exist, the numbers of the new positions, …"""
 
+FILLED = "past_length"
+"""The input that `with_cache_buffers` adds."""
+
 ROLES: dict[str, Role] = {
     "input_ids": "ids", "decoder_input_ids": "ids",
     "attention_mask": "mask", "decoder_attention_mask": "mask",
     "position_ids": "positions", "decoder_position_ids": "positions",
     "cache_position": "cache_positions",
     "use_cache_branch": "use_cache", "use_cache": "use_cache",
-    "past_sequence_length": "past_length",
+    "past_sequence_length": "past_length", FILLED: "past_length",
     "total_sequence_length": "total_length",
     "num_logits_to_keep": "kept_logits", "logits_to_keep": "kept_logits",
     "encoder_hidden_states": "states", "encoder_outputs": "states", "encoder_attention_mask": "states_mask",

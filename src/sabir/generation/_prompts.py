@@ -40,7 +40,7 @@ def compute_prompts(
     if context is not None or not decoder.has_cache:
         cache = decoder.start(len(prompts), context)
         return Computed(cache, decoder.step(cache, prompts), [0] * len(prompts))
-    pool = [c for c in known if c.can_truncate]
+    pool = list(known)
     reused = [_longest(prompt, pool)[1] for prompt in prompts]
     if len(prompts) > 1:
         pool += _shared(decoder, prompts, pool)
@@ -68,7 +68,8 @@ def _longest(prompt: Sequence[int], pool: Sequence[Cache]) -> tuple[Cache | None
     most, found = 0, None
     for cache in pool:
         length = common_length(prompt[:-1], cache.tokens[0])
-        if length > most:
+        is_whole = length == len(cache.tokens[0])
+        if length > most and (is_whole or cache.can_truncate):
             most, found = length, cache
     return found, most
 

@@ -13,7 +13,7 @@ from sabir.generation._sampling import Chooser
 from sabir.generation._text_pieces import TextPieces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Generator, Iterator, Mapping, Sequence
 
     from sabir.generation._cache import Cache, Padding
     from sabir.generation._decoder import Decoder
@@ -120,7 +120,7 @@ class Run:
         self._padding: Padding | None = padding
         self._started = time.perf_counter()
 
-    def tokens(self) -> Iterator[tuple[int, int]]:
+    def tokens(self) -> Generator[tuple[int, int]]:
         """Generate: yields the number of a row and its next token until all rows have ended."""
         caches: list[Cache] = []
         try:
@@ -129,7 +129,7 @@ class Run:
         finally:
             self._keep(caches)
 
-    def search(self) -> Iterator[tuple[int, int]]:
+    def search(self) -> Generator[tuple[int, int]]:
         """Generate by beam search: yields the tokens of each row when its search has ended."""
         caches: list[Cache] = []
         try:

@@ -156,3 +156,31 @@ def test_a_plan_serves_all_numbers_of_an_input_that_is_a_size():
     assert engine.run_fast({"x": x, "count": np.int64([5])})["y"].shape == (5, 4)
     assert engine.run_fast({"x": x, "count": np.int64([1])}) is None
     assert engine.run_fast({"x": x, "count": np.int64([-3])}) is None
+
+
+def test_numbers_that_sizes_determine_stay_numbers():
+    """Exporters of PyTorch compute the scale of attention from the size of a head: here it is 0.5."""
+    model = sabir.parse("""
+    <ir_version: 10, opset_import: ["" : 21]>
+    g (float[B,P,16] past, float[B,S,16] new) => (float[B,T,16] present, float[B,S,T] y)
+      <int64[1] last = {-1}, int64[1] end = {9223372036854775807}> {
+      present = Concat <axis = 1> (past, new)
+      shape = Shape (new)
+      size = Slice (shape, last, end)
+      number = Cast <to = 1> (size)
+      root = Sqrt (number)
+      square = Reciprocal (root)
+      scale = Sqrt (square)
+      scaled = Mul (new, scale)
+      transposed = Transpose <perm = [0, 2, 1]> (present)
+      keys = Mul (transposed, scale)
+      y = MatMul (scaled, keys)
+    }""")
+    compiled, reference = sabir.Session(model), sabir.Session(model, engine="reference")
+    rng = np.random.default_rng(0)
+    past = np.zeros((1, 2, 16), np.float32)
+    for _ in range(7):
+        feeds = {"past": past, "new": rng.standard_normal((1, 1, 16)).astype(np.float32)}
+        expected = reference.run(feeds)
+        same(compiled.run(feeds), expected)
+        past = expected["present"]

@@ -5,7 +5,7 @@ from sabir.compilation.passes._common_products import common_products, is_contra
 from sabir.compilation.passes._pipeline import Pass, run_pipeline
 from sabir.compilation.passes._quantized_products import is_narrow, quantized_of, quantized_products
 from sabir.compilation.passes._repeats import MOST_REPEATS, repeats, repeats_as_views
-from sabir.compilation.passes._scaled_matrices import scaled_matrices, scales_matrix
+from sabir.compilation.passes._scaled_matrices import reads_scaled, scaled_matrices
 from sabir.compilation.passes._shared_heads import reads_repeated, shared_heads
 
 __all__ = [
@@ -19,10 +19,10 @@ __all__ = [
     "quantized_of",
     "quantized_products",
     "reads_repeated",
+    "reads_scaled",
     "repeats",
     "repeats_as_views",
     "run_pipeline",
     "scaled_matrices",
-    "scales_matrix",
     "shared_heads",
 ]

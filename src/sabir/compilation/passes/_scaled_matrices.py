@@ -29,8 +29,8 @@ def scaled_matrices(expressions: Mapping[int, Expression]) -> dict[int, Expressi
     return rewrite(expressions, _moved)
 
 
-def scales_matrix(x: Expression) -> bool:
-    """Return whether an expression is a product whose second operand a number scales."""
+def reads_scaled(x: Expression) -> bool:
+    """Return whether an expression is a product whose second operand is a view that a number scales."""
     return isinstance(x, Contract) and _parts(x.b) is not None
 
 

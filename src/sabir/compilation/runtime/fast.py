@@ -102,20 +102,17 @@ class Runs:
         if self.in_place:
             finish(self.target)  # loaded now, so that a run cannot fail at its end
         self.updating = int(np.searchsorted(layout.owners, program.plan.updating))
+        self.moves = False  # whether sizes may change
         self.frames: list[RunFrame] = _DrawnFrames() if program.key_buffers else []
 
-    def taken(self, _arrays: Sequence[Any], /) -> tuple[RunFrame, Sequence[RunOutput]] | None:
-        """Return a frame for a run of these feeds, and its outputs; None if there is none."""
-        return self.free_frame(), self.outputs
+    def adapted(
+        self, _frame: RunFrame, _arrays: Sequence[Any], /
+    ) -> tuple[RunFrame, Sequence[RunOutput]] | None:
+        """Return a frame for a run of these feeds, and its outputs; None if there is none.
 
-    def free_frame(self) -> RunFrame:
-        """Return a frame that no run uses."""
-        try:
-            frame = self.frames.pop()
-        except IndexError:  # concurrent runs use different frames
-            return self.frame()
-        # a forked process has another team
-        return frame if frame.team_memory == frame.team.memory else self.frame()
+        It is called where the sizes of feeds may have changed, and in a forked process: it has another team.
+        """
+        return self.frame(), self.outputs
 
     def frame(self) -> RunFrame:
         """Return a new frame, the memory of a run."""
@@ -132,7 +129,7 @@ class Runs:
 
     def into(
         self, buffers: Mapping[str, Array], outputs: Sequence[RunOutput], feeds: Mapping[str, Any], *,
-        committing: bool,
+        commit: bool,
     ) -> dict[str, Any]:  # fmt: skip
         """Return an array for each output: its buffer if a run can write into that, else a new one."""
         results: dict[str, Any] = {}
@@ -140,7 +137,7 @@ class Runs:
         for name, shape, dtype, _ in outputs:
             made = buffers.get(name)
             cached = made is not None and made is feeds.get(self.caches.get(name, "")) and made.shape == shape
-            over = committing and made is not None and made is feeds.get(self.in_place.get(name, ""))
+            over = commit and made is not None and made is feeds.get(self.in_place.get(name, ""))
             if made is not None and not cached and not over:
                 read = _Memory([*feeds.values()]) if read is None else read
                 made = _fitting(made, shape, dtype, read)
@@ -157,8 +154,8 @@ class Runs:
 
 def entered(runs: Runs, names: Sequence[str]) -> FastFunction:
     """Return the function that runs a plan; it is a closure because that has the least overhead."""
-    count, take, frames, enter = len(names), runs.taken, runs.frames, entrance(runs.target)
-    in_place, updating, rows = runs.in_place, runs.updating, runs.last
+    count, fixed, frames, enter = len(names), runs.outputs, runs.frames, entrance(runs.target)
+    in_place, updating, rows, moves = runs.in_place, runs.updating, runs.last, runs.moves
     only, tail = names[0] if count == 1 else None, runs.tail
 
     def run(
@@ -169,27 +166,27 @@ def entered(runs: Runs, names: Sequence[str]) -> FastFunction:
     ) -> dict[str, Any] | None:
         if len(feeds) != count:
             return None
+        # native code refuses None, for a feed that is missing, as another type
+        arrays = [feeds.get(name) for name in names] if only is None else (feeds.get(only),)
         try:
-            arrays = [feeds[name] for name in names] if only is None else (feeds[only],)
-        except KeyError:
-            return None
-        taken = take(arrays)
-        if taken is None:
-            return None
-        frame, outputs = taken
+            frame = frames.pop()
+        except IndexError:  # concurrent runs use different frames
+            frame = runs.frame()
+        outputs = fixed
+        if moves or frame.team_memory != frame.team.memory:
+            adapted = runs.adapted(frame, arrays)
+            if adapted is None:
+                return None
+            frame, outputs = adapted
         block, at = frame.numbers, FIRST
         for array in arrays:
             block[at] = id(array)
             at += INPUT
         results: dict[str, Any] = {}
-        if buffers is None:
-            for name, shape, dtype, place in outputs:
-                results[name] = made = _EMPTY(shape, dtype)
-                block[place] = id(made)
-        else:
-            results = runs.into(buffers, outputs, feeds, committing=commit is not None)
-            for output in outputs:
-                block[output.place] = id(results[output.name])
+        given = None if buffers is None else runs.into(buffers, outputs, feeds, commit=commit is not None)
+        for name, shape, dtype, place in outputs:
+            results[name] = made = _EMPTY(shape, dtype) if given is None else given[name]
+            block[place] = id(made)
         commits = commit is not None and bool(in_place)
         block[LAST] = last = updating if commits else rows
         if commits and commit is not None:

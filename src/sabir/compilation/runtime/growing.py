@@ -9,6 +9,8 @@ from __future__ import annotations
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from sabir.compilation.native._entrance import InputSpec, works
 from sabir.compilation.plan.entries import Mismatch
 from sabir.compilation.plan.layout import RunSizes
@@ -20,11 +22,10 @@ from sabir.ir import Expr
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy as np
-
     from sabir.compilation.native import Control
     from sabir.compilation.plan.entries import Buffer
     from sabir.compilation.plan.layout import PartLayout
+    from sabir.compilation.plan.size_table import SizeTable
     from sabir.compilation.runtime.program import CompiledProgram
     from sabir.ir import Array, TensorType
 
@@ -49,11 +50,15 @@ class FedInput(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """A tensor that sizes determine: the number of its buffer, and the rows of its sizes and elements."""
+    """A tensor that sizes determine: the number of its buffer, its elements, the rows of its sizes.
+
+    `places` are the elements that are sizes, of the rows `items`; the others are numbers of any type.
+    """
 
     number: int
-    dtype: np.dtype[Any]
+    elements: Array
     shape: list[int]
+    places: list[int]
     items: list[int]
 
 
@@ -89,25 +94,32 @@ class _GrowingFrame(RunFrame):
         self.fed: list[tuple[int, ...]] = []
         self.results: Sequence[RunOutput] = ()
         table = moving.table
-        self.known = [
-            _Known(
-                buffer.number, element(buffer.element).dtype, table.rows(buffer.shape),
-                table.rows(item if isinstance(item, Expr) else int(item) for item in items),
-            )
-            for buffer, items in runs.known
-        ]  # fmt: skip
+        self.known = [_known(buffer, items, table) for buffer, items in runs.known]
         self.tensors: list[Array] = []
         self.result_rows = [table.rows(buffer.shape) for buffer in runs.result_buffers]
         self.result_bytes = table.rows(buffer.size for buffer in runs.result_buffers)
 
     def bind_known(self, values: Array) -> None:
         """Bind the tensors that sizes determine, for new sizes."""
-        self.tensors = [
-            values[k.items].astype(k.dtype).reshape(tuple(values[k.shape].tolist())) for k in self.known
-        ]
+        self.tensors = [_tensor(known, values) for known in self.known]
         table = self.binding.table
         for known, array in zip(self.known, self.tensors, strict=True):
             table[known.number] = array.ctypes.data
+
+
+def _known(buffer: Buffer, items: Sequence[Any], table: SizeTable) -> _Known:
+    places = [place for place, item in enumerate(items) if isinstance(item, Expr)]
+    numbers = [0 if isinstance(item, Expr) else item for item in items]
+    elements: Array = np.array(numbers).astype(element(buffer.element).dtype)
+    rows = table.rows(items[place] for place in places)
+    return _Known(buffer.number, elements, table.rows(buffer.shape), places, rows)
+
+
+def _tensor(known: _Known, values: Array) -> Array:
+    """Return a tensor for new sizes."""
+    array = known.elements.copy()
+    array[known.places] = values[known.items]
+    return array.reshape(tuple(values[known.shape].tolist()))
 
 
 class _GrowingRuns(Runs):
@@ -136,6 +148,7 @@ class _GrowingRuns(Runs):
         super().__init__(
             program, moving.layout, RunSizes(sizes), [(e.name, e.slot, e.feed) for e in fed], outputs, control
         )
+        self.moves = True
         self.result_buffers = [program.plan.outputs[slot] for _, slot in outputs]
 
     def frame_arguments(self, layout: PartLayout, sizes: RunSizes) -> tuple[Any, ...]:
@@ -154,9 +167,12 @@ class _GrowingRuns(Runs):
         }
         return program.moving_layout(sizes, room, self._conditions)
 
-    def taken(self, arrays: Sequence[Any], /) -> tuple[RunFrame, Sequence[RunOutput]] | None:
+    def adapted(
+        self, frame: RunFrame, arrays: Sequence[Any], /
+    ) -> tuple[RunFrame, Sequence[RunOutput]] | None:
         """Return a frame that is laid out for some feeds, and its outputs; None if there is none."""
-        frame = self.free_frame()
+        if frame.team_memory != frame.team.memory:
+            frame = self.frame()
         if not isinstance(frame, _GrowingFrame):
             raise TypeError("a growing run has growing frames")
         shapes = self._shapes_of(arrays)

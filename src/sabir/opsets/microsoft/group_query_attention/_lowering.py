@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from sabir import loops
 from sabir.ir import add
-from sabir.loops import Expression, Lowering, NotLowered, Size
+from sabir.loops import Expression, Lowering, NotLowered, Size, Stored
 from sabir.opsets.families.attention import attention_kernels, attentions, rotations
 from sabir.opsets.families.attention.attention_kernels import Heads, ScoreMasks, ScoreStages
 from sabir.opsets.families.lowering import kernels
@@ -84,11 +84,18 @@ def _places(x: Operands[Expression], q: Expression) -> _Places:
     all_new = loops.equal(queries, total)
     if not all_new and not loops.at_least(total, add(queries, 1) or 0):
         raise NotLowered("whether there are more keys than queries is known at run time only")
-    ends = loops.apply("add", loops.cast(loops.reshape(x.seqlens_k, (batch,)), "int64"), 1)
-    ends = _checked(ends, 1 if all_new else queries, total)
-    if all_new:
-        return _Places(loops.apply("mul", ends, 0), ends, queries, total, all_new)
-    starts = loops.apply("sub", ends, loops.sized("int64", queries))
+
+    def counted(lengths: Expression) -> Expression:
+        ends = loops.apply("add", loops.cast(loops.reshape(lengths, (batch,)), "int64"), 1)
+        return _checked(ends, 1 if all_new else queries, total)
+
+    def first(ends: Expression) -> Expression:
+        if all_new:
+            return loops.apply("mul", ends, 0)
+        return loops.apply("sub", ends, loops.sized("int64", queries))
+
+    ends = loops.shared(f"ends of {queries} of {total} keys", x.seqlens_k, counted)
+    starts = loops.shared(f"starts of {queries} of {total} keys", ends, first)
     return _Places(starts, ends, queries, total, all_new)
 
 
@@ -123,8 +130,12 @@ def _placed(
 
 def _positions(x: Operands[Expression], places: _Places) -> Expression:
     """Return the positions of the queries, (batch, queries)."""
-    starts = loops.reshape(places.starts, (*places.starts.shape, 1))
-    follow = loops.apply("add", starts, loops.count((1, places.queries), 1))
+
+    def counted(starts: Expression) -> Expression:
+        numbers = loops.count((1, places.queries), 1)
+        return loops.apply("add", loops.reshape(starts, (*starts.shape, 1)), numbers)
+
+    follow = loops.shared(f"positions of {places.queries}", places.starts, counted)
     if x.positions is None:
         return follow
     if not places.all_new:
@@ -135,7 +146,14 @@ def _positions(x: Operands[Expression], places: _Places) -> Expression:
 
 def _angles(cache: Expression, positions: Expression) -> Expression:
     """Return the rows of a cache of the rotation, (batch, 1, queries, pairs)."""
-    rows = rotations.rows_at(cache, positions)
+
+    def taken(at: Expression) -> Expression:
+        return rotations.rows_at(cache, at)
+
+    if isinstance(cache, Stored) and cache.array is None:
+        rows = loops.shared(f"rows of slot {cache.slot}", positions, taken)
+    else:
+        rows = taken(positions)
     batch, queries, pairs = rows.shape
     return loops.reshape(rows, (batch, 1, queries, pairs))
 
@@ -175,8 +193,12 @@ class _Store:
             past = loops.pad(past, (0,) * 4, (0, 0, count, 0), 0)
         elif not loops.equal(count, places.queries):
             raise NotLowered("whether there are new keys is known at run time only")
-        starts = loops.reshape(places.starts, (new.shape[0], 1, 1, 1))
-        rows = loops.apply("add", starts, loops.count((1, 1, count, 1), _SEQUENCE))
+
+        def counted(starts: Expression) -> Expression:
+            starts = loops.reshape(starts, (new.shape[0], 1, 1, 1))
+            return loops.apply("add", starts, loops.count((1, 1, count, 1), _SEQUENCE))
+
+        rows = loops.shared(f"{count} rows", places.starts, counted)
         return loops.scatter(past, loops.expand(rows, new.shape), new, _SEQUENCE)
 
     def read(self, cache: Expression, total: Size) -> Expression:
@@ -195,15 +217,20 @@ def _masks(heads: Heads, x: Operands[Expression], options: Options, places: _Pla
 
     Queries after the end of their item, which are padding, attend as its last one.
     """
-    keys, ends = loops.count((1, places.total), 1), heads.column(places.ends)
-    last = loops.apply("sub", ends, 1)
-    if options.causal:
-        own = loops.apply("add", loops.count((places.queries, 1), 0), heads.column(places.starts))
-        last = loops.apply("min", own, last)
-    allowed = loops.apply("le", keys, last)
-    window = options.local_window_size
-    if options.causal and window >= 0:
-        allowed = loops.apply("and", allowed, loops.apply("gt", keys, loops.apply("sub", last, window)))
+    window, keys = options.local_window_size, loops.count((1, places.total), 1)
+
+    def visible(ends: Expression) -> Expression:
+        last = loops.apply("sub", heads.column(ends), 1)
+        if options.causal:
+            own = loops.apply("add", loops.count((places.queries, 1), 0), heads.column(places.starts))
+            last = loops.apply("min", own, last)
+        allowed = loops.apply("le", keys, last)
+        if not options.causal or window < 0:
+            return allowed
+        return loops.apply("and", allowed, loops.apply("gt", keys, loops.apply("sub", last, window)))
+
+    name = f"keys of {places.queries} queries {options.causal} {window} {heads.rank}"
+    allowed = loops.shared(name, places.ends, visible)
     masks = ScoreMasks(None, allowed, total=window != 0)
     return masks if x.bias is None else heads.masked(masks, x.bias, padded=False)
 

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation.backends.cpu.attention.kernel import Attention
+from sabir.compilation.backends.cpu.attention.neutral import mask_of
 from sabir.compilation.backends.cpu.elementwise.axes import nest_of
 from sabir.compilation.backends.cpu.elementwise.entries import nest_values, scratch_of
 from sabir.compilation.backends.cpu.elementwise.nesting import NestBuilder, Nesting, Place, nesting_of
@@ -18,7 +19,7 @@ from sabir.compilation.backends.cpu.products.tiles import VECTORS, result_tile, 
 from sabir.compilation.fusion.views import Located
 from sabir.compilation.plan.decisions import Reason
 from sabir.compilation.plan.entries import Computed, Entry, count_of
-from sabir.loops import element_bytes
+from sabir.loops import Stored, element_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -173,11 +174,25 @@ def _attention(
         most = min(most, up(count, tile.rows) * tile.rows)
     result = result_tile(most, columns, lanes, target.registers, heuristics, masks=target.has_masks)
     whole = not target.has_masks and columns is not None and columns % (result.vectors * lanes) == 0
+    scores = nest_of(rows, target.vector_bits, heuristics, inner=len(rows.sizes) - 1)
     return Attention(
-        nest_of(rows, target.vector_bits, heuristics, inner=len(rows.sizes) - 1),
+        scores,
         nest_of(results, target.vector_bits, heuristics, inner=len(results.sizes) - 1),
         second.element, tile.rows, VECTORS, result.rows, result.vectors, lanes, most, keys, whole,
+        mask_of(scores, _numbers(builder, rows)),
     )  # fmt: skip
+
+
+def _numbers(builder: PlanBuilder, nesting: Nesting) -> dict[int, float]:
+    """Return the contents of the places of a nest that are one constant number."""
+    found: dict[int, float] = {}
+    for number, place in enumerate(nesting.places):
+        base = place.located.base
+        if isinstance(base, Stored) and all(size == 1 for size in base.shape):
+            array = builder.lowered.prepared.constants.get(base.slot) if base.array is None else base.array
+            if array is not None and array.dtype.kind in "fiub":
+                found[number] = float(array.item())
+    return found
 
 
 def _attention_places(builder: PlanBuilder, first: Contract, second: Contract) -> _AttentionPlaces:

@@ -4,19 +4,20 @@ queries: [rows, depth]; keys: [depth, keys]; values: [keys, columns], for each i
 computes a few rows, whose scores stay in the cache of a core: a GEMM with panels of keys computes them, the
 passes of their nest apply `f`, and a second GEMM multiplies them with the values, which are read in place.
 So the matrix of all scores is never stored. A job reads each panel of keys, and each block of values, once
-for all of its rows. With few rows it copies the keys into panels itself. Both products add their terms in
-the order of k, as other products do.
+for all of its rows. With few rows it copies the keys into panels itself. It computes no keys after the last
+one that a mask allows any of its rows. Both products add their terms in the order of k, as other products do.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from sabir.compilation.backends.cpu.elementwise.kernel import Scratch, row_pass
 from sabir.compilation.backends.cpu.emit.arguments import Arguments
 from sabir.compilation.backends.cpu.emit.body import Body, Point, kind_of
-from sabir.compilation.backends.cpu.emit.emitter import Emitter, Kind, Register
+from sabir.compilation.backends.cpu.emit.emitter import BOOL, Emitter, Kind, Register
 from sabir.compilation.backends.cpu.emit.jobs import lanes_before
 from sabir.compilation.backends.cpu.emit.nest import Accumulated, Nest
 from sabir.compilation.backends.cpu.emit.row_passes import passes_of
@@ -45,7 +46,8 @@ class Attention:
     no load of values or store of results needs a mask. A job has at most `most` rows, a multiple of `rows`.
 
     `keys` is the order of the keys in memory: `panels` are packed; in `rows` the elements of each key are
-    contiguous; in `columns` the same element of consecutive keys is.
+    contiguous; in `columns` the same element of consecutive keys is. `mask` is the access of the scores that
+    is a mask: a job ends after the last key that it does not exclude for all rows (`neutral`); -1 is none.
     """
 
     scores: Nest
@@ -59,6 +61,7 @@ class Attention:
     most: int
     keys: Keys = "panels"
     whole: bool = False
+    mask: int = -1
 
     @property
     def signature(self) -> KernelSignature:
@@ -82,6 +85,7 @@ class Attention:
     def __str__(self) -> str:
         tile = f"tile {self.rows}x{self.vectors} and {self.result_rows}x{self.columns} lanes {self.lanes}"
         tile += f" of {self.most} rows, keys in {self.keys}{' whole' if self.whole else ''}"
+        tile += f" ends by a{self.mask}" if self.mask >= 0 else ""
         return f"attention {self.element} {tile}\nscores {self.scores}\noutput {self.output}"
 
 
@@ -105,7 +109,7 @@ class _AttentionEmitter:
         self.output = Body(attention.output, self.arguments.group("output"))
         self.passes = passes_of(attention.scores, keep=True)
         *self.batch_sizes, self.row_count, self.columns = self.output.sizes
-        self.keys = self.scores.sizes[-1]
+        self.keys = self.end = self.scores.sizes[-1]
         self.vector = kind_of(attention.element, attention.lanes)
         self.size = element_bytes(attention.element)
         self.width = attention.vectors * attention.lanes
@@ -133,12 +137,49 @@ class _AttentionEmitter:
             indices = self._batch(e.binary("udiv", job, blocks))
             first = e.mul(e.binary("urem", job, blocks), self.job_rows)
             count = e.least(self.job_rows, e.binary("sub", self.row_count, first))
+            self.end = self.scores.sizes[-1] = self._end(indices, first, count)
             self._score(indices, first, count)
             with e.loop(e.index(0), count) as m:
                 self._row([*indices, e.add(first, m)], e.offset(self.area, e.mul(m, self.pitch)), scratch)
             self._results(indices, count)
             self._store(indices, first, count)
         return e.text()
+
+    def _end(self, indices: list[Register], first: Register, count: Register) -> Register:
+        """Emit the number of keys up to the last one that the mask does not exclude for a row of a job.
+
+        It is 1 or more: a row without keys has the scores of excluded ones.
+        """
+        e = self.e
+        if self.spec.mask < 0:
+            return self.keys
+        lanes = self.spec.lanes
+        whole = e.mul(e.binary("udiv", self.keys, e.index(lanes)), lanes)
+        end = e.variable(e.index(1))
+        with e.loop(e.index(0), count) as m:
+            row = [*indices, e.add(first, m)]
+            with e.loop(whole, self.keys) as k, e.when(self._attends(Point([*row, k]))):
+                e.assign(end, e.greatest(e.get(end), e.add(k, 1)))
+            place = e.variable(whole)
+            with e.when(e.compare("icmp sgt", whole, e.get(end))):
+
+                def before() -> Register:
+                    start = e.add(e.get(place), -lanes)
+                    seen = e.any(self._attends(Point([*row, start], lanes)))
+                    e.assign(place, e.select(seen, e.get(place), start))
+                    more = e.compare("icmp sgt", start, e.get(end))
+                    return e.binary("and", more, e.binary("xor", seen, e.constant(BOOL, 1)))
+
+                e.repeat(before)
+            e.assign(end, e.greatest(e.get(end), e.get(place)))
+        return e.least(e.get(end), self.keys)
+
+    def _attends(self, point: Point) -> Register:
+        """Emit whether the mask does not exclude keys."""
+        x = self.scores.read(self.spec.mask, point)
+        if self.spec.scores.accesses[self.spec.mask].element == "bool":
+            return x
+        return self.e.compare("fcmp une", x, self.e.constant(x.kind, -math.inf))
 
     def _batch(self, batch: Register) -> list[Register]:
         e, found = self.e, list[Register]()
@@ -162,7 +203,7 @@ class _AttentionEmitter:
         e, spec = self.e, self.spec
         queries, row_bytes = self._operand("queries", indices)
         keys, bytes_ = self._operand("keys", indices)
-        with e.loop(e.index(0), self.panels) as panel:
+        with e.loop(e.index(0), self._up(self.end, self.width)) as panel:
             base = self._panel(keys, bytes_, panel)
             to = e.offset(self.area, e.mul(panel, self.width * self.size))
             with e.loop(e.index(0), count, spec.rows) as m:
@@ -234,8 +275,8 @@ class _AttentionEmitter:
         e, spec = self.e, self.spec
         values, row_bytes = self._operand("values", indices)
         self._clear(count)
-        with e.loop(e.index(0), self.keys, _BLOCK) as start:
-            end = e.least(e.add(start, _BLOCK), self.keys)
+        with e.loop(e.index(0), self.end, _BLOCK) as start:
+            end = e.least(e.add(start, _BLOCK), self.end)
             with e.loop(e.index(0), self.columns, spec.columns * spec.lanes) as column:
                 masks = [self._mask(e.add(column, v * spec.lanes)) for v in range(spec.columns)]
                 base = e.offset(values, e.mul(column, self.size))

@@ -11,10 +11,10 @@ from sabir.compilation.passes import (
     is_seed,
     quantized_products,
     reads_repeated,
+    reads_scaled,
     repeats,
     repeats_as_views,
     scaled_matrices,
-    scales_matrix,
     shared_heads,
 )
 
@@ -23,7 +23,7 @@ PIPELINE = (
     Pass("quantized-products", quantized_products, is_narrow),
     Pass("unsigned-bytes", unsigned_bytes, is_of_bytes, required=True),
     Pass("common-products", common_products, is_contract),
-    Pass("scaled-matrices", scaled_matrices, scales_matrix),
+    Pass("scaled-matrices", scaled_matrices, reads_scaled),
     Pass("shared-heads", shared_heads, reads_repeated),
     Pass("channels-last", channels_last, is_seed),
     Pass("repeats-as-views", repeats_as_views, repeats),

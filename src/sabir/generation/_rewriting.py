@@ -1,7 +1,4 @@
-"""A merged decoder as two models: the branch of its `If` without a cache, and the one with a cache.
-
-Each is a graph of nodes, which is faster than a branch: it has a plan of its own for each pattern of shapes.
-"""
+"""Rewrites of the decoders of exporters before they are run."""
 
 from __future__ import annotations
 
@@ -18,13 +15,15 @@ if TYPE_CHECKING:
     from sabir.ir import Model
 
 _CACHED = "then_branch"
+_WINDOW_ONLY = "sliding_window_cache"
 _FLAGS = ("use_cache_branch", "use_cache")
 
 
 def merged_branches(path: Path) -> tuple[Model, Model] | None:
-    """Return the models without and with a cache of a merged decoder.
+    """Return the models without and with a cache of a merged decoder: the branches of its `If`.
 
-    Returns None for a graph that is not one `If` on a flag for the cache.
+    Each has plans of its own, which is faster than a branch. Returns None for a graph that is not one `If` on
+    a flag for the cache.
     """
     model = load(path)
     nodes = list(model.graph)
@@ -59,3 +58,15 @@ def _of_branch(model: Model, node: Node, name: str) -> Model:
         outputs.append(value)
     graph.outputs = outputs
     return replace(model, graph=graph)
+
+
+def with_all_positions(path: Path) -> Model:
+    """Return a model whose layers with a window keep all positions.
+
+    A cache of the window only would have another length than the others, and could not be truncated. What is
+    computed is the same: each layer still reads only its window.
+    """
+    model = load(path)
+    for node in model.graph.all_nodes():
+        node.attributes.pop(_WINDOW_ONLY, None)
+    return model

@@ -1,0 +1,114 @@
+"""Attention computes no keys after the last one that a mask allows, where these have no effect."""
+
+import numpy as np
+import pytest
+
+import sabir
+from sabir.compilation import Compiled
+from sabir.evaluation import Runner
+
+BOOL = "m = Where (allowed, s, low)"
+FLOAT = "m = Add (s, bias)"
+MODEL = """
+<ir_version: 10, opset_import: ["" : 21]>
+g (float[B,2,N,8] q, float[B,2,8,M] k, float[B,2,M,8] v, bool[B,1,N,M] allowed, float[B,1,N,M] bias)
+  => (float[B,2,N,8] y) <float low = {LOW}> {
+  s = MatMul (q, k)
+  MASKED
+  p = Softmax (m)
+  PROBABILITIES
+  y = MatMul (w, v)
+}
+"""
+
+
+def model_of(masked, probabilities="w = Identity (p)", low="-inf"):
+    text = MODEL.replace("MASKED", masked).replace("PROBABILITIES", probabilities).replace("LOW", "0")
+    model = sabir.parse(text)
+    model.graph.initializers["low"] = np.float32(low)
+    return model
+
+
+def feeds_of(rows, keys, last, batch=1):
+    """Feeds in which row `n` of an item attends to the keys up to `last[item][n]`."""
+    rng = np.random.default_rng(rows * keys)
+    shapes = {"q": (batch, 2, rows, 8), "k": (batch, 2, 8, keys), "v": (batch, 2, keys, 8)}
+    feeds = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    allowed = np.arange(keys) <= np.asarray(last).reshape(batch, 1, rows, 1)
+    bias = np.where(allowed, rng.standard_normal(allowed.shape), -np.inf).astype(np.float32)
+    return {**feeds, "allowed": allowed, "bias": bias}
+
+
+def listed(model, feeds):
+    return "\n".join(Compiled(model).compile(feeds).listing("schedule"))
+
+
+@pytest.mark.parametrize("masked", [BOOL, FLOAT])
+@pytest.mark.parametrize(("rows", "keys"), [(2, 3), (3, 16), (5, 17), (50, 50), (70, 131), (2, 300)])
+def test_results_are_those_of_all_keys(masked, rows, keys):
+    model = model_of(masked)
+    rng = np.random.default_rng(keys)
+    causal = np.arange(rows) + keys - rows
+    for last in (causal, np.zeros(rows), rng.integers(0, keys, rows), np.full(rows, keys - 1)):
+        feeds = feeds_of(rows, keys, [np.maximum(last, 0)])
+        assert "ends by" in listed(model, feeds)
+        y = Runner(model).run(feeds)["y"]
+        np.testing.assert_allclose(Compiled(model).run(feeds)["y"], y, rtol=1e-4, atol=1e-5)
+
+
+def test_keys_that_no_row_attends_to_are_not_read():
+    """Their values are not numbers, which a product with 0 would show."""
+    model = model_of(BOOL)
+    feeds = feeds_of(4, 200, [[9, 20, 3, 60]])
+    y = Runner(model).run(feeds)["y"]
+    feeds["v"][:, :, 64:] = np.nan
+    np.testing.assert_allclose(Compiled(model).run(feeds)["y"], y, rtol=1e-4, atol=1e-5)
+
+
+def test_items_of_a_batch_end_apart():
+    model = model_of(BOOL)
+    feeds = feeds_of(3, 90, [[0, 1, 2], [80, 81, 82]], batch=2)
+    np.testing.assert_allclose(
+        Compiled(model).run(feeds)["y"], Runner(model).run(feeds)["y"], rtol=1e-4, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("masked", [BOOL, FLOAT])
+@pytest.mark.parametrize(
+    "probabilities",
+    [
+        "w = Identity (p)",
+        "zero = Constant <value = float {0.0}> () none = IsNaN (p) w = Where (none, zero, p)",
+    ],
+)
+def test_rows_without_keys(masked, probabilities):
+    model = model_of(masked, probabilities)
+    feeds = feeds_of(4, 40, [[-1, 5, -1, 2]])
+    assert "ends by" in listed(model, feeds)
+    y = Runner(model).run(feeds)["y"]
+    np.testing.assert_allclose(Compiled(model).run(feeds)["y"], y, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("masked", "probabilities", "low"),
+    [
+        (BOOL, "w = Identity (p)", "-100"),  # the weights of other keys are small, and not 0
+        (BOOL, "one = Sub (p, low) w = Neg (p)", "0"),
+        ("m = Mul (s, bias)", "w = Identity (p)", "-inf"),
+    ],
+)
+def test_masks_that_leave_weights(masked, probabilities, low):
+    model = model_of(masked, probabilities, low)
+    feeds = feeds_of(3, 40, [[4, 5, 6]])
+    feeds["bias"] = np.nan_to_num(feeds["bias"], neginf=0.5)
+    assert "ends by" not in listed(model, feeds)
+    np.testing.assert_allclose(
+        Compiled(model).run(feeds)["y"], Runner(model).run(feeds)["y"], rtol=1e-4, atol=1e-5
+    )
+
+
+def test_bits_do_not_depend_on_threads():
+    model = model_of(BOOL)
+    feeds = feeds_of(100, 400, [np.arange(100) + 250])
+    one, two = (Compiled(model, threads=threads).run(feeds)["y"] for threads in (1, 2))
+    assert np.array_equal(one, two)
