@@ -22,6 +22,7 @@ COMMANDS = (
     "train",
     "edit",
     "set-dims",
+    "inline",
     "diff",
     "compare",
     "pack",

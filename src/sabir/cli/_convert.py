@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sabir.base import UnsupportedError
+from sabir.cli._inline import show_inlining
 from sabir.cli._json import JsonOption, write_json
 from sabir.cli._limits import LimitOption, UntrustedOption  # ruff: ignore[typing-only-first-party-import]  typer reads them at run time
 from sabir.cli._models import STREAM, load_any, print_model
@@ -16,6 +17,7 @@ from sabir.cli._screen import Screen, bytes_text, plain
 from sabir.cli._usage import refuse
 from sabir.cli._versions import IrOption, OpsetsOption, conversion_json, opsets_of, show_conversion
 from sabir.conversion import convert_and_report
+from sabir.inlining import inline_domains
 from sabir.serial import FORMATS, format_by_name, format_named, format_of, save
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ EXAMPLES = (
     "sabir convert model.onnx older.onnx --opset 13",
     "sabir convert model.onnx older.onnx --opset 17 --opset ai.onnx.ml=3 --ir-version 8",
     "sabir convert model.onnx --opset 11 --dry-run",
+    "sabir convert optimized.onnx portable.onnx --standard-only",
 )
 _FORMAT = f"One of {', '.join(FORMATS)}."
 
@@ -59,6 +62,14 @@ def convert(  # ruff: ignore[too-many-arguments]  each is an option of the comma
             "--cast", help="Compute in a wider type where an older operator does not admit the element type."
         ),
     ] = False,
+    standard_only: Annotated[
+        bool,
+        typer.Option(
+            "--standard-only",
+            help="Write operators outside the standard, such as those of onnxruntime, in operators of "
+            "the standard.",
+        ),
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Report what --opset would change; write no file.")
     ] = False,
@@ -78,7 +89,8 @@ def convert(  # ruff: ignore[too-many-arguments]  each is an option of the comma
     formats of protobuf.
 
     With --opset the calls that changed between the versions are rewritten. If a node cannot be expressed in
-    the target version, all such nodes are listed, nothing is written, and the exit code is 1.
+    the target version, all such nodes are listed, nothing is written, and the exit code is 1. The same holds
+    for --standard-only and calls that operators of the standard do not express.
     """
     versions = opsets_of(opsets)
     if target is None and not dry_run:
@@ -87,6 +99,10 @@ def convert(  # ruff: ignore[too-many-arguments]  each is an option of the comma
         refuse("--json writes to standard output, and so does OUT; name a file")
     chosen = "" if target is None or dry_run else _format_of(source, target, format, force=force)
     model = load_any(source, format=origin)
+    if standard_only:
+        written = inline_domains(model, registry=registry_of(operators, documents))
+        show_inlining(Screen(error=True), written)
+        model = written.model
     if versions or ir_version is not None or dry_run:
         found = convert_and_report(
             model,

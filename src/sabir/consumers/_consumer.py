@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from sabir.base import UnsupportedError, quote, suggest
+from sabir.consumers._added import FIRST_MINOR
 from sabir.ir import NEWEST_IR, bound_opsets, release, releases, require_released, unknown_ir
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _ONNXRUNTIME = (
 )  # fmt: skip
 _NEWEST_MINOR = 32
 _PREVIEW_SINCE = 28  # it reads ai.onnx.preview before the rest of the release that brought this domain
-_OWN_DOMAIN = "com.microsoft"
+_OWN_DOMAINS = ("com.microsoft", "com.microsoft.nchwc")
 _PATCH = re.compile(r"(onnxruntime-[0-9]+\.[0-9]+)\.[0-9]+", re.ASCII)
 
 
@@ -31,8 +32,9 @@ _PATCH = re.compile(r"(onnxruntime-[0-9]+\.[0-9]+)\.[0-9]+", re.ASCII)
 class Consumer:
     """A program that reads models: the newest version of each domain that it reads, and of the IR.
 
-    The consumer has no operators of a domain that `opsets` lacks. Raises UnsupportedError for an IR version,
-    or a version of a standard domain, that is not known.
+    The consumer has no operators of a domain that `opsets` lacks. `added` are the operators, by domain and
+    name, that it has beyond the standard; None: all in the domains that it has. Raises UnsupportedError for
+    an IR version, or a version of a standard domain, that is not known.
 
     >>> edge = Consumer('edge', {'': 13}, ir_version=8)
     >>> edge.opsets['']
@@ -42,6 +44,7 @@ class Consumer:
     name: str
     opsets: Mapping[str, int]
     ir_version: int
+    added: frozenset[tuple[str, str]] | None = None
 
     def __post_init__(self) -> None:
         require_released(self.opsets)
@@ -53,7 +56,7 @@ class Consumer:
         return hash((self.name, self.ir_version))
 
     def __reduce__(self) -> tuple[Any, ...]:  # a read-only mapping cannot be pickled
-        return Consumer, (self.name, dict(self.opsets), self.ir_version)
+        return Consumer, (self.name, dict(self.opsets), self.ir_version, self.added)
 
 
 def _known() -> Iterator[Consumer]:
@@ -62,12 +65,13 @@ def _known() -> Iterator[Consumer]:
     for minor in range(_NEWEST_MINOR + 1):
         name = firsts.get(minor, name)
         standard = release(name)
-        opsets = {**standard.opsets, _OWN_DOMAIN: 1}
+        opsets = {**standard.opsets, **dict.fromkeys(_OWN_DOMAINS, 1)}
         if minor >= _PREVIEW_SINCE:
             opsets["ai.onnx.preview"] = 1
-        yield Consumer(f"onnxruntime-1.{minor}", opsets, standard.ir_version)
+        added = frozenset(key for key, first in FIRST_MINOR.items() if first <= minor)
+        yield Consumer(f"onnxruntime-1.{minor}", opsets, standard.ir_version, added)
     for standard in releases():
-        yield Consumer(f"onnx-{standard.name}", standard.opsets, standard.ir_version)
+        yield Consumer(f"onnx-{standard.name}", standard.opsets, standard.ir_version, frozenset())
 
 
 CONSUMERS: Mapping[str, Consumer] = MappingProxyType({known.name: known for known in _known()})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from sabir.base import Location, SchemaError, counted, legible, quote
+from sabir.consumers._added import FIRST_MINOR
 from sabir.ir import Function
 from sabir.schema import Version
 
@@ -133,7 +134,20 @@ def _about_calls(calls: Calls, importer: Importer, consumer: Consumer) -> tuple[
         return "domain", f"{consumer.name} has no operators of {quote(domain or 'ai.onnx')}; {_called(calls)}"
     if isinstance(callee, Version) and callee.since > newest:
         return "operator", _about_version(callee, newest, consumer)
+    if isinstance(callee, Version) and callee.is_added and not _has_added(callee, consumer):
+        return "operator", _about_added(callee, consumer)
     return None
+
+
+def _has_added(version: Version, consumer: Consumer) -> bool:
+    operator = version.operator
+    return consumer.added is None or (operator.domain, operator.name) in consumer.added
+
+
+def _about_added(version: Version, consumer: Consumer) -> str:
+    first = FIRST_MINOR.get((version.operator.domain, version.operator.name))
+    since = "" if first is None else f" from onnxruntime-1.{first} on"
+    return f"{version} is no operator of the standard, and {consumer.name} lacks it; it is known{since}"
 
 
 def _called(calls: Calls) -> str:

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 class InlineOperators(NamedTuple):
     """The pass that replaces nodes by the bodies of their operators: of those `named`, or, for None, of all.
 
-    A node stays where the body needs types that are not known, and where it is among the `kept`. With another
-    `behaviour` that builds a graph, nodes are replaced by that one.
+    `domains` restricts it to operators of these domains. A node stays where the body needs types that are not
+    known, and where it is among the `kept`. With another `behaviour` that builds a graph, nodes are replaced
+    by that one.
 
     >>> from sabir.opsets import STANDARD
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
@@ -31,6 +32,7 @@ class InlineOperators(NamedTuple):
     name: str = "inline operators"
     behaviour: Behaviour = "body"
     kept: frozenset[Node] = frozenset()
+    domains: frozenset[str] | None = None
 
     def run(self, model: Model) -> bool:
         """Replace the nodes, those of bodies too, until none is left that can be; return whether any was."""
@@ -50,6 +52,8 @@ class InlineOperators(NamedTuple):
     def _version(self, node: Node, model: Model) -> Version | None:
         """Return the version that a node calls, where it is to be replaced and has what replaces it."""
         if (self.named is not None and node.op not in self.named) or node in self.kept:
+            return None
+        if self.domains is not None and canonical_domain(node.domain) not in self.domains:
             return None
         opset = model.opset(canonical_domain(node.domain))
         version = self.registry.find_version(node.domain, node.op, opset)

@@ -215,6 +215,11 @@ class Version:
         return older[-1] if older else None
 
     @property
+    def is_added(self) -> bool:
+        """Whether onnxruntime adds it to the standard: in its own domain, or as an unpublished version."""
+        return self.unpublished or self.operator.domain.startswith("com.microsoft")
+
+    @property
     def removed(self) -> bool:
         """Whether the operator is removed from this version on: not only deprecated after release."""
         return self.deprecated and self.previous is not None

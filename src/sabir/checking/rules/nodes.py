@@ -14,7 +14,8 @@ from sabir.schema import Version, check_call, function_label, port_at
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from sabir.checking._survey import AttributeSite, GraphSite
+    from sabir.base import Location
+    from sabir.checking._survey import AttributeSite, GraphSite, Survey
     from sabir.ir import Node
     from sabir.schema import Scope
 
@@ -387,6 +388,33 @@ def attributes_unlike_values(site: GraphSite) -> Iterator[Problem]:
                 where = site.at_node(index).at("attribute", name=name)
                 message = f"{quote(name)} names both an attribute and a value of the node"
                 yield Problem(message, where, "rename the value")
+
+
+@rule(
+    "NODE019",
+    "A runtime executes the operators of the standard; those of another publisher only if it has them.",
+    source="practice",
+    over="model",
+    severity="warning",
+    note="the model is valid: it needs a runtime that has these operators, as onnxruntime and Sabir do",
+    bad='<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>\n'
+    "g (float[N] x) => (float[N] y) { y = com.microsoft.QuickGelu(x) }",
+    good=GOOD,
+)
+def calls_the_standard(survey: Survey) -> Iterator[Problem]:
+    """No operator of onnxruntime is called, in its own domain or in one of the standard."""
+    counts: dict[str, int] = {}
+    first: Location | None = None
+    for site in survey.graphs:
+        for callee, places in site.calls.items():
+            if isinstance(callee, Version) and callee.is_added:
+                label = f"{callee.operator.domain or 'ai.onnx'}.{callee.operator.name}"
+                counts[label] = counts.get(label, 0) + len(places)
+                first = first or site.at_node(places[0])
+    if first is not None:
+        listed = ", ".join(f"{name} ({count})" for name, count in sorted(counts.items()))
+        message = f"calls operators that onnxruntime adds to the standard: {listed}"
+        yield Problem(message, first, "`sabir convert --standard-only` writes them in standard operators")
 
 
 def _unknown_inside(function: Function, scope: Scope) -> str:

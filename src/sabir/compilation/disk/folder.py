@@ -76,6 +76,12 @@ class Cache:
                 return None
             return data
 
+    def has(self, kind: str, key: bytes) -> bool:
+        """Return whether there is an entry; it is not read, so it may be damaged or not to be trusted."""
+        with self._opened(kind) as folder, contextlib.suppress(OSError):
+            return folder is not None and folder.status(_file_name(kind, key)) is not None
+        return False
+
     def put(self, kind: str, key: bytes, data: bytes | memoryview) -> bool:
         """Keep the data of an entry in place of what it had; returns whether it is kept."""
         name = _file_name(kind, key)

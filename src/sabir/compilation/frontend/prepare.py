@@ -146,11 +146,8 @@ def _replacements(model: Model, registry: Registry, sizes: Mapping[str, int]) ->
 
 def _called_versions(model: Model, registry: Registry) -> set[Version]:
     """Return the versions of the operators that a model calls."""
-    nodes = (node for graph in model.graphs() for node in graph)
-    found = (
-        registry.find_version(node.domain, node.op, model.opset(canonical_domain(node.domain)))
-        for node in nodes
-    )
+    called = {(node.domain, node.op) for graph in model.graphs() for node in graph}
+    found = (registry.find_version(d, op, model.opset(canonical_domain(d))) for d, op in called)
     return {version for version in found if version is not None}
 
 

@@ -204,7 +204,7 @@ def _cached(key: bytes) -> bytes | None:
 
 def is_made(key: bytes) -> bool:
     """Return whether a kernel is loaded or in the cache."""
-    return key in _LOADED or _cached(key) is not None
+    return key in _LOADED or cache().has(KIND, key)
 
 
 def _compiled(

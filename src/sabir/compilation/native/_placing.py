@@ -54,7 +54,7 @@ def image_of(data: bytes, symbol: str) -> Image:
 
 def _image(data: bytes, symbol: bytes) -> Image:
     sections = list(sections_of(data))
-    code, places = _side_by_side(data, sections)
+    code, places = _concatenated(data, sections)
     for section in sections:
         if section.info not in places:
             continue
@@ -68,7 +68,7 @@ def _image(data: bytes, symbol: bytes) -> Image:
     return Image(bytes(code), entry)
 
 
-def _side_by_side(data: bytes, sections: Sequence[Section]) -> tuple[bytearray, dict[int, int]]:
+def _concatenated(data: bytes, sections: Sequence[Section]) -> tuple[bytearray, dict[int, int]]:
     """Return the concatenated sections that are needed at run time, and their offsets by section number."""
     code = bytearray()
     places: dict[int, int] = {}

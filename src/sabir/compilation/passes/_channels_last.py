@@ -41,13 +41,12 @@ _LEAST_RANK = 3  # N, C and one more axis
 
 def channels_last(expressions: Mapping[int, Expression]) -> dict[int, Expression]:
     """Return the expressions by slot, computed in NHWC around convolutions and poolings."""
-    found = list(postorder(expressions.values()))
-    if not any(map(_is_seed, found)):
-        return dict(expressions)
+    found = postorder(expressions.values())
     return rewrite(expressions, _Layouts(x for x in found if isinstance(x, Contract)).rule)
 
 
-def _is_seed(x: Expression) -> bool:
+def is_seed(x: Expression) -> bool:
+    """Return whether an expression is computed in NHWC whatever its readers want."""
     return isinstance(x, Slide) or (isinstance(x, Contract) and x.rows > 1)
 
 
@@ -64,7 +63,7 @@ class _Layouts:
     def rule(self, x: Expression, new: Mapping[Expression, Expression]) -> Expression:
         """Return the new expression; `new` has its new operands."""
         found = self._sink(x, [new[o] for o in x.operands]) or rebuilt(x, new)
-        if _is_seed(found) or self._is_split(found):
+        if is_seed(found) or self._is_split(found):
             self.last.add(found)
         return found
 
@@ -72,7 +71,7 @@ class _Layouts:
         """Return whether an expression concatenates the channels of all groups of a convolution."""
         if not isinstance(x, Reshape) or not isinstance(x.operand, Permute):
             return False
-        return _is_seed(x.operand.operand) and x.operand.axes != _to_nchw(x.operand.rank)
+        return is_seed(x.operand.operand) and x.operand.axes != _to_nchw(x.operand.rank)
 
     def _inner(self, x: Expression) -> Expression | None:
         """Return the NHWC expression if `x` is its view as NCHW."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sabir.compilation.fusion.views import VIEWS
 from sabir.loops import Contract, Expression
-from sabir.loops.walk import postorder, rebuilt, rewrite, structure
+from sabir.loops.walk import rebuilt, rewrite, structure
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -20,9 +20,6 @@ _SHARED = (*VIEWS, Contract)
 
 def common_products(expressions: Mapping[int, Expression]) -> dict[int, Expression]:
     """Return the expressions by slot, where equal products, and equal views, are one expression."""
-    found = list(postorder(expressions.values()))
-    if sum(isinstance(x, Contract) for x in found) < 2:  # ruff: ignore[magic-value-comparison]  none is equal
-        return dict(expressions)
     first: dict[Hashable, Expression] = {}
 
     def first_equal(x: Expression, new: Mapping[Expression, Expression]) -> Expression | None:
@@ -30,3 +27,8 @@ def common_products(expressions: Mapping[int, Expression]) -> dict[int, Expressi
         return first.setdefault(structure(y), y) if isinstance(y, _SHARED) else None
 
     return rewrite(expressions, first_equal)
+
+
+def is_contract(x: Expression) -> bool:
+    """Return whether an expression is a product."""
+    return isinstance(x, Contract)

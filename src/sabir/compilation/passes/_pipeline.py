@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 class Pass(NamedTuple):
     """A rewrite of the expressions of a plan, by slot, that preserves their values.
 
-    A `required` pass replaces expressions for which the backend has no kernel, and cannot be skipped.
+    It runs if any expression of the plan is one that it `looks_for`. A `required` pass replaces expressions
+    for which the backend has no kernel, and cannot be skipped.
     """
 
     name: str
     run: Callable[[Mapping[int, Expression]], dict[int, Expression]]
+    looks_for: Callable[[Expression], object]
     required: bool = False
 
 
@@ -44,11 +46,13 @@ def run_pipeline(
     """
     found = dict(expressions)
     _verified(found, "lowering", verify=verify)
+    parts = list(walk.postorder(found.values()))
     for each in passes:
-        if each.name not in without:
+        if each.name not in without and any(map(each.looks_for, parts)):
             check_time()
             found = each.run(found)
             _verified(found, f"the pass {each.name}", verify=verify)
+            parts = list(walk.postorder(found.values()))
         if each.name == until:
             break
     return found

@@ -63,9 +63,12 @@ _MOST_TERMS = ((1 << 31) - 1) // 255**2  # of a sum that int32 represents
 
 def quantized_products(expressions: Mapping[int, Expression]) -> dict[int, Expression]:
     """Return the expressions by slot, where products read quantized tensors and halves."""
-    if not any(map(_is_product, postorder(expressions.values()))):
-        return dict(expressions)
     return rewrite(expressions, _rule)
+
+
+def is_narrow(x: Expression) -> bool:
+    """Return whether the elements of an expression are stored numbers that products can read: see above."""
+    return x.element in _NUMBERS or x.element in HALVES
 
 
 def _is_product(x: Expression) -> bool:
@@ -162,8 +165,8 @@ def quantized_of(x: Expression) -> Quantized | None:
 def _represented(x: Map, centred: Expression, scale: Expression) -> Quantized | None:
     zero: Expression | None = None
     if isinstance(centred, Map) and centred.op == "sub":
-        centred, less = centred.operands
-        zero = less.operands[0] if isinstance(less, Map) and less.op == "cast" else None
+        centred, offset = centred.operands
+        zero = offset.operands[0] if isinstance(offset, Map) and offset.op == "cast" else None
         if zero is None or zero.element not in _NUMBERS:
             return None
     if not isinstance(centred, Map) or centred.op != "cast" or centred.element != "float":

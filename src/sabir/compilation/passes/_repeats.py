@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sabir.loops import Expand, Expression, Reshape, Stored, Take
-from sabir.loops.walk import postorder, rewrite
+from sabir.loops.walk import rewrite
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,10 +26,12 @@ MOST_REPEATS = 8  # of each element: the code of a kernel grows with them
 
 def repeats_as_views(expressions: Mapping[int, Expression]) -> dict[int, Expression]:
     """Return the expressions by slot, where elements that repeat along the last axis are views."""
-    found = list(postorder(expressions.values()))
-    if not any(isinstance(x, Take) and _times(x) for x in found):
-        return dict(expressions)
     return rewrite(expressions, _view)
+
+
+def repeats(x: Expression) -> bool:
+    """Return whether an expression takes each element of an axis several times in order."""
+    return isinstance(x, Take) and _times(x) > 0
 
 
 def _view(x: Expression, new: Mapping[Expression, Expression]) -> Expression | None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sabir import loops
 from sabir.loops import Contract, Expand, Expression, Map, Permute, Reduce, Reshape
-from sabir.loops.walk import postorder, rewrite
+from sabir.loops.walk import rewrite
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,10 +47,12 @@ class _Heads(NamedTuple):
 
 def shared_heads(expressions: Mapping[int, Expression]) -> dict[int, Expression]:
     """Return the expressions by slot, where no matrix is copied for the heads of a product."""
-    found = list(postorder(expressions.values()))
-    if not any(isinstance(x, Contract) and _repeated(x.b) for x in found):
-        return dict(expressions)
     return rewrite(expressions, _Split().rule)
+
+
+def reads_repeated(x: Expression) -> bool:
+    """Return whether an expression is a product whose second operand repeats each matrix."""
+    return isinstance(x, Contract) and _repeated(x.b) is not None
 
 
 class _Split:

@@ -2,8 +2,8 @@
 
 In a fine row each thread claims several shares, so that a fast core computes more than a slow one.
 
-Entries in a loop have a row for each iteration. Such a row points to the arguments `TURN`: all iterations
-share a block.
+Entries in a loop have a row for each iteration. Such a row points to the arguments `ITERATION`: all
+iterations share a block.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ FINE = 8
 """The third number of a row in which each thread has several shares."""
 _MOST_ROWS = 1 << 21  # of entries in a loop: 32 bytes each
 _WORD = 8
-TURN = KernelSignature(turn="number", block="address")
-"""The arguments of a kernel that runs in turns: the number of the turn, and the address of its block."""
+ITERATION = KernelSignature(iteration="number", block="address")
+"""The arguments of a kernel in a loop of entries: number of the iteration, address of its block."""
 
 
 class KernelCall(NamedTuple):
@@ -62,7 +62,7 @@ def rows_of(calls: Sequence[KernelCall]) -> NativeRows:
     iterations = sum(len(g) * calls[g[0]].times for g in groups if calls[g[0]].loop is not None)
     if iterations > _MOST_ROWS:
         raise Mismatch(f"{iterations} steps are too many for one plan")
-    memory: Array = np.empty(int(starts[-1]) + TURN.words * iterations, np.int64)
+    memory: Array = np.empty(int(starts[-1]) + ITERATION.words * iterations, np.int64)
     memory[: starts[-1]] = [n for call in calls for n in call.block]
     found: list[Array] = [np.empty((0, 4), np.int64)]
     free = int(starts[-1])
@@ -70,11 +70,11 @@ def rows_of(calls: Sequence[KernelCall]) -> NativeRows:
         first = calls[numbers[0]]
         blocks = memory.ctypes.data + _WORD * starts[numbers]
         if first.loop is not None:
-            shape = first.times, len(numbers), TURN.words
+            shape = first.times, len(numbers), ITERATION.words
             headers = memory[free : free + math.prod(shape)].reshape(shape)
-            headers[..., TURN.find("turn")[0]] = np.arange(first.times)[:, None]
-            headers[..., TURN.find("block")[0]] = blocks
-            blocks = memory.ctypes.data + _WORD * np.arange(free, free + headers.size, TURN.words)
+            headers[..., ITERATION.find("iteration")[0]] = np.arange(first.times)[:, None]
+            headers[..., ITERATION.find("block")[0]] = blocks
+            blocks = memory.ctypes.data + _WORD * np.arange(free, free + headers.size, ITERATION.words)
             free += headers.size
         rows: Array = np.empty((first.times, len(numbers), 4), np.int64)
         rows[..., 0] = [calls[number].kernel for number in numbers]

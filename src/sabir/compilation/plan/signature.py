@@ -24,6 +24,7 @@ A tensor is the number of its buffer and its offset there in bytes; an address i
 """
 
 _TENSOR = 2  # words
+_NO_TENSOR = (0, 0)
 
 Packable: TypeAlias = (
     "Argument | Sequence[Argument] | Mapping[str, Packable] | Sequence[Mapping[str, Packable]] | None"
@@ -84,6 +85,8 @@ class KernelSignature:
                 found.append(value)
             elif declared == "tensor" and is_list and len(value) == _TENSOR:
                 found += value
+            elif declared == "tensor" and value is None:
+                found += _NO_TENSOR
             elif kind is str or kind is tuple:
                 found += _words(declared, value, within + name)
             else:
@@ -146,8 +149,6 @@ def of_kind(kind: Kind, names: Iterable[str]) -> dict[str, Declared]:
 
 def _words(declared: Declared, value: Any, name: str) -> Sequence[Argument]:
     """Return the words of a tensor or of several numbers; raises TypeError for another number of them."""
-    if value is None and declared == "tensor":
-        return [0, 0]
     if not isinstance(value, (list, tuple)) or len(cast("list[object]", value)) != words_of(declared):
         raise TypeError(f"the argument {name} has {words_of(declared)} words, not {value}")
     return cast("Sequence[Argument]", value)

@@ -73,6 +73,7 @@ class PlanBuilder:
         self._early, self._begun = early, 0  # number of entries whose kernels were offered to `early`
         self._cost, self._counted = request.cost, 0  # number of entries whose kernels are in the cost
         self._specs: set[Spec] = set()  # kernels that are in the cost
+        self._begun_specs: set[Spec] = set()  # kernels that were offered to `early`
         self.buffers: dict[Expression | tuple[Expression, str], Buffer] = {}
         self.by_slot: dict[int, Buffer] = {}
         self._aliased: dict[int, frozenset[Buffer]] = {}  # by slot: buffers that a value may refer to
@@ -188,7 +189,8 @@ class PlanBuilder:
             entry = self.entries[self._begun]
             self._begun += 1
             for spec in entry.specs() if isinstance(entry, Entry) else ():
-                if not isinstance(spec, StoredKernel):
+                if not isinstance(spec, StoredKernel) and spec not in self._begun_specs:
+                    self._begun_specs.add(spec)
                     self._early.begin(source_of(spec))
 
     # ------------------------------------------------------------ evaluated calls

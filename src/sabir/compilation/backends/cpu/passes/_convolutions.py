@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from sabir import loops
 from sabir.compilation.passes import quantized_of
 from sabir.loops import Expression, Filtered
-from sabir.loops.walk import postorder, rebuilt, rewrite
+from sabir.loops.walk import rebuilt, rewrite
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,9 +34,12 @@ _LEAST_CHANNELS = 8  # of an image: with fewer, adding the partial results costs
 
 def convolution_algorithms(expressions: Mapping[int, Expression]) -> dict[int, Expression]:
     """Return expressions by slot without Filtered: it becomes products or sliding windows."""
-    if not any(isinstance(x, Filtered) for x in postorder(expressions.values())):
-        return dict(expressions)
     return rewrite(expressions, _rule)
+
+
+def is_filtered(x: Expression) -> bool:
+    """Return whether an expression is a convolution without an algorithm."""
+    return isinstance(x, Filtered)
 
 
 def _rule(x: Expression, new: Mapping[Expression, Expression]) -> Expression | None:

@@ -1,24 +1,29 @@
 """The passes over tensor expressions for CPUs, in the order in which they run between lowering and fusion."""
 
-from sabir.compilation.backends.cpu.passes._convolutions import convolution_algorithms
-from sabir.compilation.backends.cpu.passes._unsigned_bytes import unsigned_bytes
+from sabir.compilation.backends.cpu.passes._convolutions import convolution_algorithms, is_filtered
+from sabir.compilation.backends.cpu.passes._unsigned_bytes import is_of_bytes, unsigned_bytes
 from sabir.compilation.passes import (
     Pass,
     channels_last,
     common_products,
+    is_contract,
+    is_narrow,
+    is_seed,
     quantized_products,
+    reads_repeated,
+    repeats,
     repeats_as_views,
     shared_heads,
 )
 
 PIPELINE = (
-    Pass("convolution-algorithms", convolution_algorithms, required=True),
-    Pass("quantized-products", quantized_products),
-    Pass("unsigned-bytes", unsigned_bytes, required=True),
-    Pass("common-products", common_products),
-    Pass("shared-heads", shared_heads),
-    Pass("channels-last", channels_last),
-    Pass("repeats-as-views", repeats_as_views),
+    Pass("convolution-algorithms", convolution_algorithms, is_filtered, required=True),
+    Pass("quantized-products", quantized_products, is_narrow),
+    Pass("unsigned-bytes", unsigned_bytes, is_of_bytes, required=True),
+    Pass("common-products", common_products, is_contract),
+    Pass("shared-heads", shared_heads, reads_repeated),
+    Pass("channels-last", channels_last, is_seed),
+    Pass("repeats-as-views", repeats_as_views, repeats),
 )
 PASSES = tuple(each.name for each in PIPELINE)
 """The names of the passes, in order."""

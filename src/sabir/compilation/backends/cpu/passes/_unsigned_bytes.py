@@ -43,7 +43,7 @@ from sabir.loops import (
     tensor,
     uniform,
 )
-from sabir.loops.walk import postorder, rebuilt, rewrite
+from sabir.loops.walk import rebuilt, rewrite
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,8 +54,6 @@ _PACKED_ZERO = number("uint8", _OFFSET)  # one expression: equal products stay e
 
 def unsigned_bytes(expressions: Mapping[int, Expression]) -> dict[int, Expression]:
     """Return expressions by slot, in which products of 8-bit integers have the form that kernels compute."""
-    if not any(map(_is_of_bytes, postorder(expressions.values()))):
-        return dict(expressions)
     return rewrite(expressions, _rule)
 
 
@@ -72,7 +70,7 @@ def packed_zero(slide: Slide) -> int:
     return slide.weights_zero - _OFFSET * (weights is not None and weights.element == "uint8")
 
 
-def _is_of_bytes(x: Expression) -> bool:
+def is_of_bytes(x: Expression) -> bool:
     match x:
         case Contract():
             return x.element == "int32" or (x.b.element == "uint8" and x.packs == 1)
@@ -83,7 +81,7 @@ def _is_of_bytes(x: Expression) -> bool:
 
 
 def _rule(x: Expression, new: Mapping[Expression, Expression]) -> Expression | None:
-    if not _is_of_bytes(x):
+    if not is_of_bytes(x):
         return None
     y = rebuilt(x, new)
     match y:

@@ -67,7 +67,7 @@ class _Built(NamedTuple):
 
 def add_recurrences(builder: PlanBuilder, group: Group) -> None:
     """Add the entries of the recurrences of a group, after those that pack matrices that are not constant."""
-    made = [_Making(builder, group, body) for body in group.recurrences]
+    made = [_RecurrenceBuilder(builder, group, body) for body in group.recurrences]
     first = len(builder.entries)
     together = next((reason for m in made if (reason := m.why_together) is not None), None)
     entries = _walks(made) if together is None else _steps(made)
@@ -83,7 +83,7 @@ def add_recurrences(builder: PlanBuilder, group: Group) -> None:
         buffer.use(first + len(entries) - 1)
 
 
-def _steps(made: Sequence[_Making]) -> list[Entry]:
+def _steps(made: Sequence[_RecurrenceBuilder]) -> list[Entry]:
     """Return an entry for each stage, whose tiles all threads share."""
     entries: list[Entry] = []
     for making in made:
@@ -101,9 +101,9 @@ def _steps(made: Sequence[_Making]) -> list[Entry]:
     return entries
 
 
-def _walks(made: Sequence[_Making]) -> list[Entry]:
+def _walks(made: Sequence[_RecurrenceBuilder]) -> list[Entry]:
     """Return an entry for each kernel; recurrences with equal kernels are the parts of one entry."""
-    entries: dict[tuple[Recurrence, ...], list[tuple[_Making, list[_Built]]]] = {}
+    entries: dict[tuple[Recurrence, ...], list[tuple[_RecurrenceBuilder, list[_Built]]]] = {}
     for making in made:
         built = making.built()
         specs = [
@@ -116,7 +116,7 @@ def _walks(made: Sequence[_Making]) -> list[Entry]:
     return list(starmap(_walk, entries.items()))
 
 
-def _walk(specs: Sequence[Recurrence], parts: Sequence[tuple[_Making, list[_Built]]]) -> Entry:
+def _walk(specs: Sequence[Recurrence], parts: Sequence[tuple[_RecurrenceBuilder, list[_Built]]]) -> Entry:
     making, stages = parts[0]
     signature, length = specs[0].signature, making.steps_of_a_row
     loop = EntryLoop((making.steps + (length - 1)) // length)
@@ -139,7 +139,7 @@ def _walk(specs: Sequence[Recurrence], parts: Sequence[tuple[_Making, list[_Buil
     return entry
 
 
-class _Making:
+class _RecurrenceBuilder:
     """Builds the kernels of one recurrence."""
 
     def __init__(self, builder: PlanBuilder, group: Group, body: StepBody) -> None:

@@ -20,7 +20,7 @@ from sabir.compilation.backends.cpu.emit.emitter import Emitter, Kind, Register
 from sabir.compilation.backends.cpu.emit.jobs import lanes_before
 from sabir.compilation.backends.cpu.emit.nest import NEXT, STILL, Accumulated
 from sabir.compilation.backends.cpu.products.spec import PANELS
-from sabir.compilation.plan.rows import TURN
+from sabir.compilation.plan.rows import ITERATION
 from sabir.compilation.plan.signature import KernelSignature, Repeated, declared
 from sabir.loops import element_bytes
 
@@ -133,14 +133,14 @@ def panels_name(product: int) -> str:
 
 
 def recurrence_text(recurrence: Recurrence) -> str:
-    """Return the LLVM module of a recurrence: a call (a turn) computes one step; of a walk, several steps."""
+    """Return the LLVM module of a recurrence: an iteration computes one step, or several of a walk."""
     e = Emitter()
-    turns = Arguments(e, TURN)
-    turn, e.block = turns.number("turn"), turns.address("block")
+    arguments = Arguments(e, ITERATION)
+    iteration, e.block = arguments.number("iteration"), arguments.address("block")
     if recurrence.walks:
-        _walk(e, recurrence, turn)
+        _walk(e, recurrence, iteration)
     else:
-        _step(e, recurrence, turn)
+        _step(e, recurrence, iteration)
     return e.text()
 
 
@@ -160,16 +160,16 @@ def _step(e: Emitter, spec: Recurrence, step: Register) -> None:
         stage.tile(e.mul(tile, spec.rows), stage.row_count, group)
 
 
-def _walk(e: Emitter, spec: Recurrence, turn: Register) -> None:
+def _walk(e: Emitter, spec: Recurrence, iteration: Register) -> None:
     """Emit the steps of a walk; the rows of all parts are divided among the shares.
 
-    A share computes all steps of the turn, and all of their stages, for its rows.
+    A share computes all steps of the iteration, and all of their stages, for its rows.
     """
     arguments = Arguments(e, spec.signature)
     parts, words, length = (arguments.number(name) for name in ("count", "words", "steps"))
     stages = arguments.group("parts")
     rows = stages.group(stage_name(0)).group("nest").number("sizes", _ROWS_AXIS)
-    first = e.mul(turn, length)
+    first = e.mul(iteration, length)
     block, zero = e.block, e.index(0)
     low, high = e.share(e.mul(parts, rows))
     with e.loop(zero, parts) as part:

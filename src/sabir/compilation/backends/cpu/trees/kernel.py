@@ -78,7 +78,7 @@ class _TreesEmitter:
         self.roots, self.weights = arguments.pointer("roots"), arguments.pointer("weights")
         self.scores = arguments.pointer("scores")
         self.first, self.voted = arguments.pointer("first"), arguments.pointer("voted")
-        self.lain = arguments.own_scratch()
+        self.block = arguments.own_scratch()
         self.steps = e.offset(self.roots, steps)
         self.links = e.offset(self.nodes, e.index(element_bytes(descent.element)))
         self.reached = e.stack(LANES * INDEX.bits // 8)
@@ -156,18 +156,18 @@ class _TreesEmitter:
             start = e.mul(block, size)
             stop = e.least(e.add(start, size), self.rows)
             self._clear(start, stop)
-            self._lay(start, stop)
+            self._copy_block(start, stop)
             with e.loop(e.index(0), self.trees) as tree, e.loop(start, stop, LANES) as row:
                 self._rows(tree, row, start, stop)
 
-    def _lay(self, start: Register, stop: Register) -> None:
+    def _copy_block(self, start: Register, stop: Register) -> None:
         """Emit the copy of a block to scratch memory: `[rows / LANES][features][LANES]`.
 
         The last group repeats the last row.
         """
         e, last = self.e, self.e.add(stop, -1)
         with e.loop(start, stop, LANES) as row:
-            group = self._laid(row, start)
+            group = self._group_of(row, start)
             rows = [e.least(e.add(row, lane), last) for lane in range(LANES)]
             sources = [e.offset(self.x, e.mul(each, self.features), self.kind.scalar) for each in rows]
             with e.loop(e.index(0), self.features) as feature:
@@ -176,12 +176,12 @@ class _TreesEmitter:
                     x = e.load(e.offset(source, feature, self.kind.scalar), self.kind)
                     e.store(x, e.offset(target, e.index(lane), self.kind.scalar))
 
-    def _laid(self, row: Register, start: Register) -> Register:
+    def _group_of(self, row: Register, start: Register) -> Register:
         e = self.e
-        return e.offset(self.lain, e.mul(e.binary("sub", row, start), self.features), self.kind.scalar)
+        return e.offset(self.block, e.mul(e.binary("sub", row, start), self.features), self.kind.scalar)
 
     def _rows(self, tree: Register, row: Register, start: Register, stop: Register) -> None:
-        e, group = self.e, self._laid(row, start)
+        e, group = self.e, self._group_of(row, start)
 
         def feature(lane: int, number: Register) -> Register:
             address = e.offset(group, self._index(number), self.kind.scalar)

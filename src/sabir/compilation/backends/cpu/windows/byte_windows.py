@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 class Panel(NamedTuple):
     """The panels of weights: the address, the bytes of a panel, and the zero points.
 
-    `zero` is subtracted from the operand, `less` from the packed weights.
+    `zero` is subtracted from the operand, `weights_zero` from the packed weights.
     """
 
     base: Register
     size: Register
     zero: Register
-    less: Register
+    weights_zero: Register
 
 
 class ByteWindows:
@@ -71,10 +71,12 @@ class ByteWindows:
         number = e.binary("udiv", channel, e.index(self._lanes))
         weights = e.offset(panel.base, e.mul(number, panel.size))
         start = self._start(weights, panel)
-        less = self._less(panel.less)
+        weights_zero = self._weights_zero(panel.weights_zero)
         found = [e.variable(start) for _ in bases]
         for group in range(self._groups):
-            factors = [self._weights(weights, tap * self._groups + group, less) for tap in range(self._last)]
+            factors = [
+                self._weights(weights, tap * self._groups + group, weights_zero) for tap in range(self._last)
+            ]
             for base, readers in self._columns(bases):
                 x = self._column(base, group, mask)
                 for window, tap in readers:
@@ -83,30 +85,30 @@ class ByteWindows:
         return found
 
     def _start(self, weights: Register, panel: Panel) -> Register:
-        """Emit the initial accumulators: `(taken - zero) * sum(weights - less)` for each channel.
+        """Emit the initial accumulators: `(taken - zero) * sum(weights - weights_zero)` for each channel.
 
         `taken` is the offset that the instruction needs subtracted from the operand, 0 or 128.
         """
         e, lanes = self._e, self._lanes
         sums = e.load(weights, Kind("i32", lanes), align=4)
-        zero, less = (e.convert("trunc", x, "i32") for x in (panel.zero, panel.less))
-        all_less = e.binary("mul", less, e.constant(less.kind, self._count))
-        sums = e.binary("sub", sums, e.splat(all_less, lanes))
+        zero, weights_zero = (e.convert("trunc", x, "i32") for x in (panel.zero, panel.weights_zero))
+        all_zeros = e.binary("mul", weights_zero, e.constant(weights_zero.kind, self._count))
+        sums = e.binary("sub", sums, e.splat(all_zeros, lanes))
         times = e.binary("sub", e.constant(zero.kind, self._terms.taken), zero)
         return e.binary("mul", sums, e.splat(times, lanes))
 
-    def _less(self, less: Register) -> Register | None:
+    def _weights_zero(self, weights_zero: Register) -> Register | None:
         """Emit a vector of the zero point of 16-bit weights; None for 8-bit weights, which have none."""
         if self._group != 2:  # ruff: ignore[magic-value-comparison]  pairs
             return None
-        return self._e.splat(self._e.convert("trunc", less, "i16"), self._lanes * self._group)
+        return self._e.splat(self._e.convert("trunc", weights_zero, "i16"), self._lanes * self._group)
 
-    def _weights(self, base: Register, number: int, less: Register | None) -> Register:
+    def _weights(self, base: Register, number: int, weights_zero: Register | None) -> Register:
         """Emit the load of the weights of one group of each channel."""
         e = self._e
         place = self._lanes * (4 + number * self._group)
         x = self._terms.column(e.offset(base, e.index(place)))
-        return x if less is None else e.binary("sub", x, less)
+        return x if weights_zero is None else e.binary("sub", x, weights_zero)
 
     def _columns(self, bases: Sequence[Register]) -> Iterator[tuple[Register, list[tuple[int, int]]]]:
         """Yield the address of each column, and the (window, tap) pairs that read it."""

@@ -151,7 +151,7 @@ def _weight_values(builder: PlanBuilder, slide: Slide, panels: Panels, entry: En
     builder.use(weights, entry)
     found: dict[str, Packable] = {"weights": start_of(weights)}
     if panels.group > 1:
-        found |= {"panel_bytes": panels.panel, "zero": slide.zero, "less": packed_zero(slide)}
+        found |= {"panel_bytes": panels.panel, "zero": slide.zero, "weights_zero": packed_zero(slide)}
     return found
 
 

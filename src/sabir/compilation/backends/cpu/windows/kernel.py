@@ -59,13 +59,13 @@ class Sliding:
         """The arguments: the arguments of the nest, the strides of the taps, and the weights.
 
         Integer weights have the bytes of a panel, and zero points: `zero` is subtracted from the operand,
-        `less` from the weights.
+        `weights_zero` from the weights.
         """
         return declared(
             nest=self.nest.signature, tap_strides=("stride", len(self.taps)),
             **of_kind("tensor", ["weights"] if self.weighted else []),
             **of_kind("bytes", ["panel_bytes"] if self.dot else []),
-            **of_kind("number", ["zero", "less"] if self.dot else []),
+            **of_kind("number", ["zero", "weights_zero"] if self.dot else []),
         )  # fmt: skip
 
     def __str__(self) -> str:
@@ -231,7 +231,7 @@ class _WindowsEmitter:
         e, sliding, weights = self.e, self.sliding, self.weights
         if weights is None or sliding.dot is None:
             raise TypeError("windows of integers have weights")
-        numbers = [self.arguments.number(name) for name in ("panel_bytes", "zero", "less")]
+        numbers = [self.arguments.number(name) for name in ("panel_bytes", "zero", "weights_zero")]
         windows = ByteWindows(e, sliding.dot, self.body.nest.lanes, sliding.taps, self.strides, sliding.step)
         bases = [self.body.address(self.input, point) for point in points]
         return windows.sums(bases, Panel(weights, *numbers), channel, points[0].mask)
