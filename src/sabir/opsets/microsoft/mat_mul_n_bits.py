@@ -9,7 +9,7 @@ import numpy as np
 from sabir import loops
 from sabir.base import EvaluationError, InferenceError, UnsupportedError
 from sabir.elements import FLOAT, UINT8
-from sabir.ir import Builder, TensorType, Value, may_be_equal, product
+from sabir.ir import Builder, TensorType, Value, may_be_equal
 from sabir.loops import Expression, NotLowered, Widened
 from sabir.opsets.families.building.calls import typed
 from sabir.opsets.families.numbers.scalars import element_of
@@ -233,7 +233,8 @@ def parts(
     if zeros is None or layout.bits == BYTE or element_of(zeros) is not UINT8:
         raise Unconvertible("there are no zero points to unpack")
     floats = _Graph(b).zero_points(layout, zeros)
-    return b.op("MatMulNBits", a, packed, scales, floats, None, bias, domain="com.microsoft", **attributes)
+    given: dict[str, Any] = attributes
+    return b.op("MatMulNBits", a, packed, scales, floats, None, bias, domain="com.microsoft", **given)
 
 
 @v1.lower
@@ -252,7 +253,7 @@ def lower(
     missing = layout.blocks * layout.size - layout.k
     if missing:
         rows = loops.pad(rows, [0] * rows.rank, [*(0,) * (rows.rank - 1), missing], 0)
-    rows = loops.reshape(rows, (product(rows.shape[:-1]), layout.blocks, layout.size))
+    rows = loops.reshape(rows, (_count(rows.shape[:-1]), layout.blocks, layout.size))
     steps = _in_steps(rows, layout) if _is_rounded(layout, attributes) else _Steps(rows)
     y = loops.Contract(
         "float", (rows.shape[0], layout.n), steps.numbers, loops.permute(packed, (1, 2, 0)), 1, 2,
@@ -284,10 +285,20 @@ def _in_steps(rows: Expression, layout: _Layout) -> _Steps:
     return _Steps(numbers, *(loops.reshape(x, (count, blocks, 1)) for x in (scale, sums)))
 
 
+def _count(sizes: loops.Sizes) -> loops.Size:
+    total: loops.Size = 1
+    for size in sizes:
+        total *= size
+    return total
+
+
 def _as_stored(x: Expression) -> Expression:
     """Return the halves that are cast to floats; kernels read constants as they are stored."""
-    is_cast = isinstance(x, loops.Map) and x.op == "cast" and x.inputs[0].element in loops.HALVES
-    return x.inputs[0] if is_cast else x
+    match x:
+        case loops.Map(op="cast", operands=(half,)) if half.element in loops.HALVES:
+            return half
+        case _:
+            return x
 
 
 def _by_columns(layout: _Layout, x: Expression) -> Expression:
@@ -360,7 +371,8 @@ def by_hand() -> Iterator[Example]:
     f = np.float32
     rising = np.array([n | (n + 1) << 4 for n in range(0, 16, 2)], np.uint8)
     falling = np.array([n | (n - 1) << 4 for n in range(15, 0, -2)], np.uint8)
-    packed, sizes = np.stack([rising, falling])[None], {"N": 1, "block_size": 16}
+    packed = np.stack([rising, falling])[None]
+    sizes: dict[str, Any] = {"N": 1, "block_size": 16}
     a = np.zeros((2, 32), f)
     a[0, [0, 31]], a[1, [1, 16]] = (1, 1), (2, 1)
     scales = np.array([[1, 10]], f)
