@@ -239,9 +239,10 @@ def _scaled_floats(weights: _Weights, expert: int) -> Array:
     floats: Array = weights.packed[expert].astype(np.float32)
     if not weights.size:
         return np.asarray(floats * weights.whole[expert])
-    scales: Array = weights.scales[expert].astype(np.float32)
+    scales: Array = np.asarray(weights.scales[expert], np.float32)
     for axis, count in enumerate(floats.shape):
-        scales = scales.take(np.arange(count) // weights.size, axis)
+        places: Array = np.arange(count) // weights.size
+        scales = scales.take(places, axis)
     return np.asarray(floats * scales)
 
 
