@@ -35,8 +35,8 @@ v1 = mat_mul_fp_q4.first(
         Input(
             "B",
             T2,
-            "Column by column, each block: its scale, a float; its zero point, a byte; 16 bytes, whose low bits "
-            "are its first 16 integers, and whose high bits are the last 16.",
+            "Column by column, each block: its scale, a float; its zero point, a byte; 16 bytes, whose low "
+            "bits are its first 16 integers, and whose high bits are the last 16.",
         ),
         Input("B_shape", T3, "K and N."),
     ],

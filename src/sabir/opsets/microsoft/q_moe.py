@@ -240,10 +240,14 @@ def _scaled_floats(weights: _Weights, expert: int) -> Array:
     if not weights.size:
         return np.asarray(floats * weights.whole[expert])
     scales: Array = np.asarray(weights.scales[expert], np.float32)
-    for axis, count in enumerate(floats.shape):
-        places: Array = np.arange(count) // weights.size
-        scales = scales.take(places, axis)
+    rows, columns = floats.shape
+    scales = scales.take(_blocks_of(rows, weights.size), 0).take(_blocks_of(columns, weights.size), 1)
     return np.asarray(floats * scales)
+
+
+def _blocks_of(count: int, size: int) -> Array:
+    """Return the block of each index of an axis."""
+    return np.asarray(np.arange(count) // size)
 
 
 v1.absent(
@@ -285,7 +289,7 @@ def _floats_value(b: Builder, weights: _Weights) -> Value:
         count = shape_of("weights", weights.packed)[axis]
         if not isinstance(count, int):
             raise Unconvertible("the size of the weights is unknown, and their scales are repeated")
-        places = b.initializer("blocks", np.arange(count, dtype=np.int64) // weights.size)
+        places = b.initializer("blocks", _blocks_of(count, weights.size).astype(np.int64))
         scales = b.Gather(scales, places, axis=axis)
     return b.Mul(floats, scales)
 
