@@ -113,10 +113,11 @@ def pairs_of(target: Target) -> Dot:
 def registers_of(target: Target, contract: Contract) -> int:
     """Return the number of vector registers that a tile may fill.
 
-    `sadalp` needs some for its products, and rounded rows for the parts of words.
+    `sadalp` needs some for its products; with many registers, the parts of words of rounded rows do too.
     """
     waiting = not contract.is_float and dot_of(target) == "sadalp"
-    return target.registers - (_WAITING if waiting or contract.a_scale is not None else 0)
+    has_parts = contract.a_scale is not None and target.vector_bits // 32 == _LOOKED_UP
+    return target.registers - (_WAITING if waiting or has_parts else 0)
 
 
 def group_of(target: Target, contract: Contract) -> Groups:
