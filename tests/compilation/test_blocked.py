@@ -8,7 +8,9 @@ import pytest
 
 import sabir
 from sabir.compilation import Compiled
+from sabir.compilation.backends.cpu.products.formats import dot_of
 from sabir.compilation.backends.cpu.products.spec import Product
+from sabir.compilation.native import host
 from sabir.elements import element
 from support.lowered import kernels_only
 
@@ -19,7 +21,7 @@ ROWS = (0, 1, 2, 5, 17, 70)
 class Weights:
     """Random weights in blocks as MatMulNBits stores them, and as floats in double."""
 
-    def __init__(self, bits, size, depth, columns, *, zeros=""):
+    def __init__(self, bits, size, depth, columns, *, zeros="", level=0):
         random = np.random.default_rng(bits * 1000 + columns)
         blocks, per_byte = -(-depth // size), 8 // bits
         numbers = random.integers(0, 1 << bits, (columns, blocks, size))
@@ -34,7 +36,13 @@ class Weights:
         less = points[:, :blocks, None] if zeros else 1 << (bits - 1)
         wide = (numbers - less) * self.scales[..., None].astype(np.float64)
         self.floats = wide.reshape(columns, -1)[:, :depth].T
-        self.attributes = {"K": depth, "N": columns, "bits": bits, "block_size": size}
+        self.attributes = {
+            "K": depth,
+            "N": columns,
+            "bits": bits,
+            "block_size": size,
+            "accuracy_level": level,
+        }
 
     def model(self, *, bias=None, constant=True):
         """Return the model of the product, and the feeds of the weights if these are not constant."""
@@ -112,9 +120,30 @@ def test_weights_may_be_fed(bits):
     np.testing.assert_allclose(y, x.astype(float) @ weights.floats, rtol=1e-4, atol=1e-3)
 
 
-@pytest.mark.parametrize("bits", [2, 4, 8])
-def test_rows_have_their_bits_in_every_batch_and_number_of_threads(bits):
-    weights = Weights(bits, 32, 768, 200, zeros="packed")
+@pytest.mark.parametrize(("bits", "zeros"), [(4, ""), (4, "packed"), (4, "float"), (8, ""), (8, "packed")])
+def test_level_4_rounds_blocks_of_rows(bits, zeros):
+    """Both engines round the same steps; the sums of a block are exact."""
+    for columns, (size, depth) in itertools.product((1, 17, 48, 97, 200), ((16, 48), (32, 40), (256, 600))):
+        model, _ = Weights(bits, size, depth, columns, zeros=zeros, level=4).model()
+        for count in ROWS:
+            x = rows_of(count, depth)
+            x[:1, :size] = 0
+            exact = sabir.Session(model, engine="reference").run({"x": x})["y"]
+            found = kernels_only(model, {"x": x})["y"]
+            np.testing.assert_allclose(found, exact, rtol=1e-4, atol=1e-3 * (1 << bits) / 16)
+
+
+def test_level_4_is_within_two_hundredths_of_the_range():
+    weights = Weights(4, 32, 768, 500, level=4)
+    x = rows_of(20, 768)
+    exact = x.astype(float) @ weights.floats
+    found = Compiled(weights.model()[0]).run({"x": x})["y"]
+    assert 0 < abs(found - exact).max() < 0.02 * np.ptp(exact)
+
+
+@pytest.mark.parametrize(("bits", "level"), [(2, 0), (4, 0), (8, 0), (4, 4), (8, 4)])
+def test_rows_have_their_bits_in_every_batch_and_number_of_threads(bits, level):
+    weights = Weights(bits, 32, 768, 200, zeros="packed", level=level)
     model, x = weights.model()[0], rows_of(150, 768)
     one, two = (Compiled(model, threads=threads) for threads in (1, 2))
     whole = one.run({"x": x})["y"]
@@ -181,9 +210,17 @@ def test_large_blocks_and_weights_out_of_order_run_as_their_bodies():
     ("target", "instruction"),
     [("x86-64-v3", "vcvtdq2ps"), ("x86-64-v4", "vperm(?:d|ps)"), ("neoverse-n1", "scvtf")],
 )
-def test_processors_convert_integers_by_their_instructions(target, instruction):
+@pytest.mark.parametrize("level", [0, 4])
+def test_processors_convert_integers_by_their_instructions(target, instruction, level):
     """AVX-512 looks up the eight integers of a word; others shift and convert them."""
-    compiled = Compiled(Weights(4, 32, 64, 480).model()[0])
+    compiled = Compiled(Weights(4, 32, 64, 480, level=level).model()[0])
     plan = compiled.compile({"x": rows_of(1, 64)}, target=target)
     code = "\n".join(plan.listing("asm"))
     assert len(re.findall(rf"\b{instruction}\b", code)) >= 8
+
+
+def test_products_of_bytes_multiply_rounded_rows():
+    compiled = Compiled(Weights(4, 32, 64, 480, level=4).model()[0])
+    compiled.run({"x": rows_of(1, 64)})
+    assert {p.rounded for p in products_of(compiled)} == {True}
+    assert {p.dotted for p in products_of(compiled)} == {dot_of(host()) == "vpdpbusd"}

@@ -104,6 +104,8 @@ def test_absent_operands_stay_absent():
         (loops.Contract("float", (4, 3), X, X, 1, 1), "the depths (6,) and (4,) differ"),
         (loops.Contract("int32", (4, 3), X, Y, 1, 1), "the operands are float and float"),
         (loops.Contract("float", (4, 3), X, Y, 1, 1, b_zero=X), "a zero point (4, 6) does not broadcast to (6, 3)"),
+        (loops.Contract("float", (4, 3), X, Y, 1, 1, packs=2), "2 integers in an element of float, with scales or without"),
+        (loops.Contract("float", (4, 3), X, Y, 1, 1, a_scale=X), "an operand whose blocks have scales needs sums, and weights with scales"),
         (loops.Contract("float", (4, 3), X, Y, 1, 1, Y), "a zero point (6, 3) does not broadcast to (4, 6)"),
         (loops.Permute("float", (6, 4), X, (1, 1)), "no order of 2 axes"),
         (loops.Reshape("float", (5,), X), "24 elements as (5,)"),

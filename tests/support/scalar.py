@@ -209,6 +209,11 @@ class Computing:
         a, b = (o.astype(wide) - zero for o, zero in zip(operands, zeros, strict=True))
         if x.scale is not None:
             b *= self(x.scale).astype(wide)
+        if x.a_scale is not None:
+            if x.packs == 2:
+                halves = a.reshape(*a.shape[:-1], -1, 2, 4)
+                a = halves.swapaxes(-1, -2).reshape(a.shape)
+            a *= self(x.a_scale).astype(wide)
         depth = list(itertools.product(*map(range, a.shape[a.ndim - x.depth :])))
         head = len(x.shape) - x.rows - 1
 

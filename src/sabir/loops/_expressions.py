@@ -248,6 +248,10 @@ class Contract(Expression):
     `a * ((b - b_zero) * scale)`; `b_zero` and `scale` may be stored in fewer bytes. Zero points broadcast to
     their operand, and are 0 where there are none; each row of `a` has one. If `packs` is above 1, a byte of
     `b` packs so many unsigned integers along the last axis of the depth, the lowest bits first.
+
+    With `a_scale` and `a_sums`, of shape `[..., rows..., blocks, 1]`, `a` is of int8, and its blocks have
+    scales too; `a_sums` are the sums over its blocks, by which kernels multiply zero points. Each eight
+    elements of `a` are those of even and then of odd places, if `packs` is 2.
     """
 
     a: Expression
@@ -258,6 +262,8 @@ class Contract(Expression):
     scale: Expression | None = None
     b_zero: Expression | None = None
     packs: int = 1
+    a_scale: Expression | None = None
+    a_sums: Expression | None = None
 
     def violations(self) -> Iterator[str]:
         """Yield violations of the ranks, the sizes and the element types."""
@@ -282,6 +288,10 @@ class Contract(Expression):
             if zero is not None and not broadcasts(zero.shape, shape):
                 yield f"a zero point {zero.shape} does not broadcast to {shape}"
         expected = _BYTES if self.element == "int32" else {self.element}
+        if self.a_scale is not None:
+            expected = {"int8"}
+            if self.a_sums is None or self.scale is None:
+                yield "an operand whose blocks have scales needs sums, and weights with scales"
         if a.element not in expected or (self.element == "int32" and b.element not in _BYTES):
             yield f"the operands are {a.element} and {b.element}"
 

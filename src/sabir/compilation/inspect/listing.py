@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sabir.compilation.plan.layout import PartLayout, RunSizes
 
 _INDENT = "  "
-_NAMED = {"a_zero", "scale", "b_zero"}  # optional operands, listed with their names
+_NAMED = {"a_zero", "scale", "b_zero", "a_scale", "a_sums"}  # optional operands, listed with their names
 
 
 class Listed(Protocol):
@@ -138,7 +138,9 @@ class _Expressions:
     def _arguments(self, x: Expression) -> Iterator[str]:
         for field in fields(x):
             value: Any = getattr(x, field.name)
-            if field.name in {"element", "shape", "op"} or (isinstance(x, Contract) and value == field.default):
+            if field.name in {"element", "shape", "op"}:
+                continue
+            if isinstance(x, Contract) and not isinstance(value, Expression) and value == field.default:
                 continue
             if isinstance(value, Expression):
                 prefix = f"{field.name}=" if field.name in _NAMED else ""

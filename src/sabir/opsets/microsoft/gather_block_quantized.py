@@ -1,7 +1,7 @@
 """GatherBlockQuantized: slices of a tensor of few bits at indices, dequantized by blocks."""
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -104,7 +104,7 @@ class _Blocks(NamedTuple):
         """Return the shape of the integers of data of this shape."""
         return (*shape[:-1], None if shape[-1] is None else shape[-1] * (BYTE // self.bits))
 
-    def count(self, dim: Dim) -> Dim:
+    def blocks(self, dim: Dim) -> Dim:
         """Return the number of blocks along an axis of this size."""
         return ceil_div(dim, self.size) if self.size else 1
 
@@ -125,7 +125,7 @@ def infer(
         return TensorType(scales.element)
     blocks = _Blocks.of(data.element, len(data.shape), attributes)
     whole = blocks.unpacked(data.shape)
-    shape = [blocks.count(d) if axis == blocks.quantized else d for axis, d in enumerate(whole)]
+    shape = [blocks.blocks(d) if axis == blocks.quantized else d for axis, d in enumerate(whole)]
     _check_scales(scales, shape, blocks if data.element.is_float else None)
     if zeros is not None:
         last = shape[-1]
@@ -158,7 +158,7 @@ def evaluate(
     whole = blocks.unpacked(data.shape)
     if not size:
         shape = *whole[: blocks.gather], *indices.shape, *whole[blocks.gather + 1 :]
-        return np.zeros([n or 0 for n in shape], scales.dtype)
+        return np.zeros([n if isinstance(n, int) else 0 for n in shape], scales.dtype)
     places = np.where(inside, places, 0)
     y = unpacked(data.take(places, blocks.gather), blocks.bits).astype(np.float32)
     count = y.shape[blocks.place(indices.ndim)]
@@ -316,7 +316,7 @@ def against_onnxruntime() -> Iterator[Example]:
             shape = [-(-n // 16) if i == axis % 3 else n for i, n in enumerate(data.shape)]
             scales = random.uniform(0.25, 1, shape).astype(f)
             zeros = random.integers(least, least + 16, shape).astype(dtype)
-            axes = {"gather_axis": gather, "quantize_axis": axis, "block_size": 16}
+            axes: dict[str, Any] = {"gather_axis": gather, "quantize_axis": axis, "block_size": 16}
             yield Example(1, data, [1, 0], scales, **axes)
             yield Example(1, data, [1, 0], scales, zeros, **axes)
     for dtype in (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2):

@@ -1,7 +1,7 @@
 """MatMulBnb4: a matrix product with weights that are codes of 4 bits, whose blocks have a scale each."""
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -85,20 +85,20 @@ class _Matrix(NamedTuple):
         return cls(attributes["K"], attributes["N"], size, table, bool(attributes["transB"]))
 
     @property
-    def count(self) -> int:
+    def elements(self) -> int:
         """The number of elements."""
         return self.k * self.n
 
     @property
     def blocks(self) -> int:
         """The number of blocks."""
-        return -(-self.count // self.size)
+        return -(-self.elements // self.size)
 
 
 @v1.infer
 def infer(a: TensorType, b: TensorType, scales: TensorType, /, **attributes: int) -> TensorType:
     matrix = _Matrix.of(attributes)
-    check_shape("B", b, -(-matrix.count // 2))
+    check_shape("B", b, -(-matrix.elements // 2))
     check_shape("absmax", scales, matrix.blocks)
     check_least_rank("A", a, 1)
     depth, columns = (matrix.k, matrix.n) if matrix.transposed else (matrix.n, matrix.k)
@@ -112,8 +112,8 @@ def infer(a: TensorType, b: TensorType, scales: TensorType, /, **attributes: int
 def evaluate(a: Array, b: Array, scales: Array, /, **attributes: int) -> Array:
     hold(infer, a, b, scales, **attributes)
     matrix = _Matrix.of(attributes)
-    codes = np.stack([b >> _HIGH, b & _LOW], axis=-1).reshape(-1)[: matrix.count]
-    each = scales.astype(np.float32)[np.arange(matrix.count) // matrix.size]
+    codes = np.stack([b >> _HIGH, b & _LOW], axis=-1).reshape(-1)[: matrix.elements]
+    each = scales.astype(np.float32)[np.arange(matrix.elements) // matrix.size]
     weights = (matrix.table[codes] * each).reshape(matrix.n, matrix.k)
     y = matmul(a.astype(np.float32, copy=False), weights.T if matrix.transposed else weights)
     return y.astype(a.dtype, copy=False)
@@ -127,12 +127,12 @@ def body(b: Builder, a: Value, packed: Value, scales: Value, /, **attributes: in
     pairs = b.Concat(unsqueezed(b, high, [1]), unsqueezed(b, low, [1]), axis=1)
     codes = b.Cast(b.Reshape(pairs, _ints(b, -1)), to=INT32.number)
     numbers = b.Gather(b.initializer("table", matrix.table), codes, axis=0)
-    missing = matrix.blocks * matrix.size - (matrix.count + matrix.count % 2)
+    missing = matrix.blocks * matrix.size - (matrix.elements + matrix.elements % 2)
     if missing > 0:
         numbers = b.Pad(numbers, _ints(b, 0, missing))
     blocks = b.Reshape(numbers, _ints(b, matrix.blocks, matrix.size))
     weights = b.Mul(blocks, unsqueezed(b, typed(b, scales, FLOAT), [1]))
-    weights = b.Slice(b.Reshape(weights, _ints(b, -1)), _ints(b, 0), _ints(b, matrix.count), _ints(b, 0))
+    weights = b.Slice(b.Reshape(weights, _ints(b, -1)), _ints(b, 0), _ints(b, matrix.elements), _ints(b, 0))
     weights = b.Reshape(weights, _ints(b, matrix.n, matrix.k))
     if matrix.transposed:
         weights = b.Transpose(weights, perm=[1, 0])
@@ -147,7 +147,8 @@ def _ints(b: Builder, *numbers: int) -> Value:
 def every_code() -> Iterator[Example]:
     f = np.float32
     every = np.array([2 * i << 4 | 2 * i + 1 for i in range(8)], np.uint8)  # all codes in order
-    two, attributes = np.array([2], f), {"K": 16, "N": 1, "block_size": 16}
+    two = np.array([2], f)
+    attributes: dict[str, Any] = {"K": 16, "N": 1, "block_size": 16}
     for kind in (0, 1):
         yield Example(1, np.eye(16, dtype=f), every, two, quant_type=kind, **attributes)
     thirds = np.array([[0, 1 / 96, 4 / 3, 2, 2 / 3, 1, 1 / 3, 0.5]], f)
@@ -163,7 +164,7 @@ def whole_and_partial_blocks() -> Iterator[Example]:
         codes = random.integers(0, 256, -(-k * n // 2)).astype(np.uint8)
         scales = random.uniform(0.25, 1, -(-k * n // size)).astype(f)
         a = random.standard_normal((3, k)).astype(f)
-        sizes = {"K": k, "N": n, "block_size": size, "quant_type": 1}
+        sizes: dict[str, Any] = {"K": k, "N": n, "block_size": size, "quant_type": 1}
         yield Example(1, a, codes, scales, **sizes)
         yield Example(1, a[None], codes, scales, training_mode=1, **sizes)
         yield Example(1, a[:0], codes, scales, **sizes)

@@ -47,6 +47,7 @@ T2 = Constraint("T2", tensors("uint8"))
 T3 = Constraint("T3", tensors("uint8", "float16", "float", "bfloat16"))
 T4 = Constraint("T4", tensors("int32"))
 _LEAST_BLOCK = 16
+_LEVEL_OF_BYTES, _STEPS, _ROUNDED_WIDTHS = 4, 127, (4, 8)
 _MOST_BLOCK = 512  # a kernel adds up the products of a block in one part
 
 v1 = mat_mul_n_bits.first(
@@ -73,7 +74,7 @@ v1 = mat_mul_n_bits.first(
         Attribute(
             "accuracy_level",
             "int",
-            "How precise products are at least, 0 to 4; here they are products of floats at each level.",
+            "How precise products are at least. At 4, blocks of A are rounded to 127 steps each way.",
             default=0,
         ),
         Attribute("weight_prepacked", "int", "The layout of B; 0: the one described here.", default=0),
@@ -152,11 +153,31 @@ def evaluate(
     bias: Array | None = None, /, **attributes: int,
 ) -> Array:  # fmt: skip
     hold(infer, a, b, scales, zeros, g_idx, bias, **attributes)
-    weights = _weights(_Layout.of(attributes), b, scales, zeros, g_idx)
-    y = matmul(a.astype(np.float32, copy=False), weights.T)
+    layout, rows = _Layout.of(attributes), a.astype(np.float32, copy=False)
+    if g_idx is None and _is_rounded(layout, attributes):
+        rows = _rounded(rows, layout)
+    y = matmul(rows, _weights(layout, b, scales, zeros, g_idx).T)
     if bias is not None:
         y += bias.astype(np.float32)
     return y.astype(a.dtype, copy=False)
+
+
+def _is_rounded(layout: _Layout, attributes: Mapping[str, int]) -> bool:
+    """Whether blocks of A are rounded to 127 steps, so that products are those of integers."""
+    is_low = attributes["accuracy_level"] == _LEVEL_OF_BYTES
+    return is_low and layout.bits in _ROUNDED_WIDTHS and layout.size <= _MOST_BLOCK
+
+
+def _rounded(a: Array, layout: _Layout) -> Array:
+    """Return the nearest multiples of a 127th of the largest element of each block."""
+    whole = layout.blocks * layout.size
+    padded = np.pad(a, [(0, 0)] * (a.ndim - 1) + [(0, whole - layout.k)])
+    blocks = padded.reshape(*a.shape[:-1], layout.blocks, layout.size)
+    scale = np.abs(blocks).max(axis=-1, keepdims=True) / np.float32(_STEPS)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inverse = np.where(scale > 0, 1 / scale, 0)
+        steps = np.rint(blocks * inverse) * scale
+    return np.asarray(steps.reshape(*a.shape[:-1], whole)[..., : layout.k])
 
 
 def _weights(layout: _Layout, b: Array, scales: Array, zeros: Array | None, g_idx: Array | None) -> Array:
@@ -212,7 +233,8 @@ def parts(
     if zeros is None or layout.bits == BYTE or element_of(zeros) is not UINT8:
         raise Unconvertible("there are no zero points to unpack")
     floats = _Graph(b).zero_points(layout, zeros)
-    return b.op("MatMulNBits", a, packed, scales, floats, None, bias, domain="com.microsoft", **attributes)
+    given: dict[str, Any] = attributes
+    return b.op("MatMulNBits", a, packed, scales, floats, None, bias, domain="com.microsoft", **given)
 
 
 @v1.lower
@@ -231,20 +253,52 @@ def lower(
     missing = layout.blocks * layout.size - layout.k
     if missing:
         rows = loops.pad(rows, [0] * rows.rank, [*(0,) * (rows.rank - 1), missing], 0)
-    blocks = loops.reshape(rows, (*rows.shape[:-1], layout.blocks, layout.size))
+    rows = loops.reshape(rows, (_count(rows.shape[:-1]), layout.blocks, layout.size))
+    steps = _in_steps(rows, layout) if _is_rounded(layout, attributes) else _Steps(rows)
     y = loops.Contract(
-        "float", (*rows.shape[:-1], layout.n), blocks, loops.permute(packed, (1, 2, 0)), rows.rank - 1, 2,
+        "float", (rows.shape[0], layout.n), steps.numbers, loops.permute(packed, (1, 2, 0)), 1, 2,
         scale=_by_columns(layout, _as_stored(scales)), b_zero=_zero_points_of(layout, zeros),
-        packs=BYTE // layout.bits,
+        packs=BYTE // layout.bits, a_scale=steps.scale, a_sums=steps.sums,
     )  # fmt: skip
     y = loops.reshape(y, (*a.shape[:-1], layout.n))
     return y if bias is None else loops.apply("add", y, bias)
 
 
+class _Steps(NamedTuple):
+    """Blocks of rows as int8, in the order of `loops.Contract`, with their scales and sums; or as floats."""
+
+    numbers: Expression
+    scale: Expression | None = None
+    sums: Expression | None = None
+
+
+def _in_steps(rows: Expression, layout: _Layout) -> _Steps:
+    count, blocks = rows.shape[:2]
+    shape = (count, blocks, layout.size // 8, 4, 2) if layout.bits < BYTE else (*rows.shape, 1, 1)
+    parts, axes = loops.permute(loops.reshape(rows, shape), (0, 1, 2, 4, 3)), (2, 3, 4)
+    top = loops.reduce("max", loops.apply("abs", parts), axes)
+    scale = loops.apply("div", top, _STEPS)
+    inverse = loops.where(loops.apply("gt", scale, 0), loops.apply("reciprocal", scale), 0)
+    whole = loops.nearest(loops.apply("mul", parts, inverse))
+    sums = loops.cast(loops.reduce("sum", whole, axes), "float")
+    numbers = loops.reshape(loops.cast(whole, "int8"), rows.shape)
+    return _Steps(numbers, *(loops.reshape(x, (count, blocks, 1)) for x in (scale, sums)))
+
+
+def _count(sizes: loops.Sizes) -> loops.Size:
+    total: loops.Size = 1
+    for size in sizes:
+        total *= size
+    return total
+
+
 def _as_stored(x: Expression) -> Expression:
     """Return the halves that are cast to floats; kernels read constants as they are stored."""
-    is_cast = isinstance(x, loops.Map) and x.op == "cast" and x.inputs[0].element in loops.HALVES
-    return x.inputs[0] if is_cast else x
+    match x:
+        case loops.Map(op="cast", operands=(half,)) if half.element in loops.HALVES:
+            return half
+        case _:
+            return x
 
 
 def _by_columns(layout: _Layout, x: Expression) -> Expression:
@@ -317,7 +371,8 @@ def by_hand() -> Iterator[Example]:
     f = np.float32
     rising = np.array([n | (n + 1) << 4 for n in range(0, 16, 2)], np.uint8)
     falling = np.array([n | (n - 1) << 4 for n in range(15, 0, -2)], np.uint8)
-    packed, sizes = np.stack([rising, falling])[None], {"N": 1, "block_size": 16}
+    packed = np.stack([rising, falling])[None]
+    sizes: dict[str, Any] = {"N": 1, "block_size": 16}
     a = np.zeros((2, 32), f)
     a[0, [0, 31]], a[1, [1, 16]] = (1, 1), (2, 1)
     scales = np.array([[1, 10]], f)

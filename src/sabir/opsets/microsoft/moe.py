@@ -80,7 +80,10 @@ def evaluate(
 
 
 def _layer(weights: Array, bias: Array | None) -> Layer:
-    return Layer(lambda expert: weights[expert].astype(np.float32, copy=False), bias)
+    def of_expert(expert: int) -> Array:
+        return np.asarray(weights[expert], np.float32)
+
+    return Layer(of_expert, bias)
 
 
 @v1.body
@@ -104,10 +107,11 @@ def by_hand() -> Iterator[Example]:
         second = np.stack([np.eye(2)] * 3).astype(dtype)
         bias = np.array([[0, 0], [0, 0], [8, 8]], dtype)
         calls = first, None, second, bias
-        one, identity = np.array([[6.875, 1.25]], dtype), {"activation_type": "identity", "tolerance": 0.05}
+        one = np.array([[6.875, 1.25]], dtype)
+        identity: dict[str, Any] = {"activation_type": "identity", "tolerance": 0.05}
         yield Example(1, x, logits, *calls, **identity, expect=[one])
         both = np.array([[(5 * 11 + 4) / 7, (5 * 2 - 8) / 7]], dtype)
-        both_of = {"k": 2, "normalize_routing_weights": 1}
+        both_of: dict[str, Any] = {"k": 2, "normalize_routing_weights": 1}
         yield Example(1, x, logits, *calls, **both_of, **identity, expect=[both])
 
 
@@ -117,7 +121,11 @@ def against_onnxruntime() -> Iterator[Example]:
     x, logits, first, bias, second, second_bias = drawn[:6]
     for activation in ("relu", "gelu", "silu", "identity"):
         for k in (1, 3):
-            attributes = {"activation_type": activation, "k": k, "normalize_routing_weights": k - 1 and 1}
+            attributes: dict[str, Any] = {
+                "activation_type": activation,
+                "k": k,
+                "normalize_routing_weights": k - 1 and 1,
+            }
             yield Example(1, *drawn[:6], **attributes)
     yield Example(1, x[None], logits, first, None, second, k=2, use_sparse_mixer=1)
     yield Example(1, x[:0], logits[:0], first, bias, second, second_bias, k=2)
@@ -126,10 +134,16 @@ def against_onnxruntime() -> Iterator[Example]:
 @moe.examples
 def of_swiglu() -> Iterator[Example]:  # ruff: ignore[too-many-locals]  operands of calls
     x, logits, first, bias, second, second_bias, third, third_bias = drawn = _drawn(1)
-    gates = {"activation_type": "swiglu", "k": 2, "activation_alpha": 1.7, "activation_beta": 1.0}
+    gates: dict[str, Any] = {
+        "activation_type": "swiglu",
+        "k": 2,
+        "activation_alpha": 1.7,
+        "activation_beta": 1.0,
+    }
     wide, wide_bias = (np.concatenate(pair, axis=1) for pair in ((first, third), (bias, third_bias)))
     order = np.arange(10).reshape(2, 5).T.reshape(-1)
-    for limits in ({}, {"swiglu_limit": 0.5}):
+    limited: list[dict[str, Any]] = [{}, {"swiglu_limit": 0.5}]
+    for limits in limited:
         mixed_up = wide[:, order], wide_bias[:, order], second, second_bias
         yield Example(1, x, logits, *mixed_up, swiglu_fusion=1, **gates, **limits)
         y = [_swiglu_in_double(drawn, 0.5 if limits else np.inf).astype(np.float32)]

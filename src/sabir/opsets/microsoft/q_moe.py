@@ -213,7 +213,10 @@ def evaluate(x: Array, logits: Array, /, *more: Array | None, **attributes: Any)
 
 
 def _layer(weights: _Weights) -> Layer:
-    return Layer(lambda expert: _dequantized(weights, expert), weights.bias)
+    def of_expert(expert: int) -> Array:
+        return _dequantized(weights, expert)
+
+    return Layer(of_expert, weights.bias)
 
 
 def _dequantized(weights: _Weights, expert: int) -> Array:
@@ -233,11 +236,18 @@ def _dequantized(weights: _Weights, expert: int) -> Array:
 
 
 def _scaled_floats(weights: _Weights, expert: int) -> Array:
-    floats = weights.packed[expert].astype(np.float32)
+    floats: Array = weights.packed[expert].astype(np.float32)
     if not weights.size:
         return np.asarray(floats * weights.whole[expert])
-    rows, columns = (np.arange(n) // weights.size for n in floats.shape)
-    return np.asarray(floats * weights.scales[expert].astype(np.float32)[rows[:, None], columns])
+    scales: Array = np.asarray(weights.scales[expert], np.float32)
+    rows, columns = floats.shape
+    scales = scales.take(_blocks_of(rows, weights.size), 0).take(_blocks_of(columns, weights.size), 1)
+    return np.asarray(floats * scales)
+
+
+def _blocks_of(count: int, size: int) -> Array:
+    """Return the block of each index of an axis."""
+    return np.asarray(np.arange(count) // size)
 
 
 v1.absent(
@@ -279,7 +289,7 @@ def _floats_value(b: Builder, weights: _Weights) -> Value:
         count = shape_of("weights", weights.packed)[axis]
         if not isinstance(count, int):
             raise Unconvertible("the size of the weights is unknown, and their scales are repeated")
-        places = b.initializer("blocks", np.arange(count, dtype=np.int64) // weights.size)
+        places = b.initializer("blocks", _blocks_of(count, weights.size).astype(np.int64))
         scales = b.Gather(scales, places, axis=axis)
     return b.Mul(floats, scales)
 
@@ -300,20 +310,25 @@ def _ints(b: Builder, *numbers: int) -> Value:
 @q_moe.examples
 def against_onnxruntime() -> Iterator[Example]:
     """Each width, with scales for rows and blocks; the routing of onnxruntime is always normalized."""
-    f, normalized = np.float32, {"normalize_routing_weights": 1, "k": 2}
+    f = np.float32
+    normalized: dict[str, Any] = {"normalize_routing_weights": 1, "k": 2}
     for bits in WIDTHS:
         for size in (0, 16):
-            attributes = {"expert_weight_bits": bits, "block_size": size or None, **normalized}
-            x, logits, *layers = _drawn(bits, size, fused=False)
+            attributes: dict[str, Any] = {
+                "expert_weight_bits": bits,
+                "block_size": size or None,
+                **normalized,
+            }
+            x, logits, layers = _drawn(bits, size, fused=False)
             yield Example(1, x, logits, *layers[:6], activation_type="silu", **attributes)
             yield Example(1, x[None], logits, *layers, activation_type="gelu", **attributes)
-            x, logits, *layers = _drawn(bits, size, fused=True)
-            swiglu = {"activation_type": "swiglu", "swiglu_fusion": 1, "swiglu_limit": 7.0}
+            x, logits, layers = _drawn(bits, size, fused=True)
+            swiglu: dict[str, Any] = {"activation_type": "swiglu", "swiglu_fusion": 1, "swiglu_limit": 7.0}
             yield Example(1, x, logits, *layers, **swiglu, **attributes)
             layers[2] = layers[5] = None
             yield Example(1, x[:0], logits[:0], *layers, **swiglu, **attributes)
-    x, logits, *layers = _drawn(4, 0, fused=False)
-    mixing = np.random.default_rng(2).uniform(0.25, 1, logits.shape).astype(f)
+    x, logits, layers = _drawn(4, 0, fused=False)
+    mixing = np.random.default_rng(2).uniform(0.25, 1, (4, 3)).astype(f)
     for normalize in (0, 1):
         yield Example(1, x, logits, *layers, mixing, normalize_routing_weights=normalize, k=2)
     half = [None if o is None or o.dtype == np.uint8 else o.astype(np.float16) for o in (x, logits, *layers)]
@@ -344,7 +359,7 @@ def of_floats() -> Iterator[Example]:
     f, kind = np.float32, ml_dtypes.float8_e4m3fn
     x, logits = np.array([[1, 2, 3, 4]], f), np.array([[0, 20]], f)
     first, second = np.full((2, 3, 4), 0.5, kind), np.full((2, 4, 3), 0.5, kind)
-    attributes = {"activation_type": "identity", "quant_type": "fp8"}
+    attributes: dict[str, Any] = {"activation_type": "identity", "quant_type": "fp8"}
     whole, last = np.array([0, 2], f), np.array([0, 4], f)
     y = np.full((1, 4), 10 * 3 * 2, f)
     inputs = x, logits, first, None, None, second, *(None,) * 9
@@ -356,8 +371,8 @@ def of_floats() -> Iterator[Example]:
     yield Example(1, x, logits, first, scales, None, second, unit, block_size=2, **attributes, expect=[y])
 
 
-def _drawn(bits: int, size: int, *, fused: bool) -> list[Array | None]:
-    """Return the inputs up to the zero points, for four tokens of 32 numbers and 3 experts."""
+def _drawn(bits: int, size: int, *, fused: bool) -> tuple[Array, Array, list[Array | None]]:
+    """Return four tokens of 32 numbers, logits of 3 experts, and the inputs from FC1 to zero points."""
     random = np.random.default_rng(bits + size)
 
     def layer(rows: int, columns: int) -> tuple[Array, Array, Array, Array]:
@@ -372,4 +387,4 @@ def _drawn(bits: int, size: int, *, fused: bool) -> list[Array | None]:
     x, logits = (random.standard_normal(shape).astype(np.float32) for shape in ((4, 32), (4, 3)))
     *first, first_zeros = layer(32 if fused else 16, 32)
     *second, second_zeros = layer(32, 16)
-    return [x, logits, *first, *second, None, None, None, first_zeros, second_zeros, None]
+    return x, logits, [*first, *second, None, None, None, first_zeros, second_zeros, None]

@@ -156,7 +156,7 @@ def mixed(
         raise TypeError("experts have two layers")
     rows = x.reshape(-1, x.shape[-1]).astype(np.float32, copy=False)
     chosen, weights = _routed(mixture, logits.astype(np.float32, copy=False), mixing)
-    y = np.zeros(rows.shape, np.float32)
+    y: Array = np.zeros(rows.shape, np.float32)
     for expert in np.unique(chosen):
         tokens, places = np.nonzero(chosen == expert)
         inputs = rows[tokens]
@@ -169,11 +169,14 @@ def mixed(
 def _routed(mixture: Mixture, logits: Array, mixing: Array | None) -> tuple[Array, Array]:
     """Return the experts of each token and their weights, (tokens, k)."""
     chosen = np.argsort(-logits, axis=-1, kind="stable")[:, : mixture.k]
-    if mixing is None:
-        powers = np.exp(logits - logits.max(axis=-1, keepdims=True, initial=-np.inf))
-        mixing = powers / powers.sum(axis=-1, keepdims=True)
-    weights = np.take_along_axis(mixing.astype(np.float32, copy=False), chosen, axis=-1)
+    source = _softmax(logits) if mixing is None else mixing.astype(np.float32, copy=False)
+    weights = np.take_along_axis(source, chosen, axis=-1)
     return chosen, weights / weights.sum(axis=-1, keepdims=True) if mixture.normalized else weights
+
+
+def _softmax(x: Array) -> Array:
+    powers: Array = np.exp(x - x.max(axis=-1, keepdims=True, initial=-np.inf))
+    return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
 
 
 class Sizes(NamedTuple):

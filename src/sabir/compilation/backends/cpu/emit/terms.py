@@ -17,6 +17,8 @@ from sabir.compilation.backends.cpu.emit.emitter import Kind, Register
 from sabir.loops import element_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sabir.compilation.backends.cpu.emit.emitter import Emitter
 
 Groups = Literal[1, 2, 4]  # adjacent elements along `k` in one lane
@@ -26,22 +28,29 @@ Dot = Literal[
 GROUPS: dict[Dot, Groups] = {"vpdpbusd": 4, "pmaddwd": 2, "usdot": 4, "sdot": 4, "sadalp": 2, "smull": 2}
 QUAD = 4
 _WORD_BITS = 32
+_LOWS = 0x0F0F0F0F  # the low four bits of four bytes
+_FOUR = "4"
 _MIDDLE = 128  # subtracted from unsigned bytes to make them signed
 _WORD = 0x80808080  # the sign bits of four bytes
 _LOW, _NEXT = 0xFF, 0xFF00  # the first and the second byte
 
 
 class Floats:
-    """Fused multiply-add in order; panels may have narrower elements, and uint8 is offset by -128."""
+    """Fused multiply-add in order; panels may have narrower elements, and uint8 is offset by -128.
 
-    group, taken, fields = 1, 0, 1
+    A line of a panel has `steps` steps of `k`, which are multiplied in parts: `offsets` are the bytes of the
+    factors of each in a row of `a`, which has `row_bytes` for a line.
+    """
+
+    group, taken, steps = 1, 0, 1
+    offsets: Sequence[int] = (0,)
 
     def __init__(self, e: Emitter, element: str, panels: str, lanes: int) -> None:
         """Create terms for an element type; `panels` is the element type of the panels if it differs."""
         panels = panels or element
         self._e, self._kind = e, kind_of(element, lanes)
         self._element, self._panels = element, panels
-        self.factor_bytes = element_bytes(element)
+        self.factor_bytes = self.row_bytes = element_bytes(element)
         self.lane_bytes = element_bytes(panels)
 
     def column(self, address: Register) -> Register:
@@ -78,7 +87,9 @@ class Packed(Floats):
         super().__init__(e, "float", "int32", lanes)
         self._signed, self._bits = not integer.startswith("u"), int(integer[-1])
         self._middle, self._lookup = middle, lookup
-        self.fields = _WORD_BITS // self._bits
+        self.steps = _WORD_BITS // self._bits
+        self.offsets = range(0, self.steps * self.factor_bytes, self.factor_bytes)
+        self.row_bytes = self.steps * self.factor_bytes
 
     def column(self, address: Register) -> Register:
         """Emit the load of a vector of words."""
@@ -111,14 +122,61 @@ class Packed(Floats):
         return Kind("i32", self._kind.lanes)
 
 
+class Rounded(Packed):
+    """Elements of int8 times integers of 4 or 8 bits in words, as floats: their sums are exact.
+
+    Each eight elements of a row, for a word of 4 bits, are those of even and then of odd places.
+    """
+
+    def __init__(self, e: Emitter, integer: str, lanes: int, *, lookup: bool) -> None:
+        super().__init__(e, integer, lanes, middle=0, lookup=lookup and integer[-1] == _FOUR)
+        odd = self.steps // 2
+        self.offsets = range(self.steps) if self.steps == QUAD else [n % 2 * odd + n // 2 for n in range(8)]
+        self.factor_bytes, self.row_bytes = 1, self.steps
+
+    def factor(self, address: Register) -> Register:
+        """Emit the load of an element of a row as a float, broadcast to all lanes."""
+        x = self._e.convert("sitofp", self._e.load(address, Kind("i8")), "float")
+        return self._e.splat(x, self._kind.lanes)
+
+
+class Dotted(Packed):
+    """Elements of int8 times integers of 4 or 8 bits in words, in fours, summed in int32.
+
+    The order of the elements is that of `Rounded`.
+    """
+
+    def __init__(self, e: Emitter, integer: str, lanes: int) -> None:
+        super().__init__(e, integer, lanes, middle=0, lookup=False)
+        self.offsets, self.factor_bytes, self.row_bytes = range(0, self.steps, QUAD), 1, self.steps
+
+    def field(self, x: Register, number: int) -> Register:
+        """Emit the bytes of every second integer of 4 bits, from place `number` on; all bytes for 8 bits."""
+        if self.steps == QUAD:
+            return x
+        return self._e.binary(
+            "and", self._shifted("lshr", x, number * self._bits), self._e.constant(x.kind, _LOWS)
+        )
+
+    def factor(self, address: Register) -> Register:
+        """Emit the load of four elements of a row, broadcast to all lanes."""
+        return self._e.splat(self._e.load(address, Kind("i32"), align=1), self._kind.lanes)
+
+    def add(self, x: Register, y: Register, total: Register) -> Register:
+        """Emit the multiply-add."""
+        kind = Kind("i8", self._kind.lanes * QUAD)
+        x, y = (self._e.value(kind, f"bitcast {each} to {kind}") for each in (x, y))
+        return self._e.call(f"llvm.x86.avx512.vpdpbusd.{self._kind.lanes * 32}", total.kind, total, y, x)
+
+
 class Integers:
     """Products of uint8 by int8, summed in int32."""
 
-    fields = 1
+    offsets: Sequence[int] = (0,)
 
     def __init__(self, e: Emitter, dot: Dot, lanes: int) -> None:
         self._e, self._dot, self._lanes = e, dot, lanes
-        self.group = GROUPS[dot]
+        self.group = self.steps = self.row_bytes = GROUPS[dot]
         self.factor_bytes = 1
         self.lane_bytes = self.group
         self.taken = _MIDDLE if dot == "sdot" else 0

@@ -26,6 +26,7 @@ from sabir.compilation.backends.cpu.products.formats import (
     of_integers,
     packed_scales,
     registers_of,
+    row_values,
     scale_values,
     scaled_product,
     unpacked_once,
@@ -147,6 +148,7 @@ def product_entry(
             **_product_values(builder, product, blocks, a, nesting.sizes, second),
             **zero_values(builder, contract, entry),
             **scale_values(builder, contract, entry, tile.vectors),
+            **row_values(builder, contract, entry),
         }
         note_writes(builder, entry, nesting, product.signature.span("nest", "sizes"))
         entry.choices.append((rows, limit or 0, product, product.signature.pack(values)))
@@ -410,7 +412,7 @@ def packed_operand(
     axes = list(zip(contract.b.shape[first:], located.strides[first:], strict=True))
     own = [(n, s) for n, s in zip(batch, place.strides, strict=False) if s != 0]
     width, group = vectors * lanes_of(builder, contract.element), group_of(builder.target, contract)
-    if contract.packs > 1:
+    if contract.packs > 1 or contract.a_scale is not None:
         panels = Panels("int32", own, *_as_words(axes), width)
     elif is_in_words(contract):
         fields = WORD // INTEGER_BITS[contract.b.element]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _NO_BLOCKS = Reason("they have no blocks")
 _SYMBOLIC = Reason("the size of a block is symbolic")
 _BYTE = 8  # bits
+_BYTES_IN_WORDS = "uint8"
 _LOOKED_UP = 16  # lanes of the instruction of AVX-512 that looks up floats in a table
 _WAITING = 6  # registers for products of bytes that are not added yet
 
@@ -69,6 +70,8 @@ def is_in_words(contract: Contract) -> bool:
     integer, block = _integer_of(contract), contract.a.shape[-1]
     if contract.scale is None or integer not in INTEGER_BITS or not isinstance(block, int):
         return False
+    if integer == _BYTES_IN_WORDS and contract.a_scale is None:
+        return False  # they are converted as they are loaded
     return block <= PART_STEPS and block % (WORD // INTEGER_BITS[integer]) == 0
 
 
@@ -77,6 +80,8 @@ def _is_centred(contract: Contract) -> bool:
     integer = _integer_of(contract)
     if not is_in_words(contract) or not integer.startswith("u") or contract.b_zero is None:
         return False
+    if integer == _BYTES_IN_WORDS:
+        return True  # packing subtracts the middle of the range from zero points
     return uniform(contract.b_zero) == 1 << (INTEGER_BITS[integer] - 1)
 
 
@@ -106,9 +111,13 @@ def pairs_of(target: Target) -> Dot:
 
 
 def registers_of(target: Target, contract: Contract) -> int:
-    """Return the number of vector registers that a tile may fill; `sadalp` needs some for its products."""
+    """Return the number of vector registers that a tile may fill.
+
+    `sadalp` needs some for its products; with many registers, the parts of words of rounded rows do too.
+    """
     waiting = not contract.is_float and dot_of(target) == "sadalp"
-    return target.registers - (_WAITING if waiting else 0)
+    has_parts = contract.a_scale is not None and target.vector_bits // 32 == _LOOKED_UP
+    return target.registers - (_WAITING if waiting or has_parts else 0)
 
 
 def group_of(target: Target, contract: Contract) -> Groups:
@@ -134,12 +143,15 @@ def apart(contract: Contract, a: Located) -> list[tuple[Size, Size]]:
 
 def _taken(contract: Contract) -> Expression | None:
     """Return the zero point that a kernel subtracts from panels; None if there is none, or it is implied."""
-    return None if is_packed_zero(contract) or _is_centred(contract) else contract.b_zero
+    if is_packed_zero(contract) or (_is_centred(contract) and contract.packs > 1):
+        return None
+    return contract.b_zero
 
 
 def parameters_of(contract: Contract) -> list[Expression]:
     """Return the zero points and scales that a kernel reads in addition to both operands."""
-    return [x for x in (contract.a_zero, contract.scale, _taken(contract)) if x is not None]
+    every = contract.a_zero, contract.scale, _taken(contract), contract.a_scale, contract.a_sums
+    return [x for x in every if x is not None]
 
 
 def scaled_product(target: Target, product: Product, contract: Contract) -> Product:
@@ -155,7 +167,24 @@ def scaled_product(target: Target, product: Product, contract: Contract) -> Prod
         words=words,
         centred=_is_centred(contract),
         lookup=words and target.has("avx512f") and product.nest.lanes == _LOOKED_UP,
+        rounded=contract.a_scale is not None,
+        dotted=contract.a_scale is not None and dot_of(target) == "vpdpbusd",
     )
+
+
+def row_values(builder: PlanBuilder, contract: Contract, entry: Entry) -> dict[str, Packable]:
+    """Return the arguments `row_scale` and `row_sum`: what the blocks of rows have; empty for floats."""
+    found: dict[str, Packable] = {}
+    for name, x in (("row_scale", contract.a_scale), ("row_sum", contract.a_sums)):
+        if x is not None:
+            located = builder.grouping.views.locate(builder.grouping.more[contract][x])
+            rows, blocks = list(zip(x.shape, located.strides, strict=True))[-3:-1]
+            if not entry.choices:
+                entry.reaches.append(builder.reach(located, x.element, [rows, blocks]))
+            size = element_bytes(x.element)
+            tensor = builder.pointer(located, x.element, entry)
+            found[name] = {"tensor": tensor, "row": rows[1] * size, "block": blocks[1] * size}
+    return found
 
 
 def in_blocks(axis: tuple[Size, Size], heuristics: Heuristics) -> list[tuple[Size, Size]]:
@@ -173,6 +202,8 @@ def unpacked_once(
 ) -> Product:
     """Return the product; with many rows, it widens each block of weights once for all rows of a job."""
     block = depth[-1][0]
+    if product.rounded:
+        return product
     rejected = _NO_BLOCKS if len(depth) == 1 else _why_each(builder, product, rows)
     if rejected is None and not (isinstance(block, int) and isinstance(entry.scratch, int)):
         rejected = _SYMBOLIC

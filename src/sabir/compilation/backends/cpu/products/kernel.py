@@ -25,7 +25,7 @@ from sabir.compilation.backends.cpu.emit.casts import cast
 from sabir.compilation.backends.cpu.emit.emitter import Emitter, Register, Variable
 from sabir.compilation.backends.cpu.emit.epilogue import Epilogue, Job
 from sabir.compilation.backends.cpu.emit.jobs import product_of
-from sabir.compilation.backends.cpu.emit.terms import Floats, Integers, Packed
+from sabir.compilation.backends.cpu.emit.terms import Dotted, Floats, Integers, Packed, Rounded
 from sabir.compilation.backends.cpu.products.panel_copies import PanelSource, copy_panel, copy_rows
 from sabir.compilation.backends.cpu.products.scales import Parameters
 from sabir.compilation.backends.cpu.products.spec import DIRECT_STEPS, INTEGER_BITS
@@ -76,7 +76,7 @@ class _ProductEmitter:
         self.row_sizes, self.columns = self.body.sizes[product.batch : -1], self.body.sizes[-1]
         self.row_count = product_of(e, self.row_sizes)
         self.rows = TileRows(e, product.rows, self.row_sizes, row_strides)
-        self.vector = kind_of(product.element, lanes)
+        self.vector = kind_of("int32" if product.dotted else product.element, lanes)
         self.less = self._less()
         self.parameters = Parameters(product, arguments) if product.scaled else None
         self.epilogue = Epilogue(self.body, product, self.columns)
@@ -88,6 +88,10 @@ class _ProductEmitter:
 
     def _panel_terms(self) -> Floats | Integers:
         product, lanes = self.product, self.product.nest.lanes
+        if product.rounded:
+            if product.dotted:
+                return Dotted(self.e, product.narrow, lanes)
+            return Rounded(self.e, product.narrow, lanes, lookup=product.lookup)
         if product.words:
             middle = 1 << (INTEGER_BITS[product.narrow] - 1) if product.centred else 0
             return Packed(self.e, product.narrow, lanes, middle=middle, lookup=product.lookup)
@@ -97,7 +101,7 @@ class _ProductEmitter:
 
     def _groups_of(self, count: Register) -> Register:
         """Return the number of lines of panels for `count` steps, the last of which may be partial."""
-        e, group = self.e, max(self.product.group, self.terms.fields)
+        e, group = self.e, self.terms.steps
         return count if group == 1 else e.binary("udiv", e.add(count, group - 1), e.index(group))
 
     def _less(self) -> Register | None:
@@ -188,8 +192,8 @@ class _ProductEmitter:
     @property
     def _lines(self) -> Register:
         """The lines of a panel, or of a block of it, before it is unpacked."""
-        fields = self.panel_terms.fields // self.terms.fields
-        return self.steps if fields == 1 else self.e.binary("udiv", self.steps, self.e.index(fields))
+        steps = self.panel_terms.steps // self.terms.steps
+        return self.steps if steps == 1 else self.e.binary("udiv", self.steps, self.e.index(steps))
 
     def _steps_before(self, block: Register) -> Register:
         """Return the steps of `k` before a block that belong to its sums: none if blocks have scales."""
@@ -231,7 +235,7 @@ class _ProductEmitter:
         """Emit the conversion of a panel, or a block of it, into scratch memory; return the address there."""
         e, product = self.e, self.product
         base = self.body.own_scratch()
-        terms, lanes, fields = self.panel_terms, product.nest.lanes, self.panel_terms.fields
+        terms, lanes, fields = self.panel_terms, product.nest.lanes, self.panel_terms.steps
         size, row = lanes * self.terms.lane_bytes, product.width * self.terms.lane_bytes
         with e.loop(e.index(0), self._lines) as k:
             line = e.offset(panel, e.mul(k, product.width * terms.lane_bytes))
@@ -248,7 +252,9 @@ class _ProductEmitter:
     ) -> Sequence[Register]:
         """Return the factors at a place of the vectors that a line of a panel has, less zero points."""
         columns = [terms.field(x, field) for x in loaded]
-        return columns if self.parameters is None else self.parameters.centred(columns)
+        if self.parameters is None or self.product.rounded:
+            return columns
+        return self.parameters.centred(columns)
 
     def _tiles(
         self, job: Job, a: Register, bases: Sequence[Register], ahead: Register | None,
@@ -264,12 +270,17 @@ class _ProductEmitter:
             sums = [[e.variable(x) for x in begin] for _ in rows.addresses]
             prefetching = self._prefetching(ahead, number, lines)
             totals = self._totals(number, sums, block)
-            if block is not None and self.parameters is not None:
+            if self.parameters is not None and block is not None:
                 self._add(sums, rows.addresses, bases, prefetching, totals, done)
                 first = e.compare("icmp eq", block, e.index(0))
                 self.parameters.folded(sums, self._waiting_place(number), first)
                 with e.when(e.compare("icmp eq", block, self.last_block)):
                     self.epilogue.emit(job, rows, sums)
+            elif self.parameters is not None:
+                place = e.stack(product.tile_bytes)
+                self.parameters.begin_rows([place[-1] for place in rows.places])
+                self._add(sums, rows.addresses, bases, prefetching, totals, done, place)
+                self.epilogue.emit(job, rows, self.parameters.totals(sums, place))
             elif block is None:
                 self._add(sums, rows.addresses, bases, prefetching, totals, done)
                 self.epilogue.emit(job, rows, sums)
@@ -350,13 +361,13 @@ class _ProductEmitter:
     def _add(
         self, sums: list[list[Variable]], rows: Sequence[Register], bases: Sequence[Register],
         ahead: tuple[Register, Register] | None, totals: Totals | None, done: Register,
+        folded: Register | None = None,
     ) -> None:  # fmt: skip
         """Emit the loops over `k` that add to the accumulators of each row, after `done` steps of `k`."""
         e, product, depth = self.e, self.product, self.depths[-1]
         starts = [e.offset(base, e.index(self.head)) for base in bases]
-        steps = max(product.group, self.terms.fields)
-        full = e.binary("udiv", depth, e.index(steps)) if steps > 1 else depth
-        folded = e.stack(product.tile_bytes) if self.parameters is not None and not product.blocked else None
+        terms = self.terms
+        full = e.binary("udiv", depth, e.index(terms.steps)) if terms.steps > 1 else depth
         with self._outer_depth() as (before, moved):
 
             def add(first: Register, end: Register) -> None:
@@ -364,13 +375,13 @@ class _ProductEmitter:
                     k = e.add(before, inner) if before is not None else inner
                     loaded = self._columns(starts, k)
                     self._prefetch(ahead, starts, k)
-                    along = e.mul(inner, self.inner_stride or steps * self.terms.factor_bytes)
+                    along = e.mul(inner, self.inner_stride or terms.row_bytes)
                     along = e.add(moved, along) if moved is not None else along
-                    for field in range(self.terms.fields):
+                    for field, offset in enumerate(terms.offsets):
                         columns = self._factors(loaded, field)
-                        place = e.add(along, field * self.terms.factor_bytes)
+                        place = e.add(along, offset)
                         for row, accumulators in zip(rows, sums, strict=True):
-                            x = self.terms.factor(e.offset(row, place))
+                            x = terms.factor(e.offset(row, place))
                             self._accumulate(accumulators, x, columns)
 
             if folded is not None:  # the sums are the totals of the blocks before

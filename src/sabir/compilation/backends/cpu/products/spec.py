@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 
 PART_STEPS = 512  # steps of `k` in one sum of floats; a power of two
 WORD = 32  # bits
-INTEGER_BITS = {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4}
+INTEGER_BITS = {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "uint8": 8}
 DIRECT_STEPS = 128  # steps of `k` in a block that a direct product copies
 PANELS = KernelSignature(tensor="tensor", bytes="bytes")
 """The arguments of packed panels: their address, and the bytes of a panel."""
+OF_ROWS = KernelSignature(tensor="tensor", row="stride", block="stride")
+"""The arguments of what blocks of rows have: the address, and the strides of rows and of blocks."""
 _STREAMED_BYTES = 3 << 13  # of the accumulators of a strip, which stay in the nearest cache
 
 
@@ -46,6 +48,8 @@ class Product:
     - `words`: panels have words of 32 bits, which pack integers of `narrow` along `k`. If they are `centred`,
       the middle of the range of unsigned ones is subtracted. `lookup`: an instruction looks up their values
       in a table of 16 floats.
+    - `rounded`: `a` is of int8, and its blocks have scales and sums; panels have words. If it is `dotted`,
+      an instruction multiplies and adds four of its elements, else they are converted to floats.
     - `unpacks`: panels, or blocks of them, are converted once for all rows of a job, into scratch memory
       before the accumulators.
     - `long`: `k` of floats may be so long that it is summed in parts, see `products/totals`.
@@ -74,6 +78,8 @@ class Product:
     words: bool = False
     centred: bool = False
     lookup: bool = False
+    rounded: bool = False
+    dotted: bool = False
     unpacks: bool = False
     long: bool = False
 
@@ -92,6 +98,7 @@ class Product:
             panel_bytes="bytes", depths=("size", self.depth_axes), depth_strides=("stride", steps),
             job_rows="size", a_batch=("stride", self.batch), b_batch=("stride", self.batch),
             **of_kind("tensor", ["zero"] if self.zero else []), **dict.fromkeys(self.parameters, PANELS),
+            **dict.fromkeys(("row_scale", "row_sum") if self.rounded else (), OF_ROWS),
         )  # fmt: skip
 
     @property
@@ -131,6 +138,8 @@ class Product:
         axes += " in words" if self.words else ""
         axes += " centred" if self.centred else ""
         axes += " lookup" if self.lookup else ""
+        axes += " rounded" if self.rounded else ""
+        axes += " dotted" if self.dotted else ""
         axes += f" scaled by {self.scaled}" if self.scaled else ""
         axes += f" less {self.less}" if self.less else ""
         axes += " once" if self.unpacks else ""
