@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 PAGE = mmap.PAGESIZE
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _UNIQUE = itertools.count(1)
+_STEP = 1 << 20  # bytes: more than twice the number of arenas
 
 
 class Guards:
@@ -101,8 +102,8 @@ def arena(part: Any, sizes: Any) -> tuple[dict, int]:
         offsets[buffer] = at if Guards.before else at + pages - size
         holes.append((at + pages, PAGE))
         at += pages + PAGE
-    # by which `aligned` finds the holes again: scratch memory is a multiple of 64 bytes
-    total = at + next(_UNIQUE) * PAGE + 1
+    # by which `aligned` finds the holes again: no other arena has this size, and scratch memory has an even one
+    total = -(-at // _STEP) * _STEP + 2 * next(_UNIQUE) + 1
     Guards.holes[total] = holes
     return offsets, total
 

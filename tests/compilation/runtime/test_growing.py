@@ -125,6 +125,25 @@ def test_several_threads_run_other_sizes_at_once():
     assert not wrong
 
 
+def test_results_that_are_empty_for_some_sizes_and_sizes_as_numbers():
+    text = """
+    <ir_version: 10, opset_import: ["" : 21]>
+    g (float[N] x) => (float[M] y, float[1] n) {
+      first = Constant <value_ints = [3]> ()
+      last = Constant <value_ints = [1000]> ()
+      part = Slice (x, first, last)
+      y = Exp (part)
+      sizes = Shape (x)
+      n = Cast <to = 1> (sizes)
+    }
+    """
+    model = sabir.parse(text)
+    session, runner = sabir.Session(model), Runner(model)
+    for size in (3, 2, 3, 2, 4, 5, 2, 3, 9, 8):
+        feeds = {"x": np.arange(size, dtype=np.float32)}
+        same(session.run(feeds), runner.run(feeds))
+
+
 # ---------------------------------------------------------------- inputs that are sizes
 
 FIRST = """

@@ -74,6 +74,10 @@ class MovingLayout:
         entries = [e for e in plan.entries if isinstance(e, Entry)]
         if any(e.loop is not None or e.bands is not None for e in entries):
             raise Mismatch("a loop over kernels is laid out anew for other sizes")
+        if any(
+            _is_empty(e, RunSizes(sizes)) and any(isinstance(b.size, Expr) for b in e.writes) for e in entries
+        ):
+            raise Mismatch("results are empty, and would not be for other sizes")
         found, self._memory = RunSizes(sizes), RunSizes(room)
         self.layout = layout = lay_out(plan, part, found, addresses, {}, threads, self._memory)
         self.table = SizeTable()

@@ -76,6 +76,8 @@ def growing_run(
     plain = [program.plan.outputs.get(slot) for _, slot in outputs]
     if any(b is None or b.strides is not None for b in plain) or len(set(plain)) < len(plain):
         return None
+    if not all(isinstance(i, (int, Expr)) for items in program.executable.known.values() for i in items):
+        return None
     try:
         runs = _GrowingRuns(program, sizes, last, fed, outputs, control, ceiling)
     except Mismatch:

@@ -33,6 +33,8 @@ class _Places(NamedTuple):
 @v1.lower
 def lower(*inputs: Expression, call: Lowering, **attributes: Any) -> tuple[Expression, ...]:
     x, options = Operands(*inputs), Options(**attributes)
+    if options.sliding_window_cache:
+        raise NotLowered("a cache that drops the keys before the window has no kernel")
     q, k, v = _heads(x, options)
     places = _places(x, q)
     q, k = (_placed(t, w, x, options, places) for t, w in ((q, x.q_norm), (k, x.k_norm)))
