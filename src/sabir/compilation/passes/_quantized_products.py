@@ -307,8 +307,9 @@ def _by_blocks(a: Expression, b: Expression, rows: int, found: Quantized | None)
         return None
     split = reshape(a, (*a.shape[:-1], *numbers.shape[:2]))
     shape: Sizes = (*a.shape[: a.rank - 1 - rows], *a.shape[a.rank - 1 - rows : -1], b.shape[-1])
-    parameters = (None if p is None else expand(p, (numbers.shape[0], 1, b.shape[-1])) for p in (scale, zero))
-    return Contract("float", shape, split, numbers, rows, 2, None, *parameters)
+    each = (numbers.shape[0], 1, b.shape[-1])
+    scales, zeros = expand(scale, each), None if zero is None else expand(zero, each)
+    return Contract("float", shape, split, numbers, rows, 2, scale=scales, b_zero=zeros)
 
 
 def _blocks_of(x: Expression, *, transposed: bool = False) -> Quantized | None:
