@@ -48,7 +48,10 @@ REFUSALS = re.compile(
 # (operator, constraint): the types that no example can take, and why
 EXEMPT: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("Col2Im", "T"): (("string",), "the columns are summed, and texts have no sum"),
-    ("QLinearConcat", "TV"): (("float", "int8", "uint8"), "its inputs are tensors and scales in turn"),
+    ("com.microsoft.QLinearConcat", "TV"): (
+        ("float", "int8", "uint8"),
+        "its inputs are tensors and scales in turn",
+    ),
     ("com.microsoft.BeamSearch", "F"): (
         ("float", "float16"),
         "prompts that are no tokens belong to models with an encoder",

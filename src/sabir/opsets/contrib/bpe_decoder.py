@@ -42,8 +42,12 @@ v1 = strings.without_kernels(
             Attribute("skip_special_tokens", "int", "1: without special tokens.", default=0),
             Attribute("en_normalization", "int", "1: without spaces before punctuation.", default=0),
             Attribute("whitespace_token", "int", "1: spaces around special tokens.", default=0),
-            Attribute("bos_token", "string", "The first token of a text.", default="<|endoftext|>"),
-            Attribute("eos_token", "string", "The last token of a text.", default="<|endoftext|>"),
+            Attribute(
+                "bos_token", "string", "The first token of a text.", default="<|endoftext|>", legacy=True
+            ),
+            Attribute(
+                "eos_token", "string", "The last token of a text.", default="<|endoftext|>", legacy=True
+            ),
             Attribute("unk_token", "string", "The text of tokens without a number.", default="<|endoftext|>"),
         ],
     )

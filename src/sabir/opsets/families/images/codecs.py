@@ -42,7 +42,7 @@ def decoded(data: bytes, operator: str, order: str) -> Array:
     except library.DecompressionBombError as error:
         raise EvaluationError(f"the image is too large to decode: {error}") from error
     except (OSError, EOFError, SyntaxError, struct.error, zlib.error, *ACCIDENTS) as error:
-        raise EvaluationError(f"the data is no image in the format PNG or JPEG: {error}") from error
+        raise EvaluationError("the data is no image in the format PNG or JPEG") from error
 
 
 def encoded(pixels: Array, operator: str, order: str, kind: str) -> Array:

@@ -62,7 +62,13 @@ def declare(operator: Operator, *, padding: str) -> Version:
                 "added_token", "string", "Lines of further tokens, each with `=` and its number.", default=""
             ),
             Attribute("padding_length", "int", "L; that of the longest text if it is -1.", default=-1),
-            Attribute("model_name", "string", "The name of the model, which changes nothing.", default=""),
+            Attribute(
+                "model_name",
+                "string",
+                "The name of the model, which changes nothing.",
+                default="",
+                legacy=True,
+            ),
         ],
     )
     version.infer(infer)

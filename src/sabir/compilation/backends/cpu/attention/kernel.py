@@ -5,12 +5,12 @@ computes a few rows, whose scores stay in the cache of a core: a GEMM with panel
 passes of their nest apply `f`, and a second GEMM multiplies them with the values, which are read in place.
 So the matrix of all scores is never stored. A job reads each panel of keys, and each block of values, once
 for all of its rows. With few rows it copies the keys into panels itself. It computes no keys after the last
-one that a mask allows any of its rows. Both products add their terms in the order of k, as other products do.
+one that a mask allows any of its rows, except that a value of theirs that is no number makes the results NaN.
+Both products add their terms in the order of k, as other products do.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -158,14 +158,14 @@ class _AttentionEmitter:
         end = e.variable(e.index(1))
         with e.loop(e.index(0), count) as m:
             row = [*indices, e.add(first, m)]
-            with e.loop(whole, self.keys) as k, e.when(self._attends(Point([*row, k]))):
+            with e.loop(whole, self.keys) as k, e.when(self.scores.read(self.spec.mask, Point([*row, k]))):
                 e.assign(end, e.greatest(e.get(end), e.add(k, 1)))
             place = e.variable(whole)
             with e.when(e.compare("icmp sgt", whole, e.get(end))):
 
                 def before() -> Register:
                     start = e.add(e.get(place), -lanes)
-                    seen = e.any(self._attends(Point([*row, start], lanes)))
+                    seen = e.any(self.scores.read(self.spec.mask, Point([*row, start], lanes)))
                     e.assign(place, e.select(seen, e.get(place), start))
                     more = e.compare("icmp sgt", start, e.get(end))
                     return e.binary("and", more, e.binary("xor", seen, e.constant(BOOL, 1)))
@@ -173,13 +173,6 @@ class _AttentionEmitter:
                 e.repeat(before)
             e.assign(end, e.greatest(e.get(end), e.get(place)))
         return e.least(e.get(end), self.keys)
-
-    def _attends(self, point: Point) -> Register:
-        """Emit whether the mask does not exclude keys."""
-        x = self.scores.read(self.spec.mask, point)
-        if self.spec.scores.accesses[self.spec.mask].element == "bool":
-            return x
-        return self.e.compare("fcmp une", x, self.e.constant(x.kind, -math.inf))
 
     def _batch(self, batch: Register) -> list[Register]:
         e, found = self.e, list[Register]()
@@ -288,6 +281,26 @@ class _AttentionEmitter:
                         line = e.offset(base, e.mul(k, row_bytes))
                         self._accumulate(sums, rows, k, self._line(line, masks, self.size))
                     self._add(sums, kept)
+        if spec.mask >= 0:
+            self._add_excluded(values, row_bytes, count)
+
+    def _add_excluded(self, values: Register, row_bytes: Register, count: Register) -> None:
+        """Emit the sums over the values of the excluded keys, times 0: NaN if a value is no number, else 0.
+
+        They are the same for all rows of a job, so that they cost as much as one row.
+        """
+        e, spec = self.e, self.spec
+        zero = e.constant(self.vector, 0)
+        with e.loop(e.index(0), self.columns, spec.columns * spec.lanes) as column:
+            masks = [self._mask(e.add(column, v * spec.lanes)) for v in range(spec.columns)]
+            base = e.offset(values, e.mul(column, self.size))
+            sums = self._zeros(1, spec.columns)
+            with e.loop(self.end, self.keys) as k:
+                line = self._line(e.offset(base, e.mul(k, row_bytes)), masks, self.size)
+                for slot, x in zip(sums[0], line, strict=True):
+                    e.assign(slot, e.fma(x, zero, e.get(slot)))
+            with e.loop(e.index(0), count) as m:
+                self._add(sums, e.offset(e.offset(self.sums, e.mul(m, self.line)), e.mul(column, self.size)))
 
     def _clear(self, count: Register) -> None:
         """Emit the stores of zeros to the sums of a job."""

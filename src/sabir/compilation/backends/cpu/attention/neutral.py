@@ -42,23 +42,24 @@ _BINARY: dict[str, Callable[[float, float], float]] = {
 def mask_of(nest: Nest, numbers: Mapping[int, float]) -> int:
     """Return the access of a mask whose excluded keys have no effect on the rows of a nest; -1 without one.
 
-    It is a tensor of bool, false for an excluded key, or of floats, minus infinity for one. Its elements for
-    neighbouring keys are contiguous. `numbers` has the contents of accesses that are a constant number.
+    It is a tensor of bool, false for an excluded key, whose elements for neighbouring keys are contiguous. A
+    mask of floats is added to the scores, and leaves those that are no numbers. `numbers` has the contents of
+    accesses that are a constant number.
     """
     for number, access in enumerate(nest.accesses):
         is_row = number in {target for target, _ in nest.stores}
-        if not is_row and access.strides[nest.inner] == NEXT and _excludes(nest, number, numbers):
+        is_mask = access.element == "bool" and not is_row and access.strides[nest.inner] == NEXT
+        if is_mask and _excludes(nest, number, numbers):
             return number
     return -1
 
 
 def _excludes(nest: Nest, mask: int, numbers: Mapping[int, float]) -> bool:
-    excluded = 0.0 if nest.accesses[mask].element == "bool" else -math.inf
     values: list[float | None] = []
     for step in nest.steps:
         match step:
             case Load():
-                values.append(excluded if step.access == mask else numbers.get(step.access, _ANY))
+                values.append(0.0 if step.access == mask else numbers.get(step.access, _ANY))
             case ConstantStep():
                 values.append(float(step.number))
             case Fold():
