@@ -192,6 +192,7 @@ def evaluate(  # ruff: ignore[too-many-arguments]  those of the operator
     eos_token_id: int,
     pad_token_id: int,
     call: Call,
+    **_: Any,
 ) -> tuple[Array, Array, Array | None]:
     given = _Inputs[Array](*others).checked(model_type)
     if ids.dtype != np.int32:

@@ -15,7 +15,18 @@ from sabir.opsets.families.shapes.ranks import check_rank, check_shape, hold
 from sabir.opsets.families.shapes.shapes import same_dim
 from sabir.opsets.families.shapes.sizes import allotted, spend_operations
 from sabir.opsets.typing import Array
-from sabir.schema import FLOATS, Attribute, Constraint, Example, Input, Operator, Output, one_of, tensors
+from sabir.schema import (
+    FLOATS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    Unconvertible,
+    one_of,
+    tensors,
+)
 
 crop_and_resize = Operator(
     "CropAndResize",
@@ -153,6 +164,10 @@ def body(
     extrapolation_value: float,
     mode: str,
 ) -> Value:
+    if not isinstance(size.type, TensorType) or contents.ints(size.type.known) is None:
+        raise Unconvertible(
+            "the sizes of the crops are known at run time only, which may have to refuse them"
+        )
     graph = _Crops(b, x, boxes, images, size)
     rows, columns = graph.axis(0, 2), graph.axis(1, 3)
     inside = b.And(b.Unsqueeze(rows.inside, graph.ints(2)), b.Unsqueeze(columns.inside, graph.ints(1)))

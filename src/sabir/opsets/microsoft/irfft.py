@@ -53,7 +53,7 @@ def infer(x: TensorType, /, *, signal_ndim: int) -> TensorType:
 
 
 @v1.evaluate
-def evaluate(x: Array, /, *, signal_ndim: int) -> Array:
+def evaluate(x: Array, /, *, signal_ndim: int, **_: int) -> Array:
     hold(infer, x, signal_ndim=signal_ndim)
     y, last = spectra.signal(x), x.ndim - 2
     spectra.make_room(y, 2 * (y.shape[last] - 1), last)

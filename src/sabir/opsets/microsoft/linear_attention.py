@@ -129,6 +129,7 @@ def evaluate(
     state_window: int,
     update_rule: str,
     scale: float,
+    **_: int,
 ) -> tuple[Array, Array]:
     repeats = _repeats(q_num_heads, kv_num_heads)
     if repeats > 1 and q.ndim > 1 and q.shape[-1] % q_num_heads == 0:

@@ -44,7 +44,7 @@ def infer(x: TensorType, /, *, signal_ndim: int) -> TensorType:
 
 
 @v1.evaluate
-def evaluate(x: Array, /, *, signal_ndim: int) -> Array:
+def evaluate(x: Array, /, *, signal_ndim: int, **_: int) -> Array:
     check_dimensions(signal_ndim, x.ndim)
     y = spectra.transform(widened(x), x.shape[-1], x.ndim - 1, onesided=True)
     for axis in range(x.ndim - signal_ndim, x.ndim - 1):

@@ -258,6 +258,9 @@ def _blocks(rows: Array, columns: Array) -> Array:
 # ------------------------------------------------------------ graphs
 
 
+v1.absent("lower", "which blocks a row attends to, and how long its keys are, is known at run time only")
+
+
 @v1.body
 def body(b: Builder, *inputs: Value, **attributes: Any) -> tuple[Value, Value, Value]:
     x, options = Operands(*inputs), Options(**attributes)
