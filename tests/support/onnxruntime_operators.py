@@ -12,7 +12,10 @@ RECORD = Path(__file__).parents[1] / "rooms" / "onnxruntime.json"
 UNPUBLISHED = "Files call these in the domain of the standard, which never released them."
 NO_KERNEL = "onnxruntime's CPU provider has no kernel of it"
 # why Sabir has no room of an operator that onnxruntime's CPU provider computes
-REASONS: dict[str, str] = {}
+REASONS = {
+    "SparseToDenseMatMul": "Its first input is a sparse tensor; a run takes dense arrays alone.",
+    "WhisperBeamSearch": "Beam search over models with an encoder is missing, as in BeamSearch.",
+}
 
 
 class Row(NamedTuple):

@@ -10,6 +10,7 @@ from sabir.opsets.families.quantization import quantization
 from sabir.opsets.families.quantization.dynamic import quantized_by_range
 from sabir.opsets.families.recurrence import lstm_steps, recurrences
 from sabir.opsets.families.recurrence import recurrence_ports as ports
+from sabir.opsets.families.recurrence.directions import of_direction, time_reversed
 from sabir.opsets.families.recurrence.dynamic_lstm_graphs import DynamicLstm
 from sabir.opsets.families.recurrence.lstm_steps import LAYER
 from sabir.opsets.families.recurrence.recurrence_shapes import RecurrentInputs, directions_of
@@ -112,33 +113,14 @@ def evaluate(
         whole = whole._replace(lens=np.clip(whole.lens, 0, len(x)))
     results: list[tuple[Array, ...]] = []
     for number, backwards in enumerate(directions_of(direction)):
-        inputs = _of_direction(whole, number)
+        inputs = of_direction(whole, number)
         if backwards:
-            inputs = inputs._replace(x=_reversed(x, whole.lens))
+            inputs = inputs._replace(x=time_reversed(x, whole.lens))
         parameters = [None if q is None else q[number] for q in quantizations]
         y, *states = _forward(inputs, parameters, functions[number], **attributes)
-        results.append((_reversed(y[:, 0], whole.lens) if backwards else y[:, 0], *states))
+        results.append((time_reversed(y[:, 0], whole.lens) if backwards else y[:, 0], *states))
     y, h, c = zip(*results, strict=True)
     return np.stack(y, 1), np.concatenate(h), np.concatenate(c)
-
-
-def _of_direction(inputs: RecurrentInputs[Array], number: int) -> RecurrentInputs[Array]:
-    """Return the inputs of one direction."""
-    own = slice(number, number + 1)
-    b, h, c, p = (part if part is None else part[own] for part in (inputs.b, *inputs[-3:]))
-    return inputs._replace(w=inputs.w[own], r=inputs.r[own], b=b, h=h, c=c, p=p)
-
-
-def _reversed(x: Array, lens: Array | None) -> Array:
-    """Return (time, batch, ...) with the steps of each sequence in reverse; what follows its end stays.
-
-    So all sequences start in the same step, which quantizes their states together.
-    """
-    if lens is None:
-        return x[::-1]
-    times = np.arange(len(x))[:, None]
-    places = np.where(times < lens, lens - 1 - times, times)
-    return np.take_along_axis(x, places.reshape(*places.shape, *(1,) * (x.ndim - 2)), 0)
 
 
 def _forward(
