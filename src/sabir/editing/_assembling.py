@@ -176,7 +176,9 @@ def complete_types(model: Model, ports: Iterable[tuple[Value, Value | None]], re
         v for v in (*model.graph.inputs, *model.graph.outputs) if v is not None and v.type is not None
     }
     incomplete = [
-        (old, new) for old, new in ports if new and old not in declared and not _is_complete(new.type)
+        (old, new)
+        for old, new in ports
+        if new is not None and old not in declared and not _is_complete(new.type)
     ]
     if not incomplete:
         return
