@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from sabir.base import UnsupportedError, listed_names, quote, run_with_limits
 from sabir.editing._assembling import Part, assemble
-from sabir.editing._finding import Finder, described
+from sabir.editing._finding import Finder, described, home_of
 from sabir.editing._tracing import constant_nodes, trace
-from sabir.ir import CONSTANTS, check_is_model
+from sabir.ir import check_is_model
 from sabir.opsets import STANDARD
 from sabir.rewrite import enclosing
 
@@ -34,7 +34,8 @@ def extract(
     Both are values or their names. `inputs` None means the inputs of the model that `outputs` need, and
     `outputs` None the outputs of the graph that has the `inputs`. Initializers, nodes that read nothing else,
     and functions follow. Inputs and outputs have the types that the model declares or that inference finds.
-    An input of the model that is not listed and has an initializer becomes a constant.
+    An initializer that is listed becomes an input without its data; an input of the model that is not listed
+    and has an initializer becomes a constant.
 
     Values of a branch or of the body of a loop make that graph the main graph. What it captures of the graphs
     around it becomes further inputs, after those listed; constants that it captures follow. Training
@@ -73,32 +74,30 @@ def _extracted(
     if wanted is None:
         wanted = [v for v in graph.outputs if v is not None]
     for value in cuts or ():
-        if value.home not in enclosing(graph):
-            inside = "the outputs are outside of it" if value.home is not None else "nothing defines it"
-            raise UnsupportedError(f"the input {quote(value.name)} is in {_place(value)}, and {inside}")
+        if home_of(value) not in enclosing(graph):
+            where = described(home_of(value))
+            raise UnsupportedError(
+                f"the input {quote(value.name)} is in {where}, and the outputs are outside of it"
+            )
     needed = trace(graph, wanted, cuts=set(cuts or ()), constants=constant_nodes(model, graph, registry))
     if cuts is None:
         ports = _needed_inputs(graph, needed)
         part = Part(graph, needed, ports, wanted, frozenset(ports))
     else:
-        part = _cut_part(model, graph, needed, cuts, wanted)
+        part = _cut_part(graph, needed, cuts, wanted)
     return assemble(model, part, registry)
-
-
-def _place(value: Value) -> str:
-    return "no graph" if value.home is None else described(value.home)
 
 
 def _common_graph(model: Model, values: Sequence[Value]) -> Graph:
     """Return the innermost graph of values, where the graphs around it have all of the others."""
-    homes = {value.home for value in values if value.home is not None} or {model.graph}
+    homes = set(map(home_of, values)) or {model.graph}
     innermost = max(homes, key=lambda home: sum(1 for _ in enclosing(home)))
     around = set(enclosing(innermost))
     for value in values:
-        if value.home not in around:
+        if home_of(value) not in around:
             raise UnsupportedError(
-                f"{quote(value.name)} is in {_place(value)}, and other values are in {described(innermost)}; "
-                "a part is cut out of one graph"
+                f"{quote(value.name)} is in {described(home_of(value))}, and other values are in "
+                f"{described(innermost)}; a part is cut out of one graph"
             )
     return innermost
 
@@ -109,9 +108,7 @@ def _needed_inputs(graph: Graph, needed: Trace) -> list[Value]:
     return [*own, *(value for value in needed.inputs if value.home is not graph)]
 
 
-def _cut_part(
-    model: Model, graph: Graph, needed: Trace, cuts: Sequence[Value], outputs: Sequence[Value]
-) -> Part:
+def _cut_part(graph: Graph, needed: Trace, cuts: Sequence[Value], outputs: Sequence[Value]) -> Part:
     """Return the part between listed inputs and outputs; raises UnsupportedError for a path around them."""
     unlisted = [v for v in needed.inputs if v.home is graph and v.constant is None]
     if unlisted:
@@ -121,9 +118,7 @@ def _cut_part(
     for value in defaults:
         del needed.inputs[value]
         needed.constants[value] = None
-    kept = (
-        frozenset(v for v in cuts if v.is_input) if model.ir_version >= CONSTANTS.since else frozenset(cuts)
-    )
+    kept = frozenset(value for value in cuts if value.is_input)
     return Part(graph, needed, [*cuts, *captured], outputs, kept)
 
 

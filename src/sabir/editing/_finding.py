@@ -82,6 +82,13 @@ class Finder:
             )
 
 
+def home_of(value: Value) -> Graph:
+    """Return the graph that defines a value; raises NotFoundError where none does."""
+    if value.home is None:
+        raise NotFoundError(f"nothing defines {value!r}")
+    return value.home
+
+
 def described(graph: Graph) -> str:
     """Return a graph as messages name it: `the main graph`, or `the graph 'body' of <Node Loop>`."""
     return "the main graph" if graph.parent is None else f"the graph {quote(graph.name)} of {graph.parent!r}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from sabir.base import UnsupportedError, quote, run_with_limits
 from sabir.editing._assembling import complete_types
-from sabir.editing._finding import Finder, described
+from sabir.editing._finding import Finder, described, home_of
 from sabir.ir import check_is_model
 from sabir.opsets import STANDARD
 
@@ -48,9 +48,9 @@ def add_outputs(
 def _with_outputs(model: Model, values: Iterable[ValueOrName] | ValueOrName, registry: Registry) -> Model:
     wanted = _computed(model) if values == ALL else Finder(model).values(values)
     for value in wanted:
-        if value.home is not model.graph and value.home is not None:
+        if home_of(value) is not model.graph:
             raise UnsupportedError(
-                f"{quote(value.name)} is in {described(value.home)}, which may run never or many times; "
+                f"{quote(value.name)} is in {described(home_of(value))}, which may run never or many times; "
                 "only values of the main graph can be outputs"
             )
     copy = model.clone()

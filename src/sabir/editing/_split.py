@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.base import UnsupportedError, listed_names, quote, run_with_limits
 from sabir.editing._assembling import Part, assemble
-from sabir.editing._finding import Finder, described
+from sabir.editing._finding import Finder, described, home_of
 from sabir.editing._tracing import constant_nodes, trace
 from sabir.ir import check_is_model
 from sabir.opsets import STANDARD
@@ -93,9 +93,9 @@ def _require_computed(graph: Graph, cuts: Sequence[Value]) -> None:
     if not cuts:
         raise UnsupportedError("`at` lists no value to split the model at")
     for value in cuts:
-        if value.home is not graph and value.home is not None:
+        if home_of(value) is not graph:
             raise UnsupportedError(
-                f"{quote(value.name)} is in {described(value.home)}; list values of the main graph"
+                f"{quote(value.name)} is in {described(home_of(value))}; list values of the main graph"
             )
         if value.node is None:
             raise UnsupportedError(
