@@ -30,7 +30,7 @@ def test_extract(cli, model, tmp_path):
     assert ops(output) == ["Relu"]
     report = json.loads(cli("extract", model, "--to", "u", "-o", output, "--json").out)
     assert report == {
-        "nodes": 2, "nodes_before": 3, "functions": [],
+        "nodes": 2, "nodes_before": 3, "functions": [], "training": 0,
         "inputs": {"x": "float[N,2]"}, "outputs": {"u": "float[N,2]"},
     }  # fmt: skip
 

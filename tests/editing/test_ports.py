@@ -83,7 +83,7 @@ def test_initializers_stay_as_defaults_on_request():
 
 
 def test_an_initializer_that_is_not_there():
-    with pytest.raises(NotFoundError, match="no initializer 'W'; is it 'w'?"):
+    with pytest.raises(NotFoundError, match="no initializer named 'W'; is it 'w'?"):
         sabir.initializers_to_inputs(parsed(MODEL), "W")
     with pytest.raises(NotFoundError, match="is no initializer of"):
         sabir.initializers_to_inputs(parsed(MODEL), parsed(MODEL).graph.value("t"))

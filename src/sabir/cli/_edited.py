@@ -37,6 +37,8 @@ def save_edited(model: Model, output: Path, before: Model, *, as_json: bool) -> 
 def show_edited(screen: Screen, model: Model, before: Model) -> None:
     """Print the number of nodes, and a line for each input and output."""
     screen.line(f"{counted(node_count(model), 'node')} of {node_count(before):,}")
+    if before.training and not model.training:
+        screen.line("the training information is left out")
     rows = [("input", *_shown(value)) for value in model.graph.inputs]
     rows += [("output", *_shown(value)) for value in model.graph.outputs if value is not None]
     screen.table(rows, "dim", "cyan")
@@ -48,6 +50,7 @@ def edited_json(model: Model, before: Model) -> dict[str, Any]:
         "nodes": node_count(model),
         "nodes_before": node_count(before),
         "functions": [function.name for function in model.functions],
+        "training": len(model.training),
         "inputs": _types(model.graph.inputs),
         "outputs": _types([value for value in model.graph.outputs if value is not None]),
     }

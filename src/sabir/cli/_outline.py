@@ -41,11 +41,11 @@ def outline(
     _: LimitOption = None,
     __: UntrustedOption = False,
 ) -> None:
-    """Make nodes a call of a new function, whose body they become.
+    """Make nodes the body of a new function, and call it.
 
-    `sabir inline` is the inverse. Values that the nodes read of others become the inputs of the function, and those that others read of them
-    its outputs. If another node depends on the nodes and they on it, the path is shown, nothing is written,
-    and the exit code is 2.
+    `sabir inline` is the inverse. Values that the nodes read of others become the inputs of the function, and
+    those that others read of them its outputs. If another node depends on the nodes and they on it, the path
+    is shown, nothing is written, and the exit code is 2.
     """
     refuse_two_reports(output, as_json=as_json)
     loaded = load_any(model)

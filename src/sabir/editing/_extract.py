@@ -105,7 +105,13 @@ def _common_graph(model: Model, values: Sequence[Value]) -> Graph:
 def _needed_inputs(graph: Graph, needed: Trace) -> list[Value]:
     """Return the inputs of a graph that a trace reached, in their order, then the captured values."""
     own = [value for value in graph.inputs if value in needed.inputs]
-    return [*own, *(value for value in needed.inputs if value.home is not graph)]
+    return [*own, *_captured(graph, needed)]
+
+
+def _captured(graph: Graph, needed: Trace) -> list[Value]:
+    """Return the values of the graphs around a graph that a trace reached, in the order of their graphs."""
+    _, *around = enclosing(graph)
+    return [v for outer in reversed(around) for v in outer.defined() if v in needed.inputs]
 
 
 def _cut_part(graph: Graph, needed: Trace, cuts: Sequence[Value], outputs: Sequence[Value]) -> Part:
@@ -114,12 +120,11 @@ def _cut_part(graph: Graph, needed: Trace, cuts: Sequence[Value], outputs: Seque
     if unlisted:
         raise UnsupportedError(_path_around(needed, unlisted))
     defaults = [v for v in needed.inputs if v.constant is not None]
-    captured = [v for v in needed.inputs if v.constant is None]
     for value in defaults:
         del needed.inputs[value]
         needed.constants[value] = None
     kept = frozenset(value for value in cuts if value.is_input)
-    return Part(graph, needed, [*cuts, *captured], outputs, kept)
+    return Part(graph, needed, [*cuts, *_captured(graph, needed)], outputs, kept)
 
 
 def _path_around(needed: Trace, unlisted: Sequence[Value]) -> str:

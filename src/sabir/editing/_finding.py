@@ -82,6 +82,12 @@ class Finder:
             )
 
 
+def cloned(model: Model) -> tuple[Model, dict[Value, Value]]:
+    """Return a copy of a model, and the copy of each value of the main graph."""
+    copy = model.clone()
+    return copy, dict(zip(model.graph.defined(), copy.graph.defined(), strict=True))
+
+
 def home_of(value: Value) -> Graph:
     """Return the graph that defines a value; raises NotFoundError where none does."""
     if value.home is None:

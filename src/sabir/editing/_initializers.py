@@ -14,6 +14,7 @@ from sabir.base import (
     run_with_limits,
     suggest,
 )
+from sabir.editing._finding import cloned
 from sabir.inference import set_dims
 from sabir.ir import (
     CONSTANTS,
@@ -57,26 +58,20 @@ def initializers_to_inputs(
     w float[2] 0
     """
     check_is_model(model)
-    copy = model.clone()
-    graph, state = copy.graph, copy.state()
-    names = list(graph.initializers) if values == ALL else _names(model, values)
-    known = {value.name: value for value in graph.initializers}
-    for name in names:
-        value = name if isinstance(name, Value) else known.get(name)
-        if value is None:
-            near = suggest(str(name), known) or f"; it has {listed_names(known)}"
-            raise NotFoundError(f"the main graph has no initializer {quote(name)}{near}")
+    copy, copies = cloned(model)
+    state = model.state()
+    for value in _initializers(model, values):
         if value in state:
             raise UnsupportedError(f"{quote(value.name)} is a state variable of training, which is no input")
-        _make_input(value, keep_default=keep_defaults)
+        _make_input(copies[value], keep_default=keep_defaults)
     return copy
 
 
-def _names(model: Model, values: Iterable[ValueOrName] | ValueOrName) -> list[str]:
-    listed = [values] if isinstance(values, (str, Value)) else values
-    return [
-        value if isinstance(value, str) else model.graph.initializers.value(value).name for value in listed
-    ]
+def _initializers(model: Model, values: Iterable[ValueOrName] | ValueOrName) -> list[Value]:
+    initializers = model.graph.initializers
+    if values == ALL:
+        return list(initializers)
+    return list(map(initializers.value, [values] if isinstance(values, (str, Value)) else values))
 
 
 def _make_input(value: Value, *, keep_default: bool) -> None:

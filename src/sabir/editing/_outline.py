@@ -107,6 +107,9 @@ class _Body:
         )
         self._chosen = chosen
         self._require_no_detour()
+        self._referred = set(model.training_reads())
+        for annotation in self._graph.annotations:
+            self._referred.update((annotation.value, *(value for _, value in annotation.parameters)))
         self._outputs = [
             v for node in self._nodes for v in node.outputs if v is not None and self._is_read(v)
         ]
@@ -157,11 +160,6 @@ class _Body:
         if isinstance(user, Graph):
             return user in self._inside
         return user in self._chosen or user.graph in self._inside
-
-    @property
-    def _referred(self) -> set[Value]:
-        annotated = (v for a in self._graph.annotations for v in (a.value, *(v for _, v in a.parameters)))
-        return {*self._model.training_reads(), *annotated}
 
     def _require_no_detour(self) -> None:
         """Raise UnsupportedError where the nodes read what depends on them through another node."""

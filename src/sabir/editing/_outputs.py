@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from sabir.base import UnsupportedError, quote, run_with_limits
 from sabir.editing._assembling import complete_types
-from sabir.editing._finding import Finder, described, home_of
+from sabir.editing._finding import Finder, cloned, described, home_of
 from sabir.ir import check_is_model
 from sabir.opsets import STANDARD
 
@@ -53,8 +53,7 @@ def _with_outputs(model: Model, values: Iterable[ValueOrName] | ValueOrName, reg
                 f"{quote(value.name)} is in {described(home_of(value))}, which may run never or many times; "
                 "only values of the main graph can be outputs"
             )
-    copy = model.clone()
-    copies = dict(zip(model.graph.defined(), copy.graph.defined(), strict=True))
+    copy, copies = cloned(model)
     present = set(model.graph.outputs)
     added = [value for value in wanted if value not in present]
     copy.graph.outputs.extend(copies[value] for value in added)
