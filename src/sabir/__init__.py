@@ -42,6 +42,14 @@ if TYPE_CHECKING:
     from sabir.consumers import requirements
     from sabir.conversion import convert
     from sabir.differentiation import differentiate
+    from sabir.editing import (
+        add_outputs,
+        extract,
+        initializers_to_inputs,
+        inputs_to_initializers,
+        outline,
+        split,
+    )
     from sabir.evaluation import evaluate
     from sabir.generation import TextGenerator
     from sabir.inference import infer, set_dims
@@ -59,6 +67,8 @@ _LATER = {
     "Session": "runtime", "dumps": "serial", "from_proto": "serial", "load": "serial", "loads": "serial",
     "save": "serial", "text": "serial", "to_proto": "serial", "parse": "syntax", "requirements": "consumers",
     "set_dims": "inference",
+    "add_outputs": "editing", "extract": "editing", "initializers_to_inputs": "editing",
+    "inputs_to_initializers": "editing", "outline": "editing", "split": "editing",
     "differentiate": "differentiation", "hessian": "runtime", "jacobian": "runtime", "vjp": "runtime",
     "fix": "repairing",
     "TrainingSession": "training", "strip_training": "training", "TextGenerator": "generation",
@@ -67,7 +77,7 @@ _LATER = {
 # packages with public names, which need no `import` of their own
 _PACKAGES = (
     "base", "checking", "comparison", "compilation", "consumers", "conversion", "differentiation",
-    "distributed", "elements", "evaluation", "generation", "inference", "inlining", "ir", "opsets",
+    "distributed", "editing", "elements", "evaluation", "generation", "inference", "inlining", "ir", "opsets",
     "repairing", "rewrite", "runtime", "schema", "serial", "simplification", "syntax", "training",
 )  # fmt: skip
 _later = importing_later(__name__, _LATER)
@@ -169,27 +179,33 @@ __all__ = [
     "WireError",
     "__version__",
     "accepts",
+    "add_outputs",
     "check",
     "compare",
     "convert",
     "differentiate",
     "dumps",
     "evaluate",
+    "extract",
     "findings",
     "fix",
     "from_proto",
     "hessian",
     "infer",
+    "initializers_to_inputs",
     "inline",
+    "inputs_to_initializers",
     "jacobian",
     "load",
     "loads",
+    "outline",
     "parse",
     "releases",
     "requirements",
     "save",
     "set_default_limits",
     "set_dims",
+    "split",
     "strip_training",
     "text",
     "to_proto",

@@ -20,12 +20,11 @@ _EXTRA = "got unexpected extra argument"
 _TASKS = {
     name: text
     for names, text in (
+        ("cut submodel slice subgraph", "`sabir extract` writes the part of a model between values"),
+        ("expose tap debug-outputs", "`sabir add-outputs` lets a model return more of its values"),
         (
-            "extract cut split submodel",
-            (
-                "no command cuts a part out of a model; in Python a run returns any value by its name, "
-                "`sabir.Session(path).run(feeds, ['value'])`, and `model.graph.outputs` may be assigned"
-            ),
+            "function functionalize",
+            "`sabir outline` makes nodes a function, and `sabir inline` is the inverse",
         ),
         (
             "optimize simplify fold fuse",

@@ -1,0 +1,69 @@
+"""What the commands that edit a model share: the option for JSON, and the report about the result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sabir.base import counted
+from sabir.cli._json import write_json
+from sabir.cli._models import STREAM, report_saved, report_screen, save_any
+from sabir.cli._screen import plain
+from sabir.cli._usage import refuse
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sabir.cli._screen import Screen
+    from sabir.ir import Model, Value
+
+
+def refuse_two_reports(output: Path, *, as_json: bool) -> None:
+    """Refuse `-o -` with `--json`, as both write to standard output."""
+    if as_json and output == STREAM:
+        refuse("-o - writes the model to standard output, where --json writes the report; name a file")
+
+
+def save_edited(model: Model, output: Path, before: Model, *, as_json: bool) -> None:
+    """Save an edited model, and report its size and its inputs and outputs."""
+    save_any(model, output)
+    if as_json:
+        write_json(edited_json(model, before))
+        return
+    screen = report_screen(output)
+    show_edited(screen, model, before)
+    report_saved(screen, output)
+
+
+def show_edited(screen: Screen, model: Model, before: Model) -> None:
+    """Print the number of nodes, and a line for each input and output."""
+    screen.line(f"{counted(node_count(model), 'node')} of {node_count(before):,}")
+    if before.training and not model.training:
+        screen.line("the training information is left out")
+    rows = [("input", *_shown(value)) for value in model.graph.inputs]
+    rows += [("output", *_shown(value)) for value in model.graph.outputs if value is not None]
+    screen.table(rows, "dim", "cyan")
+
+
+def edited_json(model: Model, before: Model) -> dict[str, Any]:
+    """Return the report about an edited model as JSON."""
+    return {
+        "nodes": node_count(model),
+        "nodes_before": node_count(before),
+        "functions": [function.name for function in model.functions],
+        "training": len(model.training),
+        "inputs": _types(model.graph.inputs),
+        "outputs": _types([value for value in model.graph.outputs if value is not None]),
+    }
+
+
+def node_count(model: Model) -> int:
+    """Return the number of nodes of the main graph and of the graphs inside it."""
+    return sum(1 for _ in model.graph.all_nodes())
+
+
+def _shown(value: Value) -> tuple[str, str]:
+    return plain(value.name), plain(str(value.type or "of unknown type"))
+
+
+def _types(values: Any) -> dict[str, str]:
+    return {value.name: str(value.type or "of unknown type") for value in values}
