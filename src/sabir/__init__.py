@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from sabir.consumers import requirements
     from sabir.conversion import convert
     from sabir.differentiation import differentiate
+    from sabir.editing import append, merge, prepend, rename
     from sabir.evaluation import evaluate
     from sabir.generation import TextGenerator
     from sabir.inference import infer, set_dims
@@ -61,13 +62,14 @@ _LATER = {
     "set_dims": "inference",
     "differentiate": "differentiation", "hessian": "runtime", "jacobian": "runtime", "vjp": "runtime",
     "fix": "repairing",
+    "append": "editing", "merge": "editing", "prepend": "editing", "rename": "editing",
     "TrainingSession": "training", "strip_training": "training", "TextGenerator": "generation",
 }  # fmt: skip
 
 # packages with public names, which need no `import` of their own
 _PACKAGES = (
     "base", "checking", "comparison", "compilation", "consumers", "conversion", "differentiation",
-    "distributed", "elements", "evaluation", "generation", "inference", "inlining", "ir", "opsets",
+    "distributed", "editing", "elements", "evaluation", "generation", "inference", "inlining", "ir", "opsets",
     "repairing", "rewrite", "runtime", "schema", "serial", "simplification", "syntax", "training",
 )  # fmt: skip
 _later = importing_later(__name__, _LATER)
@@ -169,6 +171,7 @@ __all__ = [
     "WireError",
     "__version__",
     "accepts",
+    "append",
     "check",
     "compare",
     "convert",
@@ -184,8 +187,11 @@ __all__ = [
     "jacobian",
     "load",
     "loads",
+    "merge",
     "parse",
+    "prepend",
     "releases",
+    "rename",
     "requirements",
     "save",
     "set_default_limits",

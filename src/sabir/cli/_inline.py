@@ -66,11 +66,12 @@ def inline(
     _: LimitOption = None,
     __: UntrustedOption = False,
 ) -> None:
-    """Replace calls by the nodes of their bodies: of functions, and of operators on request.
+    """Replace calls by the nodes of their bodies.
 
-    With --domain the operators of a domain are written in operators of the standard, so that any runtime can
-    execute the model; a model of an old opset is converted where the operators need it. If a call cannot be
-    written so, all such calls are listed, nothing is written, and the exit code is 1.
+    Calls of functions are replaced, and those of operators on request. With --domain the operators of a
+    domain are written in operators of the standard, so that any runtime can execute the model; a model of an
+    old opset is converted where the operators need it. If a call cannot be written so, all such calls are
+    listed, nothing is written, and the exit code is 1.
     """
     if as_json and output == STREAM:
         refuse("-o - writes the model to standard output, where --json writes the report; name a file")
