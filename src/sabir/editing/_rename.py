@@ -122,11 +122,12 @@ def _find(key: str, new: str, known: Mapping[Kind, set[str]]) -> NewName:
             f"{quote(key)} is the name of a {' and a '.join(kinds)}; write which one: "
             f"{' or '.join(f'{kind}:{key}' for kind in kinds)}"
         )
-    prefix, separated, old = key.partition(":")
-    if separated and prefix in KINDS:
-        if old in known[prefix]:
-            return NewName(prefix, old, new)
-        raise NotFoundError(f"the model has no {prefix} {quote(old)}{suggest(old, known[prefix])}")
+    prefix, _, old = key.partition(":")
+    kind = next((kind for kind in KINDS if kind == prefix), None)
+    if kind is not None:
+        if old in known[kind]:
+            return NewName(kind, old, new)
+        raise NotFoundError(f"the model has no {kind} {quote(old)}{suggest(old, known[kind])}")
     every = set[str]().union(*known.values())
     raise NotFoundError(
         f"the model has no value, node, dimension, function or domain {quote(key)}{suggest(key, every)}"
