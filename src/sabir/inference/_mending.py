@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MOST_CANDIDATES = 32  # for one problem
 _MOST_ENTRIES = 16  # of a shape, or of the bounds of a slice
 _MOST_ANCESTORS = 64  # nodes before a problem whose constants are tried
-_RESHAPE = "Reshape"
+_RESHAPE, _ALLOWZERO = "Reshape", "allowzero"
 
 
 class ChangedAxis(NamedTuple):
@@ -77,7 +77,8 @@ class Mending:
         report: Callable[[], tuple[Inference, Sequence[Diagnostic]]],
     ) -> None:
         """Take a model with changed inputs, and what returns the problems that it still has."""
-        self._model, self._axes, self._report = model, axes, report
+        self._model, self._report = model, report
+        self._axes = list({(axis.old, axis.new): axis for axis in reversed(axes)}.values())
         graphs = [scope for graph in model.graphs() for scope in graph.scopes()]
         self._names = FreshNames(v.name for graph in graphs for v in graph.defined())
         self._made: list[Value] = []  # by this class: sizes of inputs, constants and what is computed of them
@@ -86,7 +87,7 @@ class Mending:
 
     def run(self) -> tuple[Mended, ...]:
         """Mend what can be mended, and return what was."""
-        inference, found = self._problems()
+        inference, found = self._mend_targets()
         given_up: set[object] = set()
         while (owner := next((o for o in found if o not in given_up), None)) is not None:
             result = self._mend(owner, inference, found)
@@ -102,8 +103,44 @@ class Mending:
         )
 
     def _problems(self) -> tuple[Inference, _Problems]:
+        """Return what inference reports, the first nodes first: later problems may be consequences."""
         inference, found = self._report()
-        return inference, {resolve(self._model, problem.location): problem for problem in found}
+        ordered = sorted(found, key=lambda problem: problem.location.order)
+        return inference, {resolve(self._model, problem.location): problem for problem in ordered}
+
+    def _mend_targets(self) -> tuple[Inference, _Problems]:
+        """Mend the targets of Reshape that stay constants, many at once, as each layer has some."""
+        tried: set[Node] = set()
+        inference, found = self._problems()
+        while True:
+            changes: dict[Node, tuple[_Operand, _Change]] = {}
+            for owner in found:
+                target = None if owner in tried else self._target(owner, inference)
+                if target is not None:
+                    operand, assignment = target
+                    changes[operand.node] = operand, self._apply(operand, assignment, inference)
+            if not changes:
+                return inference, found
+            tried.update(changes)
+            inference, found = self._problems()
+            failed = [node for node in changes if node in found]
+            for node in failed:
+                changes.pop(node)[1].undo()
+            if failed:
+                inference, found = self._problems()
+            self._mended.update(changes)
+
+    def _target(self, owner: object, inference: Inference) -> tuple[_Operand, _Assignment] | None:
+        """Return the likeliest assignment of a Reshape's target, if that stays a constant."""
+        if not isinstance(owner, Node) or not self._is_reachable(owner):
+            return None
+        for operand in _constant_operands(owner, inference):
+            assignment = next(self._assignments(operand.entries), None)
+            if operand.node is not owner or assignment is None:
+                return None
+            if _of_reshape(operand, assignment, inference) is not None:
+                return operand, assignment
+        return None
 
     def _mend(
         self, owner: object, inference: Inference, found: _Problems
@@ -116,14 +153,22 @@ class Mending:
             for operand in _constant_operands(owner, inference)
             for assignment in self._assignments(operand.entries)
         )
+        best: tuple[int, _Operand, _Assignment] | None = None  # that only moves the problem to later nodes
         for operand, assignment in islice(candidates, _MOST_CANDIDATES):
             change = self._apply(operand, assignment, inference)
             result, left = self._problems()
             if owner not in left and not self._are_before(owner, left.keys() - found.keys()):
-                self._mended[operand.node] = operand, change
-                return result, left
+                if len(left) < len(found):
+                    self._mended[operand.node] = operand, change
+                    return result, left
+                if best is None or len(left) < best[0]:
+                    best = len(left), operand, assignment
             change.undo()
-        return None
+        if best is None:
+            return None
+        _, operand, assignment = best
+        self._mended[operand.node] = operand, self._apply(operand, assignment, inference)
+        return self._problems()
 
     def _is_reachable(self, node: Node) -> bool:
         """Return whether a node is in the main graph or inside it, where it can read the inputs."""
@@ -143,15 +188,23 @@ class Mending:
         return any(one in nodes for one in iter(lambda: next(before), last))
 
     def _assignments(self, entries: tuple[int, ...]) -> Iterator[_Assignment]:
-        """Yield which entries may be which sizes: first all that are equal, then fewer, then multiples."""
+        """Yield which entries may be which sizes: first all that are equal, multiples last."""
         options = [
             [*(i for i, e in enumerate(entries) if e == axis.old), None,
              *(i for i, e in enumerate(entries) if e > axis.old and not e % axis.old)]
             for axis in self._axes
         ]  # fmt: skip
         choices = [choice for choice in islice(product(*options), 1 << 12) if _is_useful(choice)]
-        choices.sort(key=lambda choice: sum(place is None for place in choice))
-        for choice in choices:
+
+        def rank(choice: Sequence[int | None]) -> tuple[int, int]:
+            multiples = [
+                i
+                for i, axis in zip(choice, self._axes, strict=True)
+                if i is not None and entries[i] != axis.old
+            ]
+            return len(multiples), sum(place is None for place in choice)
+
+        for choice in sorted(choices, key=rank):
             chosen: list[ChangedAxis | None] = [None] * len(entries)
             for axis, place in zip(self._axes, choice, strict=True):
                 if place is not None:
@@ -174,9 +227,12 @@ class Mending:
         else:
             node.inputs[slot] = self._constant(numbers)
             texts = tuple(map(str, numbers))
+        allowzero = node.attributes.pop(_ALLOWZERO, None) if numbers is not None and 0 in numbers else None
 
         def undo() -> None:
             node.inputs[slot] = old
+            if allowzero is not None:
+                node.attributes[_ALLOWZERO] = allowzero
 
         return _Change(texts, undo)
 
@@ -256,7 +312,10 @@ def _constant_operands(node: Node, inference: Inference) -> Iterator[_Operand]:
 def _of_reshape(operand: _Operand, assignment: _Assignment, inference: Inference) -> tuple[int, ...] | None:
     """Return a constant target of a Reshape that follows the sizes, with 0 and -1; None if there is none."""
     node, slot, entries = operand
-    if node.op != _RESHAPE or slot != 1 or node.attributes.get("allowzero") is not None:
+    if node.op != _RESHAPE or slot != 1:
+        return None
+    allowzero = node.attributes.get(_ALLOWZERO)
+    if allowzero is not None and allowzero.value and 0 in entries:  # without a 0 it means nothing
         return None
     data = node.inputs[0]
     type_ = None if data is None else inference.type_of(data)

@@ -285,6 +285,8 @@ def _fixed_shapes(
         operands = _tensors(inference, node.inputs)
         dims = {dim for type_ in operands for dim in type_.shape or ()}
         for result in _tensors(inference, node.outputs):
+            if result.known is not None:
+                continue  # arithmetic on sizes, whose contents have the variable
             new = [d for d in result.shape or () if isinstance(d, Expr) and d.symbols & freed]
             merged = next((d for d in new if d not in dims), None)
             sizes: set[Dim] = set() if new else old - {1}
