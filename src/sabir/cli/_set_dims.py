@@ -106,8 +106,8 @@ def _show(screen: Screen, old: Model, changed: ChangedDims) -> None:
     rows = [(plain(n), plain(t), "→", plain(after[n])) for n, t in before.items() if t != after[n]]
     screen.table(rows, "cyan")
     for mended in changed.mended[:_MOST_MENDED]:
-        old, new = ", ".join(mended.old), ", ".join(mended.new)
-        screen.line(plain(f"{mended.location}: [{old}] is now [{new}]"))
+        entries, replacement = ", ".join(mended.old), ", ".join(mended.new)
+        screen.line(plain(f"{mended.location}: [{entries}] is now [{replacement}]"))
     if len(changed.mended) > _MOST_MENDED:
         screen.line(f"and {counted(len(changed.mended) - _MOST_MENDED, 'other constant')}")
     for problem in changed.problems:

@@ -53,7 +53,7 @@ def prepend(  # ruff: ignore[too-many-arguments]  each is a fact about the image
     ... g (float[N,3,224,224] image) => (float[N,3,224,224] y) { y = Relu (image) }''')
     >>> ready = sabir.prepend(model, 'image', mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
     >>> print(ready.graph.inputs[0].type, [node.op for node in ready.graph])
-    uint8[N,224,224,3] ['Cast', 'Transpose', 'Mul', 'Sub', 'Cast', 'Relu']
+    uint8[N,224,224,3] ['Cast', 'Transpose', 'Mul', 'Sub', 'Relu']
     """
     check_is_model(model)
     name = name_of(model, "input", input)

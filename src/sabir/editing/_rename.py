@@ -114,7 +114,7 @@ def _find(key: str, new: str, known: Mapping[Kind, set[str]]) -> NewName:
     """Return what a key means; raises NotFoundError or SchemaError."""
     if not new:
         raise UnsupportedError(f"the new name of {quote(key)} is empty")
-    kinds = [kind for kind in KINDS if key in known[kind]]
+    kinds: list[Kind] = [kind for kind in known if key in known[kind]]
     if len(kinds) == 1:
         return NewName(kinds[0], key, new)
     if kinds:
@@ -123,7 +123,7 @@ def _find(key: str, new: str, known: Mapping[Kind, set[str]]) -> NewName:
             f"{' or '.join(f'{kind}:{key}' for kind in kinds)}"
         )
     prefix, _, old = key.partition(":")
-    kind = next((kind for kind in KINDS if kind == prefix), None)
+    kind: Kind | None = next((kind for kind in known if kind == prefix), None)
     if kind is not None:
         if old in known[kind]:
             return NewName(kind, old, new)

@@ -283,10 +283,12 @@ def _fixed_shapes(
             continue
         dependent.update(v for v in node.outputs if v is not None)
         operands = _tensors(inference, node.inputs)
+        if any(_follows(type_, freed) for type_ in operands):
+            continue
         dims = {dim for type_ in operands for dim in type_.shape or ()}
         for result in _tensors(inference, node.outputs):
-            if result.known is not None:
-                continue  # arithmetic on sizes, whose contents have the variable
+            if _follows(result, freed):
+                continue
             new = [d for d in result.shape or () if isinstance(d, Expr) and d.symbols & freed]
             merged = next((d for d in new if d not in dims), None)
             sizes: set[Dim] = set() if new else old - {1}
@@ -300,6 +302,11 @@ def _fixed_shapes(
                 )
                 hint = "put -1, or a 0 that copies the operand's size, in the place of the fixed size"
                 yield Diagnostic(Cause.DECLARED_SIZE, message, where, hint)
+
+
+def _follows(type_: TensorType, freed: set[str]) -> bool:
+    """Return whether a value is arithmetic on sizes that follows the freed variables."""
+    return any(isinstance(entry, Expr) and entry.symbols & freed for entry in type_.known or ())
 
 
 def _tensors(inference: Inference, values: Iterable[Value | None]) -> list[TensorType]:
