@@ -44,10 +44,14 @@ if TYPE_CHECKING:
     from sabir.differentiation import differentiate
     from sabir.editing import (
         add_outputs,
+        append,
         extract,
         initializers_to_inputs,
         inputs_to_initializers,
+        merge,
         outline,
+        prepend,
+        rename,
         split,
     )
     from sabir.evaluation import evaluate
@@ -71,6 +75,7 @@ _LATER = {
     "inputs_to_initializers": "editing", "outline": "editing", "split": "editing",
     "differentiate": "differentiation", "hessian": "runtime", "jacobian": "runtime", "vjp": "runtime",
     "fix": "repairing",
+    "append": "editing", "merge": "editing", "prepend": "editing", "rename": "editing",
     "TrainingSession": "training", "strip_training": "training", "TextGenerator": "generation",
 }  # fmt: skip
 
@@ -180,6 +185,7 @@ __all__ = [
     "__version__",
     "accepts",
     "add_outputs",
+    "append",
     "check",
     "compare",
     "convert",
@@ -198,9 +204,12 @@ __all__ = [
     "jacobian",
     "load",
     "loads",
+    "merge",
     "outline",
     "parse",
+    "prepend",
     "releases",
+    "rename",
     "requirements",
     "save",
     "set_default_limits",

@@ -33,6 +33,18 @@ def test_sizes_in_constants_end_in_exit_code_1(cli, write, tmp_path):
     assert report["problems"][0]["location"] == "graph/node[0] 'Reshape'"
 
 
+def test_constants_are_mended_on_request(cli, write, tmp_path):
+    model, output = write(BAKED), tmp_path / "out.onnx"
+    code, out, _ = cli("set-dims", model, "x[0]=N", "--repair", "-o", output)
+    assert code == 0
+    assert "graph/node[0] 'Reshape': [1, 6] is now [0, 6]" in out
+    code, out, _ = cli("set-dims", model, "x[0]=N", "--repair", "-o", output, "--json")
+    assert json.loads(out)["mended"] == [
+        {"location": "graph/node[0] 'Reshape'", "old": ["1", "6"], "new": ["0", "6"]}
+    ]
+    assert str(sabir.load(output).graph.outputs[0].type) == "float[N,6]"
+
+
 def test_invalid_dimensions_are_refused(fails, relu, tmp_path):
     output = tmp_path / "out.onnx"
     assert "write a dimension as NAME=SIZE" in fails("set-dims", relu, "N", "-o", output)

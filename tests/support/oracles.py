@@ -47,6 +47,10 @@ CRASHES = {  # examples that take the whole process of onnxruntime with them, or
         lambda e: len(e.inputs) > 2 and e.inputs[-1] is None,
         "an explicit empty trailing input is dereferenced",
     ),
+    "GroupQueryAttention": (
+        lambda e: e.attributes.get("sliding_window_cache", 0),
+        "rows of a cache of the window after those of its positions are unwritten",
+    ),
     "MatMulIntegerToFloat": (lambda e: 0 in np.shape(e.inputs[0]), f"{EMPTY} leaves its output unwritten"),
     "QLinearSoftmax": (lambda e: np.size(e.inputs[0]) == 0, f"{EMPTY} leaves its output without a tensor"),
     "QLinearLeakyRelu": (lambda e: len(e.inputs) < _WITH_ZERO_POINTS, ABSENT),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sabir.base import FeedError, quote
+from sabir.base import FeedError, counted, quote
 from sabir.cli._json import JsonOption, write_json
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
@@ -33,9 +33,10 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "sabir set-dims model.onnx batch=4 -o fixed.onnx",
     "sabir set-dims model.onnx batch=4 seq=tokens -o fixed.onnx",
-    "sabir set-dims model.onnx 'image[0]=batch' -o dynamic.onnx",
+    "sabir set-dims model.onnx 'image[0]=batch' --repair -o dynamic.onnx",
 )
 _UNKNOWN = "?"
+_MOST_MENDED = 10  # constants listed
 
 
 def set_dims(
@@ -50,6 +51,14 @@ def set_dims(
     ],
     *,
     output: RequiredOutputPath,
+    repair: Annotated[
+        bool,
+        typer.Option(
+            "--repair",
+            help="Replace constants that contain the old size of an input's axis, such as the target of a "
+            "Reshape, by ones that follow the new size.",
+        ),
+    ] = False,
     operators: OperatorsOption = None,
     documents: OpsetDocumentsOption = None,
     as_json: JsonOption = False,
@@ -58,14 +67,16 @@ def set_dims(
 ) -> None:
     """Fix, rename or free dimensions, in every type of a model.
 
-    The types of computed values follow. A size in a constant, such as the target of a Reshape, stays: each
-    place that contradicts the new dimensions is reported, and the exit code is 1. The model is written
-    all the same.
+    The types of computed values follow. A size in a constant, such as the target of a Reshape, stays unless
+    --repair is passed: each place that contradicts the new dimensions is reported, and the exit code is 1.
+    The model is written all the same.
     """
     if as_json and output == STREAM:
         refuse("-o - writes the model to standard output, where --json writes the report; name a file")
     loaded, screen = load_any(model), report_screen(output)
-    changed = change_model_dims(loaded, dict(map(_pair, dims)), registry=registry_of(operators, documents))
+    changed = change_model_dims(
+        loaded, dict(map(_pair, dims)), repair=repair, registry=registry_of(operators, documents)
+    )
     save_any(changed.model, output)
     if as_json:
         write_json(_as_json(changed))
@@ -94,6 +105,11 @@ def _show(screen: Screen, old: Model, changed: ChangedDims) -> None:
     before, after = _ports(old), _ports(changed.model)
     rows = [(plain(n), plain(t), "→", plain(after[n])) for n, t in before.items() if t != after[n]]
     screen.table(rows, "cyan")
+    for mended in changed.mended[:_MOST_MENDED]:
+        entries, replacement = ", ".join(mended.old), ", ".join(mended.new)
+        screen.line(plain(f"{mended.location}: [{entries}] is now [{replacement}]"))
+    if len(changed.mended) > _MOST_MENDED:
+        screen.line(f"and {counted(len(changed.mended) - _MOST_MENDED, 'other constant')}")
     for problem in changed.problems:
         hint = f"; {problem.hint}" if problem.hint else ""
         screen.line(plain(f"{problem.location}: {problem.message}{hint}"))
@@ -102,6 +118,9 @@ def _show(screen: Screen, old: Model, changed: ChangedDims) -> None:
 def _as_json(changed: ChangedDims) -> dict[str, Any]:
     return {
         "types": _ports(changed.model),
+        "mended": [
+            {"location": str(m.location), "old": list(m.old), "new": list(m.new)} for m in changed.mended
+        ],
         "problems": [
             {"location": str(p.location), "message": p.message, "hint": p.hint} for p in changed.problems
         ],

@@ -19,6 +19,7 @@ from sabir.base import (
 from sabir.inference._causes import Cause
 from sabir.inference._diagnostics import Diagnostic
 from sabir.inference._engine import Inference
+from sabir.inference._mending import ChangedAxis, Mended, Mending
 from sabir.ir import Expr, Node, TensorType, change_dims, check_is_model, read_dim, walk
 from sabir.opsets import STANDARD
 
@@ -36,6 +37,8 @@ _PROBES = (7919, 7927, 7933, 7937, 7949, 7951, 7963, 7993)  # primes, so that no
 class ChangedDims(NamedTuple):
     """A model with other dimensions, and what contradicts them: sizes that are constants of the model.
 
+    `mended` are the nodes that read other constants now, or computed shapes.
+
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
     >>> change_model_dims(model, {'N': 4}).problems
@@ -44,12 +47,14 @@ class ChangedDims(NamedTuple):
 
     model: Model
     problems: tuple[Diagnostic, ...]
+    mended: tuple[Mended, ...] = ()
 
 
 def set_dims(
     model: Model,
     dims: Mapping[str, int | str | None],
     *,
+    repair: bool = False,
     registry: Registry = STANDARD,
     limits: Limits | None = None,
 ) -> Model:
@@ -60,8 +65,10 @@ def set_dims(
     expression (`2*N`), and None leaves the size unknown. All changes are made at once. The types of computed
     values follow from those of the inputs.
 
-    A size may also be in a constant, such as the target of a Reshape. Each place that contradicts the
-    new dimensions is a SabirWarning; `change_model_dims` returns these places instead.
+    A size may also be in a constant, such as the target of a Reshape. With `repair`, a node that reads the
+    old size of an input's axis reads another constant, with 0 or -1, or a shape that is computed of the
+    input's; with the old size it computes what it did. Each place that still contradicts the new dimensions
+    is a SabirWarning; `change_model_dims` returns these places instead, and those that were mended.
 
     Raises NotFoundError, a KeyError, for a variable or an input that the model does not have,
     UnsupportedError for an invalid size or axis, LimitError beyond `limits`.
@@ -73,7 +80,7 @@ def set_dims(
     >>> print(model.graph.outputs[0].type)
     float[batch,seq]
     """
-    changed = change_model_dims(model, dims, registry=registry, limits=limits)
+    changed = change_model_dims(model, dims, repair=repair, registry=registry, limits=limits)
     for problem in changed.problems:
         warnings.warn(f"{problem.location}: {problem.message}", SabirWarning, stacklevel=2)
     return changed.model
@@ -83,6 +90,7 @@ def change_model_dims(
     model: Model,
     dims: Mapping[str, int | str | None],
     *,
+    repair: bool = False,
     registry: Registry = STANDARD,
     limits: Limits | None = None,
 ) -> ChangedDims:
@@ -96,10 +104,12 @@ def change_model_dims(
     float[N,6] graph/node[0] 'Reshape'
     """
     check_is_model(model)
-    return run_with_limits(limits, lambda: _changed(model, dims, registry))
+    return run_with_limits(limits, lambda: _changed(model, dims, registry, repair=repair))
 
 
-def _changed(model: Model, dims: Mapping[str, int | str | None], registry: Registry) -> ChangedDims:
+def _changed(
+    model: Model, dims: Mapping[str, int | str | None], registry: Registry, *, repair: bool
+) -> ChangedDims:
     changed = model.clone()
     variables = _variables(changed)
     sizes: dict[str, Dim] = {}
@@ -111,23 +121,51 @@ def _changed(model: Model, dims: Mapping[str, int | str | None], registry: Regis
         else:
             axes[_axis(changed, key, variables)] = size
     change_dims(changed, lambda dim: _substituted(dim, sizes))
-    old = {_set_axis(value, axis, size) for (value, axis), size in axes.items()}
+    previous = {key: _set_axis(*key, size) for key, size in axes.items()}
     fresh = bool(axes)  # a declared number may be the size that an input no longer has
     before = _problems(model, registry, fresh=fresh)
-    inference = Inference(changed, registry=registry, fresh=fresh)
-    inference.run()
-    inference.annotate()
+
+    def report(*, annotate: bool = False) -> tuple[Inference, tuple[Diagnostic, ...]]:
+        inference = Inference(changed, registry=registry, fresh=fresh)
+        inference.run()
+        if annotate:
+            inference.annotate()
+        found = _contradictions(inference, axes, set(previous.values()), registry)
+        return inference, tuple(d for d in found if _key(d) not in before)
+
+    mended: tuple[Mended, ...] = ()
+    if repair:
+        mended = Mending(changed, _mendable(axes, previous), report).run()
+    _, found = report(annotate=True)
+    return ChangedDims(changed, found, mended)
+
+
+def _contradictions(
+    inference: Inference, axes: Mapping[tuple[Value, int], Dim], old: set[Dim], registry: Registry
+) -> Iterable[Diagnostic]:
+    """Return the problems of a model with new sizes of axes, one for each location."""
     inputs = [value for value, _ in axes]
     freed = {name for dim in axes.values() if isinstance(dim, Expr) for name in dim.symbols}
     found: dict[Location, Diagnostic] = {}
     for diagnostic in (
         *inference.diagnostics,
         *_fixed_shapes(inference, inputs, freed, old),
-        *_probed(changed, freed, registry),
+        *_probed(inference.model, freed, registry),
     ):
-        if _key(diagnostic) not in before:
-            found.setdefault(diagnostic.location, diagnostic)
-    return ChangedDims(changed, tuple(found.values()))
+        found.setdefault(diagnostic.location, diagnostic)
+    return found.values()
+
+
+def _mendable(
+    axes: Mapping[tuple[Value, int], Dim], previous: Mapping[tuple[Value, int], Dim]
+) -> list[ChangedAxis]:
+    """Return the axes whose old size a constant may contain."""
+    found: list[ChangedAxis] = []
+    for (value, axis), new in axes.items():
+        old = previous[value, axis]
+        if isinstance(old, int) and old > 0 and new is not None:
+            found.append(ChangedAxis(value, axis, old, new))
+    return found
 
 
 # the arguments
@@ -245,8 +283,12 @@ def _fixed_shapes(
             continue
         dependent.update(v for v in node.outputs if v is not None)
         operands = _tensors(inference, node.inputs)
+        if any(_follows(type_, freed) for type_ in operands):
+            continue
         dims = {dim for type_ in operands for dim in type_.shape or ()}
         for result in _tensors(inference, node.outputs):
+            if _follows(result, freed):
+                continue
             new = [d for d in result.shape or () if isinstance(d, Expr) and d.symbols & freed]
             merged = next((d for d in new if d not in dims), None)
             sizes: set[Dim] = set() if new else old - {1}
@@ -260,6 +302,11 @@ def _fixed_shapes(
                 )
                 hint = "put -1, or a 0 that copies the operand's size, in the place of the fixed size"
                 yield Diagnostic(Cause.DECLARED_SIZE, message, where, hint)
+
+
+def _follows(type_: TensorType, freed: set[str]) -> bool:
+    """Return whether a value is arithmetic on sizes that follows the freed variables."""
+    return any(isinstance(entry, Expr) and entry.symbols & freed for entry in type_.known or ())
 
 
 def _tensors(inference: Inference, values: Iterable[Value | None]) -> list[TensorType]:
