@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from sabir.generation import TextGenerator
     from sabir.inference import infer, set_dims
     from sabir.inlining import inline
+    from sabir.optimization import simplify
     from sabir.repairing import fix
     from sabir.runtime import Session, hessian, jacobian, vjp
     from sabir.serial import dumps, from_proto, load, loads, save, text, to_proto
@@ -60,7 +61,7 @@ _LATER = {
     "save": "serial", "text": "serial", "to_proto": "serial", "parse": "syntax", "requirements": "consumers",
     "set_dims": "inference",
     "differentiate": "differentiation", "hessian": "runtime", "jacobian": "runtime", "vjp": "runtime",
-    "fix": "repairing",
+    "fix": "repairing", "simplify": "optimization",
     "TrainingSession": "training", "strip_training": "training", "TextGenerator": "generation",
 }  # fmt: skip
 
@@ -68,7 +69,7 @@ _LATER = {
 _PACKAGES = (
     "base", "checking", "comparison", "compilation", "consumers", "conversion", "differentiation",
     "distributed", "elements", "evaluation", "generation", "inference", "inlining", "ir", "opsets",
-    "repairing", "rewrite", "runtime", "schema", "serial", "simplification", "syntax", "training",
+    "optimization", "repairing", "rewrite", "runtime", "schema", "serial", "simplification", "syntax", "training",
 )  # fmt: skip
 _later = importing_later(__name__, _LATER)
 
@@ -190,6 +191,7 @@ __all__ = [
     "save",
     "set_default_limits",
     "set_dims",
+    "simplify",
     "strip_training",
     "text",
     "to_proto",

@@ -74,6 +74,8 @@ def _rewritten(rewriter: Rewriter, rewrite: Rewrite, node: Node, released: list[
     The values that the replaced nodes read are added to `released`: nothing else may read them.
     """
     matcher = _Matcher(rewriter, shared=rewrite.shared)
+    if rewrite.since > 1 and matcher.opset(node) < rewrite.since:
+        return None
     if not matcher.matches_node(rewrite.pattern, node):
         return None
     match = matcher.match(node)
@@ -165,6 +167,10 @@ class _Matcher:
                 return False
             self._constants[pattern.name] = data
         return True
+
+    def opset(self, node: Node) -> int:
+        """Return the version of the default domain that applies to a node, 0 where there is none."""
+        return 0 if node.graph is None else self._rewriter.scope_of(node.graph).opset("") or 0
 
     def _callee(self, node: Node) -> object:
         if node.graph is None:
