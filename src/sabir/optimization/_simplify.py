@@ -12,6 +12,8 @@ from sabir.opsets import STANDARD
 from sabir.optimization._branches import Unnest
 from sabir.optimization._counts import Counts, count
 from sabir.optimization._folding import Fold
+from sabir.optimization._joining import JoinProducts
+from sabir.optimization._states import DropZeroStates
 from sabir.optimization._verifying import verify_equal
 from sabir.rewrite import merge_equal, remove_dead_nodes
 from sabir.schema import Scope
@@ -117,7 +119,7 @@ class _Job:
         self, model: Model, keep: Collection[str], before: Counts, growth: float, registry: Registry,
         *, fuse: bool,
     ) -> None:  # fmt: skip
-        self._model, self._registry = model, registry
+        self._model, self._registry, self._fuse = model, registry, fuse
         self._kept = frozenset(_named(model.graph, keep))
         self._limit = max(before.bytes * growth, before.bytes + _LEAST_GROWTH)
         self._rewrites = [r for r in (*REWRITES, *OPTIMIZATIONS) if fuse or r.exact]
@@ -149,7 +151,10 @@ class _Job:
         room = int(self._limit) - _bytes(model)
         changed = Fold(registry, max(0, room), self._kept).run(model)
         changed |= Unnest(registry, self._kept).run(model)
+        changed |= DropZeroStates().run(model)
         changed |= rewriting.run(model)
+        if self._fuse:
+            changed |= JoinProducts(registry, self._kept).run(model)
         for name in rewriting.applied:
             self.applied[name] = self.applied.get(name, 0) + 1
         scope = Scope.of(model, registry, newer_opsets=True)

@@ -136,7 +136,7 @@ _TO = "t = Constant <value = int64[2] {3, -1}> ()"
     others=["s = Constant <value = int64[2] {4, 3}> () a = Reshape (x, s) y = Relu (a)"],
 )  # fmt: skip
 def _known_sizes(b: DetachedBuilder, m: Match) -> Value | None:
-    if m["s"].constant is not None or _is_constant_node(m["s"]) or m.attributes().get("allowzero"):
+    if m["s"].constant is not None or _is_constant_node(m["s"]):
         return None
     target = _target(m)
     return None if target is None else b.Reshape(m["x"], b.initializer("shape", target))
@@ -210,6 +210,35 @@ def _reshaped_twice(b: DetachedBuilder, m: Match) -> Value | None:
         return m["x"]
     target = _target(m)
     return None if target is None else b.Reshape(m["x"], b.initializer("shape", target))
+
+
+@_rewrite(
+    "reshape-of-transpose", "Reshape(Transpose(x), t) = Reshape(x, t) where only sizes of 1 move",
+    "Reshape(turned = Transpose(x), t)",
+    examples=[
+        "s = Constant <value = int64[3] {6, 1, 2}> () r = Reshape (x, s) n = Neg (r)"
+        f" u = Transpose <perm = [1, 0, 2]> (n) {_TO} y = Reshape (u, t)"
+    ],
+    others=[f"u = Transpose (x) {_TO} y = Reshape (u, t)"],
+)  # fmt: skip
+@_rewrite(
+    "transpose-of-reshape", "Transpose(Reshape(x, s)) = Reshape(x, t) where only sizes of 1 move",
+    "turned = Transpose(Reshape(x, s))",
+    examples=[
+        "s = Constant <value = int64[3] {6, 1, 2}> () r = Reshape (x, s)"
+        " u = Transpose <perm = [1, 0, 2]> (r) n = Neg (u) z = Constant <value = int64[2] {6, 2}> () y = Reshape (n, z)"
+    ],
+    others=["s = Constant <value = int64[2] {3, 4}> () r = Reshape (x, s) y = Transpose (r)"],
+)  # fmt: skip
+def _moved_ones(b: DetachedBuilder, m: Match) -> Value | None:
+    turned, perm = m.result_type("turned"), m.attributes("turned")["perm"]
+    if turned is None or turned.shape is None:
+        return None
+    perm = list(range(len(turned.shape)))[::-1] if perm is None else perm
+    if len(perm) != len(turned.shape):
+        return None  # an invalid call, which the run reports
+    order = [axis for axis, size in zip(perm, turned.shape, strict=True) if size != 1]
+    return _reshaped_twice(b, m) if order == sorted(order) else None
 
 
 @_rewrite(
