@@ -20,13 +20,12 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import onnx
 import onnxruntime
 
 import sabir
 from sabir.optimization import simplify_model
-from sabir.optimization._verifying import input_lists
+from sabir.optimization._verifying import input_lists, largest_difference
 
 PEERS = ("onnxslim", "onnxsim", "onnxscript")
 WORKER = """
@@ -88,11 +87,7 @@ def difference(old: str, new: sabir.Model) -> str:
                 continue
             runs += 1
             for a, b in zip(expected, second.run(None, feeds), strict=True):
-                if a.shape != b.shape or a.dtype != b.dtype:
-                    return "other shapes"
-                if a.size:
-                    x, y = np.asarray(a, np.float64), np.asarray(b, np.float64)
-                    worst = max(worst, float(np.nanmax(np.abs(x - y)) / max(1.0, np.nanmax(np.abs(x)))))
+                worst = max(worst, largest_difference(a, b))
             break
     return f"{worst:.1e} ({runs})" if runs else "no run"
 

@@ -114,9 +114,7 @@ class Decoder(nn.Module):
         angles = torch.outer(places, self.frequencies)
         angles = torch.cat((angles, angles), dim=-1)
         h = self.norm(x)
-        q, k, v = (
-            m(h).view(b, n, self.heads, self.size).transpose(1, 2) for m in (self.q, self.k, self.v)
-        )
+        q, k, v = (m(h).view(b, n, self.heads, self.size).transpose(1, 2) for m in (self.q, self.k, self.v))
         q, k = self.turned(q, angles.cos(), angles.sin()), self.turned(k, angles.cos(), angles.sin())
         keys, values = torch.cat((keys, k), dim=2), torch.cat((values, v), dim=2)
         weights = (q @ keys.transpose(-2, -1) / self.size**0.5).softmax(dim=-1)
@@ -156,7 +154,11 @@ class Vit(nn.Module):
         super().__init__()
         self.patches = nn.Conv2d(3, 32, 4, stride=4)
         self.cls, self.places = nn.Parameter(torch.rand(1, 1, 32)), nn.Parameter(torch.rand(1, 17, 32))
-        self.blocks, self.norm, self.head = nn.Sequential(Block(), Block()), nn.LayerNorm(32), nn.Linear(32, 7)
+        self.blocks, self.norm, self.head = (
+            nn.Sequential(Block(), Block()),
+            nn.LayerNorm(32),
+            nn.Linear(32, 7),
+        )
 
     def forward(self, x: Any) -> Any:
         x = self.patches(x).flatten(2).transpose(1, 2)
@@ -208,7 +210,9 @@ class Detector(nn.Module):
         rows, columns = torch.meshgrid(torch.arange(h), torch.arange(w), indexing="ij")
         grid = torch.stack((columns, rows), dim=2).view(1, 1, h, w, 2).float()
         center = (y[..., :2] * 2 - 0.5 + grid) * stride
-        return torch.cat((center, (y[..., 2:4] * 2) ** 2 * stride, y[..., 4:]), dim=-1).view(b, -1, self.outputs)
+        return torch.cat((center, (y[..., 2:4] * 2) ** 2 * stride, y[..., 4:]), dim=-1).view(
+            b, -1, self.outputs
+        )
 
     def forward(self, x: Any) -> Any:
         high = self.stem(x)

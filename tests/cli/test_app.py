@@ -24,6 +24,7 @@ COMMANDS = (
     "edit",
     "set-dims",
     "inline",
+    "simplify",
     "diff",
     "compare",
     "pack",

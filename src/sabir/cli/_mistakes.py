@@ -28,8 +28,8 @@ _TASKS = {
             ),
         ),
         (
-            "optimize simplify fold fuse",
-            "no command writes an optimized model: `sabir run` and `sabir compile` optimize what they run",
+            "optimize fold fuse slim",
+            "`sabir simplify` writes a model with fewer nodes; `sabir run` and `sabir compile` optimize what they run",
         ),
         ("quantize prune", "no command makes the numbers of a model smaller"),
         ("merge compose join", "no command joins two models"),

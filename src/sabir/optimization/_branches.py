@@ -66,6 +66,7 @@ def _branch(node: Node, rewriter: Rewriter) -> list[Node] | None:
     body = attribute.value if attribute is not None else None
     if not isinstance(body, Graph) or body.inputs or len(body.outputs) != len(node.outputs):
         return None
+    del node.inputs[:]  # a branch has no inputs
     return splice(node, body, rewriter.names)
 
 

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
 from sabir.base import ACCIDENTS, SabirError, check_time
 from sabir.inference import Inference
-from sabir.ir import ArrayTensor, Expr, Graph, Node, Tensor, TensorType, canonical_domain
+from sabir.ir import ArrayTensor, Expr, FreshNames, Graph, Node, Tensor, TensorType, canonical_domain
 from sabir.opsets.families.shapes import contents
 from sabir.rewrite import constant_node, erase_node
 from sabir.schema import Call, Callees, Scope, Version, as_results
+from sabir.simplification import expand_target, reshape_target
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from sabir.ir import Array, Constant, Known, Model, Value
+    from sabir.ir import Array, Constant, Known, Model, Shape, Value
     from sabir.schema import Registry
 
 _FREE_BYTES = 256  # a constant of as many bytes costs no more than the node that computes it
 _MOST_UNKNOWN = 1 << 16  # elements of the operands of a call whose result has an unknown size
 _SOURCE = "Constant"
+_TARGETS = {"Reshape": reshape_target, "Expand": expand_target}
+_OPERANDS = 2  # of these
 _MARKS = frozenset({"DequantizeLinear", "QuantizeLinear"})  # they say how weights are stored, and stay
 
 
@@ -59,6 +63,7 @@ class _Folding:
         self._state = model.state()
         self._inference = Inference(model, registry=job.registry, fresh=True)
         self._changed = False
+        self._shapes: dict[tuple[Graph, tuple[int, ...]], Value] = {}
 
     def run(self) -> bool:
         self._inference.run()
@@ -80,6 +85,7 @@ class _Folding:
                 self._become_constants(node, graph, results)
             elif is_run_once:
                 self._share_known(node, known)
+                self._fold_target(node, graph)
 
     def _results(self, node: Node, *, is_run_once: bool) -> Sequence[Constant] | None:
         """Return the results of a node as constants, None where they are not known or too large."""
@@ -174,6 +180,33 @@ class _Folding:
                 continue
             graph.set_initializer(value, data)
         erase_node(node)
+
+    def _fold_target(self, node: Node, graph: Graph) -> None:
+        """Let a Reshape or an Expand have a constant shape, where only sizes that it keeps are not numbers."""
+        target = _TARGETS.get(node.op)
+        if target is None or canonical_domain(node.domain) or len(node.inputs) != _OPERANDS:
+            return
+        data, shape, result = *node.inputs, node.outputs[0]
+        if data is None or shape is None or result is None or shape.node is None:
+            return
+        found = target(self._shape(data), self._shape(result))
+        if found is None:
+            return
+        key = graph, tuple(found.tolist())
+        if key not in self._shapes:
+            self._shapes[key] = graph.add_initializer(self._names.fresh("shape"), found)
+        node.inputs[1] = self._shapes[key]
+        node.attributes.pop("allowzero", None)
+        self._changed = True
+
+    def _shape(self, value: Value) -> Shape | None:
+        kind = self._inference.types.get(value)
+        return kind.shape if isinstance(kind, TensorType) else None
+
+    @cached_property
+    def _names(self) -> FreshNames:
+        graphs = (inner for graph in self._model.graphs() for inner in graph.scopes())
+        return FreshNames(v.name for graph in graphs for v in graph.defined())
 
     def _share_known(self, node: Node, known: dict[object, Value]) -> None:
         """Let the readers of a value read an earlier one of the same contents, such as a size of an input."""

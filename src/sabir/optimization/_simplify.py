@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.base import EvaluationError, Limits, NotFoundError, SabirError, quote, run_with_limits, suggest
 from sabir.inlining import inline_in_place
-from sabir.ir import check_is_model
+from sabir.ir import all_tensors, check_is_model
 from sabir.opsets import STANDARD
 from sabir.optimization._branches import Unnest
+from sabir.optimization._copies import DropCopies
 from sabir.optimization._counts import Counts, count
 from sabir.optimization._folding import Fold
 from sabir.optimization._joining import JoinProducts
@@ -39,8 +40,8 @@ class Simplification:
     """
 
     model: Model
-    before: Counts
-    after: Counts
+    before: Counts = Counts()
+    after: Counts = Counts()
     applied: Mapping[str, int] = field(default_factory=dict[str, int])
     verification: Verification | None = None
 
@@ -74,9 +75,9 @@ def simplify(
     >>> [node.op for node in sabir.simplify(model).graph]
     ['Reshape']
     """
-    return simplify_model(
-        model, keep, fuse, verify, growth=growth, registry=registry, limits=limits
-    ).model
+    check_is_model(model)
+    options = _Options(keep, fuse, verify, growth, registry)
+    return run_with_limits(limits, _simplified, model, options).model
 
 
 def simplify_model(
@@ -91,38 +92,49 @@ def simplify_model(
 ) -> Simplification:
     """Simplify a model as `simplify` does, and return it with what changed."""
     check_is_model(model)
-    return run_with_limits(limits, _simplified, model, keep, fuse, verify, growth, registry)
+    options = _Options(keep, fuse, verify, growth, registry)
+
+    def run() -> Simplification:
+        found = _simplified(model, options)
+        before, after = (count(m, registry=registry) for m in (model, found.model))
+        return replace(found, before=before, after=after)
+
+    return run_with_limits(limits, run)
 
 
-def _simplified(
-    model: Model, keep: Collection[str], fuse: bool, verify: bool | None, growth: float, registry: Registry  # noqa: FBT001
-) -> Simplification:
-    before = count(model, registry=registry)
+class _Options(NamedTuple):
+    """The options of `simplify`."""
+
+    keep: Collection[str]
+    fuse: bool
+    verify: bool | None
+    growth: float
+    registry: Registry
+
+
+def _simplified(model: Model, options: _Options) -> Simplification:
     copy = model.clone()
-    job = _Job(copy, keep, before, growth, registry, fuse=fuse)
+    job = _Job(copy, options)
     job.run()
-    after = count(copy, registry=registry)
     found = None
-    if verify or (verify is None and before.bytes <= MOST_VERIFIED):
-        found = verify_equal(model, copy, registry=registry)
+    if options.verify or (options.verify is None and _bytes(model) <= MOST_VERIFIED):
+        found = verify_equal(model, copy, registry=options.registry)
         if not found.equal:
             raise EvaluationError(
                 f"output {quote(found.where)} differs by {found.difference:.3g} after the simplification"
             )
-    return Simplification(copy, before, after, job.applied, found)
+    return Simplification(copy, applied=job.applied, verification=found)
 
 
 class _Job:
     """The simplification of one model, in place."""
 
-    def __init__(
-        self, model: Model, keep: Collection[str], before: Counts, growth: float, registry: Registry,
-        *, fuse: bool,
-    ) -> None:  # fmt: skip
-        self._model, self._registry, self._fuse = model, registry, fuse
-        self._kept = frozenset(_named(model.graph, keep))
-        self._limit = max(before.bytes * growth, before.bytes + _LEAST_GROWTH)
-        self._rewrites = [r for r in (*REWRITES, *OPTIMIZATIONS) if fuse or r.exact]
+    def __init__(self, model: Model, options: _Options) -> None:
+        self._model, self._registry, self._fuse = model, options.registry, options.fuse
+        self._kept = frozenset(_named(model.graph, options.keep))
+        present = _bytes(model)
+        self._limit = max(present * options.growth, present + _LEAST_GROWTH)
+        self._rewrites = [r for r in (*REWRITES, *OPTIMIZATIONS) if options.fuse or r.exact]
         self.applied: dict[str, int] = {}
 
     def run(self) -> None:
@@ -150,6 +162,7 @@ class _Job:
         rewriting = Simplify(self._rewrites, registry=registry)
         room = int(self._limit) - _bytes(model)
         changed = Fold(registry, max(0, room), self._kept).run(model)
+        remove_dead_nodes(model, registry=registry)
         changed |= Unnest(registry, self._kept).run(model)
         changed |= DropZeroStates().run(model)
         changed |= rewriting.run(model)
@@ -159,6 +172,7 @@ class _Job:
             self.applied[name] = self.applied.get(name, 0) + 1
         scope = Scope.of(model, registry, newer_opsets=True)
         kept = self._kept | set(model.training_reads())
+        changed |= DropCopies(kept).run(model)
         changed |= merge_equal(model.graph, scope, most_bytes=None, kept=kept) > 0
         changed |= remove_dead_nodes(model, registry=registry) > 0
         for graph in model.graph.scopes():
@@ -176,7 +190,7 @@ def _named(graph: Graph, names: Collection[str]) -> Iterator[Value]:
 
 
 def _bytes(model: Model) -> int:
-    return sum(t.nbytes for graph in model.graph.scopes() for t in graph.initializers.values() if hasattr(t, "nbytes"))
+    return sum(place.tensor.nbytes for place in all_tensors(model))
 
 
 def _drop_unread(graph: Graph, kept: Collection[Value]) -> None:

@@ -58,7 +58,7 @@ def verify_equal(old: Model, new: Model, *, registry: Registry) -> Verification:
                 found = second.run(feeds)
             runs += 1
             for name, value in expected.items():
-                difference = _difference(value, found.get(name))
+                difference = largest_difference(value, found.get(name))
                 if difference > worst:
                     worst, where = difference, name
             break
@@ -112,10 +112,16 @@ def _size(dim: Dim, sizes: Mapping[str, int]) -> int:
     return 2 if size is None else size
 
 
-def _difference(a: Any, b: Any) -> float:
-    """Return the largest difference of two results, infinity where they differ in kind."""
+def largest_difference(a: Any, b: Any) -> float:
+    """Return the largest difference of two results, infinity where they differ in kind.
+
+    It is relative to the largest element of `a` where that is above 1.
+
+    >>> largest_difference(np.float32([1, 2]), np.float32([1, 3]))
+    0.5
+    """
     if isinstance(a, list) and isinstance(b, list):
-        return max(map(_difference, a, b), default=0.0) if len(a) == len(b) else np.inf
+        return max(map(largest_difference, a, b), default=0.0) if len(a) == len(b) else np.inf
     x, y = np.asarray(a), np.asarray(b)
     if x.shape != y.shape or x.dtype != y.dtype:
         return np.inf

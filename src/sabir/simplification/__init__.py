@@ -5,5 +5,15 @@ from sabir.simplification._declaration import Match, Rewrite
 from sabir.simplification._optimizations import OPTIMIZATIONS
 from sabir.simplification._pattern import Pattern
 from sabir.simplification._table import REWRITES
+from sabir.simplification._targets import expand_target, reshape_target
 
-__all__ = ["OPTIMIZATIONS", "REWRITES", "Match", "Pattern", "Rewrite", "Simplify"]
+__all__ = [
+    "OPTIMIZATIONS",
+    "REWRITES",
+    "Match",
+    "Pattern",
+    "Rewrite",
+    "Simplify",
+    "expand_target",
+    "reshape_target",
+]

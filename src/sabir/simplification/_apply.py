@@ -42,9 +42,10 @@ class Simplify:
     def __init__(self, rewrites: Sequence[Rewrite] = REWRITES, *, registry: Registry = STANDARD) -> None:
         """Take the rewrites to apply, in their order where several match a node."""
         self._registry = registry
-        self._by_op: dict[str, list[Rewrite]] = {}
+        self._by_op: dict[str, list[tuple[Rewrite, frozenset[str]]]] = {}
         for rewrite in rewrites:
-            self._by_op.setdefault(rewrite.pattern.op, []).append(rewrite)
+            needed = frozenset(p.op for p in rewrite.pattern.operands if isinstance(p, Pattern))
+            self._by_op.setdefault(rewrite.pattern.op, []).append((rewrite, needed))
         self.applied: list[str] = []
 
     def run(self, model: Model) -> bool:
@@ -56,7 +57,10 @@ class Simplify:
         def rule(node: Node) -> Sequence[Node] | None:
             if node.domain or node.op not in self._by_op:
                 return None
-            for rewrite in self._by_op[node.op]:
+            makers = {v.node.op for v in node.inputs if v is not None and v.node is not None}
+            for rewrite, needed in self._by_op[node.op]:
+                if not needed <= makers:
+                    continue  # most patterns fail here
                 nodes = _rewritten(rewriter, rewrite, node, released)
                 if nodes is not None:
                     self.applied.append(rewrite.name)

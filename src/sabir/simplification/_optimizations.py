@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sabir.elements import FLOAT, element
-from sabir.ir import Expr, known_equal
+from sabir.ir import known_equal
 from sabir.simplification._declaration import Match, Rewrite
 from sabir.simplification._declaring import declaring
 from sabir.simplification._table import normalization
+from sabir.simplification._targets import reshape_target
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sabir.ir import Array, Dim, Value
+    from sabir.ir import Array, Value
     from sabir.rewrite import DetachedBuilder
 
 _TABLE: list[Rewrite] = []
@@ -125,21 +126,6 @@ def _cast_of_wider(b: DetachedBuilder, m: Match) -> Value | None:
 
 _AXIS = "i = Constant <value = int64[1] {1}> () u = Unsqueeze (x, i)"
 _TO = "t = Constant <value = int64[2] {3, -1}> ()"
-
-
-@_rewrite(
-    "reshape-to-known-sizes", "Reshape(x, s) = Reshape(x, sizes) where all sizes but one are known",
-    "Reshape(x, s)",
-    examples=[
-        "o = Constant <value = int64[1] {1}> () s = Shape (x) r = Concat <axis = 0> (s, o) a = Reshape (x, r) n = Relu (a) y = Flatten (n)"
-    ],
-    others=["s = Constant <value = int64[2] {4, 3}> () a = Reshape (x, s) y = Relu (a)"],
-)  # fmt: skip
-def _known_sizes(b: DetachedBuilder, m: Match) -> Value | None:
-    if m["s"].constant is not None or _is_constant_node(m["s"]):
-        return None
-    target = _target(m)
-    return None if target is None else b.Reshape(m["x"], b.initializer("shape", target))
 
 
 @_rewrite(
@@ -251,7 +237,13 @@ def _moved_ones(b: DetachedBuilder, m: Match) -> Value | None:
 )  # fmt: skip
 def _one_size(b: DetachedBuilder, m: Match) -> Value | None:
     shape, index, rank = m.attributes("shape"), m.constant("i"), m.rank("x")
-    if index.ndim or rank is None or shape["start"] or shape["end"] is not None or m.attributes("gather")["axis"]:
+    if (
+        index.ndim
+        or rank is None
+        or shape["start"]
+        or shape["end"] is not None
+        or m.attributes("gather")["axis"]
+    ):
         return None
     place = int(index) % rank if -rank <= index < rank else None
     return None if place is None else b.Shape(m["x"], start=place, end=place + 1)
@@ -497,7 +489,10 @@ _NORMAL_EXAMPLE = (
 def _layer_normalization() -> Any:
     def add(build: Any) -> Any:
         for which, axes in (("axes", ""), ("axes-operand", ", $i")):
-            for power, square in (("pow", "Pow(Sub(x, Mean(x)), $two)"), ("mul", "Mul(v = Sub(x, Mean(x)), v)")):
+            for power, square in (
+                ("pow", "Pow(Sub(x, Mean(x)), $two)"),
+                ("mul", "Mul(v = Sub(x, Mean(x)), v)"),
+            ):
                 if power == "mul":
                     continue
                 mean = f"ReduceMean(x{axes})"
@@ -570,7 +565,9 @@ def _gelu() -> Any:
 def _gelu_of(b: DetachedBuilder, m: Match) -> Value | None:
     factor, one, half = (m.constant(name) for name in ("r", "one", "half"))
     expected = math.sqrt(2) if "scaled" in m.nodes else math.sqrt(0.5)
-    if not factor.size == one.size == half.size == 1 or max(factor.ndim, one.ndim, half.ndim) > (m.rank("x") or 0):
+    if not factor.size == one.size == half.size == 1 or max(factor.ndim, one.ndim, half.ndim) > (
+        m.rank("x") or 0
+    ):
         return None
     if not math.isclose(float(factor.reshape(())), expected, rel_tol=1e-5) or one != 1 or half != 0.5:
         return None
@@ -618,23 +615,7 @@ def _is_same_shape(m: Match) -> bool:
 def _target(m: Match) -> Array | None:
     """Return the operand of a Reshape of `x` to the shape of the result; None where it is not known enough."""
     before, after = m.type("x"), m.result_type()
-    if before is None or after is None or after.shape is None:
-        return None
-    old: Sequence[Dim] = before.shape or ()
-    found: list[int] = []
-    for axis, size in enumerate(after.shape):
-        if isinstance(size, int):
-            found.append(size)
-        elif axis < len(old) and isinstance(size, Expr) and known_equal(old[axis], size):
-            found.append(0)
-        else:
-            found.append(-1)
-    is_empty = any(size == 0 for size in after.shape)
-    return None if is_empty or found.count(-1) > 1 else np.asarray(found, np.int64)
-
-
-def _is_constant_node(value: Value) -> bool:
-    return value.node is not None and value.node.op == "Constant"
+    return None if before is None or after is None else reshape_target(before.shape, after.shape)
 
 
 OPTIMIZATIONS: Sequence[Rewrite] = tuple(_TABLE)
