@@ -3,8 +3,8 @@
     python benchmarks/simplify_models.py FOLDER        # with torch
     python benchmarks/simplify.py FOLDER... --peer onnxslim=PYTHON --peer onnxsim=PYTHON
 
-A peer is onnxslim, onnxsim or onnxscript, with the Python that has it. Sabir's models are checked by onnx, and
-run by onnxruntime beside the models as they were, on random inputs of several shapes.
+A peer is onnxslim, onnxsim or onnxscript, with the Python that has it. Sabir's models are checked by
+onnx, and run by onnxruntime beside the models as they were, on random inputs of several shapes.
 """
 
 # ruff: file-ignore[banned-api]  the peers need onnx, and onnxruntime judges
@@ -24,8 +24,7 @@ import onnx
 import onnxruntime
 
 import sabir
-from sabir.optimization import simplify_model
-from sabir.optimization._verifying import input_lists, largest_difference
+from sabir.optimization import input_lists, largest_difference, simplify_model
 
 PEERS = ("onnxslim", "onnxsim", "onnxscript")
 WORKER = """
@@ -83,7 +82,7 @@ def difference(old: str, new: sabir.Model) -> str:
         for feeds in lists:
             try:
                 expected = first.run(None, feeds)
-            except Exception:  # ruff: ignore[blind-except]  random indices may be refused
+            except Exception:  # ruff: ignore[blind-except, try-except-continue]  random indices may be refused
                 continue
             runs += 1
             for a, b in zip(expected, second.run(None, feeds), strict=True):

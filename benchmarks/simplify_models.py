@@ -5,6 +5,8 @@
 It needs torch and onnxscript; `benchmarks/simplify.py` reads the files.
 """
 
+# ruff: file-ignore[undocumented-public-class, undocumented-public-method, non-augmented-assignment]  names say it; += would change an input
+
 from __future__ import annotations
 
 import sys
@@ -254,7 +256,7 @@ def export(folder: Path) -> None:
                         dynamo=False, do_constant_folding=False,
                     )  # fmt: skip
                 else:
-                    shapes = tuple({a: torch.export.Dim.DYNAMIC for a in d} for d in axes.values())
+                    shapes = tuple(dict.fromkeys(d, torch.export.Dim.DYNAMIC) for d in axes.values())
                     torch.onnx.export(
                         network, feeds, path, input_names=list(axes), dynamic_shapes=shapes,
                         opset_version=opset, dynamo=True, external_data=False, optimize=False, verbose=False,

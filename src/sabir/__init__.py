@@ -69,7 +69,8 @@ _LATER = {
 _PACKAGES = (
     "base", "checking", "comparison", "compilation", "consumers", "conversion", "differentiation",
     "distributed", "elements", "evaluation", "generation", "inference", "inlining", "ir", "opsets",
-    "optimization", "repairing", "rewrite", "runtime", "schema", "serial", "simplification", "syntax", "training",
+    "optimization", "repairing", "rewrite", "runtime", "schema", "serial", "simplification", "syntax",
+    "training",
 )  # fmt: skip
 _later = importing_later(__name__, _LATER)
 

@@ -29,7 +29,7 @@ _TASKS = {
         ),
         (
             "optimize fold fuse slim",
-            "`sabir simplify` writes a model with fewer nodes; `sabir run` and `sabir compile` optimize what they run",
+            "`sabir simplify` writes a model with fewer nodes; `sabir run` optimizes what it runs",
         ),
         ("quantize prune", "no command makes the numbers of a model smaller"),
         ("merge compose join", "no command joins two models"),

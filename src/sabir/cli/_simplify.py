@@ -67,8 +67,8 @@ def simplify(
 ) -> None:
     """Fold constants, and remove and merge nodes.
 
-    The new model computes the same up to rounding. The inputs and outputs keep their names. If a verification finds that the results differ, nothing is
-    written, and the exit code is 1.
+    The new model computes the same up to rounding. The inputs and outputs keep their names. If a verification
+    finds that the results differ, nothing is written, and the exit code is 1.
     """
     if as_json and output == STREAM:
         refuse("-o - writes the model to standard output, where --json writes the report; name a file")

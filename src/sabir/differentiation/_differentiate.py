@@ -8,7 +8,6 @@ import numpy as np
 
 from sabir.base import Limits, SchemaError, quote, run_with_limits
 from sabir.differentiation._containers import element_of
-
 from sabir.differentiation._operators import write_out
 from sabir.differentiation._preparing import (
     check_type,

@@ -19,7 +19,6 @@ from sabir.base import (
 from sabir.differentiation._activity import defined_by, reads, results
 from sabir.differentiation._containers import element_of
 from sabir.differentiation._copying import copied
-
 from sabir.differentiation._naming import bind_names, bound_names
 from sabir.differentiation._preparing import check_type, inferred_types, inline_all, prepared, values_named
 from sabir.differentiation._pullback import Job, Pullback

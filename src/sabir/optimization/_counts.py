@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from sabir.ir import Dim, Graph, Model, Node, Type, Value
     from sabir.schema import Registry
 
+_PORTS = 3  # two operands and a result
+
 
 @dataclass(frozen=True)
 class Counts:
@@ -73,19 +75,20 @@ def _multiply_adds(node: Node, types: Mapping[Value, Type]) -> Dim:
     """Return the multiply-adds of a convolution or a matrix product, 0 of other calls."""
     if canonical_domain(node.domain) or node.op not in {"Conv", "ConvTranspose", "Gemm", "MatMul"}:
         return 0
-    shapes = [kind.shape if isinstance(kind := types.get(v), TensorType) else None for v in _ports(node)]
-    if None in shapes:
+    kinds = [types.get(v) for v in _ports(node)]
+    shapes = [kind.shape for kind in kinds if isinstance(kind, TensorType) and kind.shape is not None]
+    if len(shapes) < _PORTS or not shapes[0]:
         return None
-    a, b, y = (shape or () for shape in shapes)
+    a, b, y = shapes
     match node.op:
         case "Conv":
             return mul(product(y), product(b[1:]))
         case "ConvTranspose":
             return mul(product(a), product(b[1:]))
         case "Gemm":
-            return mul(product(y), exact_quotient(product(b), y[1]))
+            return mul(product(y), exact_quotient(product(b), y[-1] if y else 1))
         case _:
-            return mul(product(y), a[-1] if a else 1)
+            return mul(product(y), a[-1])
 
 
 def _ports(node: Node) -> Iterable[Value]:

@@ -182,7 +182,7 @@ class _Folding:
         erase_node(node)
 
     def _fold_target(self, node: Node, graph: Graph) -> None:
-        """Let a Reshape or an Expand have a constant shape, where only sizes that it keeps are not numbers."""
+        """Give a Reshape or an Expand a constant shape, where only sizes that it keeps are not numbers."""
         target = _TARGETS.get(node.op)
         if target is None or canonical_domain(node.domain) or len(node.inputs) != _OPERANDS:
             return

@@ -17,18 +17,19 @@ if TYPE_CHECKING:
 
 _FIRST_OPSET = 13  # of Split with its sizes as an operand
 _LEAST = 3  # products, or two that have biases: fewer would not be fewer nodes
-_MATRIX = 2
+_MATRIX = 2  # its rank
+_OPERANDS = 2
 _FLOATS = frozenset({np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.float16)})
 
 
 class JoinProducts(NamedTuple):
-    """The pass that computes x @ a, x @ b and x @ c as parts of x @ [a b c], with what is added to them.
+    """The pass that computes x @ a, x @ b and x @ c as parts of x @ [a b c], with their biases.
 
     The weights and biases are constants that nothing else reads.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
-    ... g (float[N,1] x) => (float[N,1] p, float[N,1] q, float[N,2] r) <float[1,1] a = {1}, float[1,1] b = {2},
-    ... float[1,2] c = {3, 4}> { p = MatMul (x, a)  q = MatMul (x, b)  r = MatMul (x, c) }''')
+    ... g (float[N,1] x) => (p, q, r) <float[1,1] a = {1}, float[1,1] b = {2}, float[1,2] c = {3, 4}> {
+    ... p = MatMul (x, a)  q = MatMul (x, b)  r = MatMul (x, c) }''')
     >>> JoinProducts(sabir.opsets.STANDARD).run(model), [node.op for node in model.graph]
     (True, ['MatMul', 'Split'])
     """
@@ -81,16 +82,17 @@ def _groups(graph: Graph, state: Collection[Value]) -> Iterator[list[_Product]]:
 
 
 def _product(node: Node, state: Collection[Value]) -> _Product | None:
-    if node.op != "MatMul" or canonical_domain(node.domain) or len(node.inputs) != 2:  # noqa: PLR2004
+    if node.op != "MatMul" or canonical_domain(node.domain) or len(node.inputs) != _OPERANDS:
         return None
     weights = _own(node.inputs[1], state)
     output = node.outputs[0]
     if weights is None or weights.ndim != _MATRIX or weights.dtype not in _FLOATS or output in state:
         return None
     uses = output.uses if output is not None else ()
-    reader = uses[0].user if len(uses) == 1 else None
-    if isinstance(reader, Node) and reader.op == "Add" and reader.graph is node.graph:
-        bias = _own(reader.inputs[1 - uses[0].slot], state)
+    use = next(iter(uses)) if len(uses) == 1 else None
+    reader = None if use is None else use.user
+    if use and isinstance(reader, Node) and reader.op == "Add" and reader.graph is node.graph:
+        bias = _own(reader.inputs[1 - use.slot], state)
         if bias is not None and bias.shape == weights.shape[1:] and bias.dtype == weights.dtype:
             return _Product(node, weights, reader, bias)
     return _Product(node, weights)

@@ -40,8 +40,8 @@ class Simplification:
     """
 
     model: Model
-    before: Counts = Counts()
-    after: Counts = Counts()
+    before: Counts = field(default_factory=Counts)
+    after: Counts = field(default_factory=Counts)
     applied: Mapping[str, int] = field(default_factory=dict[str, int])
     verification: Verification | None = None
 
@@ -49,8 +49,8 @@ class Simplification:
 def simplify(
     model: Model,
     keep: Collection[str] = (),
-    fuse: bool = True,  # noqa: FBT001, FBT002
-    verify: bool | None = None,  # noqa: FBT001
+    fuse: bool = True,  # ruff: ignore[boolean-type-hint-positional-argument, boolean-default-value-positional-argument] - the public signature
+    verify: bool | None = None,  # ruff: ignore[boolean-type-hint-positional-argument] - as `fuse`
     *,
     growth: float = 1.1,
     registry: Registry = STANDARD,
@@ -83,8 +83,8 @@ def simplify(
 def simplify_model(
     model: Model,
     keep: Collection[str] = (),
-    fuse: bool = True,  # noqa: FBT001, FBT002
-    verify: bool | None = None,  # noqa: FBT001
+    fuse: bool = True,  # ruff: ignore[boolean-type-hint-positional-argument, boolean-default-value-positional-argument] - the public signature
+    verify: bool | None = None,  # ruff: ignore[boolean-type-hint-positional-argument] - as `fuse`
     *,
     growth: float = 1.1,
     registry: Registry = STANDARD,

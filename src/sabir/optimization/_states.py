@@ -60,5 +60,5 @@ def _is_zero(value: Value | None) -> bool:
             return fill is None or (isinstance(fill.value, Tensor) and not fill.value.array().any())
         if node.op not in _MOVES:
             return False
-        value = node.inputs[0]  # ruff: ignore[redefined-argument-from-local]  the walk back
+        value = node.inputs[0]
     return False

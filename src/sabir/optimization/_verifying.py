@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import starmap
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -121,8 +122,11 @@ def largest_difference(a: Any, b: Any) -> float:
     0.5
     """
     if isinstance(a, list) and isinstance(b, list):
-        return max(map(largest_difference, a, b), default=0.0) if len(a) == len(b) else np.inf
-    x, y = np.asarray(a), np.asarray(b)
+        first, second = cast("list[Any]", a), cast("list[Any]", b)
+        pairs = zip(first, second, strict=False)
+        return max(starmap(largest_difference, pairs), default=0.0) if len(first) == len(second) else np.inf
+    x: Array = np.asarray(a)
+    y: Array = np.asarray(b)
     if x.shape != y.shape or x.dtype != y.dtype:
         return np.inf
     if x.dtype.kind in "OSUb":

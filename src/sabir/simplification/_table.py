@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sabir.ir import Node, known_equal
-from sabir.simplification._declaration import Match, Rewrite
 from sabir.simplification._declaring import declaring
 
 if TYPE_CHECKING:
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
 
     from sabir.ir import Array, Value
     from sabir.rewrite import DetachedBuilder
+    from sabir.simplification._declaration import Match, Rewrite
 
 _TABLE: list[Rewrite] = []
 _rewrite = declaring(_TABLE)

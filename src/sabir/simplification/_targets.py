@@ -1,4 +1,4 @@
-"""Constant operands of Reshape and Expand for shapes in which some sizes are known only when the model runs."""
+"""Constant operands of Reshape and Expand for shapes in which some sizes are known only at run time."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from sabir.ir import known_equal
 
 if TYPE_CHECKING:
     from sabir.ir import Array, Shape
+    from sabir.simplification._declaration import Match
 
 
 def reshape_target(before: Shape | None, after: Shape | None) -> Array | None:
@@ -53,3 +54,16 @@ def expand_target(before: Shape | None, after: Shape | None) -> Array | None:
         else:
             return None
     return np.asarray(found, np.int64)
+
+
+def is_same_shape(m: Match) -> bool:
+    """Return whether the result of a match has the shape of its `x`."""
+    before, after = m.type("x"), m.result_type()
+    old, new = (before and before.shape), (after and after.shape)
+    return old is not None and new is not None and len(old) == len(new) and all(map(known_equal, old, new))
+
+
+def target_of(m: Match) -> Array | None:
+    """Return the operand of a Reshape of `x` to the shape of the result, as `reshape_target` does."""
+    before, after = m.type("x"), m.result_type()
+    return None if before is None or after is None else reshape_target(before.shape, after.shape)
