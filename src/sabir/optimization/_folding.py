@@ -50,7 +50,13 @@ class Fold(NamedTuple):
 
     def run(self, model: Model) -> bool:
         """Fold the constants of a model, and return whether there were any."""
-        return _Folding(model, self).run()
+        changed, _ = self.infer(model)
+        return changed
+
+    def infer(self, model: Model) -> tuple[bool, Inference]:
+        """Fold the constants of a model; return whether there were any, and the types of its values."""
+        folding = _Folding(model, self)
+        return folding.run(), folding.inference
 
 
 class _Folding:
@@ -61,12 +67,12 @@ class _Folding:
         self._scope = Scope.of(model, job.registry, newer_opsets=True)
         self._callees = Callees()
         self._state = model.state()
-        self._inference = Inference(model, registry=job.registry, fresh=True)
+        self.inference = Inference(model, registry=job.registry, fresh=True)
         self._changed = False
         self._shapes: dict[tuple[Graph, tuple[int, ...]], Value] = {}
 
     def run(self) -> bool:
-        self._inference.run()
+        self.inference.run()
         self._fold(self._model.graph, {}, is_run_once=True)
         return self._changed
 
@@ -91,6 +97,9 @@ class _Folding:
         """Return the results of a node as constants, None where they are not known or too large."""
         if node.graphs or any(v in self._kept for v in node.outputs):
             return None
+        known = self._known(node) if is_run_once else None
+        if known is None and not self._reads_constants(node):
+            return None
         callee = self._callees.find(node, self._scope)
         if not isinstance(callee, Version) or callee.operator.random or callee.find("evaluate") is None:
             return None
@@ -98,23 +107,25 @@ class _Folding:
             return _written(node)
         if node.op in _MARKS:
             return None
-        known = self._known(node) if is_run_once else None
         return known if known is not None else self._evaluated(node, callee)
 
     def _known(self, node: Node) -> Sequence[Constant] | None:
         found: list[Constant] = []
         for value in node.outputs:
-            kind = None if value is None else self._inference.types.get(value)
-            array = contents.array_of(kind) if isinstance(kind, TensorType) else None
+            kind = None if value is None else self.inference.types.get(value)
+            if not isinstance(kind, TensorType) or kind.known is None:
+                return None
+            array = contents.array_of(kind)
             if array is None or array.nbytes > _FREE_BYTES + self._room:
                 return None
             found.append(ArrayTensor(array))
         return found or None
 
+    def _reads_constants(self, node: Node) -> bool:
+        return all(v is None or self._constant(v) is not None for v in node.inputs)
+
     def _evaluated(self, node: Node, version: Version) -> Sequence[Constant] | None:
         operands = [None if v is None else self._constant(v) for v in node.inputs]
-        if any(v is not None and t is None for v, t in zip(node.inputs, operands, strict=True)):
-            return None
         if not self._has_room(node, operands):
             return None
         call = Call(tuple(v is not None for v in node.outputs), version.since)
@@ -147,7 +158,7 @@ class _Folding:
         """Return whether the results of a node may be computed: their sizes are known before they are."""
         size = 0
         for value in node.outputs:
-            kind = None if value is None else self._inference.types.get(value)
+            kind = None if value is None else self.inference.types.get(value)
             if not isinstance(kind, TensorType) or not kind.is_static:
                 return sum(t.size for t in operands if t is not None) <= _MOST_UNKNOWN
             width = max(1, kind.element.dtype.itemsize)
@@ -200,7 +211,7 @@ class _Folding:
         self._changed = True
 
     def _shape(self, value: Value) -> Shape | None:
-        kind = self._inference.types.get(value)
+        kind = self.inference.types.get(value)
         return kind.shape if isinstance(kind, TensorType) else None
 
     @cached_property
@@ -211,7 +222,7 @@ class _Folding:
     def _share_known(self, node: Node, known: dict[object, Value]) -> None:
         """Let the readers of a value read an earlier one of the same contents, such as a size of an input."""
         for value in node.outputs:
-            kind = None if value is None else self._inference.types.get(value)
+            kind = None if value is None else self.inference.types.get(value)
             if value is None or not isinstance(kind, TensorType) or not _is_symbolic(kind.known):
                 continue
             first = known.setdefault((kind.element.number, kind.shape, kind.known), value)

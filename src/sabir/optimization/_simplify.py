@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.base import EvaluationError, Limits, NotFoundError, SabirError, quote, run_with_limits, suggest
+from sabir.base import (
+    EvaluationError,
+    Limits,
+    NotFoundError,
+    SabirError,
+    quote,
+    run_with_limits,
+    suggest,
+    without_collector,
+)
 from sabir.inlining import inline_in_place
 from sabir.ir import all_tensors, check_is_model
 from sabir.opsets import STANDARD
@@ -115,7 +124,8 @@ class _Options(NamedTuple):
 def _simplified(model: Model, options: _Options) -> Simplification:
     copy = model.clone()
     job = _Job(copy, options)
-    job.run()
+    with without_collector():  # hardly any node becomes garbage, and each pass would visit all of them
+        job.run()
     found = None
     if options.verify or (options.verify is None and _bytes(model) <= MOST_VERIFIED):
         found = verify_equal(model, copy, registry=options.registry)
@@ -161,11 +171,12 @@ class _Job:
         model, registry = self._model, self._registry
         rewriting = Simplify(self._rewrites, registry=registry)
         room = int(self._limit) - _bytes(model)
-        changed = Fold(registry, max(0, room), self._kept).run(model)
+        changed, inference = Fold(registry, max(0, room), self._kept).infer(model)
         remove_dead_nodes(model, registry=registry)
-        changed |= Unnest(registry, self._kept).run(model)
+        is_flatter = Unnest(registry, self._kept).run(model)
+        changed |= is_flatter
         changed |= DropZeroStates().run(model)
-        changed |= rewriting.run(model)
+        changed |= rewriting.run(model, None if is_flatter else inference)
         if self._fuse:
             changed |= JoinProducts(registry, self._kept).run(model)
         for name in rewriting.applied:

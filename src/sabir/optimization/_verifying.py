@@ -125,8 +125,8 @@ def largest_difference(a: Any, b: Any) -> float:
         first, second = cast("list[Any]", a), cast("list[Any]", b)
         pairs = zip(first, second, strict=False)
         return max(starmap(largest_difference, pairs), default=0.0) if len(first) == len(second) else np.inf
-    x: Array = np.asarray(a)
-    y: Array = np.asarray(b)
+    x: Array = np.asarray(cast("Array", a))
+    y: Array = np.asarray(cast("Array", b))
     if x.shape != y.shape or x.dtype != y.dtype:
         return np.inf
     if x.dtype.kind in "OSUb":

@@ -18,6 +18,7 @@ from sabir.simplification._table import REWRITES
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from sabir.inference import Inference
     from sabir.ir import Array, Model, Value
     from sabir.rewrite import DetachedBuilder
     from sabir.schema import Registry
@@ -48,10 +49,15 @@ class Simplify:
             self._by_op.setdefault(rewrite.pattern.op, []).append((rewrite, needed))
         self.applied: list[str] = []
 
-    def run(self, model: Model) -> bool:
-        """Rewrite a model, and return whether anything changed."""
+    def run(self, model: Model, inference: Inference | None = None) -> bool:
+        """Rewrite a model, and return whether anything changed.
+
+        `inference` has the types of the model's values; by default they are inferred when they are needed.
+        """
         self.applied = []
         rewriter = Rewriter(model, registry=self._registry)
+        if inference is not None:
+            rewriter.inference = inference
         released: list[Value] = []
 
         def rule(node: Node) -> Sequence[Node] | None:
