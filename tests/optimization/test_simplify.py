@@ -134,6 +134,24 @@ def test_state_of_training_is_no_constant():
     assert ops(sabir.simplify(model, verify=False)) == ["Add", "Mul"]
 
 
+def test_constants_of_an_old_model_are_no_inputs_any_more():
+    model = sabir.parse("""<ir_version: 3, opset_import: ["" : 8]>
+    g (float[2] x, float[2] c = {1, 2}, float[2] d = {3, 4}) => (float[2] y) { s = Add (c, d)  y = Mul (x, s) }""")
+    found = sabir.simplify(model)
+    assert (ops(found), found.ir_version) == (["Mul"], 4)
+    assert [v.name for v in found.graph.inputs] == ["x"]
+    sabir.check(found)
+
+
+def test_values_that_attributes_name_stay():
+    model = sabir.parse("""<ir_version: 10, opset_import: ["" : 12, "ai.onnx.preview.training" : 1]>
+    g (float[2] x) => (float[2] d) { a = Mul (x, x)  b = Mul (x, x)  y = Add (a, b)
+    d = ai.onnx.preview.training.Gradient <xs = ["b"], y = "y"> (b) }""")
+    found = sabir.simplify(model, verify=False)
+    assert found.graph.value("b").node is not None
+    assert found.graph.value("y").node is not None
+
+
 def test_nodes_that_read_each_other_are_an_error():
     model = model_of("a = Add (x, b)  b = Neg (a)  y = Neg (b)")
     with pytest.raises(SchemaError):

@@ -16,16 +16,17 @@ from sabir.base import (
     without_collector,
 )
 from sabir.inlining import inline_in_place
-from sabir.ir import all_tensors, check_is_model
+from sabir.ir import CONSTANTS, all_tensors, check_is_model
 from sabir.opsets import STANDARD
 from sabir.optimization._branches import Unnest
 from sabir.optimization._copies import DropCopies
 from sabir.optimization._counts import Counts, count
 from sabir.optimization._folding import Fold
 from sabir.optimization._joining import JoinProducts
+from sabir.optimization._protected import protected
 from sabir.optimization._states import DropZeroStates
 from sabir.optimization._verifying import verify_equal
-from sabir.rewrite import merge_equal, remove_dead_nodes
+from sabir.rewrite import change_ir_version, merge_equal, remove_dead_nodes
 from sabir.schema import Scope
 from sabir.simplification import OPTIMIZATIONS, REWRITES, Simplify
 
@@ -141,7 +142,8 @@ class _Job:
 
     def __init__(self, model: Model, options: _Options) -> None:
         self._model, self._registry, self._fuse = model, options.registry, options.fuse
-        self._kept = frozenset(_named(model.graph, options.keep))
+        self._named = frozenset(_named(model.graph, options.keep))
+        self._kept = self._named
         present = _bytes(model)
         self._limit = max(present * options.growth, present + _LEAST_GROWTH)
         self._rewrites = [r for r in (*REWRITES, *OPTIMIZATIONS) if options.fuse or r.exact]
@@ -153,8 +155,11 @@ class _Job:
         if model.functions:
             self._inline()
         model.graph.sort()
+        if 0 < model.ir_version < CONSTANTS.since:
+            _separate_constants(model, self._registry)
+        self._kept = self._named | protected(model, self._registry)
         outputs = list(model.graph.outputs)
-        model.graph.outputs.extend(v for v in self._kept if v not in outputs)
+        model.graph.outputs.extend(v for v in self._kept if v not in outputs and v.home is model.graph)
         for _ in range(_MOST_ROUNDS):
             if not self._round():
                 break
@@ -182,13 +187,20 @@ class _Job:
         for name in rewriting.applied:
             self.applied[name] = self.applied.get(name, 0) + 1
         scope = Scope.of(model, registry, newer_opsets=True)
-        kept = self._kept | set(model.training_reads())
+        kept = self._kept
         changed |= DropCopies(kept).run(model)
         changed |= merge_equal(model.graph, scope, most_bytes=None, kept=kept) > 0
         changed |= remove_dead_nodes(model, registry=registry) > 0
         for graph in model.graph.scopes():
             _drop_unread(graph, kept)
         return changed
+
+
+def _separate_constants(model: Model, registry: Registry) -> None:
+    """Raise a model to the IR version in which a constant need not be an input; until then all were."""
+    change_ir_version(model, CONSTANTS.since, registry)
+    for value in [v for v in model.graph.inputs if v in model.graph.initializers]:
+        model.graph.inputs.remove(value)
 
 
 def _named(graph: Graph, names: Collection[str]) -> Iterator[Value]:
@@ -206,7 +218,6 @@ def _bytes(model: Model) -> int:
 
 def _drop_unread(graph: Graph, kept: Collection[Value]) -> None:
     """Remove the initializers that nothing reads."""
-    annotated = {v for a in graph.annotations for v in (a.value, *(v for _, v in a.parameters))}
     for value in list(graph.initializers):
-        if not (value.is_read or value.is_input or value in kept or value in annotated):
+        if not (value.is_read or value.is_input or value in kept):
             graph.set_initializer(value, None)
