@@ -33,7 +33,7 @@ TITLES = {
     "training": "Training",
     "before": "This tree and an earlier one",
 }
-WITH_ZOO = {"convert", "small", "zoo", "variants", "simplify", "before"}  # scripts that take a folder of models
+WITH_ZOO = {"convert", "small", "zoo", "variants", "simplify", "before"}  # they take a folder of models
 NEEDS_ZOO = {"zoo", "variants", "simplify"}
 HEAD = """# Benchmark results
 
