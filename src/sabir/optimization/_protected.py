@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sabir.schema import Callees, Scope, Version
 
@@ -43,8 +43,8 @@ def _names(node: Node, version: Version) -> Iterator[str]:
     """Yield the names of values that the attributes of a node contain."""
     for declared in version.attributes:
         if declared.names_values and declared.name in node.attributes:
-            value: object = node.attributes[declared.name].value
-            yield from (str(each) for each in (value if isinstance(value, tuple) else (value,)))
+            value: Any = node.attributes[declared.name].value
+            yield from value if isinstance(value, tuple) else (value,)
 
 
 def _with_names(graph: Graph, names: set[str]) -> Iterator[Value]:
