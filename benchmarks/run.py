@@ -28,12 +28,13 @@ TITLES = {
     "small": "Small models, and two processes",
     "zoo": "Real architectures",
     "variants": "Integers, halves, and one token",
+    "simplify": "Simplifying",
     "gradients": "Gradients",
     "training": "Training",
     "before": "This tree and an earlier one",
 }
-WITH_ZOO = {"convert", "small", "zoo", "variants", "before"}  # scripts that take a folder of models
-NEEDS_ZOO = {"zoo", "variants"}
+WITH_ZOO = {"convert", "small", "zoo", "variants", "simplify", "before"}  # they take a folder of models
+NEEDS_ZOO = {"zoo", "variants", "simplify"}
 HEAD = """# Benchmark results
 
 Written by `make bench`, which runs the scripts of this folder and replaces the sections it ran. Every

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from sabir.generation import TextGenerator
     from sabir.inference import infer, set_dims
     from sabir.inlining import inline
+    from sabir.optimization import simplify
     from sabir.repairing import fix
     from sabir.runtime import Session, hessian, jacobian, vjp
     from sabir.serial import dumps, from_proto, load, loads, save, text, to_proto
@@ -74,7 +75,7 @@ _LATER = {
     "add_outputs": "editing", "extract": "editing", "initializers_to_inputs": "editing",
     "inputs_to_initializers": "editing", "outline": "editing", "split": "editing",
     "differentiate": "differentiation", "hessian": "runtime", "jacobian": "runtime", "vjp": "runtime",
-    "fix": "repairing",
+    "fix": "repairing", "simplify": "optimization",
     "append": "editing", "merge": "editing", "prepend": "editing", "rename": "editing",
     "TrainingSession": "training", "strip_training": "training", "TextGenerator": "generation",
 }  # fmt: skip
@@ -83,7 +84,8 @@ _LATER = {
 _PACKAGES = (
     "base", "checking", "comparison", "compilation", "consumers", "conversion", "differentiation",
     "distributed", "editing", "elements", "evaluation", "generation", "inference", "inlining", "ir", "opsets",
-    "repairing", "rewrite", "runtime", "schema", "serial", "simplification", "syntax", "training",
+    "optimization", "repairing", "rewrite", "runtime", "schema", "serial", "simplification", "syntax",
+    "training",
 )  # fmt: skip
 _later = importing_later(__name__, _LATER)
 
@@ -214,6 +216,7 @@ __all__ = [
     "save",
     "set_default_limits",
     "set_dims",
+    "simplify",
     "split",
     "strip_training",
     "text",

@@ -33,6 +33,7 @@ COMMANDS = (
     "prepend",
     "append",
     "inline",
+    "simplify",
     "diff",
     "compare",
     "pack",

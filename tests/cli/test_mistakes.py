@@ -10,7 +10,7 @@ import pytest
         (("shw", "x"), "no such command 'shw'; is it 'show'?; see sabir --help"),
         (("cache", "clean"), "no such command 'clean'; is it 'clear'?; see sabir cache --help"),
         (("submodel", "x"), "no such command 'submodel'; `sabir extract` writes the part of a model"),
-        (("simplify", "x"), "`sabir run` and `sabir compile` optimize what they run"),
+        (("optimize", "x"), "`sabir simplify` writes a model with fewer nodes"),
         (("verify", "x"), "`sabir check` finds what is wrong"),
         (("run", "m.onnx", "--batch", "3"), "no such option: --batch; to set the size of a dimension write `--dim batch=3`"),
         (("run", "m.onnx", "--batch=3"), "write `--dim batch=3`; see sabir run --help"),

@@ -54,6 +54,7 @@ from sabir.cli import (
     _run,
     _set_dims,
     _show,
+    _simplify,
     _text,
     _train,
 )
@@ -97,6 +98,7 @@ for command, examples in (
     (_text.text, _text.EXAMPLES),
     (_convert.convert, _convert.EXAMPLES),
     (_inline.inline, _inline.EXAMPLES),
+    (_simplify.simplify, _simplify.EXAMPLES),
     (_differentiate.differentiate, _differentiate.EXAMPLES),
     (_train.train, _train.EXAMPLES),
     (_generate.generate, _generate.EXAMPLES),

@@ -27,8 +27,8 @@ _TASKS = {
             "`sabir outline` makes nodes a function, and `sabir inline` is the inverse",
         ),
         (
-            "optimize simplify fold fuse",
-            "no command writes an optimized model: `sabir run` and `sabir compile` optimize what they run",
+            "optimize fold fuse slim",
+            "`sabir simplify` writes a model with fewer nodes; `sabir run` optimizes what it runs",
         ),
         ("quantize prune", "no command makes the numbers of a model smaller"),
         ("merge compose join", "no command joins two models"),

@@ -8,7 +8,6 @@ import numpy as np
 
 from sabir.base import Limits, SchemaError, quote, run_with_limits
 from sabir.differentiation._containers import element_of
-from sabir.differentiation._merging import merge_equal
 from sabir.differentiation._operators import write_out
 from sabir.differentiation._preparing import (
     check_type,
@@ -23,7 +22,7 @@ from sabir.differentiation._shaped import ShapedDetachedBuilder
 from sabir.inference import without_contents
 from sabir.ir import check_is_model, name_of, names_of
 from sabir.opsets import STANDARD
-from sabir.rewrite import InsertionPoint, Rewriter, remove_unread
+from sabir.rewrite import InsertionPoint, Rewriter, merge_equal, remove_unread
 from sabir.scheduling import calls_in_graph
 
 if TYPE_CHECKING:

@@ -19,14 +19,13 @@ from sabir.base import (
 from sabir.differentiation._activity import defined_by, reads, results
 from sabir.differentiation._containers import element_of
 from sabir.differentiation._copying import copied
-from sabir.differentiation._merging import merge_equal
 from sabir.differentiation._naming import bind_names, bound_names
 from sabir.differentiation._preparing import check_type, inferred_types, inline_all, prepared, values_named
 from sabir.differentiation._pullback import Job, Pullback
 from sabir.differentiation._shaped import ShapedDetachedBuilder
 from sabir.ir import Graph, Node, Value, canonical_domain
 from sabir.opsets import STANDARD
-from sabir.rewrite import InsertionPoint, Rewriter, enclosing, remove_unread, replace_outputs
+from sabir.rewrite import InsertionPoint, Rewriter, enclosing, merge_equal, remove_unread, replace_outputs
 from sabir.schema import Call, Scope, as_results
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from sabir.rewrite._builder import DetachedBuilder, constant_node
 from sabir.rewrite._dead import DeadNodes, remove_dead_nodes, remove_released, remove_unread
 from sabir.rewrite._driver import Rule, apply_rules
 from sabir.rewrite._functions import Convert, InlineFunctions, splice
+from sabir.rewrite._merging import merge_equal
 from sabir.rewrite._passes import Pass, run_passes
 from sabir.rewrite._point import InsertionPoint, enclosing
 from sabir.rewrite._replacing import erase_node, release, replace_outputs
@@ -28,6 +29,7 @@ __all__ = [
     "constant_node",
     "enclosing",
     "erase_node",
+    "merge_equal",
     "one_size_of_blocks",
     "paired",
     "release",

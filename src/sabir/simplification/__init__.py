@@ -2,7 +2,18 @@
 
 from sabir.simplification._apply import Simplify
 from sabir.simplification._declaration import Match, Rewrite
+from sabir.simplification._optimizations import OPTIMIZATIONS
 from sabir.simplification._pattern import Pattern
 from sabir.simplification._table import REWRITES
+from sabir.simplification._targets import expand_target, reshape_target
 
-__all__ = ["REWRITES", "Match", "Pattern", "Rewrite", "Simplify"]
+__all__ = [
+    "OPTIMIZATIONS",
+    "REWRITES",
+    "Match",
+    "Pattern",
+    "Rewrite",
+    "Simplify",
+    "expand_target",
+    "reshape_target",
+]

@@ -18,6 +18,7 @@ from sabir.simplification._table import REWRITES
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from sabir.inference import Inference
     from sabir.ir import Array, Model, Value
     from sabir.rewrite import DetachedBuilder
     from sabir.schema import Registry
@@ -42,21 +43,30 @@ class Simplify:
     def __init__(self, rewrites: Sequence[Rewrite] = REWRITES, *, registry: Registry = STANDARD) -> None:
         """Take the rewrites to apply, in their order where several match a node."""
         self._registry = registry
-        self._by_op: dict[str, list[Rewrite]] = {}
+        self._by_op: dict[str, list[tuple[Rewrite, frozenset[str]]]] = {}
         for rewrite in rewrites:
-            self._by_op.setdefault(rewrite.pattern.op, []).append(rewrite)
+            needed = frozenset(p.op for p in rewrite.pattern.operands if isinstance(p, Pattern))
+            self._by_op.setdefault(rewrite.pattern.op, []).append((rewrite, needed))
         self.applied: list[str] = []
 
-    def run(self, model: Model) -> bool:
-        """Rewrite a model, and return whether anything changed."""
+    def run(self, model: Model, inference: Inference | None = None) -> bool:
+        """Rewrite a model, and return whether anything changed.
+
+        `inference` has the types of the model's values; by default they are inferred when they are needed.
+        """
         self.applied = []
         rewriter = Rewriter(model, registry=self._registry)
+        if inference is not None:
+            rewriter.inference = inference
         released: list[Value] = []
 
         def rule(node: Node) -> Sequence[Node] | None:
             if node.domain or node.op not in self._by_op:
                 return None
-            for rewrite in self._by_op[node.op]:
+            makers = {v.node.op for v in node.inputs if v is not None and v.node is not None}
+            for rewrite, needed in self._by_op[node.op]:
+                if not needed <= makers:
+                    continue  # most patterns fail here
                 nodes = _rewritten(rewriter, rewrite, node, released)
                 if nodes is not None:
                     self.applied.append(rewrite.name)
@@ -74,6 +84,8 @@ def _rewritten(rewriter: Rewriter, rewrite: Rewrite, node: Node, released: list[
     The values that the replaced nodes read are added to `released`: nothing else may read them.
     """
     matcher = _Matcher(rewriter, shared=rewrite.shared)
+    if rewrite.since > 1 and matcher.opset(node) < rewrite.since:
+        return None
     if not matcher.matches_node(rewrite.pattern, node):
         return None
     match = matcher.match(node)
@@ -165,6 +177,10 @@ class _Matcher:
                 return False
             self._constants[pattern.name] = data
         return True
+
+    def opset(self, node: Node) -> int:
+        """Return the version of the default domain that applies to a node, 0 where there is none."""
+        return 0 if node.graph is None else self._rewriter.scope_of(node.graph).opset("") or 0
 
     def _callee(self, node: Node) -> object:
         if node.graph is None:

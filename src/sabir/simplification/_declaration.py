@@ -75,7 +75,8 @@ class Rewrite(NamedTuple):
     `says` is the equation. Where it is `exact`, both sides have the same bits for all inputs, NaN and
     infinities included; else they differ by rounding. Nodes inside the pattern must have no other reader,
     unless they may be `shared`. `examples` are models that it changes, `others` similar ones that it must
-    leave alone; each is the text of the nodes of a graph from `x` to `y`.
+    leave alone; each is the text of the nodes of a graph from `x` to `y`. `since` is the opset of the default
+    domain that the replacement needs, `until` the first one in which the pattern is no valid call any more.
     """
 
     name: str
@@ -86,3 +87,5 @@ class Rewrite(NamedTuple):
     shared: bool = True
     examples: Sequence[str] = ()
     others: Sequence[str] = ()
+    since: int = 1
+    until: int | None = None

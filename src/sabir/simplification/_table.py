@@ -8,35 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sabir.ir import Node, known_equal
-from sabir.simplification._declaration import Match, Rewrite
-from sabir.simplification._pattern import Pattern
+from sabir.simplification._declaring import declaring
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from sabir.ir import Array, Value
     from sabir.rewrite import DetachedBuilder
-
-    Build = Callable[[DetachedBuilder, Match], Value | None]
+    from sabir.simplification._declaration import Match, Rewrite
 
 _TABLE: list[Rewrite] = []
+_rewrite = declaring(_TABLE)
 _MOST_POWER = 100
-
-
-def _rewrite(
-    name: str, says: str, pattern: str, *, exact: bool = True, shared: bool = True, examples: Sequence[str],
-    others: Sequence[str] = (),
-) -> Callable[[Build], Build]:  # fmt: skip
-    """Add a rewrite to the table, whose replacement the decorated function builds."""
-
-    def add(build: Build) -> Build:
-        parsed = Pattern.parse(pattern)
-        _TABLE.append(
-            Rewrite(name, says, parsed, build, exact=exact, shared=shared, examples=examples, others=others)
-        )
-        return build
-
-    return add
 
 
 # ---------------------------------------------------------------- calls that change nothing
@@ -283,7 +266,7 @@ _CONVOLVED = f"{_IMAGE} {_FILTERS} {_NORMALIZED} a = Conv (p, w)"
     examples=[f"{_IMAGE} {_FILTERS} {_NORMALIZED} a = Conv (p, w, c) y = BatchNormalization (a, s, t, m, v)"],
 )  # fmt: skip
 def _normalized_convolution(b: DetachedBuilder, m: Match) -> Value | None:
-    found = _normalization(m)
+    found = normalization(m, ("scale", "shift", "mean", "variance"))
     weights = m.constant("w")
     if found is None or weights.dtype not in {np.dtype(np.float32), np.dtype(np.float64)}:
         return None
@@ -302,12 +285,14 @@ def _normalized_convolution(b: DetachedBuilder, m: Match) -> Value | None:
     )
 
 
-def _normalization(m: Match) -> tuple[Array, Array] | None:
-    """Return the scale and the shift of a BatchNormalization in inference, in double precision."""
+def normalization(m: Match, names: Sequence[str]) -> tuple[Array, Array] | None:
+    """Return the scale and the shift of a BatchNormalization in inference, in double precision.
+
+    `names` are those of the constants: scale, shift, mean and variance.
+    """
     attributes = m.attributes()
     if attributes.get("training_mode", 0) or not attributes.get("is_test", 1):
         return None
-    names = ("scale", "shift", "mean", "variance")
     scale, shift, mean, variance = (m.constant(name).astype(np.float64) for name in names)
     if not scale.shape == shift.shape == mean.shape == variance.shape:
         return None  # an invalid call, which the run reports

@@ -1,0 +1,129 @@
+"""Products of one value with several weights as one product, as queries, keys and values are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from sabir.ir import Graph, Node, Tensor, canonical_domain
+from sabir.rewrite import InsertionPoint, Rewriter, erase_node
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from sabir.ir import Array, Model, Value
+    from sabir.schema import Registry
+
+_FIRST_OPSET = 13  # of Split with its sizes as an operand
+_LEAST = 3  # products, or two that have biases: fewer would not be fewer nodes
+_MATRIX = 2  # its rank
+_OPERANDS = 2
+_FLOATS = frozenset({np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.float16)})
+
+
+class JoinProducts(NamedTuple):
+    """The pass that computes x @ a, x @ b and x @ c as parts of x @ [a b c], with their biases.
+
+    The weights and biases are constants that nothing else reads.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N,1] x) => (p, q, r) <float[1,1] a = {1}, float[1,1] b = {2}, float[1,2] c = {3, 4}> {
+    ... p = MatMul (x, a)  q = MatMul (x, b)  r = MatMul (x, c) }''')
+    >>> JoinProducts(sabir.opsets.STANDARD).run(model), [node.op for node in model.graph]
+    (True, ['MatMul', 'Split'])
+    """
+
+    registry: Registry
+    kept: Collection[Value] = ()
+    name: str = "join products"
+
+    def run(self, model: Model) -> bool:
+        """Join the products of the main graph and its subgraphs, and return whether there were any."""
+        if (model.opset("") or 0) < _FIRST_OPSET:
+            return False
+        rewriter = Rewriter(model, registry=self.registry)
+        state = {*self.kept, *model.state()}
+        found = False
+        for graph in list(model.graph.scopes()):
+            for products in list(_groups(graph, state)):
+                _join(graph, products, rewriter)
+                found = True
+        return found
+
+
+class _Product(NamedTuple):
+    """A node MatMul on a matrix of weights, with the node Add after it, if there is one."""
+
+    matmul: Node
+    weights: Array
+    add: Node | None = None
+    bias: Array | None = None
+
+    @property
+    def end(self) -> Node:
+        """The last node."""
+        return self.add or self.matmul
+
+
+def _groups(graph: Graph, state: Collection[Value]) -> Iterator[list[_Product]]:
+    readers: dict[Value, list[_Product]] = {}
+    for node in graph:
+        product = _product(node, state)
+        if product is not None:
+            readers.setdefault(cast("Value", node.inputs[0]), []).append(product)
+    for products in readers.values():
+        by_kind: dict[object, list[_Product]] = {}
+        for p in products:
+            by_kind.setdefault((p.bias is None, p.weights.dtype, p.weights.shape[0]), []).append(p)
+        for group in by_kind.values():
+            if len(group) >= _LEAST - (group[0].bias is not None):
+                yield group
+
+
+def _product(node: Node, state: Collection[Value]) -> _Product | None:
+    if node.op != "MatMul" or canonical_domain(node.domain) or len(node.inputs) != _OPERANDS:
+        return None
+    weights = _own(node.inputs[1], state)
+    output = node.outputs[0]
+    if weights is None or weights.ndim != _MATRIX or weights.dtype not in _FLOATS or output in state:
+        return None
+    uses = output.uses if output is not None else ()
+    use = next(iter(uses)) if len(uses) == 1 else None
+    reader = None if use is None else use.user
+    if use and isinstance(reader, Node) and reader.op == "Add" and reader.graph is node.graph:
+        bias = _own(reader.inputs[1 - use.slot], state)
+        if bias is not None and bias.shape == weights.shape[1:] and bias.dtype == weights.dtype:
+            return _Product(node, weights, reader, bias)
+    return _Product(node, weights)
+
+
+def _own(value: Value | None, state: Collection[Value]) -> Array | None:
+    """Return the data of a constant that nothing but one node reads."""
+    data = None if value is None or value.is_input or value in state else value.constant
+    if not isinstance(data, Tensor) or value is None or len(value.uses) != 1:
+        return None
+    return data.array()
+
+
+def _join(graph: Graph, products: Sequence[_Product], rewriter: Rewriter) -> None:
+    names, first = rewriter.names, products[0].matmul
+    point = InsertionPoint.before(first)
+    weights = graph.add_initializer(names.fresh("weights"), np.concatenate([p.weights for p in products], 1))
+    node = point.insert(Node("MatMul", [first.inputs[0], weights], name=first.name))
+    biases: Any = [p.bias for p in products]
+    if products[0].bias is not None:
+        bias = graph.add_initializer(names.fresh("bias"), np.concatenate(biases))
+        node.output.name = names.fresh("product")
+        node = point.insert(Node("Add", [node.output, bias]))
+    node.output.name = names.fresh("products")
+    sizes = graph.add_initializer(names.fresh("sizes"), np.asarray([p.weights.shape[1] for p in products]))
+    ends = [p.end for p in products]
+    outputs = [cast("Value", end.outputs[0]) for end in ends]
+    for end in ends:
+        end.outputs = ()
+    point.insert(Node("Split", [node.output, sizes], outputs, {"axis": -1}))
+    for product in products:
+        for old in (product.add, product.matmul):
+            if old is not None:
+                erase_node(old)
