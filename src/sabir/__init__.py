@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from sabir.comparison import accepts, compare
     from sabir.consumers import requirements
     from sabir.conversion import convert
+    from sabir.debugging import summary
     from sabir.differentiation import differentiate
     from sabir.evaluation import evaluate
     from sabir.generation import TextGenerator
@@ -58,7 +59,7 @@ _LATER = {
     "convert": "conversion", "evaluate": "evaluation", "infer": "inference", "inline": "inlining",
     "Session": "runtime", "dumps": "serial", "from_proto": "serial", "load": "serial", "loads": "serial",
     "save": "serial", "text": "serial", "to_proto": "serial", "parse": "syntax", "requirements": "consumers",
-    "set_dims": "inference",
+    "set_dims": "inference", "summary": "debugging",
     "differentiate": "differentiation", "hessian": "runtime", "jacobian": "runtime", "vjp": "runtime",
     "fix": "repairing",
     "TrainingSession": "training", "strip_training": "training", "TextGenerator": "generation",
@@ -66,9 +67,9 @@ _LATER = {
 
 # packages with public names, which need no `import` of their own
 _PACKAGES = (
-    "base", "checking", "comparison", "compilation", "consumers", "conversion", "differentiation",
-    "distributed", "elements", "evaluation", "generation", "inference", "inlining", "ir", "opsets",
-    "repairing", "rewrite", "runtime", "schema", "serial", "simplification", "syntax", "training",
+    "base", "checking", "comparison", "compilation", "consumers", "conversion", "debugging",
+    "differentiation", "distributed", "elements", "evaluation", "generation", "inference", "inlining", "ir",
+    "opsets", "repairing", "rewrite", "runtime", "schema", "serial", "simplification", "syntax", "training",
 )  # fmt: skip
 _later = importing_later(__name__, _LATER)
 
@@ -191,6 +192,7 @@ __all__ = [
     "set_default_limits",
     "set_dims",
     "strip_training",
+    "summary",
     "text",
     "to_proto",
     "vjp",

@@ -9,6 +9,7 @@ from sabir.cli import _app
 
 COMMANDS = (
     "show",
+    "summary",
     "run",
     "compile",
     "profile",

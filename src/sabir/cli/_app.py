@@ -48,6 +48,7 @@ from sabir.cli import (
     _run,
     _set_dims,
     _show,
+    _summary,
     _text,
     _train,
 )
@@ -81,6 +82,7 @@ app = typer.Typer(
 )
 for command, examples in (
     (_show.show, _show.EXAMPLES),
+    (_summary.summary, _summary.EXAMPLES),
     (_run.run, _run.EXAMPLES),
     (_compile.compile, _compile.EXAMPLES),
     (_profile.profile, _profile.EXAMPLES),
