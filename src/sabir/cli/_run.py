@@ -12,7 +12,7 @@ import typer
 
 from sabir.base import FeedError, quote
 from sabir.checking import check
-from sabir.cli._compare import compare, data_sets, listed
+from sabir.cli._compare import data_sets, listed
 from sabir.cli._feed_options import (
     DimsOption,
     EngineOption,
@@ -45,15 +45,15 @@ from sabir.cli._results import as_json as value_as_json
 from sabir.cli._screen import Screen, plain, seconds_text
 from sabir.cli._traced import run_traced
 from sabir.cli._usage import FAULTY, refuse
-from sabir.debugging import type_text
+from sabir.debugging import difference, type_text
 from sabir.runtime import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sabir.cli._compare import Comparison
     from sabir.cli._feeds import Feeds
     from sabir.cli._results import Saved
+    from sabir.debugging import Difference
 
 EXAMPLES = (
     "sabir run model.onnx",
@@ -247,10 +247,10 @@ def _refuse_with_compare(*options: object) -> None:
 
 def _compare(session: Session, folder: Path, rtol: float, atol: float, *, as_json: bool) -> None:
     """Run every data set of a folder; leaves the program with exit code 1 if a result differs."""
-    report: list[tuple[str, list[Comparison]]] = []
+    report: list[tuple[str, list[Difference]]] = []
     for data in data_sets(folder, session.inputs, session.outputs):
         results = session.run(data.feeds)
-        compared = [compare(n, results[n], expected, rtol, atol) for n, expected in data.expected.items()]
+        compared = [difference(n, results[n], expected, rtol, atol) for n, expected in data.expected.items()]
         report.append((str(data.path), compared))
     if as_json:
         write_json([{"path": path, "outputs": [c._asdict() for c in cs]} for path, cs in report])

@@ -110,7 +110,7 @@ def summary(
     ... g (float[N,3] x) => (float[N,2] y) <float[3,2] w = {1, 2, 3, 4, 5, 6}> { y = MatMul (x, w) }''')
     >>> found = sabir.summary(model).total
     >>> print(found.parameters, found.multiply_adds, found.activations, found.memory)
-    6 6*N 8*N 20*N + 24
+    6 6*N 8*N 20*N+24
     >>> sabir.summary(model, {'N': 4}).total.multiply_adds
     24
     """
