@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from sabir.comparison import accepts, compare
     from sabir.consumers import requirements
     from sabir.conversion import convert
-    from sabir.debugging import compare_runs, summary, trace
+    from sabir.debugging import compare_runs, reduce, summary, trace
     from sabir.differentiation import differentiate
     from sabir.evaluation import evaluate
     from sabir.generation import TextGenerator
@@ -60,7 +60,7 @@ _LATER = {
     "Session": "runtime", "dumps": "serial", "from_proto": "serial", "load": "serial", "loads": "serial",
     "save": "serial", "text": "serial", "to_proto": "serial", "parse": "syntax", "requirements": "consumers",
     "set_dims": "inference", "summary": "debugging",
-    "trace": "debugging", "compare_runs": "debugging",
+    "trace": "debugging", "compare_runs": "debugging", "reduce": "debugging",
     "differentiate": "differentiation", "hessian": "runtime", "jacobian": "runtime", "vjp": "runtime",
     "fix": "repairing",
     "TrainingSession": "training", "strip_training": "training", "TextGenerator": "generation",
@@ -188,6 +188,7 @@ __all__ = [
     "load",
     "loads",
     "parse",
+    "reduce",
     "releases",
     "requirements",
     "save",

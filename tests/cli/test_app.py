@@ -27,6 +27,7 @@ COMMANDS = (
     "inline",
     "diff",
     "compare",
+    "reduce",
     "pack",
     "unpack",
     "op",

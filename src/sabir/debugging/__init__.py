@@ -1,6 +1,7 @@
 """Finding faults of models: costs, all values of a run, two runs compared, the smallest failing model."""
 
 from sabir.debugging._differences import Difference, difference
+from sabir.debugging._reduce import Reduction, ReductionStep, reduce
 from sabir.debugging._runs import Parting, RunComparison, RunPair, compare_runs
 from sabir.debugging._statistics import Statistics, statistics_of, type_text
 from sabir.debugging._summary import Costs, LayerCosts, NodeCosts, Summary, summary
@@ -13,6 +14,8 @@ __all__ = [
     "LayerCosts",
     "NodeCosts",
     "Parting",
+    "Reduction",
+    "ReductionStep",
     "RunComparison",
     "RunPair",
     "Statistics",
@@ -21,6 +24,7 @@ __all__ = [
     "TracedValue",
     "compare_runs",
     "difference",
+    "reduce",
     "statistics_of",
     "summary",
     "trace",
