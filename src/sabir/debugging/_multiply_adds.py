@@ -20,6 +20,7 @@ _MICROSOFT = "com.microsoft"
 _PAST = 4  # the operand of Attention that has the keys of earlier tokens, in both domains
 _TERM = re.compile(r"[A-Za-z]")
 _MATRIX = 2
+_HEADS_FIRST = 4  # axes of keys with an axis of heads before the tokens
 
 
 class Call(NamedTuple):
@@ -174,10 +175,15 @@ def _self_attention(call: Call) -> Dim:
 def _multi_head_attention(call: Call) -> Dim:
     key = call.operand(1)
     packed = not call.has(1)
-    new = _axis(call.operand(0), 1) if packed else _axis(key, 2 if key is not None and len(key) == 4 else 1)  # ruff: ignore[magic-value-comparison]  [B, N, T, D]
+    new = _axis(call.operand(0), 1) if packed else _axis(key, _tokens_axis(key))
     keys = add(new, _earlier(call, 6, 2))
     queries = call.elements if packed else _size(call.operand(0))
     return total((mul(queries, keys), mul(call.elements, keys)))
+
+
+def _tokens_axis(key: Sequence[Dim] | None) -> int:
+    """Return the axis of the tokens: keys are `[B, T, N*D]`, `[B, N, T, D]`, or packed `[B, T, N, 2, D]`."""
+    return 2 if key is not None and len(key) == _HEADS_FIRST else 1
 
 
 def _grouped_attention(call: Call) -> Dim:

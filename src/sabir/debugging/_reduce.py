@@ -37,7 +37,11 @@ _FEW = 64  # elements of a weight that may stand for a shape or an axis
 
 
 class ReductionStep(NamedTuple):
-    """What a reduction has come to: what it does now, how many models it tried, and the smallest so far."""
+    """What a reduction has come to: what it does now, how many models it tried, and the smallest so far.
+
+    >>> ReductionStep('nodes', trials=3, nodes=12, parameters=0).nodes
+    12
+    """
 
     action: str
     trials: int

@@ -38,6 +38,9 @@ class Parting(NamedTuple):
     `operands` has the differences of the operands of the node in the first model that correspond to values of
     the second. With `alone` the runs part only where the value is computed without the others, as fused
     kernels do.
+
+    >>> Parting(('a', 'b'), ('Exp', 'Exp'), Difference('a', 1.0, 0.5, 'differs'), ()).names
+    ('a', 'b')
     """
 
     names: tuple[str, str]
@@ -53,6 +56,9 @@ class RunComparison:
 
     `engines` ran them. `outputs` has the difference of each output. Where it was looked for, `parting` is the
     first value at which they part, None if the `compared` values agree.
+
+    >>> RunComparison(('compiled', 'reference'), (Difference('y', 0.0, 0.0),)).equal
+    True
     """
 
     engines: tuple[str, str]

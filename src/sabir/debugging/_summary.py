@@ -29,6 +29,9 @@ class Costs(NamedTuple):
     `parameters` is the number of elements of initializers that no earlier node reads. `multiply_adds` counts
     products that are added up. `activations` is the number of bytes of the results, and `memory` that of
     operands and results together: what is read and written if nothing stays in caches.
+
+    >>> Costs(multiply_adds=100, memory=400).intensity
+    0.5
     """
 
     parameters: Dim = 0
@@ -46,7 +49,14 @@ class Costs(NamedTuple):
 
 @dataclass(frozen=True)
 class NodeCosts:
-    """One node: its name and operator, the layers around it, the types of its results, and its costs."""
+    """One node: its name and operator, the layers around it, the types of its results, and its costs.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[2] x) => (float[2] y) { [/block/act] y = Relu (x) }''')
+    >>> (node,) = summary(model).nodes
+    >>> node.op, node.layer, node.types
+    ('Relu', ('block',), ('float[2]',))
+    """
 
     name: str
     op: str
@@ -57,7 +67,11 @@ class NodeCosts:
 
 @dataclass(frozen=True)
 class LayerCosts:
-    """One layer: its name with those around it, the number of nodes in it, and what they cost together."""
+    """One layer: its name with those around it, the number of nodes in it, and what they cost together.
+
+    >>> LayerCosts(('encoder', 'layer.0'), 12, Costs(parameters=7)).costs.parameters
+    7
+    """
 
     layer: tuple[str, ...]
     nodes: int
@@ -70,6 +84,11 @@ class Summary:
 
     `uncounted` has the operators outside of the standard whose multiply-adds are not known, by the number of
     their nodes, and `unknown` the names of the nodes with a cost that depends on an unknown size.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[2] x) => (float[2] y) { [/block/act] y = Relu (x) }''')
+    >>> [(row.layer, row.nodes) for row in summary(model).layers]
+    [(('block',), 1)]
     """
 
     nodes: tuple[NodeCosts, ...]

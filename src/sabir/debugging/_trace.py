@@ -25,6 +25,9 @@ class TracedValue(NamedTuple):
 
     `node` is "" for an input or an initializer. `statistics` is None for a value that is no tensor of real
     numbers.
+
+    >>> print(TracedValue('y', 'Log', 'float[2]', statistics_of(np.float32([0, -np.inf])), infinities=1))
+    y: float[2], 0 to 0, mean 0, 1 infinite
     """
 
     name: str
@@ -52,7 +55,13 @@ class TracedValue(NamedTuple):
 
 
 class FirstNan(NamedTuple):
-    """The first value of a run with a NaN, and the operands of the node that computed it."""
+    """The first value of a run with a NaN, and the operands of the node that computed it.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[2] x) => (float[2] y) { y = Sqrt (x) }''')
+    >>> trace(model, [[-1.0, 1.0]], stop_at_nan=True).nan.operands[0].name
+    'x'
+    """
 
     value: TracedValue
     operands: tuple[TracedValue, ...]
@@ -63,6 +72,11 @@ class Trace:
     """The values of one run in the order in which they were computed, initializers and inputs first.
 
     `nan` is where the run was stopped, None for a run to the end.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[2] x) => (float[2] y) { y = Sqrt (x) }''')
+    >>> [value.name for value in trace(model, [[4.0, 1.0]]).values]
+    ['x', 'y']
     """
 
     values: tuple[TracedValue, ...]
