@@ -52,7 +52,7 @@ class NodeCosts:
     """One node: its name and operator, the layers around it, the types of its results, and its costs.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
-    ... g (float[2] x) => (float[2] y) { [/block/act] y = Relu (x) }''')
+    ... g (float[2] x) => (float[2] y) { ["/block/act"] y = Relu (x) }''')
     >>> (node,) = summary(model).nodes
     >>> node.op, node.layer, node.types
     ('Relu', ('block',), ('float[2]',))
@@ -86,7 +86,7 @@ class Summary:
     their nodes, and `unknown` the names of the nodes with a cost that depends on an unknown size.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
-    ... g (float[2] x) => (float[2] y) { [/block/act] y = Relu (x) }''')
+    ... g (float[2] x) => (float[2] y) { ["/block/act"] y = Relu (x) }''')
     >>> [(row.layer, row.nodes) for row in summary(model).layers]
     [(('block',), 1)]
     """
