@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from sabir.comparison import accepts, compare
     from sabir.consumers import requirements
     from sabir.conversion import convert
+    from sabir.debugging import compare_runs, reduce, summary, trace
     from sabir.differentiation import differentiate
     from sabir.editing import (
         add_outputs,
@@ -71,7 +72,8 @@ _LATER = {
     "convert": "conversion", "evaluate": "evaluation", "infer": "inference", "inline": "inlining",
     "Session": "runtime", "dumps": "serial", "from_proto": "serial", "load": "serial", "loads": "serial",
     "save": "serial", "text": "serial", "to_proto": "serial", "parse": "syntax", "requirements": "consumers",
-    "set_dims": "inference",
+    "set_dims": "inference", "summary": "debugging",
+    "trace": "debugging", "compare_runs": "debugging", "reduce": "debugging",
     "add_outputs": "editing", "extract": "editing", "initializers_to_inputs": "editing",
     "inputs_to_initializers": "editing", "outline": "editing", "split": "editing",
     "differentiate": "differentiation", "hessian": "runtime", "jacobian": "runtime", "vjp": "runtime",
@@ -82,10 +84,10 @@ _LATER = {
 
 # packages with public names, which need no `import` of their own
 _PACKAGES = (
-    "base", "checking", "comparison", "compilation", "consumers", "conversion", "differentiation",
-    "distributed", "editing", "elements", "evaluation", "generation", "inference", "inlining", "ir", "opsets",
-    "optimization", "repairing", "rewrite", "runtime", "schema", "serial", "simplification", "syntax",
-    "training",
+    "base", "checking", "comparison", "compilation", "consumers", "conversion", "debugging",
+    "differentiation", "distributed", "editing", "elements", "evaluation", "generation", "inference",
+    "inlining", "ir", "opsets", "optimization", "repairing", "rewrite", "runtime", "schema", "serial",
+    "simplification", "syntax", "training",
 )  # fmt: skip
 _later = importing_later(__name__, _LATER)
 
@@ -190,6 +192,7 @@ __all__ = [
     "append",
     "check",
     "compare",
+    "compare_runs",
     "convert",
     "differentiate",
     "dumps",
@@ -210,6 +213,7 @@ __all__ = [
     "outline",
     "parse",
     "prepend",
+    "reduce",
     "releases",
     "rename",
     "requirements",
@@ -219,7 +223,9 @@ __all__ = [
     "simplify",
     "split",
     "strip_training",
+    "summary",
     "text",
     "to_proto",
+    "trace",
     "vjp",
 ]

@@ -9,6 +9,7 @@ from sabir.cli import _app
 
 COMMANDS = (
     "show",
+    "summary",
     "run",
     "compile",
     "profile",
@@ -36,6 +37,7 @@ COMMANDS = (
     "simplify",
     "diff",
     "compare",
+    "reduce",
     "pack",
     "unpack",
     "op",

@@ -51,3 +51,28 @@ def test_wrong_usage(fails, models, write):
         "compare", models[0], "--engines", "refernce,auto"
     )
     assert "name two engines, as in auto,reference" in fails("compare", models[0], "--engines", "auto")
+
+
+def test_the_first_value_that_differs(cli, write):
+    body = "g (float[N] x) => (float[N] y) { a = Neg (x)  [clamp] b = Relu (a)  c = Exp (b)  y = Sin (c) }"
+    one = write(HEADER + body, "a.onnxtxt")
+    other = write(HEADER + body.replace("Relu", "Abs"), "b.onnxtxt")
+    code, out, _ = cli("compare", one, other, "--dim", "N=20", "--bisect")
+    assert code == 1
+    assert "The first value that differs  of 4 values compared" in out
+    assert "first run    b   Relu 'clamp'" in out
+    assert "second run   b   Abs 'clamp'" in out
+    assert "Its operands" in out
+    report = json.loads(cli("compare", one, other, "--dim", "N=20", "--bisect", "--json").out)
+    assert report["parting"]["names"] == ["b", "b"]
+    assert report["parting"]["operands"][0]["name"] == "a"
+    assert report["compared"] == 4
+    code, out, _ = cli("compare", one, "--dim", "N=20", "--bisect")
+    assert code == 0
+    assert "No value parts  4 values compared" in out
+
+
+def test_precisions_of_each_run(cli, fails, models):
+    assert cli("compare", models[0], "--engines", "auto,auto", "--precision", "exact,fast").code == 0
+    assert cli("compare", models[0], "--precision", "fast").code == 0
+    assert "there is no precision 'quick'" in fails("compare", models[0], "--precision", "quick")

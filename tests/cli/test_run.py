@@ -7,7 +7,8 @@ import pytest
 import sabir
 from sabir.cli._feeds import FeedOptions, gather
 from sabir.cli._random import random_array
-from sabir.cli._results import save_each, summary, type_text
+from sabir.cli._results import save_each, summary
+from sabir.debugging import type_text
 from sabir.elements import ELEMENTS, element
 from sabir.evaluation import ModelPort
 from sabir.ir import MapType, OptionalType, SequenceType, SparseTensorType, TensorType, parse_dim, tensor_type

@@ -48,6 +48,7 @@ from sabir.cli import (
     _ports,
     _processing,
     _profile,
+    _reduce,
     _releases,
     _rename,
     _rule,
@@ -55,6 +56,7 @@ from sabir.cli import (
     _set_dims,
     _show,
     _simplify,
+    _summary,
     _text,
     _train,
 )
@@ -88,6 +90,7 @@ app = typer.Typer(
 )
 for command, examples in (
     (_show.show, _show.EXAMPLES),
+    (_summary.summary, _summary.EXAMPLES),
     (_run.run, _run.EXAMPLES),
     (_compile.compile, _compile.EXAMPLES),
     (_profile.profile, _profile.EXAMPLES),
@@ -115,6 +118,7 @@ for command, examples in (
     (_processing.append, _processing.APPEND_EXAMPLES),
     (_diff.diff, _diff.EXAMPLES),
     (_compare_runs.compare_runs, _compare_runs.EXAMPLES),
+    (_reduce.reduce, _reduce.EXAMPLES),
     (_pack.pack, _pack.PACK_EXAMPLES),
     (_pack.unpack, _pack.UNPACK_EXAMPLES),
     (_op.op, _op.EXAMPLES),

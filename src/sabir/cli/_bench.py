@@ -11,7 +11,6 @@ import numpy as np
 import typer
 
 from sabir.base import UnsupportedError, counted
-from sabir.cli._compare import compare
 from sabir.cli._compile import values_of
 from sabir.cli._feed_options import (
     DimsOption,
@@ -35,6 +34,7 @@ from sabir.cli._screen import Screen, bytes_text, plain, seconds_text
 from sabir.cli._usage import FAULTY
 from sabir.compilation import Compiled, Settings
 from sabir.compilation.native import usable_cores
+from sabir.debugging import difference
 from sabir.runtime import ENGINES, Session
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def measure(
 
 
 def _differences(results: Mapping[str, Any], others: Mapping[str, Any]) -> list[str]:
-    compared = [compare(n, results[n], other, _RTOL, _ATOL) for n, other in others.items() if n in results]
+    compared = [difference(n, results[n], other, _RTOL, _ATOL) for n, other in others.items() if n in results]
     return [f"output {c.name}: {c.problem}" for c in compared if c.problem]
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabir.base import FeedError, FileError
 from sabir.cli._files import read_message
@@ -15,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from sabir.debugging import Difference
     from sabir.evaluation import ModelPort
 
 _FILE = re.compile(r"(input|output)_(\d+)\.pb")
@@ -27,15 +26,6 @@ class DataSet(NamedTuple):
     path: Path
     feeds: dict[str, Any]
     expected: dict[str, Any]
-
-
-class Comparison(NamedTuple):
-    """How one result differs from the expected one; `problem` is "" where it is within the tolerances."""
-
-    name: str
-    largest: float  # absolute difference; NaN where there is no number to compare
-    relative: float
-    problem: str = ""
 
 
 def data_sets(folder: Path, inputs: Sequence[ModelPort], outputs: Sequence[ModelPort]) -> Iterator[DataSet]:
@@ -64,65 +54,10 @@ def _values(folder: Path, kind: str, ports: Sequence[ModelPort]) -> dict[str, An
     return found
 
 
-def compare(name: str, value: Any, expected: Any, rtol: float, atol: float) -> Comparison:
-    """Compare a result with the expected one, sequences and maps item by item; NaN equals NaN."""
-    match expected:
-        case None:
-            return Comparison(name, 0, 0, "" if value is None else "there is a value, and none is expected")
-        case list():
-            return _of_items(name, value, dict(enumerate(cast("list[Any]", expected))), rtol, atol)
-        case dict():
-            return _of_items(name, value, cast("dict[Any, Any]", expected), rtol, atol)
-        case _:
-            return _of_arrays(name, value, np.asarray(expected), rtol, atol)
-
-
-def _of_items(name: str, value: Any, expected: dict[Any, Any], rtol: float, atol: float) -> Comparison:
-    items = dict(enumerate(cast("list[Any]", value))) if isinstance(value, list) else value
-    if not isinstance(items, dict) or items.keys() != expected.keys():
-        return Comparison(name, np.nan, np.nan, "the keys or the number of items differ")
-    got = cast("dict[Any, Any]", items)
-    parts = [compare(f"{name}[{key!r}]", got[key], item, rtol, atol) for key, item in expected.items()]
-    problem = next((f"{p.name}: {p.problem}" for p in parts if p.problem), "")
-    return Comparison(
-        name, max((p.largest for p in parts), default=0), max((p.relative for p in parts), default=0), problem
-    )
-
-
-def _of_arrays(name: str, value: Any, expected: Any, rtol: float, atol: float) -> Comparison:
-    array = np.asarray(value)
-    if value is None or array.dtype != expected.dtype or array.shape != expected.shape:
-        shown = "nothing" if value is None else f"{array.dtype}{list(array.shape)}"
-        problem = f"{shown}, expected {expected.dtype}{list(expected.shape)}"
-        return Comparison(name, np.nan, np.nan, problem)
-    if expected.dtype.kind in "OUSb":
-        wrong = int(np.count_nonzero(array != expected))
-        different = float(wrong > 0)
-        return Comparison(name, different, different, f"{wrong:,} elements differ" if wrong else "")
-    wide = np.complex128 if expected.dtype.kind == "c" else np.float64
-    got, wanted = array.astype(wide), expected.astype(wide)
-    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        difference = np.where(_alike(got, wanted), 0, np.abs(got - wanted))
-        allowed = atol + rtol * np.abs(wanted)
-        wrong = int(np.count_nonzero(~(difference <= allowed)))
-        relative = np.where(difference == 0, 0, difference / np.abs(wanted))
-    problem = f"{wrong:,} of {array.size:,} elements differ by more than the tolerance" if wrong else ""
-    return Comparison(name, _largest(difference), _largest(relative), problem)
-
-
-def _alike(one: Any, other: Any) -> Any:
-    """Return where two arrays are equal, infinities and NaN included."""
-    return (one == other) | (np.isnan(one) & np.isnan(other))
-
-
-def _largest(numbers: Any) -> float:
-    return float(np.max(numbers)) if numbers.size else 0.0
-
-
-def listed(comparisons: Sequence[Comparison]) -> list[tuple[str, ...]]:
-    """Return the cells of a table of comparisons."""
+def listed(differences: Sequence[Difference]) -> list[tuple[str, ...]]:
+    """Return the cells of a table of differences."""
     rows = [
         (plain(c.name), f"{c.largest:.3g}", f"{c.relative:.3g}", plain(c.problem or "equal"))
-        for c in comparisons
+        for c in differences
     ]
     return [("output", "largest difference", "relative", ""), *rows]

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sabir.base import FeedError, listed_names, quote, suggest
-from sabir.cli._compare import Comparison, compare, listed
+from sabir.base import FeedError, counted, listed_names, quote, suggest
+from sabir.cli._compare import listed
 from sabir.cli._feed_options import (
     DimsOption,
     InputsOption,
-    PrecisionOption,
     SeedOption,
     ShapesOption,
     ThreadsOption,
@@ -27,20 +26,24 @@ from sabir.cli._models import ModelPath, load_any, shown
 from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._screen import Screen, plain
 from sabir.cli._usage import FAULTY
-from sabir.runtime import ENGINES, Session
+from sabir.debugging import RunComparison, RunPair
+from sabir.runtime import ENGINES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from sabir.cli._feeds import Feeds
+    from sabir.debugging import Parting
 
 EXAMPLES = (
     "sabir compare model.onnx converted.onnx",
     "sabir compare model.onnx converted.onnx --input x=x.npy --rtol 1e-4",
     "sabir compare model.onnx --engines compiled,reference",
+    "sabir compare model.onnx optimized.onnx --bisect",
 )
 _NAMES = ("auto", *ENGINES)
 _AGAINST_ITSELF = ("auto", "reference")
+_PRECISIONS = ("exact", "fast")
 
 
 def compare_runs(  # ruff: ignore[too-many-arguments]  each is an option
@@ -69,8 +72,18 @@ def compare_runs(  # ruff: ignore[too-many-arguments]  each is an option
     shapes: ShapesOption = None,
     rtol: Annotated[float, typer.Option(min=0, help="Relative tolerance.")] = 1e-3,
     atol: Annotated[float, typer.Option(min=0, help="Absolute tolerance.")] = 1e-5,
+    bisect: Annotated[
+        bool, typer.Option("--bisect", help="Also find the first value at which the runs part.")
+    ] = False,
     threads: ThreadsOption = None,
-    precision: PrecisionOption = "exact",
+    precision: Annotated[
+        str,
+        typer.Option(
+            "--precision",
+            metavar="A[,B]",
+            help="exact or fast, for both runs or for each. With fast, kernels may round a few times more.",
+        ),
+    ] = "exact",
     seed: SeedOption = 0,
     operators: OperatorsOption = None,
     documents: OpsetDocumentsOption = None,
@@ -83,77 +96,98 @@ def compare_runs(  # ruff: ignore[too-many-arguments]  each is an option
     Both get the same inputs, from files or random as for `sabir run`, by the names of the inputs. Outputs are
     compared by their names, or one by one where each model has one. The exit code is 1 if a result
     differs by more than the tolerances, or an output is missing. `sabir diff` compares the models themselves.
+
+    --bisect runs both models once more for the values of their main graphs that correspond, by name or by
+    structure, and names the first that differs, with its node and operands.
     """
-    first, second = _engines(engines, _AGAINST_ITSELF if other is None else ("auto", "auto"))
     registry = registry_of(operators, documents)
-    loaded = load_any(model)
-    options: dict[str, Any] = {"threads": threads, "precision": precision, "registry": registry}
-    sessions = (
-        Session(loaded, engine=first, **options),
-        Session(loaded if other is None else load_any(other), engine=second, **options),
+    pair = RunPair(
+        load_any(model),
+        None if other is None else load_any(other),
+        engines=_pair("--engines", engines, _NAMES, _AGAINST_ITSELF if other is None else ("auto", "auto")),
+        precisions=_pair(
+            "--precision", precision if "," in precision else f"{precision},{precision}", _PRECISIONS
+        ),
+        threads=threads,
+        registry=registry,
     )
-    _require_inputs(*sessions)
-    ports = sessions[0].inputs
-    feeds = gather(ports, feed_options({p.name for p in ports}, inputs, dims, shapes, seed))
-    taken = {p.name for p in sessions[1].inputs}
+    feeds = gather(pair.inputs, feed_options({p.name for p in pair.inputs}, inputs, dims, shapes, seed))
     values = {name: feed.value for name, feed in feeds.values.items()}
-    results = sessions[0].run(values), sessions[1].run({n: v for n, v in values.items() if n in taken})
-    compared = _compared(*results, rtol, atol)
+    found = pair.compare(values, rtol=rtol, atol=atol)
+    if bisect:
+        parting, compared = pair.part(values, rtol=rtol, atol=atol)
+        found = RunComparison(found.engines, found.outputs, parting, compared)
     if as_json:
-        write_json(_as_json(sessions, feeds, compared))
+        write_json(_as_json(found, feeds, bisect=bisect))
     else:
         names = [shown(Path(path.name)) for path in (model, other or model)]
-        _show([f"{n} on {s.engine}" for n, s in zip(names, sessions, strict=True)], feeds, compared)
-    if any(c.problem for c in compared):
+        _show([f"{n} on {engine}" for n, engine in zip(names, found.engines, strict=True)], feeds, found)
+        if bisect:
+            _show_parting(found)
+    if not found.equal or found.parting is not None:
         raise typer.Exit(FAULTY)
 
 
-def _engines(text: str | None, default: tuple[str, str]) -> tuple[Any, Any]:
+def _pair(
+    option: str, text: str | None, known: Sequence[str], default: tuple[str, str] = ("", "")
+) -> tuple[Any, Any]:
+    """Return the two words of an option; raises FeedError for an unknown one, or another number."""
     names = default if text is None else tuple(part.strip() for part in text.split(","))
-    unknown = next((name for name in names if name not in _NAMES), None)
+    unknown = next((name for name in names if name not in known), None)
+    noun = option.strip("-").removesuffix("s")
     if unknown is not None:
-        near = suggest(unknown, _NAMES) or f"; the engines are {listed_names(_NAMES)}"
-        raise FeedError(f"--engines: there is no engine {quote(unknown)}{near}")
-    if len(names) != len(default):
-        raise FeedError(f"--engines {quote(text)}: name two engines, as in {','.join(_AGAINST_ITSELF)}")
+        near = suggest(unknown, known) or f"; the {noun}s are {listed_names(known)}"
+        raise FeedError(f"{option}: there is no {noun} {quote(unknown)}{near}")
+    if len(names) != 2:  # ruff: ignore[magic-value-comparison]  the two runs
+        raise FeedError(f"{option} {quote(text or '')}: name two {noun}s, as in {','.join(default)}")
     return names[0], names[1]
 
 
-def _require_inputs(first: Session, second: Session) -> None:
-    """Raise FeedError for an input that only the second model has, and that has no default."""
-    known = [port.name for port in first.inputs]
-    for port in second.inputs:
-        if port.name not in known and not port.optional:
-            raise FeedError(
-                f"the second model has the input {quote(port.name)}, and the first has none of this name; "
-                f"its inputs are {listed_names(known)}"
-            )
-
-
-def _compared(
-    first: Mapping[str, Any], second: Mapping[str, Any], rtol: float, atol: float
-) -> list[Comparison]:
-    if len(first) == len(second) == 1:
-        (name, value), (other,) = next(iter(first.items())), second.values()
-        return [compare(name, other, value, rtol, atol)]
-    found = [compare(n, second[n], value, rtol, atol) for n, value in first.items() if n in second]
-    missing = [(n, "second") for n in first if n not in second]
-    missing += [(n, "first") for n in second if n not in first]
-    nan = float("nan")
-    found += [Comparison(n, nan, nan, f"the {which} model has no such output") for n, which in missing]
-    return found
-
-
-def _show(names: Sequence[str], feeds: Feeds, compared: Sequence[Comparison]) -> None:
+def _show(names: Sequence[str], feeds: Feeds, found: RunComparison) -> None:
     screen = Screen()
     screen.line(screen.paint(" and ".join(names), bold=True))
     screen.lines(screen.paint(f"   note: {plain(note)}", dim=True) for note in feeds.assumed)
-    screen.table(listed(compared), "cyan", "right", "right")
+    screen.table(listed(found.outputs), "cyan", "right", "right")
 
 
-def _as_json(sessions: Sequence[Session], feeds: Feeds, compared: Sequence[Comparison]) -> dict[str, Any]:
-    return {
-        "engines": [session.engine for session in sessions],
+def _show_parting(found: RunComparison) -> None:
+    screen, parting = Screen(), found.parting
+    if parting is None:
+        screen.heading("No value parts", f"{counted(found.compared, 'value')} compared")
+        return
+    screen.heading("The first value that differs", f"of {counted(found.compared, 'value')} compared")
+    rows = [("first run", *_side(parting, 0)), ("second run", *_side(parting, 1))]
+    screen.table(rows, "cyan")
+    screen.table(listed([parting.difference]), "cyan", "right", "right")
+    if parting.alone:
+        screen.line("   note: it differs where it is computed without the other values, in fused kernels")
+    if parting.operands:
+        screen.heading("Its operands")
+        screen.table(listed(parting.operands), "cyan", "right", "right")
+
+
+def _side(parting: Parting, run: int) -> tuple[str, str]:
+    """Return the name and the node of the value in one of the runs."""
+    return plain(parting.names[run]), plain(parting.nodes[run])
+
+
+def _as_json(found: RunComparison, feeds: Feeds, *, bisect: bool) -> dict[str, Any]:
+    report: dict[str, Any] = {
+        "engines": list(found.engines),
         "assumed": list(feeds.assumed),
-        "outputs": [c._asdict() for c in compared],
+        "outputs": [d._asdict() for d in found.outputs],
+    }
+    if not bisect:
+        return report
+    parting = found.parting
+    return report | {
+        "compared": found.compared,
+        "parting": parting
+        and {
+            "names": list(parting.names),
+            "nodes": list(parting.nodes),
+            "difference": parting.difference._asdict(),
+            "operands": [d._asdict() for d in parting.operands],
+            "alone": parting.alone,
+        },
     }

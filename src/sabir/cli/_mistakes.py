@@ -36,9 +36,10 @@ _TASKS = {
         ("fix repair", "`sabir check MODEL --fix -o OUT` repairs a model"),
         ("shapes shape types infer-shapes infer_shapes", "`sabir infer` infers types and shapes"),
         (
-            "print dump cat view inspect summary list ls",
+            "print dump cat view inspect list ls",
             "`sabir show` says what is in a model, and `sabir text` writes all of it",
         ),
+        ("flops macs params", "`sabir summary` says what a model costs"),
         ("draw plot visualize netron", "`sabir show MODEL --tree` shows the graph as text"),
         ("upgrade downgrade version convert-version", "`sabir convert IN OUT --opset N` changes the opset"),
         ("benchmark perf perf_test time", "`sabir bench` measures how fast a model runs"),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from rich.progress import ProgressColumn
 
+    from sabir.debugging import ReductionStep
     from sabir.training import Progress
 
 _WORTH_A_BAR = 1 << 26  # bytes; less is done before anyone reads a bar
@@ -63,6 +64,21 @@ def training_bar() -> Generator[Callable[[Progress], None]]:
                 epoch=f"{at.epoch}/{at.epochs}",
                 shown=shown,
             )
+
+        yield progress
+
+
+@contextlib.contextmanager
+def reduction_line() -> Generator[Callable[[ReductionStep], None]]:
+    """Show what a reduction does while the block runs: how many models it tried, and the smallest one."""
+    console = Console(stderr=True)
+    columns = (TextColumn("reducing: {task.fields[shown]}"),)
+    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("reducing", total=None, shown="")
+
+        def progress(step: ReductionStep) -> None:
+            smallest = f"{step.nodes:,} nodes, {step.parameters:,} parameters"
+            bar.update(task, shown=f"{step.action}, {step.trials:,} models tried, the smallest: {smallest}")
 
         yield progress
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from sabir.base import FileError, UnsupportedError, quote
 from sabir.cli._screen import cut, plain
-from sabir.cli._statistics import statistics_of
+from sabir.debugging import statistics_of, type_text
 from sabir.elements import element
 from sabir.files import is_device_name, replace_file
-from sabir.ir import OptionalType, TensorType
+from sabir.ir import OptionalType
 from sabir.serial import save_value
 
 if TYPE_CHECKING:
@@ -28,20 +28,6 @@ _FILES_OF_ONE = (".npy", ".pb")
 _EXTENSION = re.compile(r"\.[A-Za-z]\w*")
 _SHOWN = 4  # elements of an array, items of a collection
 _LONGEST_NAME = 100
-
-
-def type_text(value: Any) -> str:
-    """Return the type of a value: `float[1,10]`, `sequence of 3`."""
-    match value:
-        case None:
-            return "nothing"
-        case list():
-            return f"sequence of {len(cast('list[Any]', value))}"
-        case dict():
-            return f"map of {len(cast('dict[Any, Any]', value))}"
-        case _:
-            array = np.asarray(value)
-            return str(TensorType(element(array.dtype), array.shape))
 
 
 def summary(value: Any) -> str:
@@ -129,14 +115,26 @@ def save_each(
     that no message can represent.
     """
     declared = types or {}
-    taken: set[str] = set()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, value in values.items():
-            stem = _file_name(name, taken)
-            yield Saved(name, *_saved(value, folder, stem, declared.get(name), name))
-    except OSError as error:
-        raise FileError(f"{error.filename or folder}: {error.strerror or error}") from error
+    files = ValueFolder(folder)
+    for name, value in values.items():
+        yield files.save(name, value, declared.get(name))
+
+
+class ValueFolder:
+    """A folder that gets a file for each value, as `save_each` writes them, one at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._taken: set[str] = set()
+
+    def save(self, name: str, value: Any, declared: Type | None = None) -> Saved:
+        """Write one value; raises as `save_each`."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            stem = _file_name(name, self._taken)
+            return Saved(name, *_saved(value, self._folder, stem, declared, name))
+        except OSError as error:
+            raise FileError(f"{error.filename or self._folder}: {error.strerror or error}") from error
 
 
 def save_archive(values: Mapping[str, Any], path: Path) -> Iterator[Saved]:

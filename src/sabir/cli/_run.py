@@ -12,7 +12,7 @@ import typer
 
 from sabir.base import FeedError, quote
 from sabir.checking import check
-from sabir.cli._compare import compare, data_sets, listed
+from sabir.cli._compare import data_sets, listed
 from sabir.cli._feed_options import (
     DimsOption,
     EngineOption,
@@ -40,19 +40,20 @@ from sabir.cli._results import (
     save_each,
     save_one,
     summary,
-    type_text,
 )
 from sabir.cli._results import as_json as value_as_json
 from sabir.cli._screen import Screen, plain, seconds_text
-from sabir.cli._usage import FAULTY
+from sabir.cli._traced import run_traced
+from sabir.cli._usage import FAULTY, refuse
+from sabir.debugging import difference, type_text
 from sabir.runtime import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sabir.cli._compare import Comparison
     from sabir.cli._feeds import Feeds
     from sabir.cli._results import Saved
+    from sabir.debugging import Difference
 
 EXAMPLES = (
     "sabir run model.onnx",
@@ -61,6 +62,7 @@ EXAMPLES = (
     "sabir run model.onnx --input feeds.npz --output results.npz",
     "sabir run model.onnx --engine reference -o y.npy",
     "sabir run model.onnx --compare test_data_set_0 --rtol 1e-4",
+    "sabir run model.onnx --stop-at-nan",
 )
 
 
@@ -111,6 +113,27 @@ def run(  # ruff: ignore[too-many-arguments]  each is an option
             "--strict", help="Check the model first, and stop at a value that contradicts its declared type."
         ),
     ] = False,
+    trace: Annotated[
+        bool,
+        typer.Option(
+            "--trace",
+            help="Run the interpreter once, and list every value: type, range, mean, NaNs, infinities.",
+        ),
+    ] = False,
+    stop_at_nan: Annotated[
+        bool,
+        typer.Option(
+            "--stop-at-nan", help="Trace to the first NaN; name the node that computed it, and its operands."
+        ),
+    ] = False,
+    dump: Annotated[
+        Path | None,
+        typer.Option(
+            "--dump",
+            metavar="DIR",
+            help="Trace, and save every value in this folder, as NAME.npy or NAME.pb.",
+        ),
+    ] = None,
     newer_opsets: NewerOpsetsOption = False,
     operators: OperatorsOption = None,
     documents: OpsetDocumentsOption = None,
@@ -129,16 +152,21 @@ def run(  # ruff: ignore[too-many-arguments]  each is an option
     for sequences, maps and optionals, and for tensors whose element type the .npy format lacks, such as
     bfloat16. Each saved file can be an input again.
 
-    The exit code is 1 if the run fails or --compare finds a difference.
+    The exit code is 1 if the run fails, --compare finds a difference or --stop-at-nan a NaN.
     """
+    traced = trace or stop_at_nan or dump is not None
+    if traced and (engine == "compiled" or output is not None or data is not None or repeat > 1):
+        refuse(
+            "a trace is one run of the interpreter: omit --engine compiled, --output, --compare and --repeat"
+        )
     loaded, registry = load_any(model), registry_of(operators, documents)
     if strict:
         check(loaded, registry=registry)
     if output is not None:
         require_place(output, len(loaded.graph.outputs))
     session = Session(
-        loaded, engine=engine, threads=threads, strict=strict, newer_opsets=newer_opsets, registry=registry,
-        precision=precision,
+        loaded, engine="reference" if traced else engine, threads=threads, strict=strict,
+        newer_opsets=newer_opsets, registry=registry, precision=precision,
     )  # fmt: skip
     if data is not None:
         _refuse_with_compare(inputs, dims, shapes, output)
@@ -147,6 +175,10 @@ def run(  # ruff: ignore[too-many-arguments]  each is an option
     normalization = Normalization(_numbers("--mean", mean), _numbers("--std", std))
     options = feed_options({p.name for p in session.inputs}, inputs, dims, shapes, seed, normalization)
     feeds = gather(session.inputs, options)
+    if traced:
+        tracing = {"stop_at_nan": stop_at_nan, "newer_opsets": newer_opsets, "registry": registry}
+        run_traced(loaded, feeds, dump=dump, as_json=as_json, options=tracing)
+        return
     values = {name: feed.value for name, feed in feeds.values.items()}
     with counting_bar("compiling") as progress:
         session.compile(values, progress)
@@ -215,10 +247,10 @@ def _refuse_with_compare(*options: object) -> None:
 
 def _compare(session: Session, folder: Path, rtol: float, atol: float, *, as_json: bool) -> None:
     """Run every data set of a folder; leaves the program with exit code 1 if a result differs."""
-    report: list[tuple[str, list[Comparison]]] = []
+    report: list[tuple[str, list[Difference]]] = []
     for data in data_sets(folder, session.inputs, session.outputs):
         results = session.run(data.feeds)
-        compared = [compare(n, results[n], expected, rtol, atol) for n, expected in data.expected.items()]
+        compared = [difference(n, results[n], expected, rtol, atol) for n, expected in data.expected.items()]
         report.append((str(data.path), compared))
     if as_json:
         write_json([{"path": path, "outputs": [c._asdict() for c in cs]} for path, cs in report])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sabir.base import ACCIDENTS, SabirError
 from sabir.cli._facts import TensorTotals, initializers
 from sabir.cli._screen import bytes_text, plain
-from sabir.cli._statistics import Statistics, statistics_of
+from sabir.debugging import Statistics, statistics_of
 from sabir.ir import SparseTensor
 
 if TYPE_CHECKING:

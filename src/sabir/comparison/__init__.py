@@ -1,5 +1,6 @@
 """What changed between two versions of a model, and which increment of its version that requires."""
 
+from sabir.comparison._aligned import aligned_results
 from sabir.comparison._changes import Change
 from sabir.comparison._compare import Acceptance, accepts, compare
 from sabir.comparison._comparison import Comparison, Declared
@@ -16,6 +17,7 @@ __all__ = [
     "Declared",
     "Rule",
     "accepts",
+    "aligned_results",
     "compare",
     "version_text",
 ]

@@ -23,8 +23,9 @@ from sabir.opsets.families.windows.blocked_channels import calls_blocks
 from sabir.scheduling import as_meant, calls_in_graph, schedule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from sabir.evaluation._calls import BoundCall, SlotValues
     from sabir.evaluation._declared import Declaration
     from sabir.evaluation._feeds import ModelPort
     from sabir.evaluation._plans import BoundPlan
@@ -127,18 +128,59 @@ class Runner:
         plan = self._plan(names)
         return run_with_limits(self._limits, self._results, plan, feeds, names)
 
+    def run_observed(
+        self, feeds: Mapping[str, Any], observe: Callable[[str, Mapping[str, Any]], None]
+    ) -> dict[str, Any]:
+        """Return what `run` returns for all outputs, and show each value of the main graph on the way.
+
+        `observe` is called with the constants and inputs by name, then after each call with the label of its
+        node and those of its results that something reads. It must not change or keep the arrays. Raises as
+        `run`, and what `observe` raises, which ends the run.
+
+        >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+        ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+        >>> _ = Runner(model).run_observed({'x': [1.0]}, lambda label, values: print(label, values))
+         {'x': array([1.], dtype=float32)}
+        Relu with output 'y' {'y': array([1.], dtype=float32)}
+        """
+        names = tuple(self._front.output_slots)
+        plan = self._plan(names)
+        return run_with_limits(self._limits, self._results, plan, feeds, names, observe)
+
     def release(self) -> None:
         """Give back the memory that runs have left for the next ones."""
         self._spare.clear()
 
-    def _results(self, plan: BoundPlan, feeds: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    def _results(
+        self,
+        plan: BoundPlan,
+        feeds: Mapping[str, Any],
+        names: tuple[str, ...],
+        observe: Callable[[str, Mapping[str, Any]], None] | None = None,
+    ) -> dict[str, Any]:
         run, inputs = self._front.start(feeds)
         spare = self._take_spare_memory()
+        watch = None if observe is None else self._watch(inputs, observe)
         with np.errstate(all="ignore"), spare.in_use():  # infinities and NaNs are ordinary values
-            results = plan.run(inputs, (), run, self._declared)
+            results = plan.run(inputs, (), run, self._declared, watch)
         finished = self._front.finish(names, results, inputs, run)
         self._spare.append(spare)
         return finished
+
+    def _watch(
+        self, inputs: Sequence[Any], observe: Callable[[str, Mapping[str, Any]], None]
+    ) -> Callable[[BoundCall, SlotValues], None]:
+        """Show the constants and inputs of a run, and return what shows the results of its calls."""
+        given = zip((port.name for port in self._front.inputs), inputs, strict=True)
+        names = {slot: name for name, slot in self._slots.items()}
+        constants = {names[slot]: array for slot, array in self._program.arrays.items() if slot in names}
+        observe("", constants | {name: value for name, value in given if value is not None})
+
+        def watch(call: BoundCall, slots: SlotValues) -> None:
+            results = (slot for slot in call.outputs if slot in names and slot not in call.dead)
+            observe(call.label, {names[slot]: slots[slot] for slot in results})
+
+        return watch
 
     def _take_spare_memory(self) -> SpareMemory:
         """Return the memory that an earlier run has left, for one run alone."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sabir.evaluation._calls import SlotValues, run_call, run_calls
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from sabir.evaluation._calls import BoundCall, Run
     from sabir.evaluation._declared import Declaration
@@ -46,10 +46,12 @@ class BoundPlan:
         captured: Iterable[Any],
         run: Run,
         declared: dict[int, tuple[str, Declaration]] | None = None,
+        observe: Callable[[BoundCall, SlotValues], None] | None = None,
     ) -> tuple[Any, ...]:
         """Return the requested values; an input passed as None keeps its default.
 
-        `declared` has the declarations to compare computed values with, by slot.
+        `declared` has the declarations to compare computed values with, by slot. `observe` is called after
+        each call with the values by slot; those that no later call reads are gone.
         """
         slots: SlotValues = self._constants.copy()
         for slot, value in zip(self._inputs, inputs, strict=False):
@@ -58,10 +60,12 @@ class BoundPlan:
         for slot, value in zip(self._captures, captured, strict=True):
             slots[slot] = value
         sizes = [0] * len(slots)
-        if declared:
+        if declared or observe is not None:
             for call in self.calls:
                 run_call(call, slots, sizes, run)
-                _compare(call, slots, declared, run)
+                _compare(call, slots, declared or {}, run)
+                if observe is not None:
+                    observe(call, slots)
         else:
             run_calls(self.calls, slots, sizes, run)
         run.budget.live_bytes -= sum(sizes)

@@ -7,6 +7,7 @@ from sabir.base import importing_later
 if TYPE_CHECKING:
     from sabir.scheduling._deviations import as_meant
     from sabir.scheduling._in_graph import calls_in_graph
+    from sabir.scheduling._labels import label_of
     from sabir.scheduling._plan import Plan, make_plan
     from sabir.scheduling._program import (
         ABSENT,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 # imported on first use, so that a program loads what it uses
 _LATER = {
-    "as_meant": "_deviations",
+    "as_meant": "_deviations", "label_of": "_labels",
     "calls_in_graph": "_in_graph", "Plan": "_plan", "make_plan": "_plan", "ABSENT": "_program",
     "FunctionCall": "_program", "InvalidCall": "_program", "OperatorCall": "_program",
     "Program": "_program", "ScheduledCall": "_program", "ScheduledFunction": "_program",
@@ -49,6 +50,7 @@ __all__ = [
     "ValueInfo",
     "as_meant",
     "calls_in_graph",
+    "label_of",
     "make_plan",
     "schedule",
 ]
