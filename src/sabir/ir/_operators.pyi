@@ -2927,6 +2927,26 @@ class OperatorMethods:
             output: (dft_length // 2 + 1, num_mel_bins).
         """
 
+    def MemcpyFromHost(self, X: Operand, /, *, name: str = "") -> Value:
+        """MemcpyFromHost: The input, unchanged: a copy from the memory of the host to that of a device.
+
+        Inputs:
+            X: A tensor, or a sequence of tensors.
+
+        Outputs:
+            Y: The same value.
+        """
+
+    def MemcpyToHost(self, X: Operand, /, *, name: str = "") -> Value:
+        """MemcpyToHost: The input, unchanged: a copy from the memory of a device to that of the host.
+
+        Inputs:
+            X: A tensor, or a sequence of tensors.
+
+        Outputs:
+            Y: The same value.
+        """
+
     def Min(self, *data_0: Operand, name: str = "") -> Value:
         """Min: The least of all inputs, elementwise; NaN where one of them is NaN.
 
