@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from sabir.generation import TextGenerator
     from sabir.inference import infer, set_dims
     from sabir.inlining import inline
+    from sabir.quantization import quantize
     from sabir.repairing import fix
     from sabir.runtime import Session, hessian, jacobian, vjp
     from sabir.serial import dumps, from_proto, load, loads, save, text, to_proto
@@ -60,7 +61,7 @@ _LATER = {
     "save": "serial", "text": "serial", "to_proto": "serial", "parse": "syntax", "requirements": "consumers",
     "set_dims": "inference",
     "differentiate": "differentiation", "hessian": "runtime", "jacobian": "runtime", "vjp": "runtime",
-    "fix": "repairing",
+    "fix": "repairing", "quantize": "quantization",
     "TrainingSession": "training", "strip_training": "training", "TextGenerator": "generation",
 }  # fmt: skip
 
@@ -68,7 +69,8 @@ _LATER = {
 _PACKAGES = (
     "base", "checking", "comparison", "compilation", "consumers", "conversion", "differentiation",
     "distributed", "elements", "evaluation", "generation", "inference", "inlining", "ir", "opsets",
-    "repairing", "rewrite", "runtime", "schema", "serial", "simplification", "syntax", "training",
+    "quantization", "repairing", "rewrite", "runtime", "schema", "serial", "simplification", "syntax",
+    "training",
 )  # fmt: skip
 _later = importing_later(__name__, _LATER)
 
@@ -185,6 +187,7 @@ __all__ = [
     "load",
     "loads",
     "parse",
+    "quantize",
     "releases",
     "requirements",
     "save",

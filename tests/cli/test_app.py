@@ -23,6 +23,7 @@ COMMANDS = (
     "generate",
     "edit",
     "set-dims",
+    "quantize",
     "inline",
     "diff",
     "compare",

@@ -43,6 +43,7 @@ from sabir.cli import (
     _opset,
     _pack,
     _profile,
+    _quantize,
     _releases,
     _rule,
     _run,
@@ -96,6 +97,7 @@ for command, examples in (
     (_generate.generate, _generate.EXAMPLES),
     (_edit.edit, _edit.EXAMPLES),
     (_set_dims.set_dims, _set_dims.EXAMPLES),
+    (_quantize.quantize, _quantize.EXAMPLES),
     (_diff.diff, _diff.EXAMPLES),
     (_compare_runs.compare_runs, _compare_runs.EXAMPLES),
     (_pack.pack, _pack.PACK_EXAMPLES),
@@ -145,7 +147,7 @@ def sabir(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Inspect, check, infer, run, edit, convert, differentiate and train ONNX models, and generate text."""
+    """Inspect, check, run, edit, convert, quantize, differentiate and train ONNX models; generate text."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

@@ -1,0 +1,131 @@
+"""`quantize`: a copy of a model with weights, or weights and activations, in fewer bits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from sabir.base import UnsupportedError, listed_names, quote, suggest
+from sabir.conversion import convert
+from sabir.ir import check_is_model
+from sabir.opsets import STANDARD
+from sabir.quantization import _blocks, _dynamic, _static
+from sabir.quantization._report import Quantization
+from sabir.quantization._sources import feeds_of
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from sabir.ir import Model
+    from sabir.quantization._report import NodeReport
+    from sabir.schema import Registry
+
+FORMATS = ("int8", "int4")
+METHODS = ("minmax", "percentile", "mse", "entropy")
+_BITS = {"int4": 4, "int8": 8}
+
+
+def quantize(  # ruff: ignore[too-many-arguments]  all but two are by keyword
+    model: Model,
+    to: Literal["int8", "int4"] = "int8",
+    *,
+    calibration: Iterable[Mapping[str, Any]] | str | os.PathLike[str] | None = None,
+    weights_only: bool = False,
+    block: int = 32,
+    symmetric: bool | None = None,
+    method: Literal["minmax", "percentile", "mse", "entropy"] = "minmax",
+    percentile: float = 99.99,
+    exclude: Collection[str] = (),
+    progress: Callable[[int, int], None] | None = None,
+    registry: Registry = STANDARD,
+) -> Model:
+    """Return a copy of a model in which MatMul, Gemm and Conv have integers of fewer bits as operands.
+
+    - `weights_only`, or to `"int4"`: constant weights become integers with one scale for each `block` of
+      products that are summed, or with a block of 0 for each output channel. Products are computed in float.
+    - `"int8"` without calibration: weights have one scale for each output channel, and each run determines
+      the scale of an activation (DynamicQuantizeLinear).
+    - `"int8"` with `calibration`: the scales of activations are constants, found in runs with these feeds,
+      around operators in float (QuantizeLinear and DequantizeLinear), which engines join to operators on
+      integers. Residual additions and pools of convolutions are quantized too. `calibration` yields feeds by
+      input name, or is a .npz file with the feeds of one run, or a folder of such files. `method` chooses
+      the range from what was observed: all of it (`minmax`), the part without the outer values
+      (`percentile`, of `percentile` in each direction), that of the least squared error (`mse`), or of the
+      least divergence of the distributions (`entropy`).
+
+    `symmetric` chooses zero points of 0: for weights alone by default, for activations only if True. Weights
+    of dynamic and static int8 are always symmetric. `exclude` has the names of nodes that stay wide.
+    `progress` is called with the number of calibration runs that are done and of all, 0 if that is unknown.
+
+    A model of an old opset is converted to the one that the operators need. Nodes in functions stay wide.
+    Raises NotFoundError for an excluded name that no node has, UnsupportedError for options that contradict
+    each other, FeedError for feeds that the model refuses or that are missing, ConversionError, FileError.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N,2] x) => (float[N,1] y) <float[2,1] w = {1, 2}> { y = MatMul (x, w) }''')
+    >>> [node.op for node in sabir.quantize(model, "int4", block=0).graph]
+    ['DequantizeLinear', 'MatMul']
+    """
+    return quantize_and_report(
+        model, to, calibration=calibration, weights_only=weights_only, block=block, symmetric=symmetric,
+        method=method, percentile=percentile, exclude=exclude, progress=progress, registry=registry,
+    ).model  # fmt: skip
+
+
+def quantize_and_report(  # ruff: ignore[too-many-arguments]  all but two are by keyword
+    model: Model,
+    to: Literal["int8", "int4"] = "int8",
+    *,
+    calibration: Iterable[Mapping[str, Any]] | str | os.PathLike[str] | None = None,
+    weights_only: bool = False,
+    block: int = 32,
+    symmetric: bool | None = None,
+    method: Literal["minmax", "percentile", "mse", "entropy"] = "minmax",
+    percentile: float = 99.99,
+    exclude: Collection[str] = (),
+    progress: Callable[[int, int], None] | None = None,
+    registry: Registry = STANDARD,
+) -> Quantization:
+    """Quantize a model as `quantize` does, and report what was done to each node.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N,2] x) => (float[N,1] y) <float[2,1] w = {1, 2}> { y = MatMul (x, w) }''')
+    >>> quantize_and_report(model, exclude=[]).nodes[0].op
+    'MatMul'
+    """
+    check_is_model(model)
+    _check_choice("to", to, FORMATS)
+    _check_choice("method", method, METHODS)
+    weights_only = weights_only or to == "int4"
+    if weights_only and calibration is not None:
+        raise UnsupportedError("weights alone need no calibration; leave it out, or quantize to int8")
+    if block < 0:
+        raise UnsupportedError(f"a block has 1 weight or more, or 0 for whole channels; got {block}")
+    if not 50 < percentile <= 100:  # ruff: ignore[magic-value-comparison]  a percentage above the median
+        raise UnsupportedError(f"the percentile is above 50 and at most 100; got {percentile}")
+    chosen = _blocks if weights_only else _dynamic if calibration is None else _static
+    if chosen is _dynamic and symmetric:
+        raise UnsupportedError(
+            "dynamic int8 has zero points: DynamicQuantizeLinear is not symmetric; pass calibration data"
+        )
+    opset = max(model.opset() or 0, chosen.OPSET)
+    copy = convert(model, opset, registry=registry)
+    nodes: tuple[NodeReport, ...]
+    if weights_only:
+        copy, nodes = _blocks.quantize_weights(
+            copy, _BITS[to], block, exclude, registry, symmetric=symmetric is not False
+        )
+    elif calibration is None:
+        copy, nodes = _dynamic.quantize_dynamically(copy, exclude, registry)
+    else:
+        choice = _static.RangeChoice(method, percentile, is_symmetric=bool(symmetric))
+        copy, nodes = _static.quantize_statically(
+            copy, feeds_of(calibration), choice, exclude, registry, progress
+        )
+    return Quantization(copy, nodes, None if opset == model.opset() else opset)
+
+
+def _check_choice(option: str, value: object, known: tuple[str, ...]) -> None:
+    if value not in known:
+        near = suggest(str(value), known) or f"; known are {listed_names(known)}"
+        raise UnsupportedError(f"{option}={quote(cast('str', value))} is not known{near}")
