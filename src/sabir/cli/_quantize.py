@@ -88,7 +88,8 @@ def quantize(  # ruff: ignore[too-many-arguments]  the options of the command
 ) -> None:
     """Write a model with operands of 8 or 4 bits.
 
-    Those of MatMul, Gemm and Conv become integers: weights alone, or weights and activations. The report has each node with its type and the relative error of its weights, or the reason why it stays.
+    Those of MatMul, Gemm and Conv become integers: weights alone, or weights and activations. The report has
+    each node with its type and the relative error of its weights, or the reason why it stays.
     """
     if as_json and output == STREAM:
         refuse("-o - writes the model to standard output, where --json writes the report; name a file")
