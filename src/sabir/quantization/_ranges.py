@@ -66,7 +66,8 @@ class Observed:
     """The least and the largest element of a value in all runs, and a histogram of fixed size.
 
     The histogram has equal bins from `-limit` to `limit`. For a larger element the limit doubles, and pairs
-    of bins become one, so that no element is needed again.
+    of bins become one, so that no element is needed again. Zeros are counted apart: every range represents
+    them exactly, and where many elements are rectified, they would hide the distribution of the others.
 
     >>> observed = Observed(with_counts=True)
     >>> observed.add(np.float32([-1, 3]))
@@ -77,6 +78,7 @@ class Observed:
     def __init__(self, *, with_counts: bool) -> None:
         self.low, self.high = np.inf, -np.inf
         self.limit = 0.0
+        self.zeros = 0
         self.counts: Array = np.zeros(_BINS if with_counts else 0, np.int64)
 
     def add(self, array: Array) -> None:
@@ -101,6 +103,9 @@ class Observed:
         places += np.float32(_BINS / 2)
         np.clip(places, 0, _BINS - 1, out=places)
         self.counts += np.bincount(places.astype(np.int32), minlength=_BINS)
+        zeros = array.size - int(np.count_nonzero(array))
+        self.counts[_BINS // 2] -= zeros
+        self.zeros += zeros
 
     @property
     def centres(self) -> Array:
@@ -110,7 +115,9 @@ class Observed:
 
 def _percentiles(observed: Observed, percentile: float, low: float, high: float) -> tuple[float, float]:
     """Return the range without the outer values in each direction."""
-    below = np.cumsum(observed.counts) / observed.counts.sum()
+    counts = observed.counts.copy()
+    counts[_BINS // 2] += observed.zeros
+    below = np.cumsum(counts) / counts.sum()
     part, width = percentile / 100, 2 * observed.limit / _BINS
     first = int(np.searchsorted(below, 1 - part, side="right"))
     last = min(int(np.searchsorted(below, part, side="left")), _BINS - 1)
@@ -157,6 +164,8 @@ def _divergence(observed: Observed, low: float, high: float) -> float:
     sums = np.bincount(levels, counts, _LEVELS)
     bins = np.bincount(levels, filled, _LEVELS)
     spread = np.where(filled, (sums / np.maximum(bins, 1))[levels], 0)
+    if not filled.any():
+        return np.inf
     p = clipped[filled] / clipped.sum()
     q = np.maximum(spread[filled] / max(spread.sum(), 1), _TINY)
     return float((p * np.log(p / q)).sum())
