@@ -28,12 +28,13 @@ TITLES = {
     "small": "Small models, and two processes",
     "zoo": "Real architectures",
     "variants": "Integers, halves, and one token",
+    "quantize": "Quantized models",
     "gradients": "Gradients",
     "training": "Training",
     "before": "This tree and an earlier one",
 }
-WITH_ZOO = {"convert", "small", "zoo", "variants", "before"}  # scripts that take a folder of models
-NEEDS_ZOO = {"zoo", "variants"}
+NEEDS_ZOO = {"zoo", "variants", "quantize"}
+WITH_ZOO = {"convert", "small", "before", *NEEDS_ZOO}  # scripts that take a folder of models
 HEAD = """# Benchmark results
 
 Written by `make bench`, which runs the scripts of this folder and replaces the sections it ran. Every

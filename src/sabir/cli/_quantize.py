@@ -35,6 +35,7 @@ EXAMPLES = (
     "sabir quantize model.onnx --to int8 --weights-only --block 64 -o small.onnx",
     "sabir quantize model.onnx --to int8 --calibrate images/ --method mse -o fast.onnx",
     "sabir quantize model.onnx --to int8 --exclude classifier -o fast.onnx",
+    "sabir quantize model.onnx --to float16 -o half.onnx",
 )
 
 
@@ -43,8 +44,8 @@ def quantize(  # ruff: ignore[too-many-arguments]  the options of the command
     *,
     output: RequiredOutputPath,
     to: Annotated[
-        Literal["int8", "int4"],
-        typer.Option("--to", help="The element type of weights; int4: weights alone."),
+        Literal["int8", "int4", "float16", "bfloat16"],
+        typer.Option("--to", help="The element type; int4: weights alone."),
     ] = "int8",
     calibrate: Annotated[
         Path | None,
@@ -52,7 +53,8 @@ def quantize(  # ruff: ignore[too-many-arguments]  the options of the command
             "--calibrate",
             metavar="DATA",
             help="Find constant scales of activations in runs with this data: a .npz file with the inputs of "
-            "one run, or a folder of such files. Without it each run determines them.",
+            "one run, or a folder of such files. Without it each run determines them. For 16-bit floats: "
+            "find nodes that would overflow, which stay.",
         ),
     ] = None,
     method: Annotated[
@@ -80,16 +82,21 @@ def quantize(  # ruff: ignore[too-many-arguments]  the options of the command
         list[str] | None,
         typer.Option("--exclude", metavar="NAME", help="Keep a node as it is. May be repeated."),
     ] = None,
+    keep_io: Annotated[
+        bool,
+        typer.Option("--keep-io/--change-io", help="16-bit floats: whether inputs and outputs stay float32."),
+    ] = True,
     operators: OperatorsOption = None,
     documents: OpsetDocumentsOption = None,
     as_json: JsonOption = False,
     _: LimitOption = None,
     __: UntrustedOption = False,
 ) -> None:
-    """Write a model with operands of 8 or 4 bits.
+    """Write a model with operands of fewer bits.
 
-    Those of MatMul, Gemm and Conv become integers: weights alone, or weights and activations. The report has
-    each node with its type and the relative error of its weights, or the reason why it stays.
+    Those of MatMul, Gemm and Conv become integers: weights alone, or weights and activations. Or all nodes
+    that can compute in 16-bit floats. The report has each node with its type and the relative error of its
+    weights, or the reason why it stays.
     """
     if as_json and output == STREAM:
         refuse("-o - writes the model to standard output, where --json writes the report; name a file")
@@ -105,6 +112,7 @@ def quantize(  # ruff: ignore[too-many-arguments]  the options of the command
             block=block,
             symmetric=symmetric,
             exclude=exclude or (),
+            keep_io=keep_io,
             progress=progress,
             registry=registry_of(operators, documents),
         )

@@ -27,14 +27,15 @@ def observe(
     progress: Callable[[int, int], None] | None = None,
     *,
     with_counts: bool,
+    allow_infinite: bool = False,
 ) -> dict[Value, Observed]:
     """Return what values of the main graph have been in runs with the feeds.
 
     The memory is that of the values of one run, and with `with_counts` of a histogram for each value. Raises
-    FeedError where there are no feeds or a run refuses them, and EvaluationError where a run fails or a value
-    is infinite or no number.
+    FeedError where there are no feeds or a run refuses them, and EvaluationError where a run fails or, unless
+    `allow_infinite`, a value has elements that are infinite or no number; else these are left out.
     """
-    found = {value: Observed(with_counts=with_counts) for value in values}
+    found = {value: Observed(with_counts=with_counts, allow_infinite=allow_infinite) for value in values}
     _name_apart(model, found)
     inputs = {value.name for value in model.graph.inputs}
     names = [value.name for value in found if value.name not in inputs]

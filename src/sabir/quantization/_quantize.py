@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from sabir.base import UnsupportedError, listed_names, quote, suggest
 from sabir.conversion import convert
+from sabir.elements import BFLOAT16, FLOAT16
 from sabir.ir import check_is_model
 from sabir.opsets import STANDARD
-from sabir.quantization import _blocks, _dynamic, _static
+from sabir.quantization import _blocks, _dynamic, _halves, _static
 from sabir.quantization._report import Quantization
 from sabir.quantization._sources import feeds_of
 
@@ -17,17 +18,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from sabir.ir import Model
-    from sabir.quantization._report import NodeReport
     from sabir.schema import Registry
 
-FORMATS = ("int8", "int4")
+FORMATS = ("int8", "int4", "float16", "bfloat16")
 METHODS = ("minmax", "percentile", "mse", "entropy")
+Format: TypeAlias = Literal["int8", "int4", "float16", "bfloat16"]
 _BITS = {"int4": 4, "int8": 8}
+_HALVES = {"float16": FLOAT16, "bfloat16": BFLOAT16}
 
 
 def quantize(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     model: Model,
-    to: Literal["int8", "int4"] = "int8",
+    to: Format = "int8",
     *,
     calibration: Iterable[Mapping[str, Any]] | str | os.PathLike[str] | None = None,
     weights_only: bool = False,
@@ -36,10 +38,13 @@ def quantize(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     method: Literal["minmax", "percentile", "mse", "entropy"] = "minmax",
     percentile: float = 99.99,
     exclude: Collection[str] = (),
+    keep_io: bool = True,
     progress: Callable[[int, int], None] | None = None,
     registry: Registry = STANDARD,
 ) -> Model:
-    """Return a copy of a model in which MatMul, Gemm and Conv have integers of fewer bits as operands.
+    """Return a copy of a model with operands of fewer bits: integers, or 16-bit floats.
+
+    Integers are operands of MatMul, Gemm and Conv, 16-bit floats of most operators.
 
     - `weights_only`, or to `"int4"`: constant weights become integers with one scale for each `block` of
       products that are summed, or with a block of 0 for each output channel. Products are computed in float.
@@ -52,6 +57,9 @@ def quantize(  # ruff: ignore[too-many-arguments]  all but two are by keyword
       the range from what was observed: all of it (`minmax`), the part without the outer values
       (`percentile`, of `percentile` in each direction), that of the least squared error (`mse`), or of the
       least divergence of the distributions (`entropy`).
+    - `"float16"` and `"bfloat16"`: every operator computes in this type that admits it, with a Cast where a
+      value is read in another type. With `calibration`, nodes whose operands or results come within a factor
+      of 2 of the largest number of the type stay float32. Inputs and outputs stay float32 with `keep_io`.
 
     `symmetric` chooses zero points of 0: for weights alone by default, for activations only if True. Weights
     of dynamic and static int8 are always symmetric. `exclude` has the names of nodes that stay wide.
@@ -68,13 +76,14 @@ def quantize(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     """
     return quantize_and_report(
         model, to, calibration=calibration, weights_only=weights_only, block=block, symmetric=symmetric,
-        method=method, percentile=percentile, exclude=exclude, progress=progress, registry=registry,
+        method=method, percentile=percentile, exclude=exclude, keep_io=keep_io, progress=progress,
+        registry=registry,
     ).model  # fmt: skip
 
 
 def quantize_and_report(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     model: Model,
-    to: Literal["int8", "int4"] = "int8",
+    to: Format = "int8",
     *,
     calibration: Iterable[Mapping[str, Any]] | str | os.PathLike[str] | None = None,
     weights_only: bool = False,
@@ -83,6 +92,7 @@ def quantize_and_report(  # ruff: ignore[too-many-arguments]  all but two are by
     method: Literal["minmax", "percentile", "mse", "entropy"] = "minmax",
     percentile: float = 99.99,
     exclude: Collection[str] = (),
+    keep_io: bool = True,
     progress: Callable[[int, int], None] | None = None,
     registry: Registry = STANDARD,
 ) -> Quantization:
@@ -96,33 +106,43 @@ def quantize_and_report(  # ruff: ignore[too-many-arguments]  all but two are by
     check_is_model(model)
     _check_choice("to", to, FORMATS)
     _check_choice("method", method, METHODS)
-    weights_only = weights_only or to == "int4"
-    if weights_only and calibration is not None:
-        raise UnsupportedError("weights alone need no calibration; leave it out, or quantize to int8")
-    if block < 0:
-        raise UnsupportedError(f"a block has 1 weight or more, or 0 for whole channels; got {block}")
-    if not 50 < percentile <= 100:  # ruff: ignore[magic-value-comparison]  a percentage above the median
-        raise UnsupportedError(f"the percentile is above 50 and at most 100; got {percentile}")
-    chosen = _blocks if weights_only else _dynamic if calibration is None else _static
-    if chosen is _dynamic and symmetric:
-        raise UnsupportedError(
-            "dynamic int8 has zero points: DynamicQuantizeLinear is not symmetric; pass calibration data"
-        )
-    opset = max(model.opset() or 0, chosen.OPSET)
-    copy = convert(model, opset, registry=registry)
-    nodes: tuple[NodeReport, ...]
-    if weights_only:
+    feeds = None if calibration is None else feeds_of(calibration)
+    if to in _HALVES:
+        if weights_only or symmetric is not None:
+            raise UnsupportedError(f"{to} has no scales: leave out weights_only and symmetric")
+        copy, opset = _converted(model, _halves.OPSETS[to], registry)
+        copy, nodes = _halves.narrow(copy, _HALVES[to], feeds, exclude, registry, progress, keep_io=keep_io)
+        return Quantization(copy, nodes, opset)
+    if not keep_io:
+        raise UnsupportedError("keep_io=False is for 16-bit floats; integers are never inputs or outputs")
+    if weights_only or to == "int4":
+        if feeds is not None:
+            raise UnsupportedError("weights alone need no calibration; leave it out, or quantize to int8")
+        copy, opset = _converted(model, _blocks.OPSET, registry)
+        is_symmetric = symmetric is not False
         copy, nodes = _blocks.quantize_weights(
-            copy, _BITS[to], block, exclude, registry, symmetric=symmetric is not False
+            copy, _BITS[to], block, exclude, registry, symmetric=is_symmetric
         )
-    elif calibration is None:
+        return Quantization(copy, nodes, opset)
+    if feeds is None:
+        if symmetric:
+            raise UnsupportedError(
+                "dynamic int8 has zero points: DynamicQuantizeLinear is not symmetric; pass calibration data"
+            )
+        copy, opset = _converted(model, _dynamic.OPSET, registry)
         copy, nodes = _dynamic.quantize_dynamically(copy, exclude, registry)
-    else:
-        choice = _static.RangeChoice(method, percentile, is_symmetric=bool(symmetric))
-        copy, nodes = _static.quantize_statically(
-            copy, feeds_of(calibration), choice, exclude, registry, progress
-        )
-    return Quantization(copy, nodes, None if opset == model.opset() else opset)
+        return Quantization(copy, nodes, opset)
+    copy, opset = _converted(model, _static.OPSET, registry)
+    choice = _static.RangeChoice(method, percentile, is_symmetric=bool(symmetric))
+    copy, nodes = _static.quantize_statically(copy, feeds, choice, exclude, registry, progress)
+    return Quantization(copy, nodes, opset)
+
+
+def _converted(model: Model, least: int, registry: Registry) -> tuple[Model, int | None]:
+    """Return a copy for at least an opset, and the opset where it is another one."""
+    before = model.opset() or 0
+    opset = max(before, least)
+    return convert(model, opset, registry=registry), None if opset == before else opset
 
 
 def _check_choice(option: str, value: object, known: tuple[str, ...]) -> None:

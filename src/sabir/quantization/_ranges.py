@@ -75,7 +75,9 @@ class Observed:
     (-1.0, 3.0, 2)
     """
 
-    def __init__(self, *, with_counts: bool) -> None:
+    def __init__(self, *, with_counts: bool, allow_infinite: bool = False) -> None:
+        """Observe nothing yet; `allow_infinite` leaves out elements that are infinite or no number."""
+        self._allow_infinite = allow_infinite
         self.low, self.high = np.inf, -np.inf
         self.limit = 0.0
         self.zeros = 0
@@ -83,6 +85,8 @@ class Observed:
 
     def add(self, array: Array) -> None:
         """Add the elements of one run; raises EvaluationError for those that are infinite or no number."""
+        if self._allow_infinite:
+            array = array[np.isfinite(array)]
         if not array.size:
             return
         low, high = float(array.min()), float(array.max())
