@@ -23,6 +23,7 @@ from onnxruntime.quantization import (
     quantize_dynamic,
     quantize_static,
 )
+from onnxruntime.quantization.shape_inference import quant_pre_process
 
 import sabir
 from sabir.demo import digits
@@ -62,8 +63,8 @@ def main() -> None:
     print(f"{h.THREADS} thread(s) on both sides, on {processor()}.\n")
     demo()
     print(
-        f"\nNetworks of the zoo, which have random weights: {RUNS} feeds of noise calibrate both packages, and the"
-        " signal-to-noise ratio is that of the first output for other feeds, against the float model in"
+        f"\nNetworks of the zoo, which have random weights. {RUNS} feeds of noise calibrate both, and"
+        " the signal-to-noise ratio is that of the first output for other feeds, against the float model in"
         " onnxruntime. Times are medians of runs with one image or"
         f" {TOKENS} tokens. A dash stands for what is not measured of the peer.\n"
     )
@@ -147,17 +148,19 @@ class Reader(CalibrationDataReader):
 
 def by_peer(form: str, path: Path, output: Path, data: list[dict[str, Any]]) -> bool:
     """Write the model that onnxruntime.quantization makes; return whether it has such a form."""
+    prepared = output.with_name("prepared.onnx")
+    quant_pre_process(path, prepared, skip_symbolic_shape=True)
     if form.startswith("int4"):
         quantizer = matmul_nbits_quantizer.MatMulNBitsQuantizer(
-            onnx.load(path), block_size=32, is_symmetric=True, quant_format=QuantFormat.QDQ
+            onnx.load(prepared), block_size=32, is_symmetric=True, quant_format=QuantFormat.QDQ
         )
         quantizer.process()
         quantizer.model.save_model_to_file(str(output))
     elif form.startswith("dynamic"):
-        quantize_dynamic(path, output, per_channel=True, weight_type=QuantType.QInt8)
+        quantize_dynamic(prepared, output, per_channel=True, weight_type=QuantType.QInt8)
     elif form in PEERS:
         quantize_static(
-            path, output, Reader(data), quant_format=QuantFormat.QDQ, per_channel=True,
+            prepared, output, Reader(data), quant_format=QuantFormat.QDQ, per_channel=True,
             activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8, calibrate_method=PEERS[form],
         )  # fmt: skip
     else:
