@@ -31,10 +31,10 @@ from sabir.demo import digits
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-NETWORKS = ("resnet50", "mobilenetv2", "bert_base")
+NETWORKS = ("mobilenetv2", "resnet50", "bert_base")
 RUNS, TESTS = 4, 2  # feeds to calibrate with, and others to measure the noise with
 TOKENS = 128
-ROUNDS = 6
+ROUNDS = 5
 FORMS: dict[str, dict[str, Any]] = {
     "int4 weights, blocks of 32": {"to": "int4"},
     "int8 weights, blocks of 32": {"weights_only": True},
@@ -68,13 +68,11 @@ def main() -> None:
         " onnxruntime. Times are medians of runs with one image or"
         f" {TOKENS} tokens. A dash stands for what is not measured of the peer.\n"
     )
-    rows: list[tuple[str, ...]] = []
+    head = ("by", "noise in Sabir", "in onnxruntime", "size", "time in Sabir", "in onnxruntime")
     with tempfile.TemporaryDirectory() as folder:
         for name in NETWORKS:
-            rows += list(network(zoo / f"{name}.onnx", Path(folder)))
-    h.table(
-        ("model", "by", "noise in Sabir", "in onnxruntime", "size", "time in Sabir", "in onnxruntime"), rows
-    )
+            h.table((name, *head), list(network(zoo / f"{name}.onnx", Path(folder))))
+            print(flush=True)
 
 
 def demo() -> None:
@@ -102,7 +100,7 @@ def network(path: Path, folder: Path) -> Iterator[tuple[str, ...]]:
     tests = [feeds(model, 100 + seed) for seed in range(TESTS)]
     peer = h.onnxruntime_session(path)
     wanted = [peer.run(None, test)[0] for test in tests]
-    yield measured(path.stem, "float", path, tests, wanted)
+    yield measured("float", "", path, tests, wanted)
     for form in COMPARED:
         h.progress(f"{path.stem}: {form}")
         ours = folder / "ours.onnx"

@@ -38,6 +38,11 @@ def test_calibration_with_a_folder(cli, model, tmp_path):
     nodes = {node["name"]: node for node in json.loads(printed)["nodes"]}
     assert nodes["conv1"]["to"] == "int8"
     assert nodes["conv1"]["error"] < 0.01
+    budgeted = tmp_path / "near.onnx"
+    code, shown, _ = cli("quantize", model, "--calibrate", folder, "--budget", "1%", "-o", budgeted)
+    assert code == 0
+    assert "error of the results: 0." in shown
+    assert "damage" in shown
     found = sabir.Session(sabir.load(out)).run({"image": images})["probabilities"].argmax(axis=1)
     assert (found == digits().labels).mean() > 0.98
 
@@ -49,5 +54,6 @@ def test_what_is_refused(fails, model, tmp_path):
         "quantize", model, "--to", "int4", "--calibrate", tmp_path, "-o", out
     )
     assert "there is no .npz file" in fails("quantize", model, "--calibrate", tmp_path, "-o", out)
+    assert "such as 0.5% or 0.005" in fails("quantize", model, "--budget", "little", "-o", out)
     assert "--json writes the report" in fails("quantize", model, "-o", "-", "--json")
     assert not out.exists()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from sabir.base import quote
 from sabir.cli._json import JsonOption, write_json
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
@@ -35,8 +36,11 @@ EXAMPLES = (
     "sabir quantize model.onnx --to int8 --weights-only --block 64 -o small.onnx",
     "sabir quantize model.onnx --to int8 --calibrate images/ --method mse -o fast.onnx",
     "sabir quantize model.onnx --to int8 --exclude classifier -o fast.onnx",
+    "sabir quantize model.onnx --to int8 --calibrate images/ --budget 0.5% -o fast.onnx",
     "sabir quantize model.onnx --to float16 -o half.onnx",
 )
+
+_PERCENT = 100
 
 
 def quantize(  # ruff: ignore[too-many-arguments]  the options of the command
@@ -86,6 +90,14 @@ def quantize(  # ruff: ignore[too-many-arguments]  the options of the command
         bool,
         typer.Option("--keep-io/--change-io", help="16-bit floats: whether inputs and outputs stay float32."),
     ] = True,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            "--budget",
+            metavar="0.5%",
+            help="With --calibrate: keep the nodes that do most damage, until the error of results is below.",
+        ),
+    ] = None,
     operators: OperatorsOption = None,
     documents: OpsetDocumentsOption = None,
     as_json: JsonOption = False,
@@ -113,6 +125,7 @@ def quantize(  # ruff: ignore[too-many-arguments]  the options of the command
             symmetric=symmetric,
             exclude=exclude or (),
             keep_io=keep_io,
+            budget=None if budget is None else _fraction(budget),
             progress=progress,
             registry=registry_of(operators, documents),
         )
@@ -124,22 +137,36 @@ def quantize(  # ruff: ignore[too-many-arguments]  the options of the command
     report_saved(screen, output)
 
 
+def _fraction(text: str) -> float:
+    """Return `0.5%` or `0.005` as 0.005."""
+    number, is_percentage = text.removesuffix("%"), text.endswith("%")
+    try:
+        return float(number) / (_PERCENT if is_percentage else 1)
+    except ValueError:
+        refuse(f"--budget {quote(text)}: write it as a percentage or a fraction, such as 0.5% or 0.005")
+
+
 def _show(screen: Screen, found: Quantization) -> None:
     if found.opset is not None:
         screen.line(f"converted to opset {found.opset}, which the operators need")
     screen.table(map(_row, found.nodes), "", "cyan")
     quantized = sum(node.is_quantized for node in found.nodes)
     screen.line(f"{quantized} of {len(found.nodes)} nodes quantized")
+    if found.damage is not None:
+        screen.line(f"error of the results: {found.damage:.3%}")
 
 
 def _row(node: NodeReport) -> tuple[str, str, str, str]:
-    error = "" if node.error is None else f"error {node.error:.2%}"
-    return plain(node.name or node.location), plain(node.op), node.to or "stays", plain(node.reason or error)
+    errors = [] if node.error is None else [f"error {node.error:.2%}"]
+    errors += [] if node.damage is None else [f"damage {node.damage:.3%}"]
+    notes = [node.reason, *errors] if node.reason else errors
+    return plain(node.name or node.location), plain(node.op), node.to or "stays", plain(", ".join(notes))
 
 
 def _as_json(found: Quantization) -> dict[str, Any]:
     return {
         "opset": found.opset,
+        "damage": found.damage,
         "nodes": [
             {
                 "location": node.location,
@@ -148,6 +175,7 @@ def _as_json(found: Quantization) -> dict[str, Any]:
                 "to": node.to or None,
                 "reason": node.reason or None,
                 "error": node.error,
+                "damage": node.damage,
             }
             for node in found.nodes
         ],

@@ -10,10 +10,11 @@ from sabir.quantization._editing import Edit
 from sabir.quantization._weights import Weighted, weighted_nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
     from sabir.ir import Model
     from sabir.quantization._codes import Codes
+    from sabir.quantization._exclusion import Exclusion
     from sabir.quantization._report import NodeReport
     from sabir.schema import Registry
 
@@ -23,7 +24,7 @@ _TYPES = {(4, True): INT4, (4, False): UINT4, (8, True): INT8, (8, False): UINT8
 
 
 def quantize_weights(
-    model: Model, bits: int, block: int, excluded: Collection[str], registry: Registry, *, symmetric: bool
+    model: Model, bits: int, block: int, excluded: Exclusion, registry: Registry, *, symmetric: bool
 ) -> tuple[Model, tuple[NodeReport, ...]]:
     """Change a model: weights become integers of 4 or 8 bits with scales, and DequantizeLinear reads them.
 

@@ -31,17 +31,22 @@ def observe(
 ) -> dict[Value, Observed]:
     """Return what values of the main graph have been in runs with the feeds.
 
-    The memory is that of the values of one run, and with `with_counts` of a histogram for each value. Raises
-    FeedError where there are no feeds or a run refuses them, and EvaluationError where a run fails or, unless
-    `allow_infinite`, a value has elements that are infinite or no number; else these are left out.
+    What the feeds have been observed for before is not observed again. The memory is that of the values of
+    one run, and with `with_counts` of a histogram for each value. Raises FeedError where there are no feeds
+    or a run refuses them, and EvaluationError where a run fails or, unless `allow_infinite`, a value has
+    elements that are infinite or no number; else these are left out.
     """
-    found = {value: Observed(with_counts=with_counts, allow_infinite=allow_infinite) for value in values}
-    _name_apart(model, found)
+    _name_apart(model)
+    found = {
+        value: Observed(with_counts=with_counts, allow_infinite=allow_infinite)
+        for value in values
+        if value.name not in feeds.observed
+    }
     inputs = {value.name for value in model.graph.inputs}
     names = [value.name for value in found if value.name not in inputs]
     session = Session(model, registry=registry)
     count = 0
-    for count, feed in enumerate(feeds, 1):
+    for count, feed in enumerate(feeds if found else (), 1):
         results = session.run(feed, names) if names else {}
         for value, observed in found.items():
             array = _fed(value, feed) if value.name in inputs else results[value.name]
@@ -51,9 +56,10 @@ def observe(
                 raise EvaluationError(f"the value {quote(value.name)} of run {count}: {error}") from error
         if progress is not None:
             progress(count, feeds.count)
-    if not count:
+    if found and not count:
         raise FeedError("the calibration data has no feeds; it must have those of one run or more")
-    return found
+    feeds.observed.update({value.name: observed for value, observed in found.items()})
+    return {value: feeds.observed[value.name] for value in values}
 
 
 def _fed(value: Value, feed: Mapping[str, Any]) -> Array:
@@ -65,14 +71,13 @@ def _fed(value: Value, feed: Mapping[str, Any]) -> Array:
     return value.constant.array()
 
 
-def _name_apart(model: Model, values: Collection[Value]) -> None:
-    """Give the values that are requested by name names that no other value has."""
-    names = FreshNames()
+def _name_apart(model: Model) -> None:
+    """Give each value of the main graph a name that no other value has, so that a run can be asked for it."""
     taken: dict[str, Value] = {}
     for graph in model.graph.scopes():
         for value in graph.defined():
             taken.setdefault(value.name, value)
-    names.take(taken)
-    for value in values:
+    names = FreshNames(taken)
+    for value in model.graph.defined():
         if not value.name or taken.get(value.name) is not value:
             value.name = names.fresh(value.name)

@@ -13,10 +13,11 @@ from sabir.quantization._weights import Weighted, attribute, weighted_nodes
 from sabir.rewrite import InsertionPoint
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
     from sabir.ir import Graph, Model, Node, Value
     from sabir.quantization._codes import Codes
+    from sabir.quantization._exclusion import Exclusion
     from sabir.quantization._report import NodeReport
     from sabir.rewrite import DetachedBuilder
     from sabir.schema import Registry
@@ -27,7 +28,7 @@ _BIAS = 2  # the input of Gemm and Conv
 
 
 def quantize_dynamically(
-    model: Model, excluded: Collection[str], registry: Registry
+    model: Model, excluded: Exclusion, registry: Registry
 ) -> tuple[Model, tuple[NodeReport, ...]]:
     """Change a model: products with constant weights become MatMulInteger and ConvInteger."""
     dynamic = _Dynamic(model, registry)
@@ -43,7 +44,7 @@ class _Dynamic:
         self._activations: dict[tuple[Value, Graph], tuple[Value, Value, Value]] = {}
         self._weights: dict[tuple[Value, Graph, bool], Value] = {}
 
-    def reports(self, excluded: Collection[str]) -> Iterator[NodeReport]:
+    def reports(self, excluded: Exclusion) -> Iterator[NodeReport]:
         for found in list(weighted_nodes(self.edit.model, excluded)):
             if not isinstance(found, Weighted):
                 yield found.report()

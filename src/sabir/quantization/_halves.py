@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.base import NotFoundError, quote, suggest
+from sabir.base import quote
 from sabir.elements import BFLOAT16, FLOAT, FLOAT16
 from sabir.ir import ArrayTensor, Node, Tensor, TensorType, Value, canonical_domain, places
 from sabir.quantization._calibration import observe
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from sabir.elements import ElementType
     from sabir.ir import Array, Graph, Model, Use
+    from sabir.quantization._exclusion import Exclusion
     from sabir.quantization._sources import Feeds
     from sabir.schema import Input, Registry, Version
 
@@ -33,7 +34,7 @@ def narrow(
     model: Model,
     to: ElementType,
     feeds: Feeds | None,
-    excluded: Collection[str],
+    excluded: Exclusion,
     registry: Registry,
     progress: Callable[[int, int], None] | None = None,
     *,
@@ -57,15 +58,12 @@ def narrow(
 class _Choice:
     """Which nodes compute in 16 bits, and the reasons why the others do not."""
 
-    def __init__(self, edit: Edit, to: ElementType, excluded: Collection[str]) -> None:
+    def __init__(self, edit: Edit, to: ElementType, excluded: Exclusion) -> None:
         self._edit, self._to = edit, to
         self.wide_values = {value: kind for value in _values(edit.model) if (kind := self._float(value))}
         self._largest: dict[Value, float] = {}
-        names = {place.object.name for place in places(edit.model, Node)}
-        for name in excluded:
-            if name not in names:
-                raise NotFoundError(f"no node has the name {quote(name)}{suggest(name, names)}")
-        self._excluded = excluded
+        excluded.require_names(edit.model)
+        self._stay = {p.object: excluded.reason(p.object, p.location) for p in places(edit.model, Node)}
         self._reasons: dict[Node, str] = {}
 
     def observe(self, feeds: Feeds, registry: Registry, progress: Callable[[int, int], None] | None) -> None:
@@ -107,8 +105,8 @@ class _Choice:
         return self._edit.rewriter.scope.version(node)
 
     def _found_reason(self, node: Node) -> str:
-        if node.name in self._excluded:
-            return "it is excluded"
+        if self._stay[node]:
+            return self._stay[node]
         if node.graph is not self._edit.model.graph or node.graphs:
             return "it has a subgraph, or is in a subgraph or a function"
         version = self._version(node)

@@ -11,11 +11,10 @@ from sabir.quantization._report import NodeReport
 from sabir.quantization._weights import Weighted, Wide, constant_of, weighted_nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from sabir.base import Location
     from sabir.ir import Graph, Use, Value
     from sabir.quantization._editing import Edit
+    from sabir.quantization._exclusion import Exclusion
 
 _RECTIFIERS = frozenset({"Relu", "Clip"})  # which a kernel of integers applies to its result
 _COMPUTING = frozenset({"Add", "AveragePool", "Concat", "GlobalAveragePool"})
@@ -52,7 +51,7 @@ class Plan:
         return sorted(found, key=lambda reader: order.get(reader[0], 0))
 
 
-def planned(edit: Edit, excluded: Collection[str]) -> Plan:
+def planned(edit: Edit, excluded: Exclusion) -> Plan:
     """Return the plan for a model; raises NotFoundError for an excluded name that no node has."""
     plan = Plan(edit.model.graph)
     candidates = {found.node: found for found in weighted_nodes(edit.model, excluded)}
@@ -63,7 +62,7 @@ def planned(edit: Edit, excluded: Collection[str]) -> Plan:
             _add_weighted(plan, edit, found)
         elif found is not None:
             _add_unweighted(plan, edit, found)
-        elif _may_follow(plan, node) and node.name not in excluded:
+        elif _may_follow(plan, node) and not excluded.reason(node, where[node]):
             _add_follower(plan, node, where[node])
     for node, found in candidates.items():
         reason = (

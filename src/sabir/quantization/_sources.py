@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import zipfile
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,15 +14,18 @@ import numpy as np
 from sabir.base import FeedError, FileError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from sabir.ir import Array
+    from sabir.quantization._ranges import Observed
 
 _ARCHIVE = ".npz"
 
 
 class Feeds:
     """Feeds of several runs; `count` is their number, 0 where that is not known.
+
+    `observed` has what calibration has found with these feeds, by the names of values.
 
     >>> feeds = Feeds([{'x': np.zeros(2)}], 1)
     >>> feeds.count, [list(feed) for feed in feeds]
@@ -31,6 +35,12 @@ class Feeds:
     def __init__(self, source: Iterable[Mapping[str, Any]], count: int) -> None:
         self._source = source
         self.count = count
+        self.observed: dict[str, Observed] = {}
+
+    @property
+    def is_spent_by_use(self) -> bool:
+        """Whether the feeds can be iterated only once."""
+        return isinstance(self._source, Iterator)
 
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
         return iter(self._source)

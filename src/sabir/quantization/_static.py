@@ -17,10 +17,11 @@ from sabir.quantization._weights import Weighted, constant_of
 from sabir.rewrite import InsertionPoint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable
 
     from sabir.ir import Model, Value
     from sabir.quantization._codes import Codes
+    from sabir.quantization._exclusion import Exclusion
     from sabir.quantization._report import NodeReport
     from sabir.quantization._sources import Feeds
     from sabir.schema import Registry
@@ -36,7 +37,7 @@ def quantize_statically(
     model: Model,
     feeds: Feeds,
     choice: RangeChoice,
-    excluded: Collection[str],
+    excluded: Exclusion,
     registry: Registry,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Model, tuple[NodeReport, ...]]:

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.base import NotFoundError, SabirError, quote, suggest
+from sabir.base import SabirError
 from sabir.ir import Node, Tensor, canonical_domain, places
 from sabir.quantization._report import NodeReport
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
     from sabir.base import Location
     from sabir.ir import Array, Model, Value
+    from sabir.quantization._exclusion import Exclusion
 
 WEIGHTED = ("MatMul", "Gemm", "Conv")  # operators whose input 1 may be weights
 WEIGHT = 1  # the input that has the weights
@@ -63,21 +64,21 @@ class Wide:
         return NodeReport(str(self.location), self.node.name, self.node.op, reason=self.reason)
 
 
-def weighted_nodes(model: Model, excluded: Collection[str]) -> Iterator[Weighted | Wide]:
+def weighted_nodes(model: Model, excluded: Exclusion) -> Iterator[Weighted | Wide]:
     """Yield the nodes with weights, and those of the same operators that have none or may not be changed.
 
     The data is read, so that weights which are infinite or no number are reported. Raises NotFoundError for
     an excluded name that no node has.
     """
-    _require_names(model, excluded)
+    excluded.require_names(model)
     bodies = {function.graph for function in model.functions}
     state = model.state()
     for place in list(places(model, Node)):
         node: Node = place.object
         if node.op not in WEIGHTED or canonical_domain(node.domain):
             continue
-        if node.name in excluded:
-            yield Wide(node, place.location, "it is excluded", is_excluded=True)
+        if reason := excluded.reason(node, place.location):
+            yield Wide(node, place.location, reason, is_excluded=True)
         elif _root(node) in bodies:
             yield Wide(
                 node,
@@ -87,13 +88,6 @@ def weighted_nodes(model: Model, excluded: Collection[str]) -> Iterator[Weighted
             )
         else:
             yield _weighted(node, place.location, state)
-
-
-def _require_names(model: Model, names: Collection[str]) -> None:
-    known = {place.object.name for place in places(model, Node)}
-    for name in names:
-        if name not in known:
-            raise NotFoundError(f"no node has the name {quote(name)}{suggest(name, known)}")
 
 
 def _root(node: Node) -> object:
