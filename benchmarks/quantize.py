@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 NETWORKS = ("mobilenetv2", "resnet50", "bert_base")
-RUNS, TESTS = 4, 2  # feeds to calibrate with, and others to measure the noise with
+RUNS, TESTS = 2, 2  # feeds to calibrate with, and others to measure the noise with
 TOKENS = 128
-ROUNDS = 5
+ROUNDS = 3
 FORMS: dict[str, dict[str, Any]] = {
     "int4 weights, blocks of 32": {"to": "int4"},
     "int8 weights, blocks of 32": {"weights_only": True},
@@ -110,12 +110,16 @@ def network(path: Path, folder: Path) -> Iterator[tuple[str, ...]]:
         )
         yield measured(form, "sabir", ours, tests, wanted)
         theirs = folder / "theirs.onnx"
+        absent = "-"
         with contextlib.redirect_stdout(sys.stderr):  # the peer prints what it does
-            has_form = by_peer(form, path, theirs, data)
+            try:
+                has_form = by_peer(form, path, theirs, data)
+            except onnx.shape_inference.InferenceError:
+                has_form, absent = False, "fails"
         if has_form:
             yield measured("", "onnxruntime", theirs, tests, wanted)
         else:
-            yield "", "onnxruntime", *["-"] * 5
+            yield "", "onnxruntime", *[absent] * 5
 
 
 def feeds(model: sabir.Model, seed: int) -> dict[str, Any]:
