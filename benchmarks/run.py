@@ -29,12 +29,13 @@ TITLES = {
     "zoo": "Real architectures",
     "variants": "Integers, halves, and one token",
     "simplify": "Simplifying",
+    "quantize": "Quantized models",
     "gradients": "Gradients",
     "training": "Training",
     "before": "This tree and an earlier one",
 }
-WITH_ZOO = {"convert", "small", "zoo", "variants", "simplify", "before"}  # they take a folder of models
-NEEDS_ZOO = {"zoo", "variants", "simplify"}
+NEEDS_ZOO = {"zoo", "variants", "simplify", "quantize"}
+WITH_ZOO = {"convert", "small", "before", *NEEDS_ZOO}  # scripts that take a folder of models
 HEAD = """# Benchmark results
 
 Written by `make bench`, which runs the scripts of this folder and replaces the sections it ran. Every

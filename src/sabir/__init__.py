@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from sabir.inference import infer, set_dims
     from sabir.inlining import inline
     from sabir.optimization import simplify
+    from sabir.quantization import quantize
     from sabir.repairing import fix
     from sabir.runtime import Session, hessian, jacobian, vjp
     from sabir.serial import dumps, from_proto, load, loads, save, text, to_proto
@@ -77,7 +78,7 @@ _LATER = {
     "add_outputs": "editing", "extract": "editing", "initializers_to_inputs": "editing",
     "inputs_to_initializers": "editing", "outline": "editing", "split": "editing",
     "differentiate": "differentiation", "hessian": "runtime", "jacobian": "runtime", "vjp": "runtime",
-    "fix": "repairing", "simplify": "optimization",
+    "fix": "repairing", "simplify": "optimization", "quantize": "quantization",
     "append": "editing", "merge": "editing", "prepend": "editing", "rename": "editing",
     "TrainingSession": "training", "strip_training": "training", "TextGenerator": "generation",
 }  # fmt: skip
@@ -86,8 +87,8 @@ _LATER = {
 _PACKAGES = (
     "base", "checking", "comparison", "compilation", "consumers", "conversion", "debugging",
     "differentiation", "distributed", "editing", "elements", "evaluation", "generation", "inference",
-    "inlining", "ir", "opsets", "optimization", "repairing", "rewrite", "runtime", "schema", "serial",
-    "simplification", "syntax", "training",
+    "inlining", "ir", "opsets", "optimization", "quantization", "repairing", "rewrite", "runtime", "schema",
+    "serial", "simplification", "syntax", "training",
 )  # fmt: skip
 _later = importing_later(__name__, _LATER)
 
@@ -213,6 +214,7 @@ __all__ = [
     "outline",
     "parse",
     "prepend",
+    "quantize",
     "reduce",
     "releases",
     "rename",

@@ -33,6 +33,7 @@ COMMANDS = (
     "merge",
     "prepend",
     "append",
+    "quantize",
     "inline",
     "simplify",
     "diff",

@@ -48,6 +48,7 @@ from sabir.cli import (
     _ports,
     _processing,
     _profile,
+    _quantize,
     _reduce,
     _releases,
     _rename,
@@ -116,6 +117,7 @@ for command, examples in (
     (_merge.merge, _merge.EXAMPLES),
     (_processing.prepend, _processing.PREPEND_EXAMPLES),
     (_processing.append, _processing.APPEND_EXAMPLES),
+    (_quantize.quantize, _quantize.EXAMPLES),
     (_diff.diff, _diff.EXAMPLES),
     (_compare_runs.compare_runs, _compare_runs.EXAMPLES),
     (_reduce.reduce, _reduce.EXAMPLES),
@@ -166,7 +168,7 @@ def sabir(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Inspect, check, infer, run, edit, convert, differentiate and train ONNX models, and generate text."""
+    """Inspect, check, run, edit, convert, quantize, differentiate and train ONNX models; generate text."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

@@ -1,0 +1,213 @@
+"""`quantize`: a copy of a model with weights, or weights and activations, in fewer bits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+
+from sabir.base import UnsupportedError, listed_names, quote, suggest
+from sabir.conversion import convert
+from sabir.elements import BFLOAT16, FLOAT16
+from sabir.ir import check_is_model
+from sabir.opsets import STANDARD
+from sabir.quantization import _blocks, _dynamic, _halves, _static
+from sabir.quantization._budget import Damage, within_budget
+from sabir.quantization._exclusion import Exclusion
+from sabir.quantization._report import Quantization
+from sabir.quantization._sources import Feeds, feeds_of
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from sabir.ir import Model
+    from sabir.schema import Registry
+
+FORMATS = ("int8", "int4", "float16", "bfloat16")
+METHODS = ("minmax", "percentile", "mse", "entropy")
+Format: TypeAlias = Literal["int8", "int4", "float16", "bfloat16"]
+_MEDIAN, _ALL = 50, 100  # percentiles
+_BITS = {"int4": 4, "int8": 8}
+_HALVES = {"float16": FLOAT16, "bfloat16": BFLOAT16}
+
+
+def quantize(  # ruff: ignore[too-many-arguments]  all but two are by keyword
+    model: Model,
+    to: Format = "int8",
+    *,
+    calibration: Iterable[Mapping[str, Any]] | str | os.PathLike[str] | None = None,
+    weights_only: bool = False,
+    block: int = 32,
+    symmetric: bool | None = None,
+    method: Literal["minmax", "percentile", "mse", "entropy"] = "minmax",
+    percentile: float = 99.99,
+    exclude: Collection[str] = (),
+    keep_io: bool = True,
+    budget: float | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    registry: Registry = STANDARD,
+) -> Model:
+    """Return a copy of a model with operands of fewer bits: integers, or 16-bit floats.
+
+    Integers are operands of MatMul, Gemm and Conv, 16-bit floats of most operators.
+
+    - `weights_only`, or to `"int4"`: constant weights become integers with one scale for each `block` of
+      products that are summed, or with a block of 0 for each output channel. Products are computed in float.
+    - `"int8"` without calibration: weights have one scale for each output channel, and each run determines
+      the scale of an activation (DynamicQuantizeLinear).
+    - `"int8"` with `calibration`: the scales of activations are constants, found in runs with these feeds,
+      around operators in float (QuantizeLinear and DequantizeLinear), which engines join to operators on
+      integers. Residual additions and pools of convolutions are quantized too. `calibration` yields feeds by
+      input name, or is a .npz file with the feeds of one run, or a folder of such files. `method` chooses
+      the range from what was observed: all of it (`minmax`), the part without the outer values
+      (`percentile`, of `percentile` in each direction), that of the least squared error (`mse`), or of the
+      least divergence of the distributions (`entropy`).
+    - `"float16"` and `"bfloat16"`: every operator computes in this type that admits it, with a Cast where a
+      value is read in another type. With `calibration`, nodes whose operands or results come within a factor
+      of 2 of the largest number of the type stay float32. Inputs and outputs stay float32 with `keep_io`.
+
+    `symmetric` chooses zero points of 0: for weights alone by default, for activations only if True. Weights
+    of dynamic and static int8 are always symmetric. `exclude` has the names of nodes that stay wide.
+    With a `budget`, such as 0.005, the nodes that do most damage stay wide, as few of them as suffice: the
+    root mean square of the error of the results, relative to that of the results, is then at most the budget
+    for the first 8 feeds of the calibration data. `progress` is called with the number of calibration runs
+    that are done and of all, 0 if that is unknown, or with the number of nodes measured for the budget.
+
+    A model of an old opset is converted to the one that the operators need. Nodes in functions stay wide.
+    Raises NotFoundError for an excluded name that no node has, UnsupportedError for options that contradict
+    each other, FeedError for feeds that the model refuses or that are missing, ConversionError, FileError.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N,2] x) => (float[N,1] y) <float[2,1] w = {1, 2}> { y = MatMul (x, w) }''')
+    >>> [node.op for node in sabir.quantize(model, "int4", block=0).graph]
+    ['DequantizeLinear', 'MatMul']
+    """
+    return quantize_and_report(
+        model, to, calibration=calibration, weights_only=weights_only, block=block, symmetric=symmetric,
+        method=method, percentile=percentile, exclude=exclude, keep_io=keep_io, budget=budget,
+        progress=progress, registry=registry,
+    ).model  # fmt: skip
+
+
+def quantize_and_report(  # ruff: ignore[too-many-arguments]  all but two are by keyword
+    model: Model,
+    to: Format = "int8",
+    *,
+    calibration: Iterable[Mapping[str, Any]] | str | os.PathLike[str] | None = None,
+    weights_only: bool = False,
+    block: int = 32,
+    symmetric: bool | None = None,
+    method: Literal["minmax", "percentile", "mse", "entropy"] = "minmax",
+    percentile: float = 99.99,
+    exclude: Collection[str] = (),
+    keep_io: bool = True,
+    budget: float | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    registry: Registry = STANDARD,
+) -> Quantization:
+    """Quantize a model as `quantize` does, and report what was done to each node.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N,2] x) => (float[N,1] y) <float[2,1] w = {1, 2}> { y = MatMul (x, w) }''')
+    >>> quantize_and_report(model, exclude=[]).nodes[0].op
+    'MatMul'
+    """
+    check_is_model(model)
+    _check_choice("to", to, FORMATS)
+    _check_choice("method", method, METHODS)
+    choice = _static.RangeChoice(method, percentile, is_symmetric=bool(symmetric))
+    job = _Job(to, choice, block, symmetric, registry, weights_only=weights_only, keep_io=keep_io)
+    job.check(has_data=calibration is not None, has_budget=budget is not None)
+    feeds = None if calibration is None else feeds_of(calibration)
+    if budget is None or feeds is None:
+        return job.run(model, feeds, Exclusion(exclude), progress)
+    if budget < 0 or feeds.is_spent_by_use:
+        raise UnsupportedError(
+            f"a budget is 0 or more, such as 0.005; got {budget}"
+            if budget < 0
+            else "a budget needs calibration data that can be iterated several times, such as a list"
+        )
+    return within_budget(
+        lambda locations: job.run(model, feeds, Exclusion(exclude, locations), None),
+        Damage(model, feeds, registry),
+        budget,
+        progress,
+    )
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What the caller asked for, apart from the model and the data."""
+
+    to: str
+    choice: _static.RangeChoice
+    block: int
+    symmetric: bool | None
+    registry: Registry
+    weights_only: bool
+    keep_io: bool
+
+    @property
+    def has_weights_alone(self) -> bool:
+        return self.weights_only or self.to == "int4"
+
+    def check(self, *, has_data: bool, has_budget: bool) -> None:
+        """Raise UnsupportedError for options that contradict each other."""
+        is_half = self.to in _HALVES
+        for is_wrong, message in (
+            (is_half and (self.weights_only or self.symmetric is not None),
+             f"{self.to} has no scales: leave out weights_only and symmetric"),
+            (not is_half and not self.keep_io,
+             "keep_io=False is for 16-bit floats; integers are never inputs or outputs"),
+            (has_budget and not has_data,
+             "a budget needs calibration data, with which the damage is measured"),
+            (not is_half and self.has_weights_alone and has_data and not has_budget,
+             "weights alone need no calibration; leave it out, pass a budget, or quantize to int8"),
+            (not is_half and not self.has_weights_alone and not has_data and self.symmetric,
+             "dynamic int8 has zero points: DynamicQuantizeLinear is not symmetric; pass calibration data"),
+            (self.block < 0, f"a block has 1 weight or more, or 0 for whole channels; got {self.block}"),
+            (not _MEDIAN < self.choice.percentile <= _ALL,
+             f"the percentile is above 50 and at most 100; got {self.choice.percentile}"),
+        ):  # fmt: skip
+            if is_wrong:
+                raise UnsupportedError(message)
+
+    def run(
+        self,
+        model: Model,
+        feeds: Feeds | None,
+        excluded: Exclusion,
+        progress: Callable[[int, int], None] | None,
+    ) -> Quantization:
+        """Return the quantization of a model in which some nodes are excluded."""
+        registry = self.registry
+        if self.to in _HALVES:
+            copy, opset = _converted(model, _halves.OPSETS[self.to], registry)
+            copy, nodes = _halves.narrow(
+                copy, _HALVES[self.to], feeds, excluded, registry, progress, keep_io=self.keep_io
+            )
+        elif self.has_weights_alone:
+            copy, opset = _converted(model, _blocks.OPSET, registry)
+            copy, nodes = _blocks.quantize_weights(
+                copy, _BITS[self.to], self.block, excluded, registry, symmetric=self.symmetric is not False
+            )
+        elif feeds is None:
+            copy, opset = _converted(model, _dynamic.OPSET, registry)
+            copy, nodes = _dynamic.quantize_dynamically(copy, excluded, registry)
+        else:
+            copy, opset = _converted(model, _static.OPSET, registry)
+            copy, nodes = _static.quantize_statically(copy, feeds, self.choice, excluded, registry, progress)
+        return Quantization(copy, nodes, opset)
+
+
+def _converted(model: Model, least: int, registry: Registry) -> tuple[Model, int | None]:
+    """Return a copy for at least an opset, and the opset where it is another one."""
+    before = model.opset() or 0
+    opset = max(before, least)
+    return convert(model, opset, registry=registry), None if opset == before else opset
+
+
+def _check_choice(option: str, value: object, known: tuple[str, ...]) -> None:
+    if value not in known:
+        near = suggest(str(value), known) or f"; known are {listed_names(known)}"
+        raise UnsupportedError(f"{option}={quote(cast('str', value))} is not known{near}")
