@@ -27,6 +27,7 @@ from onnxruntime.quantization.shape_inference import quant_pre_process
 
 import sabir
 from sabir.demo import digits
+from sabir.ir import TensorType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -83,7 +84,7 @@ def demo() -> None:
     calibration = [{"image": images[start : start + 32]} for start in range(0, 128, 32)]
     rows = [("float", *read(model, images, given.labels))]
     for form, options in FORMS.items():
-        data = {"calibration": calibration} if "method" in options else {}
+        data: dict[str, Any] = {"calibration": calibration} if "method" in options else {}
         rows.append((form, *read(sabir.quantize(model, **options, **data), images, given.labels)))
     h.table(("digits of `sabir demo`", "read correctly", "size"), rows)
 
@@ -104,10 +105,8 @@ def network(path: Path, folder: Path) -> Iterator[tuple[str, ...]]:
     for form in COMPARED:
         h.progress(f"{path.stem}: {form}")
         ours = folder / "ours.onnx"
-        options = FORMS[form]
-        sabir.save(
-            sabir.quantize(model, **options, **({"calibration": data} if "method" in options else {})), ours
-        )
+        options: dict[str, Any] = FORMS[form] | ({"calibration": data} if "method" in FORMS[form] else {})
+        sabir.save(sabir.quantize(model, **options), ours)
         yield measured(form, "sabir", ours, tests, wanted)
         theirs = folder / "theirs.onnx"
         absent = "-"
@@ -127,8 +126,11 @@ def feeds(model: sabir.Model, seed: int) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
     found: dict[str, Any] = {}
     for value in model.graph.inputs:
-        shape = [d if isinstance(d, int) else (TOKENS if axis else 1) for axis, d in enumerate(value.shape)]
-        if value.element.is_float:
+        kind = value.type
+        if not isinstance(kind, TensorType) or kind.shape is None:
+            raise SystemExit(f"the input {value.name} has no shape")
+        shape = [d if isinstance(d, int) else (TOKENS if axis else 1) for axis, d in enumerate(kind.shape)]
+        if kind.element.is_float:
             found[value.name] = rng.standard_normal(shape, dtype=np.float32)
         elif "mask" in value.name:
             found[value.name] = np.ones(shape, np.int64)
@@ -157,7 +159,8 @@ def by_peer(form: str, path: Path, output: Path, data: list[dict[str, Any]]) -> 
             onnx.load(prepared), block_size=32, is_symmetric=True, quant_format=QuantFormat.QDQ
         )
         quantizer.process()
-        quantizer.model.save_model_to_file(str(output))
+        made: Any = quantizer.model  # a wrapper of onnxruntime's, declared as the message
+        made.save_model_to_file(str(output))
     elif form.startswith("dynamic"):
         quantize_dynamic(prepared, output, per_channel=True, weight_type=QuantType.QInt8)
     elif form in PEERS:

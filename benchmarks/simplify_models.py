@@ -14,9 +14,9 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import nn
-from torch.nn import functional
+import torch  # pyright: ignore[reportMissingImports]  no package of ours needs it
+from torch import nn  # pyright: ignore[reportMissingImports]  no package of ours needs it
+from torch.nn import functional  # pyright: ignore[reportMissingImports]  no package of ours needs it
 
 OPSETS = {"script": 17, "dynamo": 18}
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import onnxruntime
 from onnx import AttributeProto, defs, helper
-from onnxruntime.capi import onnxruntime_pybind11_state as native
+from onnxruntime.capi import onnxruntime_pybind11_state as native  # pyright: ignore[reportAttributeAccessIssue]
 
 RECORD = Path(__file__).parents[1] / "tests" / "rooms" / "onnxruntime.json"
 OWN = ("com.microsoft", "com.microsoft.nchwc")

@@ -58,7 +58,7 @@ def test_the_halves_of_a_split_merge_to_the_model(model):
     merged.ir_version = halves[0].ir_version
     x = np.random.default_rng(2).standard_normal((3, 8)).astype(np.float32)
     (got,), (expected,) = run(merged.SerializeToString(), {"a_x": x}), run(sabir.dumps(model), {"x": x})
-    np.testing.assert_allclose(got, expected, rtol=1e-6)
+    np.testing.assert_allclose(np.asarray(got), np.asarray(expected), rtol=1e-6)
 
 
 def test_an_outlined_function_runs_in_onnxruntime(model):
@@ -67,4 +67,4 @@ def test_an_outlined_function_runs_in_onnxruntime(model):
     onnx.checker.check_model(sabir.to_proto(outlined, onnx.ModelProto), full_check=True)
     x = np.random.default_rng(3).standard_normal((3, 8)).astype(np.float32)
     (got,), (expected,) = run(sabir.dumps(outlined), {"x": x}), run(sabir.dumps(model), {"x": x})
-    np.testing.assert_allclose(got, expected, rtol=1e-6)
+    np.testing.assert_allclose(np.asarray(got), np.asarray(expected), rtol=1e-6)

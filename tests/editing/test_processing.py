@@ -141,7 +141,7 @@ def test_boxes_are_selected():
     model = appended(BOXES, "nms", iou_threshold=0.5, score_threshold=0.1)
     got = sabir.evaluate(model, {"b": boxes, "s": scores})
     assert got["selected"].tolist() == [[0, 0, 1], [0, 0, 2]]
-    np.testing.assert_array_equal(got["selected_boxes"], boxes[0, 1:])
+    np.testing.assert_array_equal(got["selected_boxes"], np.asarray(boxes)[0, 1:])
     np.testing.assert_array_equal(got["selected_scores"], np.float32([0.9, 0.5]))
 
 

@@ -32,7 +32,7 @@ def test_onnxruntime_computes_the_same_of_the_result(opset):
     assert model.opsets == {"": opset, "com.microsoft": 1}
     sabir.check(found.model)
     session = onnxruntime.InferenceSession(sabir.dumps(found.model), providers=["CPUExecutionProvider"])
-    np.testing.assert_allclose(session.run(None, {"x": x})[0], expected, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(np.asarray(session.run(None, {"x": x})[0]), expected, rtol=1e-6, atol=1e-6)
 
 
 def test_calls_in_branches_and_functions_are_replaced():

@@ -37,6 +37,7 @@ def test_the_damage_is_below_the_budget(options):
 
     assert found.damage <= whole.damage / 2
     wanted, got = (sabir.Session(m).run(data[0])["y"] for m in (model, found.model))
+    assert found.damage is not None
     assert np.isclose(
         np.sqrt(np.square(got - wanted).mean() / np.square(wanted).mean()), found.damage, rtol=0.01
     )
