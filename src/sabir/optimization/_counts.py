@@ -31,7 +31,7 @@ class Counts:
     >>> counts = count(model)
     >>> counts.nodes, counts.parameters, counts.bytes, print(counts.multiply_adds)
     6*N
-    ({'MatMul': 1}, 6, 24, None)
+    (1, 6, 24, None)
     """
 
     operators: Mapping[str, int] = field(default_factory=dict[str, int])

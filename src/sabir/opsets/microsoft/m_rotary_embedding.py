@@ -73,15 +73,7 @@ v1 = m_rotary_embedding.first(
             values=one_of(0, 1),
         ),
         Attribute("num_heads", "int", "The number of heads of an input of rank 3.", values=at_least(0)),
-        Attribute(
-            "rotary_embedding_dim",
-            "int",
-            "The number of elements of a head to rotate, by default all.",
-            values=at_least(0),
-        ),
-        Attribute("interleaved", "int", "1: neighbours are pairs; else elements of the two halves are."),
-        Attribute("is_packed_batching", "int", "1: the batch may be ragged; the result is the same."),
-        Attribute("scale", "float", "Has no effect, as in the kernels of onnxruntime."),
+        *rotations.OPTIONS,
     ],
 )
 

@@ -247,6 +247,8 @@ def lower(
         raise NotLowered("weights out of order, and large blocks, have no kernel")
     if not isinstance(packed, loops.Stored):
         raise NotLowered("the weights are computed, and kernels read them in memory")
+    if not all(isinstance(size, int) for size in packed.shape):
+        raise NotLowered("the sizes of the weights are known at run time only")
     if a.element != "float":
         raise Widened(f"kernels compute with {a.element} as float")
     rows = loops.reshape(a, (1, layout.k)) if a.rank == 1 else a

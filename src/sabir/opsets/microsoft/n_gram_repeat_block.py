@@ -12,7 +12,17 @@ from sabir.opsets.families.shapes.ranks import check_rank, hold
 from sabir.opsets.families.shapes.shapes import same_dim
 from sabir.opsets.families.text.ngrams import repeated
 from sabir.opsets.typing import Array
-from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, at_least, tensors
+from sabir.schema import (
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    Unconvertible,
+    at_least,
+    tensors,
+)
 
 n_gram_repeat_block = Operator(
     "NGramRepeatBlock",
@@ -41,6 +51,9 @@ v1 = n_gram_repeat_block.first(
 _END = np.iinfo(np.int64).max
 
 
+_MOST_TOKENS = 64  # of an n-gram that is written as nodes
+
+
 @v1.infer
 def infer(ids: TensorType, scores: TensorType, /) -> TensorType:
     check_rank("input_ids", ids, 2)
@@ -66,6 +79,8 @@ def evaluate(ids: Array, scores: Array, /, *, ngram_size: int) -> Array:
 @v1.body
 def body(b: Builder, ids: Value, scores: Value, /, *, ngram_size: int) -> Value:
     """The tokens after equal beginnings get the minimum of their score and -inf, all others of infinity."""
+    if ngram_size > _MOST_TOKENS:
+        raise Unconvertible(f"each token of an n-gram is three nodes, and an n-gram has {ngram_size}")
     number, before = Numbers(b, element("float")), ngram_size - 1
     following = _columns(b, ids, before, _END)
     bound = number(-np.inf)

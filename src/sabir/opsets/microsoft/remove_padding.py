@@ -82,6 +82,9 @@ def evaluate(x: Array, counts: Array, /) -> tuple[Array, Array, Array, Array]:
     return x.reshape(order.size, x.shape[2])[order[:total]], order.reshape(batch, length), sums, most
 
 
+v1.absent("lower", "how many tokens a sequence has is known at run time only, which may have to refuse it")
+
+
 @v1.body
 def body(b: Builder, x: Value, counts: Value, /) -> tuple[Value, Value, Value, Value]:
     zero, one = (b.initializer(f"number_{n}", np.array(n, np.int32)) for n in (0, 1))

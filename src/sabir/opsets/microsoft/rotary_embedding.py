@@ -55,15 +55,7 @@ v1 = rotary_embedding.first(
             "The number of heads of an input of rank 3; by default each has two elements for each pair.",
             values=at_least(0),
         ),
-        Attribute(
-            "rotary_embedding_dim",
-            "int",
-            "The number of elements of a head to rotate, by default all.",
-            values=at_least(0),
-        ),
-        Attribute("interleaved", "int", "1: neighbours are pairs; else elements of the two halves are."),
-        Attribute("is_packed_batching", "int", "1: the batch may be ragged; the result is the same."),
-        Attribute("scale", "float", "Has no effect, as in the kernels of onnxruntime."),
+        *rotations.OPTIONS,
     ],
 )
 

@@ -22,9 +22,14 @@ v1.absent("lower", blocks.NOT_LOWERED)
 v1.infer(blocks.pooled_to_one)
 
 
+def _mean(image: Array) -> Array:
+    with np.errstate(invalid="ignore"):  # an image without elements has no mean
+        return image.sum((2, 3), keepdims=True) / image.dtype.type(image.shape[2] * image.shape[3])
+
+
 @v1.evaluate
 def evaluate(x: Array, /) -> Array:
-    return blocks.evaluate_unblocked(x, lambda image: image.mean((2, 3), keepdims=True))
+    return blocks.evaluate_unblocked(x, _mean)
 
 
 @v1.body

@@ -68,7 +68,8 @@ def evaluate(
 
 def _number(value: float, dtype: int) -> Array:
     """Return the number in the element type; any but 0 is true."""
-    return np.array(value, np.float32).astype(element(dtype).dtype)
+    with np.errstate(invalid="ignore"):  # NaN as an integer
+        return np.array(value, np.float32).astype(element(dtype).dtype)
 
 
 @v1.lower

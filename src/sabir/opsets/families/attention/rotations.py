@@ -13,6 +13,7 @@ import numpy as np
 from sabir import loops
 from sabir.opsets.families.attention.attention_graphs import ints
 from sabir.opsets.families.numbers.arithmetic import widened
+from sabir.schema import Attribute, at_least
 
 if TYPE_CHECKING:
     from sabir.ir import Builder, Value
@@ -20,6 +21,18 @@ if TYPE_CHECKING:
     from sabir.opsets.typing import Array
 
 _END = np.iinfo(np.int64).max
+OPTIONS = (
+    Attribute(
+        "rotary_embedding_dim",
+        "int",
+        "The number of elements of a head to rotate, by default all.",
+        values=at_least(0),
+    ),
+    Attribute("interleaved", "int", "1: neighbours are pairs; else elements of the two halves are."),
+    Attribute("is_packed_batching", "int", "1: the batch may be ragged; the result is the same."),
+    Attribute("scale", "float", "Has no effect, as in the kernels of onnxruntime."),
+)
+"""The last attributes of onnxruntime's operators that rotate."""
 
 
 def rotated(x: Array, cos: Array, sin: Array, *, interleaved: int) -> Array:
