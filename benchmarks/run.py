@@ -30,11 +30,13 @@ TITLES = {
     "variants": "Integers, halves, and one token",
     "simplify": "Simplifying",
     "quantize": "Quantized models",
+    "language": "Language models",
     "gradients": "Gradients",
     "training": "Training",
     "before": "This tree and an earlier one",
 }
-NEEDS_ZOO = {"zoo", "variants", "simplify", "quantize"}
+NEEDS_ZOO = {"zoo", "variants", "simplify", "quantize", "language"}
+ONLY_BY_NAME = {"language"}  # its folder is one of a language model
 WITH_ZOO = {"convert", "small", "before", *NEEDS_ZOO}  # scripts that take a folder of models
 HEAD = """# Benchmark results
 
@@ -54,7 +56,7 @@ def main() -> None:
     unknown = set(given.names) - set(TITLES)
     if unknown:
         cli.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(TITLES)}")
-    wanted = [name for name in TITLES if name in (given.names or TITLES)]
+    wanted = [name for name in TITLES if name in (given.names or set(TITLES) - ONLY_BY_NAME)]
     for name in NEEDS_ZOO & set(wanted) if not given.zoo else ():
         if name in given.names:
             cli.error(f"{name} needs --zoo FOLDER, a folder of .onnx files")
