@@ -8,15 +8,16 @@ version of a standard domain that the standard never released, the signature, an
 kernels of its CPU provider take. The tests compare the rooms with it.
 """
 
+import importlib
 import json
 from pathlib import Path
 from typing import Any
 
 import onnxruntime
 from onnx import AttributeProto, defs, helper
-from onnxruntime.capi import onnxruntime_pybind11_state as native  # pyright: ignore[reportAttributeAccessIssue]
 
 RECORD = Path(__file__).parents[1] / "tests" / "rooms" / "onnxruntime.json"
+native: Any = importlib.import_module("onnxruntime.capi.onnxruntime_pybind11_state")
 OWN = ("com.microsoft", "com.microsoft.nchwc")
 _KINDS = {"type_proto": "type", "type_protos": "types"}
 
