@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.base import Limits, run_with_limits
 from sabir.debugging._layers import layer_of
-from sabir.debugging._multiply_adds import Call, is_counted, multiply_adds
-from sabir.inference import Inference, change_model_dims
+from sabir.inference import Inference, SizedCall, change_model_dims, is_counted, multiply_adds
 from sabir.inlining import inline
 from sabir.ir import TensorType, Value, add, canonical_domain, ceil_div, check_is_model, mul, product, total
 from sabir.opsets import STANDARD
@@ -169,7 +168,7 @@ def _node_costs(node: Node, inference: Inference, counted: set[Value]) -> NodeCo
     written = total(map(_bytes, results))
     costs = Costs(
         total(product(v.constant.shape) for v in parameters if v.constant is not None),
-        multiply_adds(Call.of(node, inputs, outputs)),
+        multiply_adds(SizedCall.of(node, inputs, outputs)),
         written,
         add(written, total(map(_bytes, read.values()))),
     )

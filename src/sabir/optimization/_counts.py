@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sabir.inference import Inference
-from sabir.ir import Tensor, TensorType, canonical_domain, exact_quotient, mul, product, total
+from sabir.inference import Inference, SizedCall, multiply_adds
+from sabir.ir import Tensor, canonical_domain, total
 from sabir.opsets import STANDARD
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sabir.ir import Dim, Graph, Model, Node, Type, Value
     from sabir.schema import Registry
 
-_PORTS = 3  # two operands and a result
+_COUNTED = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
 
 
 @dataclass(frozen=True)
@@ -73,23 +73,7 @@ def _constants(graph: Graph) -> Iterable[Tensor]:
 
 def _multiply_adds(node: Node, types: Mapping[Value, Type]) -> Dim:
     """Return the multiply-adds of a convolution or a matrix product, 0 of other calls."""
-    if canonical_domain(node.domain) or node.op not in {"Conv", "ConvTranspose", "Gemm", "MatMul"}:
+    if canonical_domain(node.domain) or node.op not in _COUNTED:
         return 0
-    kinds = [types.get(v) for v in _ports(node)]
-    shapes = [kind.shape for kind in kinds if isinstance(kind, TensorType) and kind.shape is not None]
-    if len(shapes) < _PORTS or not shapes[0]:
-        return None
-    a, b, y = shapes
-    match node.op:
-        case "Conv":
-            return mul(product(y), product(b[1:]))
-        case "ConvTranspose":
-            return mul(product(a), product(b[1:]))
-        case "Gemm":
-            return mul(product(y), exact_quotient(product(b), y[-1] if y else 1))
-        case _:
-            return mul(product(y), a[-1])
-
-
-def _ports(node: Node) -> Iterable[Value]:
-    return [v for v in (*node.inputs[:2], node.outputs[0]) if v is not None]
+    inputs, outputs = ([v and types.get(v) for v in values] for values in (node.inputs, node.outputs))
+    return multiply_adds(SizedCall.of(node, inputs, outputs))

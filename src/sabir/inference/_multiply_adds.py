@@ -23,10 +23,16 @@ _MATRIX = 2
 _HEADS_FIRST = 4  # axes of keys with an axis of heads before the tokens
 
 
-class Call(NamedTuple):
+class SizedCall(NamedTuple):
     """One call of an operator: its attributes, and the shapes of its operands and results.
 
     The shape of a value that is left out, unknown, or no tensor is None.
+
+    >>> from sabir.ir import Attribute, Node, Value
+    >>> node = Node('Gemm', [Value('a'), Value('b')], [Value('y')], {'transA': Attribute.of('transA', 1)})
+    >>> call = SizedCall.of(node, [sabir.ir.tensor_type('float', ['K', 4]), None], [None])
+    >>> call.operand(0), call.operand(1), call.integer('transA')
+    ((Expr('K'), 4), None, 1)
     """
 
     node: Node
@@ -34,7 +40,7 @@ class Call(NamedTuple):
     outputs: tuple[tuple[Dim, ...] | None, ...]
 
     @classmethod
-    def of(cls, node: Node, inputs: Sequence[Type | None], outputs: Sequence[Type | None]) -> Call:
+    def of(cls, node: Node, inputs: Sequence[Type | None], outputs: Sequence[Type | None]) -> SizedCall:
         """Return a call with operands and results of these types."""
         return cls(node, tuple(map(_shape, inputs)), tuple(map(_shape, outputs)))
 
@@ -57,14 +63,26 @@ class Call(NamedTuple):
         return value if isinstance(value, int) else default
 
 
-def multiply_adds(call: Call) -> Dim:
-    """Return how many products a call adds up; None where that depends on an unknown size."""
+def multiply_adds(call: SizedCall) -> Dim:
+    """Return how many products a call adds up; None where that depends on an unknown size.
+
+    >>> from sabir.ir import Node, Value, tensor_type
+    >>> node = Node('MatMul', [Value('a'), Value('b')], [Value('y')])
+    >>> a, b, y = (tensor_type('float', shape) for shape in (['N', 2], [2, 3], ['N', 3]))
+    >>> print(multiply_adds(SizedCall.of(node, [a, b], [y])))
+    6*N
+    """
     count = _TABLE.get((canonical_domain(call.node.domain), call.node.op))
     return 0 if count is None else count(call)
 
 
 def is_counted(node: Node) -> bool:
-    """Return whether the number for a node is known: it is not for operators outside of the standard."""
+    """Return whether the number for a node is known: it is not for operators outside of the standard.
+
+    >>> from sabir.ir import Node, Value
+    >>> is_counted(Node('MatMul', [Value('a'), Value('b')], [Value('y')]))
+    True
+    """
     domain = canonical_domain(node.domain)
     return domain.partition(".")[0] in {"", "ai"} or (domain, node.op) in _TABLE
 
@@ -85,23 +103,23 @@ def _axis(shape: Sequence[Dim] | None, axis: int) -> Dim:
 # products of matrices
 
 
-def _matrix_product(call: Call) -> Dim:
+def _matrix_product(call: SizedCall) -> Dim:
     """Each element of the result is a sum over the last axis of the first operand."""
     return mul(call.elements, _axis(call.operand(0), -1))
 
 
-def _transposable_product(name: str) -> Callable[[Call], Dim]:
-    def count(call: Call) -> Dim:
+def _transposable_product(name: str) -> Callable[[SizedCall], Dim]:
+    def count(call: SizedCall) -> Dim:
         return mul(call.elements, _axis(call.operand(0), -_MATRIX if call.integer(name) else -1))
 
     return count
 
 
-def _packed_product(call: Call) -> Dim:
+def _packed_product(call: SizedCall) -> Dim:
     return mul(call.elements, call.integer("K"))
 
 
-def _einsum(call: Call) -> Dim:
+def _einsum(call: SizedCall) -> Dim:
     """The product of the sizes of all indices, once for each operand after the first."""
     equation = call.node.attributes.value("equation")
     text = equation.decode() if isinstance(equation, bytes) else str(equation)
@@ -121,17 +139,17 @@ def _einsum(call: Call) -> Dim:
 # convolutions
 
 
-def _convolution(weights: int) -> Callable[[Call], Dim]:
+def _convolution(weights: int) -> Callable[[SizedCall], Dim]:
     """Each element of the result is a sum over a filter, `weights[M, C/group, ...]`."""
 
-    def count(call: Call) -> Dim:
+    def count(call: SizedCall) -> Dim:
         filters = call.operand(weights)
         return None if filters is None else mul(call.elements, product(filters[1:]))
 
     return count
 
 
-def _transposed_convolution(call: Call) -> Dim:
+def _transposed_convolution(call: SizedCall) -> Dim:
     """Each element of the operand is multiplied with a filter of `weights[C, M/group, ...]`."""
     filters = call.operand(1)
     return None if filters is None else mul(_size(call.operand(0)), product(filters[1:]))
@@ -140,7 +158,7 @@ def _transposed_convolution(call: Call) -> Dim:
 # recurrent networks
 
 
-def _recurrence(call: Call) -> Dim:
+def _recurrence(call: SizedCall) -> Dim:
     """All weights, once for each step and each sequence of the batch; in `X` these are the first two axes."""
     steps = _size(None if call.operand(0) is None else (call.operand(0) or ())[:2])
     return mul(steps, add(_size(call.operand(1)), _size(call.operand(2))))
@@ -149,17 +167,17 @@ def _recurrence(call: Call) -> Dim:
 # attention: the products of queries with keys, and of weights with values
 
 
-def _standard_attention(call: Call) -> Dim:
+def _standard_attention(call: SizedCall) -> Dim:
     keys = add(_axis(call.operand(1), -2), _earlier(call, _PAST, 2))
     return total((mul(_size(call.operand(0)), keys), mul(call.elements, keys)))
 
 
-def _earlier(call: Call, index: int, axis: int) -> Dim:
+def _earlier(call: SizedCall, index: int, axis: int) -> Dim:
     """Return the number of earlier keys that an optional operand has."""
     return _axis(call.operand(index), axis) if call.has(index) else 0
 
 
-def _self_attention(call: Call) -> Dim:
+def _self_attention(call: SizedCall) -> Dim:
     """Attention of onnxruntime: one product gives queries, keys and values of `input[B, S, I]`."""
     x = call.operand(0)
     tokens = None if x is None else product(x[:2])
@@ -172,7 +190,7 @@ def _self_attention(call: Call) -> Dim:
     return total((projection, mul(queries, keys), mul(call.elements, keys)))
 
 
-def _multi_head_attention(call: Call) -> Dim:
+def _multi_head_attention(call: SizedCall) -> Dim:
     key = call.operand(1)
     packed = not call.has(1)
     new = _axis(call.operand(0), 1) if packed else _axis(key, _tokens_axis(key))
@@ -186,7 +204,7 @@ def _tokens_axis(key: Sequence[Dim] | None) -> int:
     return 2 if key is not None and len(key) == _HEADS_FIRST else 1
 
 
-def _grouped_attention(call: Call) -> Dim:
+def _grouped_attention(call: SizedCall) -> Dim:
     """The keys are those of the cache that the call returns, or else the past ones and one for each query."""
     present = call.outputs[1] if len(call.outputs) > 1 else None
     keys = _axis(present, 2)
@@ -195,7 +213,7 @@ def _grouped_attention(call: Call) -> Dim:
     return mul(mul(call.elements, keys), 2)
 
 
-_STANDARD: Mapping[str, Callable[[Call], Dim]] = {
+_STANDARD: Mapping[str, Callable[[SizedCall], Dim]] = {
     "MatMul": _matrix_product,
     "MatMulInteger": _matrix_product,
     "QLinearMatMul": _matrix_product,
@@ -211,7 +229,7 @@ _STANDARD: Mapping[str, Callable[[Call], Dim]] = {
     "RNN": _recurrence,
     "Attention": _standard_attention,
 }
-_OF_ONNXRUNTIME: Mapping[str, Callable[[Call], Dim]] = {
+_OF_ONNXRUNTIME: Mapping[str, Callable[[SizedCall], Dim]] = {
     "FusedMatMul": _transposable_product("transA"),
     "FusedGemm": _transposable_product("transA"),
     "GemmFastGelu": _matrix_product,
