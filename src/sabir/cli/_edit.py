@@ -22,6 +22,7 @@ from sabir.cli._models import (
     ModelPath,
     RequiredOutputPath,
     load_any,
+    refuse_two_reports,
     report_saved,
     report_screen,
     save_any,
@@ -120,8 +121,7 @@ def edit(  # ruff: ignore[too-many-arguments]  each is an option
     Nothing is computed or checked except what is edited: use `sabir check` for the rest. External data stays
     in its files if the output is in the folder of the model.
     """
-    if as_json and output == STREAM:
-        refuse("-o - writes the model to standard output, where --json writes the report; name a file")
+    refuse_two_reports(output, as_json=as_json)
     if version is not None and bump is not None:
         refuse("--model-version and --bump both set the version; use one of them")
     if doc_file is not None:

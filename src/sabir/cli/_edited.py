@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sabir.base import counted
+from sabir.base import FeedError, counted, quote
 from sabir.cli._json import write_json
-from sabir.cli._models import STREAM, report_saved, report_screen, save_any
+from sabir.cli._models import report_saved, report_screen, save_any
 from sabir.cli._screen import plain
-from sabir.cli._usage import refuse
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,10 +16,12 @@ if TYPE_CHECKING:
     from sabir.ir import Model, Value
 
 
-def refuse_two_reports(output: Path, *, as_json: bool) -> None:
-    """Refuse `-o -` with `--json`, as both write to standard output."""
-    if as_json and output == STREAM:
-        refuse("-o - writes the model to standard output, where --json writes the report; name a file")
+def pair(word: str, form: str, example: str) -> tuple[str, str]:
+    """Return the two parts of an argument of the form `A=B`; raises FeedError for another one."""
+    first, separated, second = word.rpartition("=")
+    if not separated or not first or not second:
+        raise FeedError(f"{quote(word)}: write {form}, such as {example}")
+    return first, second
 
 
 def save_edited(model: Model, output: Path, before: Model, *, as_json: bool) -> None:

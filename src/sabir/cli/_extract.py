@@ -7,12 +7,20 @@ from typing import Annotated
 
 import typer
 
-from sabir.cli._edited import edited_json, refuse_two_reports, save_edited, show_edited
+from sabir.cli._edited import edited_json, save_edited, show_edited
 from sabir.cli._json import JsonOption, write_json
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption, UntrustedOption
-from sabir.cli._models import STREAM, ModelPath, RequiredOutputPath, load_any, report_saved, save_any
+from sabir.cli._models import (
+    STREAM,
+    ModelPath,
+    RequiredOutputPath,
+    load_any,
+    refuse_two_reports,
+    report_saved,
+    save_any,
+)
 from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._screen import Screen
 from sabir.cli._usage import refuse

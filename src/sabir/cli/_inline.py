@@ -12,10 +12,10 @@ from sabir.cli._json import JsonOption, write_json
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption, UntrustedOption
 from sabir.cli._models import (
-    STREAM,
     ModelPath,
     RequiredOutputPath,
     load_any,
+    refuse_two_reports,
     report_saved,
     report_screen,
     save_any,
@@ -73,8 +73,7 @@ def inline(
     operators need it. If a call cannot be written so, all such calls are listed, nothing is written, and the
     exit code is 1.
     """
-    if as_json and output == STREAM:
-        refuse("-o - writes the model to standard output, where --json writes the report; name a file")
+    refuse_two_reports(output, as_json=as_json)
     loaded, screen, registry = load_any(model), report_screen(output), registry_of(operators, documents)
     before = len(loaded.functions)
     _require_called(loaded, named or ())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sabir.base import counted, quote
-from sabir.cli._editing import RENAMED_SHOWN, pair, require_file
+from sabir.cli._edited import pair
 from sabir.cli._json import JsonOption, write_json
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
@@ -16,6 +16,7 @@ from sabir.cli._models import (
     ModelPath,
     RequiredOutputPath,
     load_any,
+    refuse_two_reports,
     report_saved,
     report_screen,
     save_any,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from sabir.cli._screen import Screen
     from sabir.editing import Merging
 
+_MOST_SHOWN = 10  # new names
 EXAMPLES = (
     "sabir merge encoder.onnx decoder.onnx --connect hidden=states -o whole.onnx",
     "sabir merge a.onnx b.onnx --connect y=x --keep y --prefix a_,b_ -o both.onnx",
@@ -77,7 +79,7 @@ def merge(  # ruff: ignore[too-many-arguments]  each is an option
     names that both have become unique. Ports whose types contradict each other are an error, and the exit
     code is 1.
     """
-    require_file(output, as_json=as_json)
+    refuse_two_reports(output, as_json=as_json)
     if apart and connect:
         refuse("--apart connects nothing, and --connect does; pass one of them")
     connections: dict[str, list[str]] = {}
@@ -115,11 +117,11 @@ def _show(screen: Screen, found: Merging) -> None:
         )
         if listed:
             screen.line(plain(f"the {which} model converted to {listed}"))
-    for name in found.renamed[:RENAMED_SHOWN]:
+    for name in found.renamed[:_MOST_SHOWN]:
         which = ("first", "second")[name.model]
         screen.line(plain(f"{name.kind} {quote(name.old)} of the {which} model is now {quote(name.new)}"))
-    if len(found.renamed) > RENAMED_SHOWN:
-        screen.line(f"and {counted(len(found.renamed) - RENAMED_SHOWN, 'other name')}")
+    if len(found.renamed) > _MOST_SHOWN:
+        screen.line(f"and {counted(len(found.renamed) - _MOST_SHOWN, 'other name')}")
 
 
 def _as_json(found: Merging) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import typer
 
 from sabir.base import UnsupportedError
 from sabir.cli._screen import Screen, bytes_text, plain
+from sabir.cli._usage import refuse
 from sabir.files import replace_file
 from sabir.serial import dumps, format_by_name, load, loads, save
 
@@ -120,6 +121,12 @@ def shown(path: Path) -> str:
 def report_screen(output: Path | None) -> Screen:
     """Return where a command reports: standard error where its model goes to standard output."""
     return Screen(error=output == STREAM)
+
+
+def refuse_two_reports(output: Path, *, as_json: bool) -> None:
+    """Refuse `-o -` with `--json`: both write to standard output."""
+    if as_json and output == STREAM:
+        refuse("-o - writes the model to standard output, where --json writes the report; name a file")
 
 
 def report_saved(screen: Screen, output: Path) -> None:

@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from sabir.cli._edited import refuse_two_reports, save_edited
+from sabir.cli._edited import save_edited
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._json import JsonOption
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption, UntrustedOption
-from sabir.cli._models import ModelPath, RequiredOutputPath, load_any
+from sabir.cli._models import ModelPath, RequiredOutputPath, load_any, refuse_two_reports
 from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.editing import outline as outline_nodes
 

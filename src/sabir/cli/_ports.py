@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sabir.base import FeedError, NotFoundError, listed_names, quote, suggest
-from sabir.cli._edited import refuse_two_reports, save_edited
+from sabir.cli._edited import save_edited
 from sabir.cli._files import read_value
 from sabir.cli._images import Normalization
 
@@ -17,7 +17,7 @@ from sabir.cli._json import JsonOption
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption, UntrustedOption
-from sabir.cli._models import ModelPath, RequiredOutputPath, load_any
+from sabir.cli._models import ModelPath, RequiredOutputPath, load_any, refuse_two_reports
 from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._usage import refuse
 from sabir.editing import add_outputs as with_outputs

@@ -9,7 +9,6 @@ import typer
 
 import sabir
 from sabir.base import quote
-from sabir.cli._editing import require_file
 from sabir.cli._json import JsonOption, write_json
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
@@ -18,6 +17,7 @@ from sabir.cli._models import (
     ModelPath,
     RequiredOutputPath,
     load_any,
+    refuse_two_reports,
     report_saved,
     report_screen,
     save_any,
@@ -101,7 +101,7 @@ def prepend(  # ruff: ignore[too-many-arguments]  each is an option
 
     New nodes resize, scale and normalize them: each becomes (pixel * scale - mean) / std.
     """
-    require_file(output, as_json=as_json)
+    refuse_two_reports(output, as_json=as_json)
     sides = [int(side) for side in _numbers("--size", size)]
     if len(sides) not in {0, 2}:
         refuse(f"--size {quote(size)}: write a height and a width, such as 224,224")
@@ -161,7 +161,7 @@ def append(  # ruff: ignore[too-many-arguments]  each is an option
 
     The results of the step replace the outputs that it reads, unless --keep is passed.
     """
-    require_file(output, as_json=as_json)
+    refuse_two_reports(output, as_json=as_json)
     options: dict[str, Any] = {
         "axis": axis,
         "k": k,

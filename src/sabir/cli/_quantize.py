@@ -13,10 +13,10 @@ from sabir.cli._json import JsonOption, write_json
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption, UntrustedOption
 from sabir.cli._models import (
-    STREAM,
     ModelPath,
     RequiredOutputPath,
     load_any,
+    refuse_two_reports,
     report_saved,
     report_screen,
     save_any,
@@ -110,8 +110,7 @@ def quantize(  # ruff: ignore[too-many-arguments]  the options of the command
     that can compute in 16-bit floats. The report has each node with its type and the relative error of its
     weights, or the reason why it stays.
     """
-    if as_json and output == STREAM:
-        refuse("-o - writes the model to standard output, where --json writes the report; name a file")
+    refuse_two_reports(output, as_json=as_json)
     loaded, screen = load_any(model), report_screen(output)
     with counting_bar("calibrating") as progress:
         found = quantize_and_report(

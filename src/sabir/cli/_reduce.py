@@ -16,10 +16,10 @@ from sabir.cli._json import JsonOption, write_json
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption, UntrustedOption
 from sabir.cli._models import (
-    STREAM,
     ModelPath,
     RequiredOutputPath,
     load_any,
+    refuse_two_reports,
     report_saved,
     report_screen,
     save_any,
@@ -116,8 +116,7 @@ def reduce(
 
     An interrupt ends the search, and writes the smallest model so far. The command runs without a shell.
     """
-    if as_json and output == STREAM:
-        refuse("-o - writes the model to standard output, where --json writes the report; name a file")
+    refuse_two_reports(output, as_json=as_json)
     words = shlex.split(failing)
     if not words:
         refuse("--failing: the command is empty")

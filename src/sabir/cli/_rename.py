@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sabir.cli._editing import pair, require_file
+from sabir.cli._edited import pair
 from sabir.cli._json import JsonOption, write_json
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
@@ -15,6 +15,7 @@ from sabir.cli._models import (
     ModelPath,
     RequiredOutputPath,
     load_any,
+    refuse_two_reports,
     report_saved,
     report_screen,
     save_any,
@@ -52,7 +53,7 @@ def rename(
 
     All changes are made at once. A new name that is in use already is refused.
     """
-    require_file(output, as_json=as_json)
+    refuse_two_reports(output, as_json=as_json)
     screen = report_screen(output)
     wanted = dict(pair(word, "OLD=NEW", "input.1=image") for word in names)
     found = rename_and_report(load_any(model), wanted, registry=registry_of(operators, documents))

@@ -12,17 +12,17 @@ from sabir.cli._json import JsonOption, write_json
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption, UntrustedOption
 from sabir.cli._models import (
-    STREAM,
     ModelPath,
     RequiredOutputPath,
     load_any,
+    refuse_two_reports,
     report_saved,
     report_screen,
     save_any,
 )
 from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._screen import plain
-from sabir.cli._usage import FAULTY, refuse
+from sabir.cli._usage import FAULTY
 from sabir.inference import change_model_dims
 
 if TYPE_CHECKING:
@@ -71,8 +71,7 @@ def set_dims(
     --repair is passed: each place that contradicts the new dimensions is reported, and the exit code is 1.
     The model is written all the same.
     """
-    if as_json and output == STREAM:
-        refuse("-o - writes the model to standard output, where --json writes the report; name a file")
+    refuse_two_reports(output, as_json=as_json)
     loaded, screen = load_any(model), report_screen(output)
     changed = change_model_dims(
         loaded, dict(map(_pair, dims)), repair=repair, registry=registry_of(operators, documents)

@@ -12,17 +12,16 @@ from sabir.cli._json import JsonOption, write_json
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption, UntrustedOption
 from sabir.cli._models import (
-    STREAM,
     ModelPath,
     RequiredOutputPath,
     load_any,
+    refuse_two_reports,
     report_saved,
     report_screen,
     save_any,
 )
 from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._screen import plain
-from sabir.cli._usage import refuse
 from sabir.optimization import simplify_model
 
 if TYPE_CHECKING:
@@ -70,8 +69,7 @@ def simplify(
     The new model computes the same up to rounding. The inputs and outputs keep their names. If a verification
     finds that the results differ, nothing is written, and the exit code is 1.
     """
-    if as_json and output == STREAM:
-        refuse("-o - writes the model to standard output, where --json writes the report; name a file")
+    refuse_two_reports(output, as_json=as_json)
     loaded, screen = load_any(model), report_screen(output)
     registry = registry_of(operators, documents)
     found = simplify_model(loaded, keep or (), fuse, verify, registry=registry)
