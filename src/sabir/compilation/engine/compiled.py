@@ -30,8 +30,7 @@ from sabir.compilation.locks import Stops
 from sabir.compilation.native import Control, target_named
 from sabir.compilation.plan.entries import Mismatch
 from sabir.compilation.plan.layout import RunSizes
-from sabir.compilation.runtime.fast import FastRun, fast_run
-from sabir.compilation.runtime.growing import Ceiling, FedInput, growing_run
+from sabir.compilation.runtime.fast import FastRun, FedInput, fast_run
 from sabir.compilation.runtime.program import CompiledProgram
 from sabir.compilation.settings import DEFAULT, Settings
 from sabir.opsets import STANDARD
@@ -275,6 +274,9 @@ class Compiled:
         follows = last is not None and last[0] is program
         if self._front.is_strict or not (follows or self._sized):
             return None
+        # ruff: ignore[import-outside-top-level]  few sessions run for several sizes
+        from sabir.compilation.runtime.growing import Ceiling, growing_run
+
         before = last[1] if last is not None and follows else ended.sizes
         outputs = list(zip(ended.names, program.executable.results, strict=True))
         left = ended.run.budget

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sabir.compilation.runtime.commits import Commit
     from sabir.compilation.runtime.program import CompiledProgram
     from sabir.compilation.runtime.tail import Tail
-    from sabir.ir import Array
+    from sabir.ir import Array, TensorType
 
 _EMPTY = np.empty
 
@@ -202,6 +202,15 @@ def entered(runs: Runs, names: Sequence[str]) -> FastFunction:
         return None
 
     return run
+
+
+class FedInput(NamedTuple):
+    """An input that is fed: its name, its slot, its feed in the last run, and its type in the pattern."""
+
+    name: str
+    slot: int
+    feed: Array
+    kind: TensorType
 
 
 class RunFrame(Frame):

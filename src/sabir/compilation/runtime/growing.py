@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sabir.compilation.plan.entries import Buffer
     from sabir.compilation.plan.layout import PartLayout
     from sabir.compilation.plan.size_table import SizeTable
+    from sabir.compilation.runtime.fast import FedInput
     from sabir.compilation.runtime.program import CompiledProgram
     from sabir.ir import Array, TensorType
 
@@ -38,15 +39,6 @@ class Ceiling(NamedTuple):
     elements: float
     work: float
     memory: float
-
-
-class FedInput(NamedTuple):
-    """An input that is fed: its name, its slot, its feed in the last run, and its type in the pattern."""
-
-    name: str
-    slot: int
-    feed: Array
-    kind: TensorType
 
 
 class _Known(NamedTuple):
@@ -261,4 +253,4 @@ def _symbols_of(guard: Any) -> set[str]:
     return {name for size in (guard.chosen, *guard.others) if isinstance(size, Expr) for name in size.symbols}
 
 
-__all__ = ["Ceiling", "FedInput", "growing_run"]
+__all__ = ["Ceiling", "growing_run"]

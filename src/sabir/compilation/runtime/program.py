@@ -20,7 +20,6 @@ from sabir.compilation.plan.entries import (
     StoredKernel,
 )
 from sabir.compilation.plan.layout import PartLayout, RunSizes, aligned, lay_out, plan_parts
-from sabir.compilation.plan.relayout import MovingLayout
 from sabir.compilation.protocol import Portable
 from sabir.compilation.runtime.running import PlanRun
 from sabir.elements import element
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from sabir.compilation.plan.entries import Kernel, Spec
     from sabir.compilation.plan.executable import Executable
     from sabir.compilation.plan.layout import PlanPart
-    from sabir.compilation.plan.relayout import Condition
+    from sabir.compilation.plan.relayout import Condition, MovingLayout
     from sabir.compilation.protocol import Bodies
     from sabir.compilation.runtime.repeating import Repeated
     from sabir.evaluation import BoundCall, Run
@@ -260,6 +259,9 @@ class CompiledProgram:
         self, sizes: Mapping[str, int], room: Mapping[str, int], conditions: Sequence[Condition]
     ) -> MovingLayout:
         """Return a layout of a plan of one part that can follow sizes up to `room`; raises Mismatch."""
+        # ruff: ignore[import-outside-top-level]  few sessions run for several sizes
+        from sabir.compilation.plan.relayout import MovingLayout
+
         (part,) = self.parts
         try:
             return MovingLayout(self.plan, part, sizes, room, conditions, self._addresses, self.team.threads)
