@@ -189,6 +189,14 @@ def test_nodes_that_cannot_be_quantized_are_reported_with_a_reason():
     verify(static.model)
 
 
+@pytest.mark.parametrize("call", ["Concat <axis = 0> ()", "MaxPool <kernel_shape = [1, 1]> ()", "Add ()"])
+def test_an_invalid_call_is_refused_with_its_name(call):
+    model = sabir.parse(f"""<ir_version: 10, opset_import: ["" : 21]>
+    g (float[1,1,4,4] x) => (y, z) <float[1,1,1,1] w = {{1}}> {{ c = Conv (x, w)  y = {call}  z = Relu (c) }}""")
+    with pytest.raises(sabir.SchemaError, match=f"^{call.split()[0]} with output 'y': "):
+        sabir.quantize(model, calibration=[{"x": np.zeros((1, 1, 4, 4), np.float32)}])
+
+
 def test_an_old_model_is_converted_and_a_new_one_is_not():
     assert quantize_and_report(dense(13), "int4").opset == 21
     assert quantize_and_report(dense(13)).opset is None

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from sabir.elements import FLOAT, INT8
 from sabir.ir import Node, canonical_domain, places
 from sabir.quantization._report import NodeReport
-from sabir.quantization._weights import Weighted, Wide, constant_of, weighted_nodes
+from sabir.quantization._weights import Weighted, Wide, weighted_nodes
+from sabir.rewrite import constant_of
 
 if TYPE_CHECKING:
     from sabir.base import Location
@@ -97,11 +98,10 @@ def _add_unweighted(plan: Plan, edit: Edit, found: Wide) -> None:
 
 def _may_follow(plan: Plan, node: Node) -> bool:
     """Return whether an operator reads results of convolutions alone, or of operators that follow them."""
-    if canonical_domain(node.domain):
+    if canonical_domain(node.domain) or node.op not in _MOVING | _COMPUTING:
         return False
-    if node.op in _MOVING:
-        return node.inputs[0] in plan.everywhere
-    return node.op in _COMPUTING and all(value in plan.everywhere for value in node.inputs)
+    operands = node.inputs[:1] if node.op in _MOVING else node.inputs
+    return len(operands) > 0 and all(value in plan.everywhere for value in operands)
 
 
 def _add_follower(plan: Plan, node: Node, location: Location) -> None:
@@ -124,10 +124,10 @@ def _add_operand(plan: Plan, node: Node, slot: int) -> None:
 
 def _add_result(plan: Plan, node: Node) -> Value | None:
     """Plan the rounding of what a node computes, after its rectifier; None where a graph returns it."""
-    result = node.outputs[0]
+    result = next(iter(node.outputs), None)
     uses = () if result is None else result.uses
     if len(uses) == 1 and _is_rectifier(uses[0]):
-        result = uses[0].user.outputs[0]
+        result = next(iter(uses[0].user.outputs), None)
     if result is None or not result.uses or any(not isinstance(use.user, Node) for use in result.uses):
         return None
     plan.values[result] = None

@@ -13,8 +13,7 @@ from sabir.quantization._codes import codes_of_channels
 from sabir.quantization._editing import Edit
 from sabir.quantization._plan import Plan, planned
 from sabir.quantization._ranges import Quantized, RangeChoice
-from sabir.quantization._weights import Weighted, constant_of
-from sabir.rewrite import InsertionPoint
+from sabir.rewrite import InsertionPoint, constant_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from sabir.quantization._exclusion import Exclusion
     from sabir.quantization._report import NodeReport
     from sabir.quantization._sources import Feeds
+    from sabir.quantization._weights import Weighted
     from sabir.schema import Registry
 
 OPSET = 13  # DequantizeLinear has scales along an axis

@@ -10,6 +10,7 @@ import numpy as np
 from sabir.base import SabirError
 from sabir.ir import Node, Tensor, canonical_domain, places
 from sabir.quantization._report import NodeReport
+from sabir.rewrite import constant_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,21 +131,3 @@ def attribute(node: Node, name: str, default: float) -> float:
     found = node.attributes.get(name)
     value = default if found is None else found.value
     return value if isinstance(value, (int, float)) else default
-
-
-def constant_of(value: Value, state: frozenset[Value] = frozenset()) -> Tensor | None:
-    """Return the data of a constant; None for one that a caller may replace or that training changes.
-
-    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
-    ... g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Add (x, w) }''')
-    >>> [constant_of(value) is not None for value in model.graph[0].inputs]
-    [False, True]
-    """
-    node = value.node
-    if node is None:
-        data = None if value.is_input or value in state else value.constant
-    elif node.op == "Constant" and not canonical_domain(node.domain):
-        data = node.attributes["value"].value if "value" in node.attributes else None
-    else:
-        data = None
-    return data if isinstance(data, Tensor) else None

@@ -2,7 +2,8 @@
 
 from sabir.rewrite._block_sizes import one_size_of_blocks
 from sabir.rewrite._body_dims import BodyDimensions, paired
-from sabir.rewrite._builder import DetachedBuilder, constant_node
+from sabir.rewrite._builder import DetachedBuilder
+from sabir.rewrite._constants import constant_node, constant_of
 from sabir.rewrite._dead import DeadNodes, remove_dead_nodes, remove_released, remove_unread
 from sabir.rewrite._driver import Rule, apply_rules
 from sabir.rewrite._functions import Convert, InlineFunctions, splice
@@ -27,6 +28,7 @@ __all__ = [
     "apply_rules",
     "change_ir_version",
     "constant_node",
+    "constant_of",
     "enclosing",
     "erase_node",
     "merge_equal",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sabir.ir import Attribute, Builder, Graph, Node, SparseTensor, TensorType
+from sabir.ir import Builder, Graph, Node, TensorType
+from sabir.rewrite._constants import constant_node
 from sabir.rewrite._replacing import release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sabir.ir import Constant, Value
+    from sabir.ir import Value
     from sabir.rewrite._point import InsertionPoint
 
 
@@ -60,17 +61,6 @@ class DetachedBuilder(Builder):
                 if inner.parent is node:
                     release(inner)
             self.graph.erase(node)
-
-
-def constant_node(value: Value, data: Constant) -> Node:
-    """Return a detached node `Constant` that computes a value.
-
-    >>> node = constant_node(sabir.ir.Value('c'), sabir.ir.ArrayTensor(np.zeros(3, np.float32)))
-    >>> node.op, list(node.attributes)
-    ('Constant', ['value'])
-    """
-    name = "sparse_value" if isinstance(data, SparseTensor) else "value"
-    return Node("Constant", (), [value], {name: Attribute.of(name, data)})
 
 
 def _computed(node: Node) -> Iterator[Value]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from sabir.base import SabirError
-from sabir.ir import Node, Tensor
+from sabir.base import ACCIDENTS, SabirError
+from sabir.ir import Node
 from sabir.opsets import STANDARD
-from sabir.rewrite import Rewriter, apply_rules, remove_released
+from sabir.rewrite import Rewriter, apply_rules, constant_of, remove_released
 from sabir.schema import Unconvertible, Version
 from sabir.simplification._declaration import Match
 from sabir.simplification._pattern import COMMUTATIVE, Pattern
@@ -100,7 +98,7 @@ def _rewritten(rewriter: Rewriter, rewrite: Rewrite, node: Node, released: list[
 
     try:
         nodes = rewriter.replace(node, build)
-    except SabirError:  # a model that is not valid stays as it is: the run reports it
+    except (SabirError, *ACCIDENTS):  # an invalid call stays as it is: the run reports it
         return None
     if nodes and label and not nodes[-1].name:
         nodes[-1].name = label
@@ -172,10 +170,10 @@ class _Matcher:
         if self._values.setdefault(pattern.name, value) is not value:
             return False
         if pattern.is_constant:
-            data = _data(value)
+            data = constant_of(value)
             if data is None:
                 return False
-            self._constants[pattern.name] = data
+            self._constants[pattern.name] = data.array()
         return True
 
     def opset(self, node: Node) -> int:
@@ -195,15 +193,3 @@ class _Matcher:
         values = scope.arguments(node.attributes)
         formals = version.formal.attributes
         return {n: values[n].value if n in values else f.default for n, f in formals.items()}
-
-
-def _data(value: Value) -> Array | None:
-    """Return the data of an initializer that no feed replaces, or of a node Constant with a tensor."""
-    data = value.constant
-    if data is not None:
-        return data.array() if isinstance(data, Tensor) and not value.is_input else None
-    node = value.node
-    if node is None or node.op != "Constant" or node.domain or "value" not in node.attributes:
-        return None
-    tensor = node.attributes["value"].value
-    return np.asarray(tensor.array()) if isinstance(tensor, Tensor) else None
