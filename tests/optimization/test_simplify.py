@@ -71,6 +71,40 @@ def test_other_loops_stay(nodes):
     assert "Loop" in ops(sabir.simplify(model))
 
 
+@pytest.mark.parametrize("condition", ['string c = {"abc"}', "float c = {nan}", "int64 c = {1}"])
+def test_a_condition_that_is_no_truth_value_stays(condition):
+    branches = "then_branch = t () => (a) { a = Neg (x) }, else_branch = e () => (b) { b = Abs (x) }"
+    model = model_of(f"y = If (c) <{branches}>", more=f"<{condition}>")
+    assert ops(sabir.simplify(model, verify=False)) == ["If"]
+
+
+@pytest.mark.parametrize("count", ['string n = {"abc"}', "float n = {inf}", "bool n = {1}"])
+def test_a_number_of_iterations_that_is_no_integer_stays(count):
+    body = (
+        "body = b (int64 i, bool k, float[N,4] z) => (bool l, float[N,4] a) { l = Identity (k)  a = Neg (z) }"
+    )
+    model = model_of(f"y = Loop (n, , x) <{body}>", more=f"<{count}>")
+    assert ops(sabir.simplify(model, verify=False)) == ["Loop"]
+
+
+def test_a_loop_whose_condition_copies_nothing_stays():
+    body = (
+        "body = b (int64 i, bool k, float[N,4] z) => (bool l, float[N,4] a) { l = Identity ()  a = Neg (z) }"
+    )
+    model = model_of(f"y = Loop (n, , x) <{body}>", more="<int64 n = {2}>")
+    assert ops(sabir.simplify(model, verify=False)) == ["Loop"]
+
+
+def test_biases_are_operands_of_the_standard_s_addition():
+    weights = "<float[4,1] a = {1,2,3,4}, float[4,1] b = {4,3,2,1}, float[1] c = {1}, float[1] d = {2}>"
+    model = model_of(
+        "u = MatMul (x, a)  p = Add (u)  v = MatMul (x, b)  q = other.Add (c, d, v)",
+        "(float[N,4] x) => (p, q)",
+        more=weights,
+    )
+    assert ops(sabir.simplify(model, verify=False)) == ["MatMul", "Add", "MatMul", "Add"]
+
+
 def test_a_large_constant_stays_a_node():
     nodes = "s = Constant <value = int64[2] {4, 100000}> () v = ConstantOfShape (s) y = MatMul (x, v)"
     assert ops(sabir.simplify(model_of(nodes))) == ["ConstantOfShape", "MatMul"]

@@ -115,8 +115,9 @@ def test_a_function_named_like_an_operator_is_another():
     assert not Simplify().run(model)
 
 
-def test_an_invalid_model_stays_as_it_is():
-    model = model_of("a = Transpose <perm = [0, 0]> (x) y = Transpose <perm = [5, 1]> (a)", 21)
+@pytest.mark.parametrize("perm", ["[5, 1]", "0.5", "[0.5, 0.5]", '"xy"'])
+def test_an_invalid_model_stays_as_it_is(perm):
+    model = model_of(f"a = Transpose <perm = [0, 0]> (x) y = Transpose <perm = {perm}> (a)", 21)
     before = sabir.dumps(model)
     assert not Simplify().run(model)
     assert sabir.dumps(model) == before

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from sabir.base import check_time
 from sabir.ir import Graph, Node, Tensor, canonical_domain, clone_graph
+from sabir.optimization._copies import is_copy
 from sabir.rewrite import InsertionPoint, Rewriter, release, replace_outputs, splice
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Unnest(NamedTuple):
 
 def _branch(node: Node, rewriter: Rewriter) -> list[Node] | None:
     """Put the branch of a known condition in the place of an If."""
-    condition = _number(node.inputs[0] if node.inputs else None)
+    condition = _number(node.inputs[0] if node.inputs else None, "bool")
     if condition is None:
         return None
     attribute = node.attributes.get("then_branch" if condition else "else_branch")
@@ -74,12 +75,15 @@ def _iterations(node: Node, rewriter: Rewriter) -> list[Node] | None:
     """Put the iterations of a Loop in its place, one after the other."""
     body = node.graphs[0]
     carried = list(node.inputs[_LOOP_OPERANDS:])
-    count = _number(node.inputs[0]) if node.op == "Loop" and len(node.inputs) >= _LOOP_OPERANDS else None
+    is_loop = node.op == "Loop" and len(node.inputs) >= _LOOP_OPERANDS
+    count = _number(node.inputs[0], "integer") if is_loop else None
     if count is None or not 0 < count <= _MOST_ITERATIONS or count * len(body) > _MOST_NODES:
         return None
     if len(node.outputs) != len(carried) or None in carried or body.initializers.keys() & set(body.inputs):
         return None
-    if len(body.inputs) != len(carried) + _LOOP_OPERANDS or not _goes_on(node, body):
+    if len(body.inputs) != len(carried) + _LOOP_OPERANDS or len(body.outputs) != len(carried) + 1:
+        return None
+    if not _goes_on(node, body):
         return None
     names = rewriter.names
     body, point = clone_graph(body), InsertionPoint.before(node)
@@ -100,15 +104,17 @@ def _iterations(node: Node, rewriter: Rewriter) -> list[Node] | None:
 def _goes_on(node: Node, body: Graph) -> bool:
     """Return whether the condition of a Loop is true from its start to its end."""
     first = node.inputs[1]
-    if first is not None and not _number(first):
+    if first is not None and not _number(first, "bool"):
         return False
     after = body.outputs[0]
-    while after is not None and after.node is not None and after.node.op == "Identity":
+    while after is not None and after.node is not None and is_copy(after.node):
         after = after.node.inputs[0]
-    return after is body.inputs[1] or bool(_number(after))
+    return after is body.inputs[1] or bool(_number(after, "bool"))
 
 
-def _number(value: Value | None) -> int | None:
-    """Return the number in an initializer, None for any other value."""
+def _number(value: Value | None, kind: Literal["bool", "integer"]) -> int | None:
+    """Return the one element of an initializer, None where it is of another kind, and for any other value."""
     data = None if value is None or value.is_input else value.constant
-    return int(data.array().ravel()[0]) if isinstance(data, Tensor) and data.size == 1 else None
+    if not isinstance(data, Tensor) or data.size != 1 or data.element.kind != kind:
+        return None
+    return int(data.array().ravel()[0])

@@ -34,7 +34,7 @@ class DropCopies(NamedTuple):
             annotated = {v for a in graph.annotations for v in (a.value, *(v for _, v in a.parameters))}
             for output in graph.outputs:
                 node = None if output is None else output.node
-                if output is None or node is None or not _is_copy(node) or node.graph is not graph:
+                if output is None or node is None or not is_copy(node) or node.graph is not graph:
                     continue
                 source, maker = node.inputs[0], None if node.inputs[0] is None else node.inputs[0].node
                 if source is None or maker is None or maker.graph is not graph or _is_output(source):
@@ -46,7 +46,8 @@ class DropCopies(NamedTuple):
         return found
 
 
-def _is_copy(node: Node) -> bool:
+def is_copy(node: Node) -> bool:
+    """Return whether a node is a call of Identity."""
     return node.op == "Identity" and not canonical_domain(node.domain) and len(node.inputs) == 1
 
 

@@ -82,7 +82,7 @@ def _groups(graph: Graph, state: Collection[Value]) -> Iterator[list[_Product]]:
 
 
 def _product(node: Node, state: Collection[Value]) -> _Product | None:
-    if node.op != "MatMul" or canonical_domain(node.domain) or len(node.inputs) != _OPERANDS:
+    if not _calls(node, "MatMul"):
         return None
     weights = _own(node.inputs[1], state)
     output = node.outputs[0]
@@ -91,11 +91,16 @@ def _product(node: Node, state: Collection[Value]) -> _Product | None:
     uses = output.uses if output is not None else ()
     use = next(iter(uses)) if len(uses) == 1 else None
     reader = None if use is None else use.user
-    if use and isinstance(reader, Node) and reader.op == "Add" and reader.graph is node.graph:
+    if use and isinstance(reader, Node) and _calls(reader, "Add") and reader.graph is node.graph:
         bias = _own(reader.inputs[1 - use.slot], state)
         if bias is not None and bias.shape == weights.shape[1:] and bias.dtype == weights.dtype:
             return _Product(node, weights, reader, bias)
     return _Product(node, weights)
+
+
+def _calls(node: Node, op: str) -> bool:
+    """Return whether a node calls an operator of the standard with two operands."""
+    return node.op == op and not canonical_domain(node.domain) and len(node.inputs) == _OPERANDS
 
 
 def _own(value: Value | None, state: Collection[Value]) -> Array | None:
