@@ -6,7 +6,7 @@ import pytest
 import sabir
 from sabir.base import SabirError
 from sabir.compilation import Compiled
-from sabir.compilation.engine.bodies import CompiledBody
+from sabir.compilation.engine.subplans import SubPlans
 from sabir.ir import TensorType, parse_dim
 from sabir.loops import (
     Assumptions,
@@ -246,11 +246,11 @@ def test_a_body_has_a_plan_for_each_order_of_sizes(monkeypatch):
     """Rows have as many columns as a part begins from the end, or fewer: two plans."""
     planned = []
 
-    def made(body, pattern, sizes, make=CompiledBody._planned):
+    def made(body, pattern, sizes, make=SubPlans._planned):
         planned.append(make(body, pattern, sizes))
         return planned[-1]
 
-    monkeypatch.setattr(CompiledBody, "_planned", made)
+    monkeypatch.setattr(SubPlans, "_planned", made)
     text = f"""{HEAD}g (float[n,c] x, bool d) => (y) <int64[1] k = {{-900}}, int64[1] l = {{-90000}}, int64[1] o = {{1}}, int64[1] m = {{-1}}> {{
         y = If (d) <then_branch = t () => (a) {{ p = Slice (x, k, l, o, m)  a = Neg (p) }},
                     else_branch = e () => (b) {{ b = Neg (x) }}> }}"""

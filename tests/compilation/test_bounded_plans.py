@@ -9,10 +9,9 @@ import pytest
 import sabir
 from sabir import Limits
 from sabir.compilation import Compiled
-from sabir.compilation.engine import bodies as _bodies
-from sabir.compilation.engine import planning as _planning
 from sabir.compilation.engine import plans as _plans
-from sabir.compilation.engine.expressions import lowered
+from sabir.compilation.engine import stages as _stages
+from sabir.compilation.engine.expressions import rewritten
 from sabir.compilation.engine.worth import Reserve
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
@@ -146,11 +145,11 @@ def test_functions_that_make_few_nodes_into_many_are_refused_before_they_are_inl
 def test_the_plans_of_all_subgraphs_share_a_reserve(monkeypatch):
     """Each of many bodies costs little, and all of them much."""
     reserve, planned = Reserve(0.0), []
-    monkeypatch.setattr(_planning, "Reserve", lambda: reserve)
-    monkeypatch.setattr(_bodies, "lowered", lambda *parts: planned.append(parts) or lowered(*parts))
+    monkeypatch.setattr(_stages, "Reserve", lambda *_: reserve)
+    monkeypatch.setattr(_stages, "rewritten", lambda *parts: planned.append(parts) or rewritten(*parts))
     model = sabir.parse(
-        f"{HEAD} g (bool c, float[N] x) => (y) {{ y = If (c) <then_branch = t () => (float[N] p) {{ p = Sin (x) }},"
-        " else_branch = e () => (float[N] q) { q = Cos (x) }> }"
+        f"{HEAD} g (bool c, float[N] x) => (y) {{ y = If (c) <then_branch = t () => (float[M] p) {{"
+        " s = Sin (x)  p = Concat <axis = 0> (s, x) }, else_branch = e () => (float[N] q) { q = Cos (x) }> }"
     )
     engine = Compiled(model)
     x = np.linspace(-1, 1, 1 << 15, dtype=np.float32)
@@ -158,7 +157,8 @@ def test_the_plans_of_all_subgraphs_share_a_reserve(monkeypatch):
     for condition, seconds in ((True, 0.0), (True, 60.0), (True, 0.0), (False, 0.0), (False, 60.0)):
         reserve.left = seconds
         (found,) = engine.run({"c": np.bool_(condition), "x": x}).values()
-        np.testing.assert_allclose(found, np.sin(x) if condition else np.cos(x), rtol=1e-5, atol=1e-6)
+        expected = np.concatenate([np.sin(x), x]) if condition else np.cos(x)
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
         counts.append(len(planned))
     assert counts == [0, 1, 1, 1, 2]
     assert reserve.left < 60

@@ -120,6 +120,18 @@ class Budget:
             self.iterations += _ITERATIONS * more
             self.numbers = numbers
 
+    def as_at_first(self) -> Budget:
+        """Return what there was before anything was spent.
+
+        >>> budget = Budget(Limits(work=100))
+        >>> budget.allocate(40)
+        >>> budget.as_at_first().work
+        100
+        """
+        found = Budget(self.limits)
+        found.raise_for(self.numbers)
+        return found
+
     def mark(self) -> tuple[float, ...]:
         """Return what is left now, for `return_to`."""
         return self.elements, self.iterations, self.memory, self.work, self.live_bytes, self.numbers

@@ -14,6 +14,7 @@ from sabir.loops._assumptions import (
     tentative,
 )
 from sabir.loops._calls import LoweredSubgraph, Lowering, shape_of
+from sabir.loops._control import Branch, Iterate
 from sabir.loops._expression import (
     ELEMENTS,
     FLOATS,
@@ -119,6 +120,7 @@ __all__ = [
     "SMALL_INTEGERS",
     "Assumptions",
     "Best",
+    "Branch",
     "Contents",
     "Contract",
     "Count",
@@ -129,6 +131,7 @@ __all__ = [
     "Expression",
     "Extent",
     "Filtered",
+    "Iterate",
     "Join",
     "LoweredSubgraph",
     "Lowering",

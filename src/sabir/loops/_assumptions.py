@@ -31,6 +31,11 @@ class Assumptions:
         self.ordered: dict[tuple[Size, Size], None] = {}
         self.shared: dict[tuple[str, Expression], Expression] = {}
 
+    @property
+    def symbols(self) -> frozenset[str]:
+        """The symbols of the sizes of the current feeds."""
+        return frozenset(self._sizes)
+
     def number(self, size: Size) -> int | None:
         """Return a size for the current feeds; None if it has a symbol that they do not determine."""
         found = size if isinstance(size, int) else size.substitute(self._sizes)

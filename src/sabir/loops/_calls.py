@@ -36,6 +36,11 @@ class LoweredSubgraph(Protocol):
     """A subgraph attribute, as a function of expressions."""
 
     @property
+    def inputs(self) -> tuple[Type | None, ...]:
+        """The declared types of its inputs."""
+        ...
+
+    @property
     def captured(self) -> tuple[Expression, ...]:
         """The values of the enclosing graphs that it reads."""
         ...

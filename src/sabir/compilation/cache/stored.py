@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sabir.ir import Array, Constant
 
 KIND = "plans"
-_FORMAT = "7"  # increased when the format of stored plans changes
+_FORMAT = "8"  # increased when the format of stored plans changes
 _SMALL = 1 << 16  # bytes of a constant that is stored in a plan, unless a file has it in the same form
 _MOST_KEPT = 1 << 24  # bytes of computed constants that are stored with a plan
 
@@ -164,7 +164,7 @@ def _without_texts(plan: KernelPlan, keys: Mapping[Any, bytes]) -> KernelPlan:
 _ALLOWED = {
     "functools": ("partial",),
     "sabir.compilation.backends.cpu.jobs": (
-        "rows_of_a_job", "rows_of_attention", "rows_of_trees", "tiles_of_a_job",
+        "rows_of_a_job", "rows_of_attention", "rows_of_trees", "tiles_of_a_job", "work_of_a_turn",
     ),
     "sabir.compilation.cache.stored": ("_StoredConstant",),
     "sabir.compilation.frontend.patterns": ("Guard",),
@@ -173,7 +173,7 @@ _ALLOWED = {
     "sabir.compilation.plan.decisions": ("Decisions",),
     "sabir.compilation.plan.entries": (
         "BandPart", "BandParts", "Buffer", "BufferNumber", "Computed", "Entry", "Offset", "KernelPlan",
-        "StoredKernel", "EntryLoop",
+        "StoredKernel", "EntryLoop", "Place",
     ),
     "sabir.ir._dims_algebra": ("DimCall", "Expr"),
 }  # fmt: skip

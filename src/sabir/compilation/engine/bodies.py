@@ -1,44 +1,34 @@
-"""Subgraphs as compiled plans: the branches of If, the bodies of loops.
+"""Subgraphs of evaluated calls as compiled plans: the branches of If, the bodies of loops.
 
-A body is compiled for the shapes of its inputs and captures, if these have enough elements that native code
-pays: for a small body the interpreter is faster than a native run.
+A body is compiled for the shapes of its inputs and captures, if these have so many elements that native code
+pays at once, or if it runs often for the same shapes.
 """
 
 from __future__ import annotations
 
 import time
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from sabir.base import ACCIDENTS, CancelledError, LimitError, SabirError, budget, check_time
-from sabir.compilation.engine.expressions import lowered
-from sabir.compilation.engine.kept import KeptPlans
-from sabir.compilation.engine.worth import NotYet, PlanCost
-from sabir.compilation.faults import report_fault
-from sabir.compilation.frontend.body_types import prepare_body
-from sabir.compilation.frontend.patterns import pattern_of
-from sabir.compilation.locks import ProcessLock
+from sabir.compilation.engine.subplans import SubPlans, kind_of
 from sabir.compilation.plan.entries import Mismatch
-from sabir.compilation.protocol import Request
-from sabir.elements import element
-from sabir.ir import TensorType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from sabir.compilation.engine.subplans import Compile
     from sabir.compilation.engine.worth import Reserve
-    from sabir.compilation.frontend.patterns import ShapePattern
-    from sabir.compilation.protocol import Backend, Bodies, Runnable
+    from sabir.compilation.protocol import Bodies
     from sabir.compilation.runtime.repeating import Repeated
-    from sabir.compilation.settings import Settings
     from sabir.evaluation import BoundPlan, Run
-    from sabir.ir import Array, Type
+    from sabir.ir import Array
     from sabir.scheduling import ScheduledSubgraph
 
 _T = TypeVar("_T")
-_ENOUGH = 1 << 14  # elements of the operands from which on native code pays
+_ENOUGH = 1 << 14  # elements of the operands from which on native code pays at once
+_OFTEN = 16  # runs with operands of the same shapes after which native code pays
+_MOST_COUNTED = 64  # shapes whose runs are counted
 
 
 class CompiledBody:
@@ -48,36 +38,31 @@ class CompiledBody:
     """
 
     __slots__ = (
-        "_backend",
         "_fixed",
         "_interpreted",
-        "_kept",
-        "_lock",
-        "_needed",
         "_plan",
+        "_plans",
         "_program",
         "_reserve",
-        "_settings",
-        "_slots",
+        "_runs",
         "calls",
         "cost",
     )
 
     def __init__(
-        self, subgraph: ScheduledSubgraph, interpreted: BoundPlan, backend: Backend, settings: Settings,
-        constants: Mapping[int, Array], reserve: Reserve,
+        self, subgraph: ScheduledSubgraph, interpreted: BoundPlan, compiler: Compile, reserve: Reserve,
+        constants: Mapping[int, Array],
     ) -> None:  # fmt: skip
         """Create a body from a subgraph; `constants` are those of the enclosing program, by slot."""
         self._program, self._plan = subgraph.program, subgraph.plan
-        self._interpreted, self._backend, self._settings = interpreted, backend, settings
+        self._interpreted = interpreted
         self.cost, self.calls = interpreted.cost, interpreted.calls
         captures = zip(self._plan.captures, subgraph.captured, strict=True)
         self._fixed = {slot: constants[outer] for slot, outer in captures if outer in constants}
-        self._slots = (*(v.slot for v in self._program.inputs), *self._varying(self._plan.captures))
-        self._kept = KeptPlans()
-        self._lock = ProcessLock()
+        slots = (*(v.slot for v in self._program.inputs), *self._varying(self._plan.captures))
         self._reserve = reserve
-        self._needed = 0.0  # seconds that the reserve must have before a plan is compiled
+        self._plans = SubPlans(self._program, self._plan, slots, self._fixed, compiler, reserve, loops=False)
+        self._runs: dict[tuple[tuple[int, ...], ...], int] = {}
 
     def _varying(self, captured: Iterable[_T]) -> list[_T]:
         """Return the items of the captures that are not constants."""
@@ -90,24 +75,36 @@ class CompiledBody:
         """Return the outputs of the subgraph."""
         outside = list(captured)
         arrays = [*inputs, *[None] * (len(self._program.inputs) - len(inputs)), *self._varying(outside)]
-        if sum(x.size for x in (*inputs, *outside) if isinstance(x, np.ndarray)) < _ENOUGH:
-            return self._interpret(inputs, outside, run, declared)
-        kinds = [_kind(x) for x in arrays]
-        pattern, sizes = pattern_of(kinds, arrays)
-        program = self._compiled(pattern, sizes)
-        if program is None:
+        found = self._plans.attempt(arrays, run)
+        if found is not None:
+            return tuple(found)
+        if not self._pays(arrays, outside):
             return self._interpret(inputs, outside, run, declared)
         before = run.budget.mark()
         try:
-            return tuple(program.run(arrays, sizes, run))
+            found = self._plans.run(arrays, run)
         except Mismatch:
             run.budget.return_to(before)
-            return self._interpret(inputs, outside, run, declared)
+            found = None
+        return self._interpret(inputs, outside, run, declared) if found is None else tuple(found)
+
+    def _pays(self, arrays: Sequence[Any], outside: Sequence[Any]) -> bool:
+        """Return whether operands have enough elements for a plan, or their shapes have come often enough."""
+        if not all(isinstance(x, np.ndarray) for x in arrays):
+            return False  # a sequence, or a default
+        inputs = arrays[: len(self._program.inputs)]
+        if sum(x.size for x in (*inputs, *outside) if isinstance(x, np.ndarray)) >= _ENOUGH:
+            return True
+        shapes = tuple([x.shape for x in arrays])
+        count = self._runs[shapes] = self._runs.get(shapes, 0) + 1
+        if len(self._runs) > _MOST_COUNTED:
+            self._runs.clear()
+        return count >= _OFTEN
 
     def _interpret(
         self, inputs: Sequence[Any], outside: Sequence[Any], run: Run, declared: None
     ) -> tuple[Any, ...]:
-        if not self._needed:
+        if not self._plans.needed:
             return self._interpreted.run(inputs, outside, run, declared)
         started = time.perf_counter()
         found = self._interpreted.run(inputs, outside, run, declared)
@@ -124,13 +121,12 @@ class CompiledBody:
         repeat the subgraph.
         """
         arrays = [*inputs, *self._varying(captured)]
-        kinds = [_kind(x) for x in arrays]
-        if len(arrays) != len(self._slots) or None in kinds:
+        if len(inputs) < len(self._program.inputs) or any(kind_of(x) is None for x in arrays):
             return None
-        pattern, sizes = pattern_of(kinds, arrays)
-        program = self._compiled(pattern, sizes)
-        if program is None:
+        found = self._plans.plan_for(arrays)
+        if found is None:
             return None
+        program, sizes = found
         before = run.budget.mark()
         try:
             return program.repeat(
@@ -141,70 +137,17 @@ class CompiledBody:
             run.budget.return_to(before)
             return None
 
-    def _compiled(self, pattern: ShapePattern, sizes: Mapping[str, int]) -> Runnable | None:
-        """Return the program for a pattern whose guards the sizes satisfy; None for the interpreter."""
-        with self._lock:
-            found = self._kept.find(pattern, sizes)
-            if found is not None or self._reserve.left < self._needed or not self._kept.admits(pattern):
-                return found
-            before = budget().mark()
-            try:
-                program = self._planned(pattern, sizes)
-            except (CancelledError, LimitError):
-                raise
-            except NotYet as error:
-                self._needed = error.seconds
-                return None
-            except (SabirError, AssertionError, Mismatch, *ACCIDENTS) as error:
-                self._kept.refuse(pattern, f"{type(error).__name__}: {error}")
-                report_fault(error, "planning a subgraph", result="the interpreter runs the subgraph")
-                return None
-            finally:
-                budget().return_to(before)
-            if program is None:
-                self._kept.refuse(pattern, "the subgraph is not compiled")
-            else:
-                self._kept.add(pattern, program)
-            return program
 
-    def _planned(self, pattern: ShapePattern, sizes: Mapping[str, int]) -> Runnable | None:
-        kinds = dict(zip(self._slots, pattern.inputs, strict=True))
-        if any(kind is None for kind in kinds.values()):
-            return None  # a sequence, or a default
-        prepared = prepare_body(self._program, self._plan, kinds, self._fixed)
-        if prepared is None:
-            return None
-        cost = PlanCost(self._reserve.left)
-        cost.add_calls(len(prepared.plan.steps))
-        found = lowered(prepared, sizes, self._backend.passes, self._settings)
-        bodies = partial(bodies_on, self._backend, self._settings, self._reserve)
-        program = self._backend.compile(Request(found, sizes, self._settings, cost, _timed, bodies))
-        self._reserve.left -= cost.seconds
-        self._needed = 0.0
-        return program
-
-
-def _timed(_done: int, _all: int) -> None:
-    """Check the deadline between kernels that are compiled."""
-    check_time()
-
-
-def bodies_on(
-    backend: Backend, settings: Settings, reserve: Reserve, constants: Mapping[int, Array]
-) -> Bodies:
-    """Return a function that compiles the subgraphs of a program on a backend, within a reserve.
+def bodies_on(compiler: Compile, reserve: Reserve, constants: Mapping[int, Array]) -> Bodies:
+    """Return a function that compiles the subgraphs of a program, within a reserve.
 
     `constants` are those of the program by slot. A nested subgraph captures slots of the enclosing one.
     """
 
     def body(subgraph: ScheduledSubgraph, interpreted: BoundPlan, is_direct: bool) -> CompiledBody:  # ruff: ignore[boolean-type-hint-positional-argument]  the binder passes it
-        return CompiledBody(subgraph, interpreted, backend, settings, constants if is_direct else {}, reserve)
+        return CompiledBody(subgraph, interpreted, compiler, reserve, constants if is_direct else {})
 
     return body
-
-
-def _kind(value: Any) -> Type | None:
-    return TensorType(element(cast("Array", value).dtype)) if isinstance(value, np.ndarray) else None
 
 
 __all__ = ["CompiledBody", "bodies_on"]

@@ -238,9 +238,12 @@ class Compiled:
     def _remember(self, ended: _EndedRun) -> None:
         """Prepare `run_fast` for feeds of the same shapes, or after several also for others."""
         program = ended.program
-        if not isinstance(program, CompiledProgram) or self._front.compares_items:
-            return
         if self._limits is not None and self._limits.seconds is not None:
+            return
+        if not isinstance(program, CompiledProgram):
+            self._remember_stages(ended)
+            return
+        if self._front.compares_items:
             return
         kept = [x is None and d is not None for x, d in zip(ended.inputs, self._defaults, strict=True)]
         ports = [
@@ -266,6 +269,20 @@ class Compiled:
             runs[key] = fast
         self._stops.keep(control, partial(setattr, self, "_fast", fast))
 
+    def _remember_stages(self, ended: _EndedRun) -> None:
+        """Prepare `run_fast` for feeds of the same shapes, if the plan has stages."""
+        from sabir.compilation.engine.stages import StagedProgram, StagedRun, staged_run  # ruff: ignore[import-outside-top-level]  few plans have stages
+
+        feeds = {p.name: x for p, x in zip(self._front.inputs, ended.inputs, strict=True)}
+        if not isinstance(ended.program, StagedProgram) or self._front.is_strict:
+            return
+        if not all(isinstance(x, np.ndarray) for x in feeds.values()):
+            return
+        stages = StagedRun(ended.program, feeds, ended.sizes, ended.names)
+        control = self._stops.control
+        fast = staged_run(stages, self._front, self._limits, control)
+        self._stops.keep(control, partial(setattr, self, "_fast", fast))
+
     def _growing(
         self, program: CompiledProgram, ended: _EndedRun, fed: Sequence[FedInput], control: Control
     ) -> FastRun | None:
@@ -275,13 +292,12 @@ class Compiled:
         if self._front.is_strict or not (follows or self._sized):
             return None
         # ruff: ignore[import-outside-top-level]  few sessions run for several sizes
-        from sabir.compilation.runtime.growing import Ceiling, growing_run
+        from sabir.compilation.runtime.growing import growing_run
 
         before = last[1] if last is not None and follows else ended.sizes
         outputs = list(zip(ended.names, program.executable.results, strict=True))
-        left = ended.run.budget
-        ceiling = Ceiling(left.elements, left.work, left.memory)
-        return growing_run(program, ended.sizes, before, fed, outputs, control, ceiling)
+        allowed = ended.run.budget.as_at_first()
+        return growing_run(program, ended.sizes, before, fed, outputs, control, allowed)
 
     def _fixed(
         self, program: CompiledProgram, ended: _EndedRun, fed: Sequence[FedInput], control: Control
@@ -293,7 +309,8 @@ class Compiled:
         outputs = list(zip(ended.names, program.executable.results, strict=True))
         layout = program.layout(0, known) if len(program.parts) == 1 else None
         names = [(each.name, each.slot, each.feed) for each in fed]
-        return fast_run(program, layout, known, names, outputs, control, self._limits)
+        allowed = ended.run.budget.as_at_first()
+        return fast_run(program, layout, known, names, outputs, control, allowed=allowed, limits=self._limits)
 
     def _started(
         self, feeds: Mapping[str, Any]
@@ -358,6 +375,8 @@ class Compiled:
         """Return the plan for a pattern; raises UnsupportedError if there is none."""
         self._cpu()
         found = self._plans.at_once(pattern, sizes, progress)
+        whole = getattr(found, "whole", None)
+        found = found if whole is None else whole()
         if not isinstance(found, CompiledProgram):
             raise _no_plan("these shapes", self._plans.refusal(pattern))
         return found

@@ -22,6 +22,13 @@ def lowered(
     prepared: Prepared, sizes: Mapping[str, int], passes: Sequence[Pass], settings: Settings
 ) -> Lowered:
     """Return the tensor expressions of a prepared model after all passes that `settings` do not skip."""
-    found = lower(prepared, sizes)
+    return rewritten(lower(prepared, sizes), passes, settings)
+
+
+def rewritten(found: Lowered, passes: Sequence[Pass], settings: Settings) -> Lowered:
+    """Return lowered expressions after all passes that `settings` do not skip."""
     found.rewrite(partial(run_pipeline, passes=passes, without=settings.without, verify=is_strict()))
     return found
+
+
+__all__ = ["lower", "lowered", "rewritten"]

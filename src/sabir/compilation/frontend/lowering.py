@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from sabir.base import ACCIDENTS, SabirError, check_time
 from sabir.compilation.faults import report_fault
 from sabir.compilation.frontend.body_types import prepare_body
+from sabir.compilation.frontend.control import CallFacts, Inner, controlled
 from sabir.compilation.frontend.patterns import Guard
 from sabir.elements import FLOAT, element
-from sabir.ir import MAX_RANK, Expr, TensorType
+from sabir.ir import MAX_RANK, Expr, TensorType, above_one, judging, symbol
 from sabir.loops import (
     ELEMENTS,
     FLOATS,
@@ -20,14 +22,17 @@ from sabir.loops import (
     SMALL_FLOATS,
     SMALL_INTEGERS,
     Assumptions,
+    Branch,
     Contents,
     Expression,
+    Iterate,
     Lowering,
     NotLowered,
     Stored,
     Widened,
     assuming,
     cast,
+    equal,
     expand,
     narrow,
     number,
@@ -39,11 +44,13 @@ from sabir.scheduling import ABSENT, OperatorCall, ScheduledSubgraph
 from sabir.schema import as_results
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from sabir.compilation.frontend.control import LoweredControl
     from sabir.compilation.frontend.prepare import Prepared
-    from sabir.ir import Array, Known, Type
-    from sabir.loops import Size
+    from sabir.ir import Array, Dim, Known, Type
+    from sabir.loops import Size, Sizes
+    from sabir.scheduling import ValueInfo
 
 
 KEYS = -1  # the slot of the tensor with the keys of random numbers, which belongs to no value
@@ -65,9 +72,10 @@ class Lowered:
 
     `expressions` has each slot whose tensor kernels support: its element type, and a known rank. `lowered`
     are the indices of the calls that became expressions. `aliases` maps symbols that inference introduced for
-    unknown sizes to the sizes that lowering computed. `tables` are arrays that lowerings created; a plan
-    gives them slots after those of all values. `random` numbers the calls that may draw random numbers, by
-    identity: each has a key in `keys`.
+    unknown sizes to the sizes that lowering computed. `controls` has the control flow of calls in
+    `evaluated`: a backend that supports it does not evaluate them. `tables` are arrays that lowerings
+    created; a plan gives them slots after those of all values. `random` numbers the calls that may draw
+    random numbers, by identity: each has a key in `keys`.
     """
 
     prepared: Prepared
@@ -76,6 +84,7 @@ class Lowered:
     lowered: list[int] = field(default_factory=list[int])
     assumptions: Assumptions = field(default_factory=lambda: Assumptions({}))
     aliases: dict[str, Size] = field(default_factory=dict[str, "Size"])
+    controls: dict[int, LoweredControl] = field(default_factory=dict[int, "LoweredControl"])
     tables: dict[int, Array] = field(default_factory=dict[int, "Array"])
     random: dict[int, int] = field(default_factory=dict[int, int])
     keys: Stored = field(default_factory=lambda: Stored("uint32", (0,), KEYS))
@@ -92,6 +101,9 @@ class Lowered:
         """Rewrite the expressions by passes, which may add assumptions about sizes."""
         with assuming(self.assumptions):
             self.expressions = passes(self.expressions)
+        for control in self.controls.values():
+            for inner in control.inners:
+                inner.lowered.rewrite(passes)
 
     def note_random(self) -> None:
         """Number the calls that may draw random numbers: each has its own key."""
@@ -151,6 +163,7 @@ def _lower_call(found: Lowered, place: int) -> None:
         for slot in outputs:
             _store(found, slot)
         return
+    reason = "its subgraphs are not in the plan"
     try:
         with tentative():
             results = _expressions(found, call)
@@ -160,11 +173,13 @@ def _lower_call(found: Lowered, place: int) -> None:
         report_fault(error, "lowering", call.label, result="the interpreter evaluates it")
         reason = f"{type(error).__name__}: {error}"
     else:
-        found.lowered.append(place)
-        found.expressions.update({
-            slot: x for slot, x in zip(call.outputs, results, strict=False) if slot != ABSENT
-        })
-        return
+        if isinstance(results, tuple):
+            found.lowered.append(place)
+            found.expressions.update({
+                slot: x for slot, x in zip(call.outputs, results, strict=False) if slot != ABSENT
+            })
+            return
+        found.controls[place] = results
     reads = tuple(dict.fromkeys(s for s in (*call.inputs, *call.captures) if s != ABSENT))
     found.evaluated[place] = UnloweredCall(place, reads, reason)
     for slot in outputs:
@@ -192,7 +207,7 @@ def _note_origin(found: Lowered, call: Any) -> None:
     except (SabirError, *ACCIDENTS) as error:
         report_fault(error, "lowering", call.label, result="its constant results are read instead")
         return
-    for slot, x in zip(call.outputs, results, strict=False):
+    for slot, x in zip(call.outputs, results if isinstance(results, tuple) else (), strict=False):
         stored = expressions.get(slot)
         if isinstance(stored, Stored) and not isinstance(x, Stored):
             expressions[slot] = x if views else replace(stored, origin=x)
@@ -208,7 +223,8 @@ def _are_views(found: Lowered, call: Any) -> bool:
     )
 
 
-def _expressions(found: Lowered, call: Any) -> tuple[Expression, ...]:
+def _expressions(found: Lowered, call: Any) -> tuple[Expression, ...] | LoweredControl:
+    """Return the results of a call, or its control flow; raises NotLowered."""
     if not isinstance(call, OperatorCall) or call.problem:
         raise NotLowered("it is a call of a function")
     if any(slot != ABSENT and _type(found, slot) is None for slot in call.outputs):
@@ -224,6 +240,8 @@ def _expressions(found: Lowered, call: Any) -> tuple[Expression, ...]:
             results = _widened(found, call, operands, types)
         except Widened as refusal:
             raise NotLowered(f"{refusal}, and the call needs that type itself") from refusal
+    if len(results) == 1 and isinstance(results[0], (Branch, Iterate)):
+        return _controlled(found, call, results[0], operands, types)
     if len(results) < len(call.outputs):
         raise NotLowered(f"no kernel computes output {len(results)}")
     for slot, kind, x in zip(call.outputs, types, results, strict=False):
@@ -241,29 +259,115 @@ def _attributes(found: Lowered, call: OperatorCall) -> dict[str, Any]:
     }
 
 
+def _controlled(
+    found: Lowered, call: OperatorCall, control: Branch | Iterate, operands: Sequence[Expression | None],
+    types: Sequence[Type | None],
+) -> LoweredControl:  # fmt: skip
+    def slot_of(x: Expression) -> int:
+        return next(slot for slot, o in zip(call.inputs, operands, strict=True) if o is x)
+
+    def inner(subgraph: Any, kinds: Sequence[TensorType]) -> Inner:
+        return subgraph.inner(kinds)
+
+    def check(kind: Type, name: str, shape: Sizes) -> None:
+        _check(found, kind, Stored(name, shape))
+
+    def is_open(size: Size) -> bool:
+        return isinstance(size, Expr) and not size.symbols.isdisjoint(found.prepared.unknown)
+
+    return controlled(control, CallFacts(types, slot_of, inner, check, is_open))
+
+
 class _Subgraph:
     """A subgraph of a call as a function of expressions, see `LoweredSubgraph`."""
 
     def __init__(self, found: Lowered, subgraph: ScheduledSubgraph) -> None:
+        self._found, self._subgraph = found, subgraph
         self._program, self._plan = subgraph.program, subgraph.plan
-        self._kinds = [_type(found, slot) for slot in subgraph.captured]
-        self.captured = tuple(_operand(found, slot) for slot in subgraph.captured)
+        self.inputs = tuple(v.type for v in self._program.inputs)
+
+    @property
+    def captured(self) -> tuple[Expression, ...]:
+        """The outer values that it reads; raises NotLowered for one that kernels cannot read."""
+        return tuple(_operand(self._found, slot) for slot in self._subgraph.captured)
+
+    def inner(self, kinds: Sequence[TensorType]) -> Inner:
+        """Return it lowered on its own, for inputs of these types; raises NotLowered."""
+        constants = self._found.prepared.constants
+        captures = tuple(zip(self._subgraph.captured, self._plan.captures, strict=True))
+        for outer, _ in captures:
+            _operand(self._found, outer)  # kernels can read it
+        fixed = {own: constants[slot] for slot, own in captures if slot in constants}
+        read = tuple(pair for pair in captures if pair[1] not in fixed)
+        inputs = self._input_slots(len(kinds))
+        slots = (*inputs, *(own for _, own in read))
+        varying = (*kinds, *(_type(self._found, slot) for slot, _ in read))
+        prepared = self._prepared(dict(zip(slots, varying, strict=True)), fixed)
+        found = Lowered(prepared, assumptions=self._found.assumptions)
+        _lower_calls(found)
+        self._require_native(found)
+        results = range(self._program.size, self._program.size + len(self._plan.results))
+        for own, slot in zip(results, self._plan.results, strict=True):
+            found.expressions[own] = _operand(found, slot)
+        self._check_declared(
+            found, zip((*inputs, *results), (*self._program.inputs, *self._program.outputs), strict=True)
+        )
+        return Inner(found, inputs, read, tuple(results), self._plan.cost)
+
+    def _check_declared(self, inner: Lowered, values: Iterable[tuple[int, ValueInfo]]) -> None:
+        """Raise NotLowered if a value contradicts its declared type: the interpreter warns in a run."""
+        named: dict[Expr, Size] = {symbol(name): symbol(name) for name in self._found.assumptions.symbols}
+        for slot, value in values:
+            kind, x = value.type, inner.expressions[slot]
+            if kind is None:
+                continue
+            if not isinstance(kind, TensorType) or kind.element.name not in {x.element, ""}:
+                raise NotLowered(f"the subgraph declares {value.name} as {kind}")
+            if kind.shape is not None and not (
+                len(kind.shape) == x.rank and all(map(partial(_fits, named), kind.shape, x.shape))
+            ):
+                raise NotLowered(f"the subgraph declares {value.name} as {kind}")
+
+    def _input_slots(self, count: int) -> tuple[int, ...]:
+        inputs = tuple(v.slot for v in self._program.inputs)
+        if count != len(inputs):
+            raise NotLowered(f"the body takes {len(inputs)} inputs")
+        return inputs
+
+    def _prepared(
+        self, kinds: Mapping[int, Type | None], fixed: Mapping[int, Array] | None = None
+    ) -> Prepared:
+        """Return it with inferred types; what inference assumes of sizes, the plan assumes."""
+        assumptions = self._found.assumptions
+
+        def judge(op: Literal["equal", "max"], a: Size, b: Size) -> bool:
+            if assumptions.number(a) is None or assumptions.number(b) is None:
+                return True
+            return assumptions.holds(a, b) if op == "equal" else assumptions.in_order(a, b)
+
+        with above_one(assumptions.symbols), judging(judge):
+            return prepare_body(self._program, self._plan, kinds, fixed)
+
+    def _require_native(self, inner: Lowered) -> None:
+        """Raise NotLowered if it has calls without kernels, draws random numbers, or decides sizes."""
+        for place, call in inner.evaluated.items():
+            if place not in inner.controls:
+                raise NotLowered(f"{self._program.calls[place].label}: {call.reason}")
+        if inner.random:
+            raise NotLowered("the body draws random numbers in each run")
+        for x in inner.expressions.values():
+            if any(isinstance(d, Expr) and d.symbols & inner.prepared.unknown for d in x.shape):
+                raise NotLowered("a size within the body is known in a run only")
 
     def __call__(self, *operands: Expression) -> tuple[Expression, ...]:
-        inputs = [v.slot for v in self._program.inputs]
-        if len(operands) != len(inputs):
-            raise NotLowered(f"the body takes {len(inputs)} inputs")
-        slots = (*inputs, *self._plan.captures)
+        slots = (*self._input_slots(len(operands)), *self._plan.captures)
         kinds = [TensorType(element(x.element), x.shape) for x in operands]
-        prepared = prepare_body(
-            self._program, self._plan, dict(zip(slots, (*kinds, *self._kinds), strict=True))
-        )
-        if prepared is None:
-            raise NotLowered("the types of the body are unknown")
+        kinds += [_type(self._found, slot) for slot in self._subgraph.captured]
+        prepared = self._prepared(dict(zip(slots, kinds, strict=True)))
         inner = Lowered(prepared, dict(zip(slots, (*operands, *self.captured), strict=True)))
         for slot, array in prepared.constants.items():
             if slot not in inner.expressions and element(array.dtype).name in ELEMENTS:
-                inner.expressions[slot] = _constant(slot, array)
+                inner.expressions[slot] = _constant(array)
         for place, _ in self._plan.steps:
             _lower_call(inner, place)
             if inner.evaluated:
@@ -275,13 +379,20 @@ class _Subgraph:
         return tuple(_operand(inner, slot) for slot in self._plan.results)
 
 
-def _constant(slot: int, array: Array) -> Expression:
+def _fits(named: dict[Expr, Size], declared: Dim, size: Size) -> bool:
+    """Return whether a size is the declared one; `named` has the sizes of declared symbols so far."""
+    if declared is None or (isinstance(declared, int) and declared < 0):
+        return True  # in files of several tools a number below 0 means an unknown dimension
+    return equal(declared if isinstance(declared, int) else named.setdefault(declared, size), size)
+
+
+def _constant(array: Array) -> Expression:
     """Return a constant of a subgraph with its contents; a single number needs no memory."""
     name = element(array.dtype).name
     if array.size == 1 and name in FLOATS:
         return expand(number(name, array.item()), array.shape)
     known = tuple(array.ravel().tolist()) if array.size <= _MOST_KNOWN else None
-    return Stored(name, tuple(array.shape), slot, known, contents=Contents(array))
+    return Stored(name, tuple(array.shape), 0, known, array, contents=Contents(array))
 
 
 def _lowered(

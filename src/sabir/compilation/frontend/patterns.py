@@ -7,16 +7,18 @@ symbols, so one plan serves all of them.
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
 from sabir.ir import Expr, TensorType, symbol
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from sabir.ir import Array, Type
+
+    Judge: TypeAlias = Callable[[Literal["equal", "max"], int | Expr, int | Expr], bool]
 
 _SMALL = 2  # smaller sizes broadcast, or make loops empty: they are numbers in a pattern
 
@@ -48,6 +50,21 @@ class Guard(NamedTuple):
         if chosen is None or None in others:
             return True  # not sizes of feeds: the calls that compute with them check them
         return all(o is None or _COMPARED[self.op](chosen, o) for o in others)
+
+
+def judge_of(sizes: Mapping[str, int], guards: dict[Guard, None]) -> Judge:
+    """Return what decides for some feeds whether sizes are equal, or in order; what is so becomes a guard."""
+
+    def judge(op: Literal["equal", "max"], a: int | Expr, b: int | Expr) -> bool:
+        if number_of(a, sizes) is None or number_of(b, sizes) is None:
+            return True  # a call decides one of them, and its readers check it
+        guard = Guard(op, a, (b,))
+        if not guard.holds(sizes):
+            return False
+        guards.setdefault(guard)
+        return True
+
+    return judge
 
 
 def number_of(size: int | Expr, sizes: Mapping[str, int]) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from sabir.base import (
     check_time,
     shown_number,
 )
-from sabir.compilation.frontend.patterns import Guard, number_of
+from sabir.compilation.frontend.patterns import Guard, judge_of, number_of
 from sabir.compilation.settings import MOST_CALLS
 from sabir.evaluation import CallBinder
 from sabir.inference import Inference
@@ -210,18 +210,11 @@ class _Typing:
 
     def run(self) -> dict[Value, Type]:
         """Return the types by value."""
-        with above_one(self._sizes), judging(self._is_so):  # smaller sizes are numbers in a pattern
+        with (
+            above_one(self._sizes),
+            judging(judge_of(self._sizes, self.guards)),
+        ):  # smaller sizes are numbers in a pattern
             return self._run()
-
-    def _is_so(self, op: Literal["equal", "max"], a: int | Expr, b: int | Expr) -> bool:
-        """Return whether sizes are equal, or in order, for the current feeds; if so, add a guard."""
-        if number_of(a, self._sizes) is None or number_of(b, self._sizes) is None:
-            return True  # a call decides one of them, and its readers check it
-        guard = Guard(op, a, (b,))
-        if not guard.holds(self._sizes):
-            return False
-        self.guards.setdefault(guard)
-        return True
 
     def _run(self) -> dict[Value, Type]:
         inference = self._inference
@@ -283,14 +276,18 @@ def folded(program: Program, plan: Plan) -> dict[int, Array]:
     arrays = {slot: tensor.array() for slot, tensor in program.constants.items()}
     binder = CallBinder(strict=False)
     for place, _ in plan.steps:
-        call = program.calls[place]
         check_time()
-        if not _is_foldable(call, arrays):
-            continue
-        results = _evaluated(call, arrays, binder)
-        if results is not None:
-            arrays.update({slot: x for slot, x in zip(call.outputs, results, strict=False) if slot})
+        fold(program.calls[place], arrays, binder)
     return arrays
+
+
+def fold(call: ScheduledCall, arrays: dict[int, Array], binder: CallBinder) -> None:
+    """Add the results of a call to the constants by slot, if its operands are constants."""
+    if not _is_foldable(call, arrays):
+        return
+    results = _evaluated(call, arrays, binder)
+    if results is not None:
+        arrays.update({slot: x for slot, x in zip(call.outputs, results, strict=False) if slot})
 
 
 def _is_foldable(call: ScheduledCall, arrays: Mapping[int, Array]) -> bool:

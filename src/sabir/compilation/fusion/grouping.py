@@ -119,6 +119,8 @@ class Grouping:
         self.outputs: dict[int, Expression] = {}
         self.results: set[Expression] = set()  # the outputs
         self.shapes: dict[int, Sizes] = {}  # of the outputs
+        self.plain: set[Expression] = set()  # row-major operands of control flow
+        self.chosen: set[Expression] = set()  # results of control flow
         self.operands: dict[Expression, tuple[Expression, Expression]] = {}  # both operands in memory
         self.takers: dict[Expression, Group] = {}  # by tensor: the last group with a Take of it
         self.more: dict[Expression, dict[Expression, Expression]] = {}  # further operands in memory
@@ -130,8 +132,11 @@ class Grouping:
         for place, _ in prepared.plan.steps:
             step = self.lowered.evaluated.get(place)
             if step is not None:
-                found = [self._read(s) for s in step.reads if s in self.lowered.expressions]
+                read = self._plain if place in self.lowered.controls else self._read
+                found = [read(s) for s in step.reads if s in self.lowered.expressions]
                 roots.append((place, step, found))
+        for place in self.lowered.controls:
+            self.chosen.update(self._results_of(place))
         last = [self._output(slot) for slot in outputs if slot in self.lowered.expressions]
         last += checks_of(self.lowered, [*(x for _, _, found in roots for x in found), *last])
         roots.append((len(prepared.program.calls), None, last))
@@ -159,7 +164,11 @@ class Grouping:
         """Choose the axis order of the operands of reshapes, except operands of convolutions or pooling."""
         for x in reshapes:
             base = x.operand.operand if isinstance(x.operand, Permute) else x.operand
-            if base not in self.results and not any(map(_reads_channels, self.users.get(base, ()))):
+            if (
+                base not in self.results
+                and base not in self.plain
+                and not any(map(_reads_channels, self.users.get(base, ())))
+            ):
                 self.views.prefer(x)
 
     def _read(self, slot: int) -> Expression:
@@ -169,20 +178,30 @@ class Grouping:
             x = self.lowered.expressions[slot] = Copy(x.element, x.shape, x)
         return x
 
+    def _plain(self, slot: int) -> Expression:
+        """Return an operand of control flow as a whole row-major tensor in memory; others are copied."""
+        x = self.lowered.expressions[slot]
+        if not isinstance(x, (Stored, Join, Copy)) and (is_number(x) or isinstance(x, VIEWS)):
+            x = self.lowered.expressions[slot] = Copy(x.element, x.shape, x)
+        self.plain.add(x)
+        return x
+
     def _output(self, slot: int) -> Expression:
         """Return the expression that is stored as an output, below reshapes; views and inputs are copied."""
         x = self.lowered.expressions[slot]
         shape = x.shape
         while is_reshape(x):
             x = x.operand
-        if isinstance(x, (*VIEWS, Stored, Number, Extent, Count)) or x in self.results:
+        is_copied = isinstance(x, (*VIEWS, Stored, Number, Extent, Count)) and x not in self.chosen
+        if is_copied or x in self.results:
             x = Copy(x.element, x.shape, x)
         self.results.add(x)
         self.outputs[slot], self.shapes[slot] = x, shape
         return x
 
     def _evaluated(self, step: UnloweredCall, place: int, found: Sequence[Expression]) -> None:
-        group = self.new_group("evaluate")
+        is_control = place in self.lowered.controls
+        group = self.new_group("control" if is_control else "evaluate")
         group.step, group.place = step, place
         for x in found:
             self.depend(group, self.need(x))
@@ -193,6 +212,10 @@ class Grouping:
             x = self.lowered.expressions.get(slot)
             if x is not None:
                 self.of[x] = group
+
+    def _results_of(self, place: int) -> Iterable[Expression]:
+        slots = self.lowered.prepared.program.calls[place].outputs
+        return (self.lowered.expressions[slot] for slot in slots if slot in self.lowered.expressions)
 
     def _decide_inline(self) -> None:
         """Record a decision for each expression that is inlined into all its readers."""

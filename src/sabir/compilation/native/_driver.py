@@ -1,6 +1,8 @@
 """The driver: LLVM IR that runs the rows of a plan on a team of threads.
 
-A row is three 64-bit numbers: the address of a kernel, the address of its arguments, and `FINE` or 0.
+A row is three 64-bit numbers: the address of a kernel, the address of its arguments, and flags. A row of
+control flow has the flag `CONTROL`, and in its upper 32 bits a distance in rows: its kernel returns whether
+the next row is the one at this distance, or the following one. One thread runs it, between two other rows.
 
 A team is a block of memory that its threads share; `SLOTS` has the places of its fields. One word of it, the
 gate, synchronizes the threads. It changes when a run starts, when all shares of a row are finished, and when
@@ -32,7 +34,7 @@ from __future__ import annotations
 from sabir.compilation.native._block import CLOSED, LINE, SLOTS
 from sabir.compilation.native._gate import clock_text, opening_text, waiting_text
 from sabir.compilation.native._records import with_fields
-from sabir.compilation.plan.rows import FINE
+from sabir.compilation.plan.rows import CONTROL, DISTANCE, FINE
 
 
 def driver_text(machine: str, clock: str) -> str:
@@ -44,7 +46,7 @@ def driver_text(machine: str, clock: str) -> str:
     a worker until the team ends, `END` ends an idle team. The tasks are in one function because they share
     most code.
     """
-    shared = clock_text(clock), opening_text(), waiting_text(machine), _STOPS, _FINENESS, _TOGETHER
+    shared = clock_text(clock), opening_text(), waiting_text(machine), _STOPS, _FINENESS, _CONTROL, _TOGETHER
     text = with_fields("\n".join([*shared, _ALONE, _WORK, _END, _RUN]), team=SLOTS)
     for name, number in _NUMBERS.items():
         text = text.replace(f"${name}", str(number))
@@ -56,7 +58,10 @@ WORK, END = 0, 1
 SHARES = 8
 """The number of shares of a fine row for each thread."""
 _STEP = 16  # increment of the gate number
-_NUMBERS = {"WORK": WORK, "FINE": FINE, "SHARES": SHARES, "STEP": _STEP, "LINE": LINE, "CLOSED": CLOSED}
+_NUMBERS = {
+    "WORK": WORK, "FINE": FINE, "SHARES": SHARES, "STEP": _STEP, "LINE": LINE, "CLOSED": CLOSED,
+    "CONTROL": CONTROL, "DISTANCE": DISTANCE,
+}  # fmt: skip
 
 # whether a run returns before the row `next`
 _STOPS = """
@@ -85,11 +90,39 @@ define internal i32 @fineness(ptr %plan, i64 %row, i64 %last) {
 read:
   %row_at = getelementptr [3 x i64], ptr %plan, i64 %row
   %fine_at = getelementptr i64, ptr %row_at, i64 2
-  %fine = load i64, ptr %fine_at
+  %flags = load i64, ptr %fine_at
+  %fine = and i64 %flags, $FINE
   %bit = trunc i64 %fine to i32
   ret i32 %bit
 none:
   ret i32 0
+}
+"""
+
+# whether a row is one of control flow; and a run of such a row, which returns the next row
+_CONTROL = """
+define internal i1 @controls(ptr %plan, i64 %row) {
+  %row_at = getelementptr [3 x i64], ptr %plan, i64 %row
+  %flags_at = getelementptr i64, ptr %row_at, i64 2
+  %flags = load i64, ptr %flags_at
+  %bit = and i64 %flags, $CONTROL
+  %is = icmp ne i64 %bit, 0
+  ret i1 %is
+}
+
+define internal i64 @after(ptr %plan, i64 %row, ptr %buffers) {
+  %kernel_at = getelementptr [3 x ptr], ptr %plan, i64 %row
+  %args_at = getelementptr ptr, ptr %kernel_at, i64 1
+  %flags_at = getelementptr ptr, ptr %kernel_at, i64 2
+  %kernel = load ptr, ptr %kernel_at
+  %args = load ptr, ptr %args_at
+  %flags = load i64, ptr %flags_at
+  %distance = ashr i64 %flags, $DISTANCE
+  %jumps = call i64 %kernel(ptr %args, ptr %buffers, i64 0, i64 1, i64 0)
+  %does = icmp ne i64 %jumps, 0
+  %step = select i1 %does, i64 %distance, i64 1
+  %next = add i64 %row, %step
+  ret i64 %next
 }
 """
 
@@ -104,7 +137,7 @@ entry:
   %arrived = field at %team.arrived
   br label %row
 row:
-  %word = phi i32 [ %gate, %entry ], [ %met, %wait ], [ %new, %decide ]
+  %word = phi i32 [ %gate, %entry ], [ %met, %wait ], [ %new, %go ]
   %flags = and i32 %word, 5
   %open = icmp eq i32 %flags, 0
   br i1 %open, label %begin, label %done
@@ -174,15 +207,35 @@ other:
   br label %owner
 decide:
   store atomic i64 0, ptr %arrived monotonic, align 8
-  %next = add i64 %place, 1
+  %second = add i64 %place, 1
   %last = field i64 %team.last
   %control = field ptr %team.control
   %deadline = field i64 %team.deadline
+  %following = add i32 %number, $STEP
+  br label %settle
+settle:
+  %next = phi i64 [ %second, %decide ], [ %target, %jump ]
+  %stop = call i1 @stops(ptr %team, ptr %control, i64 %deadline, i64 %next, i64 %last)
+  br i1 %stop, label %settled, label %ask
+ask:
+  %controls = call i1 @controls(ptr %plan, i64 %next)
+  br i1 %controls, label %jump, label %settled
+jump:
+  %target = call i64 @after(ptr %plan, i64 %next, ptr %buffers)
+  br label %settle
+settled:
   %next_at = field at %team.next
   store i64 %next, ptr %next_at
-  %stop = call i1 @stops(ptr %team, ptr %control, i64 %deadline, i64 %next, i64 %last)
+  %jumped = icmp ne i64 %next, %second
+  br i1 %jumped, label %move, label %go
+move:
+  %moved_at = field at %team.first
+  store i64 %next, ptr %moved_at
+  %counted_at = field at %team.opened
+  store i32 %following, ptr %counted_at
+  br label %go
+go:
   %idle = zext i1 %stop to i32
-  %following = add i32 %number, $STEP
   %kind = call i32 @fineness(ptr %plan, i64 %next, i64 %last)
   %kept = select i1 %stop, i32 0, i32 %kind
   %flagged = or i32 %following, %kept
@@ -203,13 +256,22 @@ define internal i64 @alone(
 entry:
   br label %row
 row:
-  %place = phi i64 [ %first, %entry ], [ %next, %row ]
+  %place = phi i64 [ %first, %entry ], [ %next, %ran ]
+  %controls = call i1 @controls(ptr %plan, i64 %place)
+  br i1 %controls, label %jump, label %kernel_row
+jump:
+  %target = call i64 @after(ptr %plan, i64 %place, ptr %buffers)
+  br label %ran
+kernel_row:
   %kernel_at = getelementptr [3 x ptr], ptr %plan, i64 %place
   %args_at = getelementptr ptr, ptr %kernel_at, i64 1
   %kernel = load ptr, ptr %kernel_at
   %args = load ptr, ptr %args_at
   call void %kernel(ptr %args, ptr %buffers, i64 0, i64 1, i64 0)
-  %next = add i64 %place, 1
+  %second = add i64 %place, 1
+  br label %ran
+ran:
+  %next = phi i64 [ %target, %jump ], [ %second, %kernel_row ]
   %stop = call i1 @stops(ptr %team, ptr %control, i64 %deadline, i64 %next, i64 %last)
   br i1 %stop, label %done, label %row
 done:
@@ -248,10 +310,21 @@ begin:
   %workers_at = field at %team.workers
   %workers = load atomic i64, ptr %workers_at monotonic, align 8
   %has_workers = icmp ne i64 %workers, 0
-  br i1 %has_workers, label %claim, label %single
+  br i1 %has_workers, label %settle, label %single
+settle:
+  %row = phi i64 [ %first, %begin ], [ %target, %jump ]
+  %controls = call i1 @controls(ptr %plan, i64 %row)
+  br i1 %controls, label %jump, label %claim
+jump:
+  %target = call i64 @after(ptr %plan, i64 %row, ptr %buffers)
+  %stop = call i1 @stops(ptr %team, ptr %control, i64 %deadline, i64 %target, i64 %last)
+  br i1 %stop, label %stopped, label %settle
+stopped:
+  ret i64 %target
 single:
+  %from = phi i64 [ %first, %begin ], [ %row, %claim ]
   %place = call i64 @alone(
-    ptr %team, ptr %plan, i64 %first, i64 %last, ptr %buffers, ptr %control, i64 %deadline)
+    ptr %team, ptr %plan, i64 %from, i64 %last, ptr %buffers, ptr %control, i64 %deadline)
   ret i64 %place
 claim:
   %busy_at = field at %team.busy
@@ -262,7 +335,7 @@ lead:
   %plan_at = field at %team.plan
   store ptr %plan, ptr %plan_at
   %first_at = field at %team.first
-  store i64 %first, ptr %first_at
+  store i64 %row, ptr %first_at
   %last_at = field at %team.last
   store i64 %last, ptr %last_at
   %buffers_at = field at %team.buffers
@@ -277,7 +350,7 @@ lead:
   %opened = add i32 %number, $STEP
   %opened_at = field at %team.opened
   store i32 %opened, ptr %opened_at
-  %kind = call i32 @fineness(ptr %plan, i64 %first, i64 %last)
+  %kind = call i32 @fineness(ptr %plan, i64 %row, i64 %last)
   %gate_of_row = or i32 %opened, %kind
   call void @open(ptr %team, i32 %gate_of_row)
   %idle = call i32 @together(ptr %team, i64 0, i32 %gate_of_row)

@@ -14,13 +14,21 @@ if TYPE_CHECKING:
 
     from sabir.compilation.frontend.lowering import UnloweredCall
     from sabir.compilation.plan.bounds import ComputedTensor, Reach
+    from sabir.ir import Known
     from sabir.loops import Size, Sizes
 
 # the first indices of the table of buffers
 ERRORS, ARENA, SCRATCH = 0, 1, 2
 FIRST = 3
 
-BufferKind = Literal["input", "constant", "packed", "known", "keys", "result", "output", "arena", "own"]
+# the numbers that the errors are the first of: the meter of a run, in which control flow counts
+ITERATIONS, MOST_ITERATIONS, WORK, MOST_WORK = 1, 2, 3, 4
+METER = 5
+"""The numbers of a meter: errors, iterations and their limit, work and its limit."""
+
+BufferKind = Literal[
+    "input", "constant", "packed", "known", "keys", "result", "output", "arena", "own", "moved"
+]
 
 
 class Mismatch(Exception):
@@ -32,7 +40,8 @@ class Buffer:
     """The memory of one tensor: an input, a constant, an evaluated result, an output, or a part of the arena.
 
     The buffer of `keys` is filled with random words for each run. An `own` buffer, of an entry with bands,
-    has separate memory in each thread.
+    has separate memory in each thread. The address of a `moved` buffer changes in a run: rows of control flow
+    write it into the table of buffers.
 
     `size` counts bytes. `slot` is the slot of its value, if it has one. It is live from the entry number
     `first` to `last`. `strides` count elements; None is row-major.
@@ -99,6 +108,13 @@ class EntryLoop:
 
 
 @dataclass(slots=True, eq=False)
+class Place:
+    """A place that control flow may jump to: before the entry number `entry`, set once that is known."""
+
+    entry: int = -1
+
+
+@dataclass(slots=True, eq=False)
 class Entry:
     """A kernel and its arguments.
 
@@ -106,9 +122,10 @@ class Entry:
     the last one for all others. `scratch` is the bytes of scratch memory of a thread. `nodes` are the labels
     of the nodes that it computes, `reaches` the memory that it touches. `loops` are the first word of the
     arguments with sizes of its loops, and the word after the last one: the sizes are set to 0 if all tensors
-    in `writes` are empty. With a `loop` the block of the
-    kernel is the iteration and the address of the arguments. An entry that is `alone` runs in one thread; in
-    a `whole` one each thread has one share. An entry with `bands` runs the kernels of these.
+    in `writes` are empty. With a `loop` the block of the kernel is the iteration and the address of the
+    arguments. An entry that is `alone` runs in one thread; in a `whole` one each thread has one share. An
+    entry with `bands` runs the kernels of these. The kernel of an entry that `jumps` decides whether the run
+    goes on at this place.
     """
 
     choices: list[tuple[Size | None, int, Spec, list[Argument]]]
@@ -123,6 +140,7 @@ class Entry:
     alone: bool = False
     whole: bool = False
     bands: BandParts | None = None
+    jumps: Place | None = None
 
     def specs(self) -> Iterator[Spec]:
         """Yield the kernels of the entry and of its bands."""
@@ -181,7 +199,8 @@ class KernelPlan:
     results to the slots of the inputs. `caches` does so for results that may be in the memory of the input
     from the beginning: a kernel that copies the input does nothing then. One thread runs a plan with less
     work than `single_work`, in operations and bytes. An entry with at least `fine_work` operations for each
-    thread is fine: a thread claims several shares of it.
+    thread is fine: a thread claims several shares of it. `known` has the contents of tensors of subgraphs
+    that sizes determine, by slot.
     """
 
     entries: list[Entry | EvaluatedEntry]
@@ -193,8 +212,14 @@ class KernelPlan:
     in_place: dict[int, int] = field(default_factory=dict[int, int])
     caches: dict[int, int] = field(default_factory=dict[int, int])
     decisions: Decisions = field(default_factory=Decisions)
+    known: dict[int, Known] = field(default_factory=dict[int, "Known"])
     single_work: int = field(kw_only=True)
     fine_work: int = field(kw_only=True)
+
+    @property
+    def has_control(self) -> bool:
+        """Whether entries are chosen or repeated in a run."""
+        return any(isinstance(e, Entry) and e.jumps is not None for e in self.entries)
 
 
 def count_of(sizes: Sequence[Size]) -> Size:

@@ -32,11 +32,11 @@ class Executable(NamedTuple):
 
 def executable_of(prepared: Prepared, plan: KernelPlan, symbols: frozenset[str]) -> Executable:
     """Return the executable of a plan of a prepared program."""
-    known: dict[int, Known] = {}
+    known = {**plan.known}
     for buffer in plan.buffers:
-        kind = prepared.types[buffer.slot] if buffer.kind == "known" else None
+        kind = prepared.types[buffer.slot] if buffer.kind == "known" and buffer.slot not in known else None
         if isinstance(kind, TensorType) and kind.known is not None:
             known[buffer.slot] = kind.known
-    slots = max([prepared.program.size, *(slot + 1 for slot in prepared.constants)])
+    slots = max([prepared.program.size, *(slot + 1 for slot in (*prepared.constants, *plan.known))])
     return Executable(plan, symbols, slots, prepared.inputs, prepared.plan.results, known,
                       prepared.constants, prepared.guards)  # fmt: skip

@@ -227,7 +227,8 @@ def _call(
         block[first:end] = [0] * (end - first)  # a loop over 2 ** 40 rows of no elements must not run
         times = min(times, 1)
     is_fine = entry.loop is None and not (entry.alone or entry.whole) and sizes(entry.flops) >= fine
-    return KernelCall(number, addresses[spec], block, entry.loop, times, is_fine)
+    target = None if entry.jumps is None else entry.jumps.entry
+    return KernelCall(number, addresses[spec], block, entry.loop, times, is_fine, target)
 
 
 def _runs(

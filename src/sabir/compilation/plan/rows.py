@@ -1,6 +1,9 @@
-"""The rows of a native plan: (address of a kernel, address of its block of arguments, `FINE` or 0).
+"""The rows of a native plan: (address of a kernel, address of its block of arguments, flags).
 
 In a fine row each thread claims several shares, so that a fast core computes more than a slow one.
+
+A row of control flow has the flag `CONTROL`: its kernel decides whether the next row is the following one, or
+the one at the distance that the upper bits of the flags have. So branches and loops are parts of a plan.
 
 Entries in a loop have a row for each iteration. Such a row points to the arguments `ITERATION`: all
 iterations share a block.
@@ -24,7 +27,11 @@ if TYPE_CHECKING:
     from sabir.ir import Array
 
 FINE = 8
-"""The third number of a row in which each thread has several shares."""
+"""The flag of a row in which each thread has several shares."""
+CONTROL = 16
+"""The flag of a row of control flow."""
+DISTANCE = 32
+"""The first bit of the distance to the row that a row of control flow may continue at."""
 _MOST_ROWS = 1 << 21  # of entries in a loop: 32 bytes each
 _WORD = 8
 ITERATION = KernelSignature(iteration="number", block="address")
@@ -34,7 +41,8 @@ ITERATION = KernelSignature(iteration="number", block="address")
 class KernelCall(NamedTuple):
     """A kernel with its block of arguments, the number of its entry, and its loop.
 
-    `times` is how often it runs. If it is `fine`, a thread claims several shares.
+    `times` is how often it runs. If it is `fine`, a thread claims several shares. A call of control flow may
+    jump to the first row of the entry `target`, or of the next one that has rows.
     """
 
     entry: int
@@ -43,6 +51,7 @@ class KernelCall(NamedTuple):
     loop: EntryLoop | None
     times: int
     fine: bool = False
+    target: int | None = None
 
 
 class NativeRows(NamedTuple):
@@ -83,4 +92,8 @@ def rows_of(calls: Sequence[KernelCall]) -> NativeRows:
         rows[..., 3] = [calls[number].entry for number in numbers]
         found.append(rows.reshape(-1, 4))
     table = np.concatenate(found)
+    for call in calls:
+        if call.target is not None:
+            row, target = np.searchsorted(table[:, 3], (call.entry, call.target)).tolist()
+            table[row, 2] = CONTROL + ((target - row) << DISTANCE)
     return NativeRows(np.ascontiguousarray(table[:, :3]), memory, np.ascontiguousarray(table[:, 3]))

@@ -7,24 +7,37 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from sabir.compilation.plan.entries import ARENA, ERRORS, SCRATCH, Mismatch
+from sabir.base import spend_iteration
+from sabir.compilation.plan.entries import (
+    ARENA,
+    ERRORS,
+    ITERATIONS,
+    METER,
+    MOST_ITERATIONS,
+    MOST_WORK,
+    SCRATCH,
+    WORK,
+    Mismatch,
+)
 from sabir.compilation.plan.layout import allocated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from sabir.base import Budget
     from sabir.compilation.plan.entries import Buffer
     from sabir.compilation.plan.layout import PartLayout, PlanPart, RunSizes
     from sabir.compilation.runtime.program import CompiledProgram
     from sabir.ir import Array
 
+_UNLIMITED = 1 << 62
 UNUSED = (
     ARENA  # the table entry for a feed that no kernel reads; only bands use this number, in their own tables
 )
 
 
 class Binding:
-    """The table of buffer addresses of a run; `errors` is the array in which kernels count errors.
+    """The table of buffer addresses of a run; `errors` is its meter, whose first number counts errors.
 
     The binding keeps the bound arrays alive.
     """
@@ -37,8 +50,21 @@ class Binding:
         self._kept: list[Array] = []
         self._keys: Array | None = None
         self.table: Array = program.table.copy()
-        self.errors: Array = np.zeros(1, np.int64)
+        self.errors: Array = np.zeros(METER, np.int64)
+        self.errors[[MOST_ITERATIONS, MOST_WORK]] = _UNLIMITED
         self._point(ERRORS, self.errors)
+
+    def limit(self, budget: Budget) -> None:
+        """Set the iterations and the work that native loops may spend to what is left of limits."""
+        self.errors[MOST_ITERATIONS] = min(budget.iterations, _UNLIMITED)
+        self.errors[MOST_WORK] = min(budget.work, _UNLIMITED)
+
+    def spend(self, budget: Budget) -> None:
+        """Subtract what native loops have spent; raises LimitError if it is more than is left."""
+        iterations, budget.work = int(self.errors[ITERATIONS]), budget.work - int(self.errors[WORK])
+        self.errors[[ITERATIONS, WORK]] = 0
+        if iterations:
+            spend_iteration(0, iterations)
 
     def copy(self) -> Binding:
         """Return a binding with another table that has the same addresses so far."""

@@ -23,7 +23,7 @@ from sabir.compilation.runtime.values import shape_and_dtype
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sabir.base import Limits
+    from sabir.base import Budget, Limits
     from sabir.compilation.native import Team
     from sabir.compilation.plan.entries import KernelPlan
     from sabir.compilation.plan.layout import PartLayout, RunSizes
@@ -78,9 +78,14 @@ class Runs:
 
     def __init__(
         self, program: CompiledProgram, layout: PartLayout, sizes: RunSizes,
-        names: Sequence[tuple[str, int, Array]], outputs: Sequence[tuple[str, int]], control: Control,
+        names: Sequence[tuple[str, int, Array]], outputs: Sequence[tuple[str, int]], control: Control, *,
+        allowed: Budget,
     ) -> None:  # fmt: skip
-        """Create the state; `names` are (name, slot, feed) of inputs, `outputs` (name, slot) of results."""
+        """Create the state; `names` are (name, slot, feed) of inputs, `outputs` (name, slot) of results.
+
+        Loops of a run may spend what is `allowed`.
+        """
+        self.allowed = allowed
         self._program, self._layout, self._sizes, self._control = program, layout, sizes, control
         numbers = {slot: buffer.number for slot, buffer in program.input_buffers.items()}
         self._inputs = [InputSpec(numbers.get(slot, UNUSED), x.dtype, x.shape) for _, slot, x in names]
@@ -117,8 +122,9 @@ class Runs:
     def frame(self) -> RunFrame:
         """Return a new frame, the memory of a run."""
         made = RunFrame(
-            self._program, self._layout, self._sizes, self._team, self._control, self._inputs, self._slots
-        )
+            self._program, self._layout, self._sizes, self._team, self._control, self._inputs, self._slots,
+            allowed=self.allowed,
+        )  # fmt: skip
         made.slots = [] if self.tail is None else self.tail.slots(made.arena)
         return made
 
@@ -220,12 +226,13 @@ class RunFrame(Frame):
 
     def __init__(
         self, program: CompiledProgram, layout: PartLayout, sizes: RunSizes, team: Team, control: Control,
-        inputs: Sequence[InputSpec], outputs: Sequence[int],
+        inputs: Sequence[InputSpec], outputs: Sequence[int], *, allowed: Budget,
     ) -> None:  # fmt: skip
         self.binding = binding = Binding(program)
         self.arena = binding.bind_arena(program.parts[0], layout, team.threads)[0]
         binding.bind_known(sizes)
         binding.bind_keys(sizes)
+        binding.limit(allowed)
         super().__init__(team, layout.rows, binding.table, control, inputs, outputs)
         self.table_address, self.rows_address = binding.table.ctypes.data, layout.rows.ctypes.data
         self.slots: list[Any] = []  # values of the tail
@@ -243,11 +250,11 @@ class _DrawnFrames(list[RunFrame]):  # ruff: ignore[subclass-builtin]  nothing b
 def fast_run(
     program: CompiledProgram, layout: PartLayout | None, sizes: RunSizes,
     names: Sequence[tuple[str, int, Array]], outputs: Sequence[tuple[str, int]], control: Control,
-    limits: Limits | None = None,
+    *, allowed: Budget, limits: Limits | None = None,
 ) -> FastRun | None:  # fmt: skip
     """Return the fast runs for the shapes of a run on the slow path; None if there are none.
 
-    The calls of the tail are evaluated under `limits`.
+    Loops of a run may spend what is `allowed`. The calls of the tail are evaluated under `limits`.
     """
     if layout is None or not works(program.target) or not (program.is_native or _has_tail(program)):
         return None
@@ -258,7 +265,7 @@ def fast_run(
         return None
     if len({b.number for b in plain}) < len(plain):
         return None
-    runs = Runs(program, layout, sizes, names, native, control)
+    runs = Runs(program, layout, sizes, names, native, control, allowed=allowed)
     if not program.is_native:
         from sabir.compilation.runtime.tail import Tail  # ruff: ignore[import-outside-top-level]  as in `_has_tail`
 

@@ -22,6 +22,7 @@ from sabir.ir import Expr
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from sabir.base import Budget
     from sabir.compilation.native import Control
     from sabir.compilation.plan.entries import Buffer
     from sabir.compilation.plan.layout import PartLayout
@@ -31,14 +32,6 @@ if TYPE_CHECKING:
     from sabir.ir import Array, TensorType
 
 _LEAST_ROOM = 64  # further elements of a growing axis that a frame has room for
-
-
-class Ceiling(NamedTuple):
-    """The limits of a run: elements of a tensor, work as compiled code charges it, and bytes of memory."""
-
-    elements: float
-    work: float
-    memory: float
 
 
 class _Known(NamedTuple):
@@ -56,12 +49,12 @@ class _Known(NamedTuple):
 
 def growing_run(
     program: CompiledProgram, sizes: Mapping[str, int], last: Mapping[str, int], fed: Sequence[FedInput],
-    outputs: Sequence[tuple[str, int]], control: Control, ceiling: Ceiling,
+    outputs: Sequence[tuple[str, int]], control: Control, allowed: Budget,
 ) -> FastRun | None:  # fmt: skip
     """Return the fast runs of a plan for feeds of any sizes; None if there are none.
 
-    `last` are the sizes of an earlier run. The symbols whose sizes differ in both get more room than they
-    need.
+    `allowed` is what a run may spend, `last` are the sizes of an earlier run. The symbols whose sizes differ
+    in both get more room than they need.
     """
     if not works(program.target) or len(program.parts) != 1 or not program.is_native:
         return None
@@ -71,7 +64,7 @@ def growing_run(
     if not all(isinstance(i, (int, Expr)) for items in program.executable.known.values() for i in items):
         return None
     try:
-        runs = _GrowingRuns(program, sizes, last, fed, outputs, control, ceiling)
+        runs = _GrowingRuns(program, sizes, last, fed, outputs, control, allowed)
     except Mismatch:
         return None
     return FastRun(entered(runs, [each.name for each in fed]), control, runs.in_place)
@@ -83,7 +76,7 @@ class _GrowingFrame(RunFrame):
     __slots__ = ("fed", "known", "moving", "result_bytes", "result_rows", "results", "tensors")
 
     def __init__(self, runs: _GrowingRuns, moving: MovingLayout, sizes: RunSizes) -> None:
-        super().__init__(*runs.frame_arguments(moving.layout, sizes))
+        super().__init__(*runs.frame_arguments(moving.layout, sizes), allowed=runs.allowed)
         self.moving = moving
         self.fed: list[tuple[int, ...]] = []
         self.results: Sequence[RunOutput] = ()
@@ -121,13 +114,12 @@ class _GrowingRuns(Runs):
 
     def __init__(
         self, program: CompiledProgram, sizes: Mapping[str, int], last: Mapping[str, int],
-        fed: Sequence[FedInput], outputs: Sequence[tuple[str, int]], control: Control, ceiling: Ceiling,
+        fed: Sequence[FedInput], outputs: Sequence[tuple[str, int]], control: Control, allowed: Budget,
     ) -> None:  # fmt: skip
         self._growing = {name for name, size in sizes.items() if last.get(name) != size}
         self._symbols = dict(sizes)
         self._kinds = [_axes(each.kind) for each in fed]
         self._sized = [n for n, each in enumerate(fed) if each.kind.known is not None]
-        self._ceiling = ceiling
         executable = program.executable
         self._conditions = [
             Condition(*guard) for guard in executable.guards if _symbols_of(guard) <= executable.symbols
@@ -140,8 +132,9 @@ class _GrowingRuns(Runs):
         self._owner = program
         moving = self._moving_layout(program, sizes)
         super().__init__(
-            program, moving.layout, RunSizes(sizes), [(e.name, e.slot, e.feed) for e in fed], outputs, control
-        )
+            program, moving.layout, RunSizes(sizes), [(e.name, e.slot, e.feed) for e in fed], outputs,
+            control, allowed=allowed,
+        )  # fmt: skip
         self.moves = True
         self.result_buffers = [program.plan.outputs[slot] for _, slot in outputs]
 
@@ -217,7 +210,7 @@ class _GrowingRuns(Runs):
             output._replace(shape=tuple(values[row].tolist()))
             for output, row in zip(self.outputs, frame.result_rows, strict=True)
         ]
-        needs, most = frame.moving.needs(values), self._ceiling
+        needs, most = frame.moving.needs(values), self.allowed
         size = layout.arena_bytes + layout.scratch_bytes * self._program.threads
         size += int(values[frame.result_bytes].sum())
         if needs.elements > most.elements or needs.charge > most.work or size > most.memory:
@@ -253,4 +246,4 @@ def _symbols_of(guard: Any) -> set[str]:
     return {name for size in (guard.chosen, *guard.others) if isinstance(size, Expr) for name in size.symbols}
 
 
-__all__ = ["Ceiling", "growing_run"]
+__all__ = ["growing_run"]

@@ -90,7 +90,12 @@ class PlanRun:
 
     def _rows(self, layout: PartLayout, rows: tuple[int, int]) -> None:
         """Run kernels, from row `rows[0]` to before `rows[1]`."""
+        controls = self.program.plan.has_control
+        if controls:
+            self.binding.limit(self.state.budget)
         self.program.native(layout, rows, self.binding.table, self.control, check_time)
+        if controls:
+            self.binding.spend(self.state.budget)
         if self.binding.errors[0]:
             raise Mismatch("an index is out of range, or an image has an infinity or NaN")
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import Graph, TensorType, Type, Value
+from sabir.loops import Branch, Expression, LoweredSubgraph, NotLowered, Stored
 from sabir.opsets.families.iteration import iterations
 from sabir.opsets.typing import Array, Gradient, Subgraph
 from sabir.schema import (
@@ -45,9 +46,6 @@ v16 = v13.widen(16, V=iterations.OPTIONALS_AND_BFLOAT16)
 v25 = v16.widen_stepwise(iterations.with_containers({19: FLOAT8, **SMALL_TYPES}), "V")
 
 
-v1.absent("lower", "its branches are plans of their own, one of which runs")
-
-
 @v1.infer
 def infer(
     cond: TensorType, /, *, then_branch: Subgraph[Type | None], else_branch: Subgraph[Type | None]
@@ -77,6 +75,17 @@ def evaluate(
     cond: Array, /, *, then_branch: Subgraph[Array], else_branch: Subgraph[Array]
 ) -> tuple[Array, ...]:
     return then_branch() if iterations.one_of("`cond`", cond).item() else else_branch()
+
+
+@v1.lower
+def lower(
+    cond: Expression, /, *, then_branch: LoweredSubgraph, else_branch: LoweredSubgraph
+) -> Branch | tuple[Expression, ...]:
+    if any(size != 1 for size in cond.shape):
+        raise NotLowered("whether the condition has one element is known at run time only")
+    if isinstance(cond, Stored) and cond.known is not None:
+        return then_branch() if cond.known[0] else else_branch()
+    return Branch(cond, then_branch, else_branch)
 
 
 @v16.gradient

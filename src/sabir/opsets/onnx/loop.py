@@ -14,6 +14,7 @@ from sabir.base import EvaluationError, InferenceError
 from sabir.elements import BOOL as BOOLEAN
 from sabir.elements import INT64
 from sabir.ir import Builder, Dim, Expr, Graph, OptionalType, TensorType, Type, Value, dim_max, lower_bound
+from sabir.loops import Expression, Iterate, LoweredSubgraph, NotLowered
 from sabir.opsets.families.iteration import iterations
 from sabir.opsets.families.iteration.iteration_gradients import (
     Iteration,
@@ -113,9 +114,6 @@ v11 = v1.evolve(
 v13 = v11.widen(13, V=iterations.SEQUENCES)
 v16 = v13.widen(16, V=iterations.OPTIONALS_AND_BFLOAT16)
 v25 = v16.widen_stepwise(iterations.with_containers({19: FLOAT8, **SMALL_TYPES}), "V")
-
-
-v1.absent("lower", "its body is a plan of its own, which runs for each iteration")
 
 
 @v1.infer
@@ -225,6 +223,22 @@ def _unrun(body: Subgraph[Any], going: Array, initial: Sequence[Any]) -> tuple[T
     number = np.zeros(iterations.shape_of_one(body.inputs, 0), np.int64)
     going = going.reshape(iterations.shape_of_one(body.inputs, 1))
     return body.typed(*map(iterations.type_of, (number, going, *initial)))[1 + len(initial) :]
+
+
+@v1.lower
+def lower(
+    most: Expression | None = None,
+    cond: Expression | None = None,
+    /,
+    *initial: Expression,
+    body: LoweredSubgraph,
+) -> Iterate:
+    if most is None and cond is None:
+        raise NotLowered("without M and without cond the loop never ends")
+    if any(size != 1 for x in (most, cond) if x is not None for size in x.shape):
+        raise NotLowered("whether M and the condition have one element is known at run time only")
+    number, going = (iterations.shape_of_one(body.inputs, place) for place in (0, 1))
+    return Iterate(body, most, cond, initial, number, going)
 
 
 @v16.gradient

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.base import check_time
 from sabir.compilation.backends.cpu.families import families
@@ -27,19 +27,23 @@ from sabir.compilation.plan.entries import (
     Offset,
     StoredKernel,
 )
+from sabir.elements import element as element_of
 from sabir.ir import Expr, TensorType
 from sabir.loops import Expression, Size, Sizes, Stored, element_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from sabir.compilation.backends.cpu.heuristics import Heuristics
+    from sabir.compilation.frontend.control import Inner
+    from sabir.compilation.frontend.lowering import Lowered
     from sabir.compilation.fusion.groups import Group
     from sabir.compilation.fusion.views import Located
     from sabir.compilation.native import EarlyKernels, Target
     from sabir.compilation.plan.bounds import ComputedTensor
     from sabir.compilation.plan.entries import Spec
     from sabir.compilation.protocol import Request
+    from sabir.ir import Array, Known
     from sabir.scheduling import ScheduledCall
 
 
@@ -60,13 +64,55 @@ def build(
     return plan
 
 
+class Shared:
+    """What the parts of a plan under construction share: entries, buffers, and slots for more values."""
+
+    def __init__(self, lowered: Lowered) -> None:
+        self.entries: list[Entry | EvaluatedEntry] = []
+        self.setup: list[Entry] = []  # the packing of constants
+        self.works: list[ComputedTensor] = []  # work that limits count in addition to the tensors
+        self.buffers: list[Buffer] = []  # those that belong to no expression of the whole graph
+        self.known: dict[int, Known] = {}
+        self.count = 0  # of buffers
+        self._tables = lowered.tables
+        self._first = lowered.prepared.program.size
+        self._constants = {id(array): slot for slot, array in lowered.prepared.constants.items()}
+
+    def table(self, array: Array) -> int:
+        """Return the slot of a constant; one that has none gets a new one."""
+        slot = self._constants.get(id(array))
+        if slot is None:
+            slot = self._constants[id(array)] = self._new_slot()
+            self._tables[slot] = array
+        return slot
+
+    def known_slot(self, items: Known) -> int:
+        """Return a new slot of a tensor that sizes determine."""
+        slot = self._new_slot()
+        self.known[slot] = items
+        return slot
+
+    def _new_slot(self) -> int:
+        return self._first + len(self._tables) + len(self.known)
+
+
+class Within(NamedTuple):
+    """What a subgraph has of the plan around it: the buffers of its operands and results, by its slots."""
+
+    shared: Shared
+    given: Mapping[int, Buffer]
+    written: Mapping[int, Buffer]
+
+
 class PlanBuilder:
     """A plan under construction: its entries so far, and the buffers that they read and write."""
 
     def __init__(
         self, request: Request, grouping: Grouping, target: Target, cores: int, heuristics: Heuristics,
-        early: EarlyKernels | None = None,
+        early: EarlyKernels | None = None, within: Within | None = None,
     ) -> None:  # fmt: skip
+        """Begin a plan; with `within` the part of a plan that a subgraph is."""
+        self._request, self._within = request, within
         self.lowered, self.settings = request.lowered, request.settings
         self.grouping, self.target, self.cores = grouping, target, cores
         self.heuristics, self.decisions = heuristics, grouping.decisions
@@ -77,9 +123,8 @@ class PlanBuilder:
         self.buffers: dict[Expression | tuple[Expression, str], Buffer] = {}
         self.by_slot: dict[int, Buffer] = {}
         self._aliased: dict[int, frozenset[Buffer]] = {}  # by slot: buffers that a value may refer to
-        self.entries: list[Entry | EvaluatedEntry] = []
-        self.setup: list[Entry] = []  # the packing of constants
-        self.works: list[ComputedTensor] = []  # work that limits count in addition to the tensors
+        self.shared = Shared(self.lowered) if within is None else within.shared
+        self.entries, self.setup, self.works = self.shared.entries, self.shared.setup, self.shared.works
         self.origins = Origins(self.lowered)
         self.families = grouping.families
         self._inputs = set(self.lowered.prepared.inputs)
@@ -87,6 +132,22 @@ class PlanBuilder:
 
     def run(self) -> KernelPlan:
         """Return the plan of all groups, in topological order."""
+        self._plan_groups()
+        self._keep_aliased(self.lowered.prepared.plan.results)
+        outputs = {slot: self.buffer(x) for slot, x in self.grouping.outputs.items()}
+        self.decisions.settle(self.origins.labels)
+        return KernelPlan(
+            self.entries,
+            [b for b in dict.fromkeys([*self._buffers(), *self.shared.buffers]) if b.kind != "own"],
+            outputs,
+            self.setup,
+            decisions=self.decisions,
+            known=self.shared.known,
+            single_work=self.heuristics.single_work,
+            fine_work=self.heuristics.fine_work,
+        )
+
+    def _plan_groups(self) -> None:
         groups = last_of(in_order(self.grouping.groups), self._gives_no_tensor)
         for number, group in enumerate(self.families.scheduled(self, groups), 1):
             check_time()
@@ -94,22 +155,51 @@ class PlanBuilder:
                 self._evaluate(group)
             else:
                 self.families.plan(self, group)
-            self._count_kernels(number / len(groups))
-            self._begin_kernels()
-        self._keep_aliased(self.lowered.prepared.plan.results)
-        outputs = {slot: self.buffer(x) for slot, x in self.grouping.outputs.items()}
+            if self._within is None:
+                self._count_kernels(number / len(groups))
+                self._begin_kernels()
+
+    def plan_inner(self, inner: Inner, given: Mapping[int, Buffer], written: Sequence[Buffer]) -> None:
+        """Add the entries of a subgraph to the plan.
+
+        `given` has the buffers of its inputs and captures by slot, `written` those of its results in order.
+        """
+        grouping = Grouping(inner.lowered, self.families, self.heuristics)
+        grouping.run(inner.results)
+        within = Within(self.shared, given, dict(zip(inner.results, written, strict=True)))
+        builder = PlanBuilder(
+            self._request._replace(lowered=inner.lowered), grouping, self.target, self.cores, self.heuristics,
+            within=within,
+        )  # fmt: skip
+        builder.add_to(self)
+
+    def add_to(self, outer: PlanBuilder) -> None:
+        """Add the entries of this subgraph to the plan of the graph around it, and its decisions."""
+        self._plan_groups()
+        for x in self.grouping.outputs.values():
+            self.buffer(x)
+        self.works += values_of(self.lowered)
+        self.shared.buffers += self._buffers()
         self.decisions.settle(self.origins.labels)
-        return KernelPlan(
-            self.entries,
-            [b for b in dict.fromkeys([*self.buffers.values(), *self.by_slot.values()]) if b.kind != "own"],
-            outputs,
-            self.setup,
-            decisions=self.decisions,
-            single_work=self.heuristics.single_work,
-            fine_work=self.heuristics.fine_work,
-        )
+        outer.decisions.records += self.decisions.records
+
+    def _buffers(self) -> list[Buffer]:
+        return [*self.buffers.values(), *self.by_slot.values()]
 
     # ------------------------------------------------------------ memory
+
+    def memory(self, kind: BufferKind, element: str, shape: Sizes) -> Buffer:
+        """Return a new buffer of the plan that belongs to no expression."""
+        made = self.new_buffer(kind, element, shape)
+        self.shared.buffers.append(made)
+        return made
+
+    def constant(self, array: Array) -> Buffer:
+        """Return the buffer of a constant that belongs to no expression."""
+        slot = self.shared.table(array)
+        made = self.new_buffer("constant", element_of(array.dtype).name, array.shape, slot)
+        self.shared.buffers.append(made)
+        return made
 
     def buffer(self, x: Expression) -> Buffer:
         """Return the buffer of an expression in memory; it is created on first use."""
@@ -120,9 +210,16 @@ class PlanBuilder:
 
     def _stored(self, x: Stored) -> Buffer:
         if x.array is not None:
-            slot = self.lowered.prepared.program.size + len(self.lowered.tables)
-            self.lowered.tables[slot] = x.array
-            return self.new_buffer("constant", x.element, x.shape, slot)
+            return self.new_buffer("constant", x.element, x.shape, self.shared.table(x.array))
+        if x in self.grouping.chosen:
+            return self._computed(x)
+        found = self.by_slot.get(x.slot)
+        if found is None:
+            found = self._of_slot(x) if self._within is None else self._of_inner_slot(x, self._within)
+            self.by_slot[x.slot] = found
+        return found
+
+    def _of_slot(self, x: Stored) -> Buffer:
         kind: BufferKind = "known"
         if x.slot == KEYS:
             kind = "keys"
@@ -132,13 +229,23 @@ class PlanBuilder:
             kind = "constant"
         elif x in self.grouping.of:
             kind = "result"
-        found = self.by_slot.get(x.slot)
-        if found is None:
-            found = self.by_slot[x.slot] = self.new_buffer(kind, x.element, x.shape, x.slot)
-        return found
+        return self.new_buffer(kind, x.element, x.shape, x.slot)
+
+    def _of_inner_slot(self, x: Stored, within: Within) -> Buffer:
+        """Return the buffer of a value of a subgraph: its slots are not those of the plan."""
+        if x.slot in within.given:
+            return within.given[x.slot]
+        array = self.lowered.prepared.constants.get(x.slot)
+        if array is not None:
+            return self.new_buffer("constant", x.element, x.shape, self.shared.table(array))
+        if x.known is None:
+            raise AssertionError("a subgraph reads a value that nothing computes")
+        return self.new_buffer("known", x.element, x.shape, self.shared.known_slot(x.known))
 
     def _computed(self, x: Expression) -> Buffer:
         slot = self._outputs.get(x)
+        if slot is not None and self._within is not None:
+            return self._within.written[slot]
         if slot is None:
             found = self.new_buffer("arena", x.element, x.shape)
         else:
@@ -151,7 +258,8 @@ class PlanBuilder:
         self, kind: BufferKind, element: str, shape: Sizes, slot: int = 0, size: Size | None = None
     ) -> Buffer:
         """Return a new buffer of `size` bytes; None means the bytes of the tensor."""
-        number = FIRST + len(self.buffers) + len(self.by_slot)
+        number = FIRST + self.shared.count
+        self.shared.count += 1
         whole = math.prod(shape, start=element_bytes(element)) if size is None else size
         return Buffer(kind, number, element, shape, whole, slot)
 

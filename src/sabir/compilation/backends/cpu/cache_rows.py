@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sabir.compilation.plan.entries import Buffer, KernelPlan
 
 # why a cache is copied in each run
+_CONTROL = Reason("kernels are chosen or repeated in a run")
 _OTHER_TYPE = Reason("the result has another type or order of elements")
 _NO_COPY = Reason("the rows are not written into a copy of the input")
 _READ_LATER = Reason("a kernel reads the input after rows were written")
@@ -58,6 +59,8 @@ def caches_in_place(plan: KernelPlan, pairs: Mapping[int, int]) -> None:
 
 def _why_copied(plan: KernelPlan, copies: list[int], new: Buffer, old: Buffer) -> Reason | None:
     """Return why a cache must be copied; None if its rows can be written in place."""
+    if plan.has_control:
+        return _CONTROL
     if new.kind != "output" or new.strides is not None or new.element != old.element:
         return _OTHER_TYPE
     if len(copies) != 1:

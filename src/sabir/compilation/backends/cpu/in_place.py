@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # why a result is not written over an input
 _EVALUATED = Reason("the plan has evaluated calls, which may fail")
+_CONTROL = Reason("kernels are chosen or repeated in a run")
 _READ = Reason("another kernel reads the result")
 _OTHER_ORDER = Reason("the result has another order of elements")
 _OTHER_TYPE = Reason("the result has another type")
@@ -41,6 +42,9 @@ def updates_last(plan: KernelPlan, pairs: Mapping[int, int]) -> None:
     """
     entries = [e for e in plan.entries if isinstance(e, Entry)]
     if not pairs:
+        return
+    if plan.has_control:
+        plan.decisions.add(PLAN, "in place", "results in new memory", "written over inputs", _CONTROL)
         return
     if len(entries) < len(plan.entries):
         plan.decisions.add(PLAN, "in place", "results in new memory", "written over inputs", _EVALUATED)

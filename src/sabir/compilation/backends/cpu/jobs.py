@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sabir.base import COMPILED
 from sabir.compilation.plan.entries import Mismatch
 
 
@@ -41,6 +42,11 @@ def rows_of_trees(features: int, widest: int, *, lanes: int, block: int, most: i
     if widest >= features:
         raise Mismatch(f"a node tests feature {widest}, and rows have {features}")
     return max(1, min(block // max(1, features), most) // lanes) * lanes
+
+
+def work_of_a_turn(size: int) -> int:
+    """Return the work that limits count for one turn of a loop that computes `size` bytes."""
+    return up(size, COMPILED)
 
 
 def up(count: int, step: int) -> int:

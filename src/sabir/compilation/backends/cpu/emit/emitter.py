@@ -1,9 +1,9 @@
 """The emitter: LLVM IR as text, one function at a time.
 
-A kernel is a function `void(ptr args, ptr buffers, i64 share, i64 shares, i64 thread)`. `args` is a block of
-64-bit constants, `buffers` the addresses of the run's memory. A call computes share number `share` of
-`shares`, in the scratch memory of its thread. Variables that loops change are stack slots, which LLVM
-promotes to registers. Vectors and scalars are emitted by the same methods.
+A kernel is a function `void(ptr args, ptr buffers, i64 share, i64 shares, i64 thread)`; one of control flow
+returns an i64. `args` is a block of 64-bit constants, `buffers` the addresses of the run's memory. A call
+computes share number `share` of `shares`, in the scratch memory of its thread. Variables that loops change
+are stack slots, which LLVM promotes to registers. Vectors and scalars are emitted by the same methods.
 """
 
 from __future__ import annotations
@@ -126,12 +126,13 @@ class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that k
             found.append(self._lines)
         self._lines = [*lines, *in_turns(found)]
 
-    def text(self, name: str = "kernel") -> str:
-        """Return the module: the function, and the declarations of what it calls."""
-        body = "\n".join([*self._entry, "  br label %begin", "begin:", *self._lines, "  ret void"])
+    def text(self, name: str = "kernel", result: Register | None = None) -> str:
+        """Return the module: the function, which returns `result` if there is one, and declarations."""
+        last, kind = ("  ret void", "void") if result is None else (f"  ret {result}", str(result.kind))
+        body = "\n".join([*self._entry, "  br label %begin", "begin:", *self._lines, last])
         tables = [f"{place} = private unnamed_addr constant {row}" for row, place in self._tables.items()]
         numbers = "i64 %share, i64 %shares, i64 %thread"
-        head = f"define void @{name}(ptr noalias %args, ptr noalias %buffers, {numbers})"
+        head = f"define {kind} @{name}(ptr noalias %args, ptr noalias %buffers, {numbers})"
         weights = [_WEIGHTS] if self._has_rare else []
         return "\n".join([*tables, f"{head} {{\nentry:\n{body}\n}}", *sorted(self._declared), *weights, ""])
 

@@ -1,0 +1,238 @@
+"""The entries of branches and loops: rows that choose the next row, and between them those of subgraphs.
+
+A branch:             A loop:
+      choice ── other       start
+      entries of one        test ─────── end    (1)
+      jump ──── end         entries of the body
+    other:                  turn ─────── (1)
+      entries of the other end:
+    end:                    copies of the last states
+
+Both branches write their results into the same memory. A turn of a loop reads its states from one tensor and
+writes them into another one; then rows change the addresses in the table of buffers, and no state is copied.
+Results that are stacked are written where they belong.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sabir.compilation.backends.cpu.control.kernel import Choice, Jump, LoopEnd, LoopStart, LoopTest, LoopTurn
+from sabir.compilation.backends.cpu.jobs import work_of_a_turn
+from sabir.compilation.backends.cpu.reaches import values_of
+from sabir.compilation.frontend.control import LoweredBranch
+from sabir.compilation.plan.entries import BufferNumber, Computed, Entry, Place, count_of, start_of
+from sabir.scheduling import ABSENT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sabir.compilation.backends.cpu.building import PlanBuilder
+    from sabir.compilation.frontend.control import Inner, LoweredLoop
+    from sabir.compilation.fusion.groups import Group
+    from sabir.compilation.plan.entries import Buffer, EvaluatedEntry
+    from sabir.compilation.plan.signature import Packable
+    from sabir.loops import Size, Sizes
+
+    ControlKernel = Choice | Jump | LoopStart | LoopTest | LoopTurn | LoopEnd
+
+_NODES = 4  # nodes of a subgraph that cost as much as one iteration, as limits count
+
+
+def add_control(builder: PlanBuilder, group: Group) -> None:
+    """Add the entries of a call with control flow."""
+    control = builder.lowered.controls[group.place]
+    call = builder.lowered.prepared.program.calls[group.place]
+    results = [None if slot == ABSENT else builder.lowered.expressions[slot] for slot in call.outputs]
+    buffers = [None if x is None else builder.buffer(x) for x in results]
+    rows = _Rows(builder, call.label)
+    if isinstance(control, LoweredBranch):
+        _add_branch(rows, control, buffers)
+    else:
+        _add_loop(rows, control, buffers)
+
+
+class _Rows:
+    """Adds the rows of control flow of one call to a plan."""
+
+    def __init__(self, builder: PlanBuilder, label: str) -> None:
+        self.builder, self._label = builder, label
+
+    def add(
+        self, kernel: ControlKernel, target: Place, values: Mapping[str, Packable], buffers: Sequence[Buffer]
+    ) -> None:
+        """Add a row that may jump to a place; it uses some buffers."""
+        block = kernel.signature.pack(values)
+        entry = Entry([(None, 0, kernel, block)], nodes=(self._label,), alone=True, jumps=target)
+        for buffer in buffers:
+            self.builder.use(buffer, entry)
+        self.builder.entries.append(entry)
+
+    def reach(self, place: Place) -> None:
+        """Set a place to that of the next entry."""
+        place.entry = len(self.builder.entries)
+
+    def operand(self, slot: int) -> Buffer:
+        """Return the buffer of an operand, which fusion has made a whole tensor."""
+        return self.builder.buffer(self.builder.lowered.expressions[slot])
+
+    def inner(self, inner: Inner, inputs: Mapping[int, Buffer], results: Sequence[Buffer | None]) -> None:
+        """Add the entries of a subgraph; a result without a buffer gets memory that nothing reads."""
+        given = {**inputs, **{own: self.operand(outer) for outer, own in inner.captures}}
+        shapes = inner.shapes()
+        written = [
+            self.builder.memory("arena", *shape) if buffer is None else buffer
+            for buffer, shape in zip(_padded(results, len(shapes)), shapes, strict=True)
+        ]
+        self.builder.plan_inner(inner, given, written)
+
+    def is_first(self) -> int:
+        """Return 1 if no row of the plan has counted iterations before, else 0."""
+        return int(not any(isinstance(e, Entry) and e.jumps is not None for e in self.builder.entries))
+
+
+def _add_branch(rows: _Rows, control: LoweredBranch, results: Sequence[Buffer | None]) -> None:
+    other, end = Place(), Place()
+    condition = rows.operand(control.condition)
+    cost, fresh = max(map(_cost, control.inners)), rows.is_first()
+    rows.add(Choice(), other, {"condition": start_of(condition), "cost": cost, "fresh": fresh}, [condition])
+    rows.inner(control.chosen, {}, results)
+    rows.add(Jump(), end, {}, [])
+    rows.reach(other)
+    rows.inner(control.otherwise, {}, results)
+    rows.reach(end)
+
+
+def _add_loop(rows: _Rows, control: LoweredLoop, results: Sequence[Buffer | None]) -> None:
+    loop = _Loop(rows, control, results)
+    test, again, end = Place(), Place(), Place()
+    loop.start(test)
+    rows.reach(test)
+    rows.reach(again)
+    opened = len(rows.builder.entries)
+    loop.test(end)
+    loop.body()
+    loop.turn(again)
+    _keep_alive(rows.builder.entries, opened)
+    rows.reach(end)
+    loop.end(results)
+
+
+class _Loop:
+    """The memory of one loop: the number of the turn, two tensors for each state, and the stacks.
+
+    The first state is the condition. A turn reads the states from the buffers `_read`, and writes `_written`.
+    """
+
+    def __init__(self, rows: _Rows, control: LoweredLoop, results: Sequence[Buffer | None]) -> None:
+        self._rows, self._control, self._body = rows, control, control.body
+        make, shapes, carried = rows.builder.memory, control.body.shapes(), 1 + len(control.states)
+        states, items = shapes[:carried], shapes[carried:]
+        self._first = [self._condition(), *map(rows.operand, control.states)]
+        self._read, self._written = ([make("moved", *shape) for shape in states] for _ in range(2))
+        self._memories, self._others = ([make("arena", *shape) for shape in states] for _ in range(2))
+        self._items = [make("moved", *shape) for shape in items]
+        stacks = _padded(results[carried - 1 :], len(items))
+        # items without a stack are written over each other
+        self._stacks = [
+            make("arena", *item) if s is None else s for s, item in zip(stacks, items, strict=True)
+        ]
+        self._steps = [0 if s is None else item.size for s, item in zip(stacks, self._items, strict=True)]
+        self._number = make("arena", "int64", _shape_of(control.body, 0))
+
+    def _condition(self) -> Buffer:
+        """Return the condition before the first turn."""
+        slot = self._control.condition
+        return (
+            self._rows.builder.constant(np.ones((), np.bool_)) if slot is None else self._rows.operand(slot)
+        )
+
+    def start(self, following: Place) -> None:
+        """Add the row before all turns."""
+        moves = [
+            *zip(self._read, self._first, strict=True),
+            *zip(self._written, self._memories, strict=True),
+            *zip(self._items, self._stacks, strict=True),
+        ]
+        values: dict[str, Packable] = {
+            "number": start_of(self._number), "fresh": self._rows.is_first(), "count": len(moves),
+            "moves": [{"buffer": BufferNumber(b), "tensor": start_of(tensor)} for b, tensor in moves],
+        }  # fmt: skip
+        self._rows.add(LoopStart(), following, values, [*self._memory(), *self._stacks])
+
+    def test(self, end: Place) -> None:
+        """Add the row before each turn."""
+        control = self._control
+        limit = None if control.limit is None else self._rows.operand(control.limit)
+        values: dict[str, Packable] = {
+            "number": start_of(self._number), "limit": None if limit is None else start_of(limit),
+            "condition": BufferNumber(self._read[0]), "cost": _cost(self._body), "work": _work(self._body),
+        }  # fmt: skip
+        kernel = LoopTest(limited=limit is not None, conditional=control.condition is not None)
+        self._rows.add(kernel, end, values, [self._number, *([] if limit is None else [limit])])
+
+    def body(self) -> None:
+        """Add the entries of the body."""
+        inputs = dict(zip(self._body.inputs, [self._number, *self._read], strict=True))
+        self._rows.inner(self._body, inputs, [*self._written, *self._items])
+
+    def turn(self, again: Place) -> None:
+        """Add the row behind each turn."""
+        steps: list[Mapping[str, Packable]] = [
+            {"read": BufferNumber(r), "written": BufferNumber(w), "second": start_of(second), "bytes": 0}
+            for r, w, second in zip(self._read, self._written, self._others, strict=True)
+        ]
+        steps += [
+            {"read": 0, "written": BufferNumber(item), "second": None, "bytes": size}
+            for item, size in zip(self._items, self._steps, strict=True)
+        ]
+        values: dict[str, Packable] = {
+            "number": start_of(self._number), "states": len(self._read), "count": len(steps), "steps": steps,
+        }  # fmt: skip
+        self._rows.add(LoopTurn(), again, values, [*self._memory(), *self._stacks])
+
+    def end(self, results: Sequence[Buffer | None]) -> None:
+        """Add the row behind all turns."""
+        copies = [(r, to) for r, to in zip(self._read[1:], results, strict=False) if to is not None]
+        values: dict[str, Packable] = {
+            "count": len(copies),
+            "results": [
+                {"read": BufferNumber(r), "target": start_of(to), "bytes": to.size} for r, to in copies
+            ],
+        }
+        following = Place(len(self._rows.builder.entries) + 1)
+        self._rows.add(LoopEnd(), following, values, [*self._memory(), *(to for _, to in copies)])
+
+    def _memory(self) -> list[Buffer]:
+        """Return what lives from the first row to the last."""
+        return [self._number, *self._first, *self._memories, *self._others]
+
+
+def _keep_alive(entries: Sequence[Entry | EvaluatedEntry], opened: int) -> None:
+    """Let what a turn reads from before the loop live until its last row: the next turn reads it again."""
+    for entry in entries[opened:]:
+        for buffer in entry.buffers if isinstance(entry, Entry) else ():
+            if buffer.first < opened:
+                buffer.use(len(entries) - 1)
+
+
+def _cost(inner: Inner) -> int:
+    return 1 + inner.cost // _NODES
+
+
+def _work(body: Inner) -> Computed:
+    total: Size = 0
+    for value in values_of(body.lowered):
+        total += count_of(value.shape) * (value.width + value.work)
+    return Computed(work_of_a_turn, (total,))
+
+
+def _shape_of(body: Inner, place: int) -> Sizes:
+    return body.lowered.expressions[body.inputs[place]].shape
+
+
+def _padded(results: Sequence[Buffer | None], count: int) -> list[Buffer | None]:
+    """Return the buffers of results that the call names, and None for others up to `count`."""
+    return [*results, *[None] * (count - len(results))]

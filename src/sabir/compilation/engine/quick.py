@@ -1,0 +1,99 @@
+"""Quick runs: fast runs of the plans of a part of a model, by the shapes of its operands.
+
+Parts of a model are stages of a staged plan, and subgraphs that are evaluated. What a run of a session does
+for feeds, these do for arrays without names.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sabir.compilation.native import Control
+from sabir.compilation.plan.layout import RunSizes
+from sabir.compilation.runtime.fast import FastFunction, fast_run
+from sabir.compilation.runtime.program import CompiledProgram
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+
+    from sabir.compilation.plan.bounds import Needs
+    from sabir.compilation.protocol import Runnable
+    from sabir.evaluation import Run
+
+_MOST_SHAPES = 16  # whose quick runs are kept
+
+
+class _Quick(NamedTuple):
+    """The fast runs of a plan for some shapes, and what each of them needs; `control` cancels them."""
+
+    run: FastFunction
+    needs: Needs
+    control: Control | None
+
+
+class QuickRuns:
+    """The quick runs of a part of a model; several threads may use them."""
+
+    __slots__ = ("_found", "_loops", "_names")
+
+    def __init__(self, operands: int, *, loops: bool) -> None:
+        """Create them for a number of operands; without `loops` a plan that has loops makes no quick runs.
+
+        What the loops of a quick run spend does not count in the limits of the run around it.
+        """
+        self._names, self._loops = tuple(map(str, range(operands))), loops
+        self._found: dict[Hashable, _Quick] = {}
+
+    def attempt(self, arrays: Sequence[Any], run: Run, control: Control | None = None) -> list[Any] | None:
+        """Return the results of a quick run; None if there is none for such operands and limits."""
+        quick, budget = self._found.get(_key(arrays)), run.budget
+        if quick is None or quick.control is not control or budget.deadline is not None:
+            return None
+        if quick.needs.elements > budget.elements or quick.needs.charge > budget.work:
+            return None
+        results = quick.run(dict(zip(self._names, arrays, strict=True)))
+        if results is None:
+            return None
+        budget.work -= quick.needs.charge
+        return [*results.values()]
+
+    def keep(
+        self, program: Runnable, arrays: Sequence[Any], sizes: Mapping[str, int], run: Run,
+        control: Control | None = None,
+    ) -> None:  # fmt: skip
+        """Prepare quick runs for operands of the shapes of a run that has ended."""
+        if not isinstance(program, CompiledProgram) or len(program.parts) != 1 or not program.is_native:
+            return
+        key = _key(arrays)
+        if key is None or (program.plan.has_control and not self._loops):
+            return
+        fed = list(zip(self._names, program.inputs, arrays, strict=True))
+        known = RunSizes(sizes)
+        layout = program.layout(0, known)
+        outputs = [(str(n), slot) for n, slot in enumerate(program.executable.results)]
+        allowed = run.budget.as_at_first()
+        made = fast_run(program, layout, known, fed, outputs, control or Control(), allowed=allowed)
+        if made is None:
+            return
+        if len(self._found) >= _MOST_SHAPES:
+            self._found.clear()
+        self._found[key] = _Quick(made.run, layout.needs, control)
+
+    def clear(self) -> None:
+        """Drop the quick runs, and the memory that they keep."""
+        self._found.clear()
+
+
+def _key(arrays: Sequence[Any]) -> Hashable | None:
+    """Return the types and shapes of operands; None if one is no array.
+
+    Native code compares the dtype objects again, so their ids suffice.
+    """
+    found: list[tuple[int, tuple[int, ...]]] = []
+    for array in arrays:
+        if type(array) is not np.ndarray:
+            return None
+        found.append((id(array.dtype), array.shape))
+    return tuple(found)

@@ -1,0 +1,210 @@
+"""Staged plans: a plan, calls that decide ranks or sizes, and plans of what follows, for what came.
+
+A stage is compiled when a run reaches it, once for each pattern of shapes. So what follows a data-dependent
+size or rank runs in native code as what precedes it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sabir.base import ACCIDENTS, CancelledError, SabirError, run_with_limits
+from sabir.compilation.engine.bodies import bodies_on
+from sabir.compilation.engine.cuts import cut_of
+from sabir.compilation.engine.expressions import lower, rewritten
+from sabir.compilation.engine.quick import QuickRuns
+from sabir.compilation.engine.subplans import SubPlans, timed
+from sabir.compilation.engine.worth import PlanCost, Reserve
+from sabir.compilation.plan.entries import Mismatch
+from sabir.compilation.protocol import Request
+from sabir.compilation.runtime.fast import FastRun
+from sabir.evaluation import CallBinder, run_call
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from sabir.base import Limits
+    from sabir.compilation.engine.cuts import Cut
+    from sabir.compilation.frontend.prepare import Prepared
+    from sabir.compilation.native import Control
+    from sabir.compilation.protocol import Backend, Bodies, Runnable
+    from sabir.compilation.runtime.commits import Commit
+    from sabir.compilation.settings import Settings
+    from sabir.evaluation import BoundCall, Front, Run
+    from sabir.ir import Array
+
+
+class Compiler:
+    """The compilation of prepared calls on a backend: to one plan, or to stages."""
+
+    def __init__(self, backend: Backend, settings: Settings) -> None:
+        self._backend, self._settings = backend, settings
+        self._reserve = Reserve()  # of the subgraphs that are evaluated
+
+    def bodies(self, constants: Mapping[int, Array]) -> Bodies:
+        """Return what runs the subgraphs of evaluated calls of a program with these constants by slot."""
+        return bodies_on(self.compiled, self._reserve, constants)
+
+    def compiled(
+        self, prepared: Prepared, sizes: Mapping[str, int], cost: PlanCost,
+        progress: Callable[[int, int], None] = timed,
+    ) -> Runnable:  # fmt: skip
+        """Return the plan of prepared calls; raises as `Backend.compile`."""
+        found = lower(prepared, sizes)
+        cut = cut_of(found)
+        if cut is not None:
+            return StagedProgram(self, prepared, sizes, cut, cost)
+        return self.whole(prepared, sizes, cost, progress)
+
+    def whole(
+        self, prepared: Prepared, sizes: Mapping[str, int], cost: PlanCost,
+        progress: Callable[[int, int], None] = timed, updates: Mapping[int, int] | None = None,
+        caches: Mapping[int, int] | None = None,
+    ) -> Runnable:  # fmt: skip
+        """Return one plan, whose results of open sizes are computed by the interpreter where it must."""
+        found = rewritten(lower(prepared, sizes), self._backend.passes, self._settings)
+        return self._backend.compile(
+            Request(found, sizes, self._settings, cost, progress, self.bodies, updates or {}, caches or {})
+        )
+
+
+class StagedProgram:
+    """A plan in stages; several threads may run it at once. See `sabir.compilation.protocol.Runnable`."""
+
+    is_native = False
+
+    def __init__(
+        self, compiler: Compiler, prepared: Prepared, sizes: Mapping[str, int], cut: Cut, cost: PlanCost
+    ) -> None:
+        """Compile the first stage, within a `cost`; raises as `Backend.compile`."""
+        self.prepared, self._compiler, self._sizes, self.cut = prepared, compiler, sizes, cut
+        self._constants = prepared.constants
+        first = prepared._replace(plan=cut.first)
+        self.first = compiler.whole(first, sizes, cost) if cut.first.results else None
+        binder = CallBinder(strict=False, bodies=compiler.bodies(prepared.constants))
+        self._calls: list[BoundCall] = [binder.bind(prepared.program.calls[place]) for place in cut.deciding]
+        self.rest = SubPlans(
+            prepared.program._replace(constants={}), cut.rest, cut.live, self._constants, compiler.compiled,
+            Reserve(math.inf), loops=True,
+        )  # fmt: skip
+        self._quick = QuickRuns(len(prepared.inputs), loops=True)
+        self._whole: Runnable | None = None
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """The slots of the arrays that a run takes."""
+        return self.prepared.inputs
+
+    def fits(self, sizes: Mapping[str, int]) -> bool:
+        """Return whether the guards of the plan hold for the sizes of some feeds."""
+        if self.first is not None and not self.first.fits(sizes):
+            return False
+        return all(guard.holds(sizes) for guard in self.prepared.guards)
+
+    def run(
+        self,
+        inputs: Sequence[Array | None],
+        symbols: Mapping[str, int],
+        run: Run,
+        control: Control | None = None,
+    ) -> list[Any]:
+        """Return the outputs; raises as `Runnable.run`."""
+        program = self.prepared.program
+        slots: list[Any] = [None] * program.size
+        for slot, array in self._constants.items():
+            if slot < program.size:
+                slots[slot] = array
+        for slot, value in zip(self.inputs, inputs, strict=True):
+            slots[slot] = value
+        if self.first is not None:
+            found = self._quick.attempt(inputs, run, control)
+            if found is None:
+                found = self.first.run(inputs, symbols, run, control)
+                self._quick.keep(self.first, inputs, symbols, run, control)
+            for slot, value in zip(self.cut.first.results, found, strict=True):
+                slots[slot] = value
+        sizes = [0] * program.size
+        for call in self._calls:
+            run_call(call, slots, sizes, run)
+        if self.cut.rest.results:
+            self._run_rest(slots, run, control)
+        run.budget.live_bytes -= sum(sizes)
+        return [slots[slot] for slot in self.prepared.plan.results]
+
+    def _run_rest(self, slots: list[Any], run: Run, control: Control | None) -> None:
+        operands = [slots[slot] for slot in self.cut.live]
+        found = self.rest.attempt(operands, run, control)
+        if found is None:
+            found = self.rest.run(operands, run, control)
+        if found is None:
+            raise Mismatch("there is no plan for what follows in these shapes")
+        for slot, value in zip(self.cut.rest.results, found, strict=True):
+            slots[slot] = value
+
+    def repeat(self, *_: Any, **__: Any) -> None:
+        """Return None: no loop of native code runs it."""
+
+    def portable(self) -> None:
+        """Return None: later stages are compiled for what runs decide."""
+
+    def release(self) -> None:
+        """Free the memory that runs have left for the next ones."""
+        self._quick.clear()
+        self.rest.release()
+        if self.first is not None:
+            self.first.release()
+
+    def whole(self) -> Runnable:
+        """Return the plan without stages, which shows all nodes."""
+        if self._whole is None:
+            self._whole = self._compiler.whole(self.prepared, self._sizes, PlanCost())
+        return self._whole
+
+
+class StagedRun(NamedTuple):
+    """A run of a staged plan that has ended: the inputs by name, the sizes, and the names of its outputs."""
+
+    program: StagedProgram
+    feeds: Mapping[str, Array]
+    sizes: Mapping[str, int]
+    outputs: tuple[str, ...]
+
+
+def staged_run(ended: StagedRun, front: Front, limits: Limits | None, control: Control) -> FastRun:
+    """Return the fast runs of a staged plan for feeds of the types and shapes of a run."""
+    program = ended.program
+    kinds = [(name, x.dtype, x.shape) for name, x in ended.feeds.items()]
+
+    def fast(
+        feeds: Mapping[str, Any],
+        _buffers: Mapping[str, Array] | None = None,
+        _commit: Commit[Any] | None = None,
+        /,
+    ) -> dict[str, Any] | None:
+        if len(feeds) != len(kinds):
+            return None
+        for name, dtype, shape in kinds:
+            x = feeds.get(name)
+            if type(x) is not np.ndarray or x.dtype is not dtype or x.shape != shape:
+                return None
+        try:
+            return run_with_limits(limits, attempt, feeds)
+        except CancelledError:
+            raise
+        except (Mismatch, SabirError, *ACCIDENTS):
+            return None  # the slow path reports it
+
+    def attempt(feeds: Mapping[str, Any]) -> dict[str, Any]:
+        run, inputs = front.start(feeds)
+        arrays = [x for x in inputs if x is not None]
+        with np.errstate(all="ignore"):
+            results = program.run(arrays, ended.sizes, run, control)
+        return front.finish(ended.outputs, results, inputs, run)
+
+    return FastRun(fast, control, {})
+
+
+__all__ = ["Compiler", "StagedProgram", "StagedRun", "staged_run"]

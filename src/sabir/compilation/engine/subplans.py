@@ -1,0 +1,134 @@
+"""The plans of a part of a program, compiled in a run for the types and shapes of its operands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from sabir.base import ACCIDENTS, CancelledError, LimitError, SabirError, budget, check_time
+from sabir.compilation.engine.kept import KeptPlans
+from sabir.compilation.engine.quick import QuickRuns
+from sabir.compilation.engine.worth import NotYet, PlanCost
+from sabir.compilation.faults import report_fault
+from sabir.compilation.frontend.body_types import prepare_body
+from sabir.compilation.frontend.patterns import judge_of, pattern_of
+from sabir.compilation.locks import ProcessLock
+from sabir.compilation.plan.entries import Mismatch
+from sabir.elements import element
+from sabir.ir import TensorType, above_one, judging
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from sabir.compilation.engine.worth import Reserve
+    from sabir.compilation.frontend.patterns import Guard, ShapePattern
+    from sabir.compilation.frontend.prepare import Prepared
+    from sabir.compilation.native import Control
+    from sabir.compilation.protocol import Runnable
+    from sabir.evaluation import Run
+    from sabir.ir import Array, Type
+    from sabir.scheduling import Plan, Program
+
+    Compile = Callable[[Prepared, Mapping[str, int], PlanCost], Runnable]
+
+
+class SubPlans:
+    """The plans of some calls of a program by pattern; several threads may run them.
+
+    `slots` are those of the operands, in the order in which runs take them; `fixed` has constants by slot.
+    `compile` returns the plan of prepared calls. All plans together may cost what the `reserve` has. `loops`
+    is as for `QuickRuns`.
+    """
+
+    def __init__(
+        self, program: Program, plan: Plan, slots: Sequence[int], fixed: Mapping[int, Array],
+        compiler: Compile, reserve: Reserve, *, loops: bool,
+    ) -> None:  # fmt: skip
+        self._program, self._plan, self._slots, self._fixed = program, plan, tuple(slots), fixed
+        self._compiler, self._reserve = compiler, reserve
+        self._kept = KeptPlans()
+        self._lock = ProcessLock()
+        self._quick = QuickRuns(len(self._slots), loops=loops)
+        self.needed = 0.0  # seconds that the reserve must have before a plan is compiled
+
+    def __iter__(self) -> Iterator[Runnable]:
+        """Yield the plans that are in memory."""
+        return iter(self._kept)
+
+    def attempt(self, arrays: Sequence[Any], run: Run, control: Control | None = None) -> list[Any] | None:
+        """Return the results of a quick run; None if no run for such operands has ended before."""
+        return self._quick.attempt(arrays, run, control)
+
+    def run(self, arrays: Sequence[Any], run: Run, control: Control | None = None) -> list[Any] | None:
+        """Return the results for operands; None if they have no plan. Raises as `Runnable.run`.
+
+        Later runs with operands of these shapes are quick.
+        """
+        found = self.plan_for(arrays)
+        if found is None:
+            return None
+        program, sizes = found
+        results = program.run(arrays, sizes, run, control)
+        self._quick.keep(program, arrays, sizes, run, control)
+        return results
+
+    def plan_for(self, arrays: Sequence[Any]) -> tuple[Runnable, dict[str, int]] | None:
+        """Return the plan for operands, and their sizes by symbol; None without one."""
+        pattern, sizes = pattern_of([kind_of(x) for x in arrays], arrays)
+        program = self._compiled(pattern, sizes)
+        return None if program is None else (program, sizes)
+
+    def release(self) -> None:
+        """Free the memory that runs have kept for later runs."""
+        self._quick.clear()
+        for program in self._kept:
+            program.release()
+
+    def _compiled(self, pattern: ShapePattern, sizes: Mapping[str, int]) -> Runnable | None:
+        """Return the program for a pattern whose guards the sizes satisfy; None for the interpreter."""
+        with self._lock:
+            found = self._kept.find(pattern, sizes)
+            if found is not None or self._reserve.left < self.needed or not self._kept.admits(pattern):
+                return found
+            before = budget().mark()
+            try:
+                program = self._planned(pattern, sizes)
+            except (CancelledError, LimitError):
+                raise
+            except NotYet as error:
+                self.needed = error.seconds
+                return None
+            except (SabirError, AssertionError, Mismatch, *ACCIDENTS) as error:
+                self._kept.refuse(pattern, f"{type(error).__name__}: {error}")
+                report_fault(error, "planning a part of a model", result="the interpreter runs it")
+                return None
+            finally:
+                budget().return_to(before)
+            self._kept.add(pattern, program)
+            return program
+
+    def _planned(self, pattern: ShapePattern, sizes: Mapping[str, int]) -> Runnable:
+        kinds = dict(zip(self._slots, pattern.inputs, strict=True))
+        guards: dict[Guard, None] = {}
+        with above_one(sizes), judging(judge_of(sizes, guards)):
+            prepared = prepare_body(self._program, self._plan, kinds, self._fixed)
+        cost = PlanCost(self._reserve.left)
+        cost.add_calls(len(prepared.plan.steps))
+        program = self._compiler(prepared._replace(guards=tuple(guards)), sizes, cost)
+        self._reserve.left -= cost.seconds
+        self.needed = 0.0
+        return program
+
+
+def kind_of(value: Any) -> Type | None:
+    """Return the type of an operand without its shape; None for one that is no tensor."""
+    return TensorType(element(cast("Array", value).dtype)) if isinstance(value, np.ndarray) else None
+
+
+def timed(_done: int, _all: int) -> None:
+    """Check the deadline between kernels that are compiled."""
+    check_time()
+
+
+__all__ = ["SubPlans", "kind_of", "timed"]
