@@ -333,6 +333,60 @@ def test_several_threads_run_one_session():
     assert not wrong
 
 
+# ---------------------------------------------------------------- looking inside
+
+WHOLE = """g (int64 most, bool c, float[n,4] x) => (y, z) {
+    a = Exp (x)  w = Constant <value = float[4,4] {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16}> ()
+    z = If (c) <then_branch = p () => (o) { o = MatMul (a, w) }, else_branch = q () => (o) { o = Neg (a) }>
+    b = Softmax (z)
+    y = Loop (most, "", b) <body = f (int64 i, bool c, float[n,4] s) => (bool c, float[n,4] t) { t = Tanh (s) }>
+}"""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_profiles_and_listings_of_a_plan_with_control_flow(threads):
+    engine = Compiled(model_of(WHOLE), threads=threads)
+    feeds = {"most": scalar(5), "c": YES, "x": X.reshape(2, 4)}
+    profile = engine.profile(feeds, runs=2)
+    kinds = [timing.kind for timing in profile.timings]
+    assert [k for k in kinds if k.startswith(("choice", "jump", "loop"))] == [
+        "choice", "jump", "loopstart", "looptest", "loopturn", "loopend",
+    ]  # fmt: skip
+    assert all(timing.seconds > 0 for timing in profile.timings if timing.kind == "nest")
+    plan = engine.compile(feeds)
+    for form in ("loops", "schedule", "plan", "llvm", "asm", "channels-last"):
+        assert list(plan.listing(form))
+    assert "jump at the end of the loop, by its limit" in "\n".join(plan.listing("schedule"))
+
+
+def test_a_plan_with_control_flow_is_read_from_the_disk(tmp_path, monkeypatch):
+    monkeypatch.setenv("SABIR_CACHE", str(tmp_path))
+    feeds = {"most": scalar(5), "c": YES, "x": X.reshape(2, 4)}
+    engines = [Compiled(model_of(WHOLE)) for _ in range(2)]
+    first, second = (engine.run(feeds) for engine in engines)
+    assert [[plan.prepared is None for plan in engine._plans] for engine in engines] == [[False], [True]]
+    for name, value in first.items():
+        np.testing.assert_array_equal(second[name], value)
+    other = engines[1].run(feeds | {"c": NO})
+    np.testing.assert_allclose(other["z"], -np.exp(feeds["x"]), rtol=1e-6)
+
+
+def test_sizes_that_grow_keep_fast_runs():
+    engine, model = Compiled(model_of(WHOLE)), model_of(WHOLE)
+    rng = np.random.default_rng(0)
+    for n in range(2, 90, 7):
+        feeds = {
+            "most": scalar(n % 5),
+            "c": np.array(n % 2 == 0),
+            "x": rng.standard_normal((n, 4)).astype(np.float32),
+        }
+        found = engine.run_fast(feeds)
+        assert found is not None or n < 24
+        found = engine.run(feeds) if found is None else found
+        for name, value in sabir.evaluate(model, feeds).items():
+            np.testing.assert_allclose(found[name], value, rtol=1e-5, atol=1e-6)
+
+
 # ---------------------------------------------------------------- generated programs
 
 

@@ -102,8 +102,7 @@ def test_calls_that_kernels_wait_for_are_no_tail():
             classlabels_strings = ["a", "b"]> (x)
         e = ai.onnx.ml.LabelEncoder <keys_strings = ["a", "b"], values_int64s = [7, 8]> (l)  c = Add (e, e) }"""
     engine = compiled(words)
-    for _ in range(2):
-        found = engine.run({"x": X})
+    for run in (engine.run, engine.run, engine.run_fast):  # they end a stage
+        found = run({"x": X})
         assert found["l"].tolist() == ["b", "a", "a"]
         assert found["c"].tolist() == [16, 14, 14]
-    assert engine.run_fast({"x": X}) is None

@@ -1,62 +1,103 @@
 """Cuts: where a plan ends because a run decides what follows it.
 
-The branches of an If may have different ranks, and NonZero has as many results as its operand has elements
-that are not 0. The calls behind such a call are compiled in a run, for the ranks and sizes that came, as a
-plan of their own.
+The branches of an If may have different ranks, and the size of what NonZero returns follows from the contents
+of its operand. The calls behind such a call are compiled in a run, for the ranks and sizes that came, as a
+plan of their own. Where few integers decide, as the number of turns of a Loop or of the results of TopK, the
+call itself is a part of that plan: there the contents of these integers are sizes.
+
+Other calls that are evaluated end a stage as well, if there are few: then all kernels are in plans of kernels
+alone, whose runs are fast.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from sabir.compilation.frontend.patterns import MOST_SIZED
+from sabir.elements import INT32, INT64
 from sabir.ir import Expr, TensorType
-from sabir.scheduling import ABSENT, OperatorCall, make_plan
+from sabir.scheduling import ABSENT, OperatorCall, Plan
 
 if TYPE_CHECKING:
     from sabir.compilation.frontend.lowering import Lowered
-    from sabir.scheduling import Plan, Program, ScheduledCall
+    from sabir.ir import Type
+    from sabir.scheduling import Program, ScheduledCall
+
+
+_FEW = 8  # evaluated calls of a plan, each of which may end a stage
 
 
 class Cut(NamedTuple):
     """The parts of a plan: `first` the calls before the `deciding` ones (their places), and the `rest`.
 
-    `live` are the slots that the rest reads.
+    `live` are the slots that the rest reads, `sized` those of them whose contents are sizes for it.
     """
 
     first: Plan
     deciding: tuple[int, ...]
     rest: Plan
     live: tuple[int, ...]
+    sized: frozenset[int]
 
 
 def cut_of(found: Lowered) -> Cut | None:
     """Return the first cut of a plan; None if the sizes of the feeds decide all others that kernels need."""
-    prepared = found.prepared
-    program, plan = prepared.program, prepared.plan
-    before, deciding, behind = list[int](), list[int](), list[int]()
-    open_slots: set[int] = set()
-    for place, _ in plan.steps:
+    program, results = found.prepared.program, found.prepared.plan.results
+    constants = found.prepared.constants.keys()
+    sides = _sides(found)
+    if not _pays(found, sides):
+        return None
+    live = _live(program, sides.behind)
+    made = {slot for place in sides.before for slot in program.calls[place].outputs} - constants
+    needed = {*live, *results, *(s for place in sides.deciding for s in _reads(program.calls[place]))}
+    last = {slot for place in sides.behind for slot in program.calls[place].outputs}
+    return Cut(
+        _part(program, _needed(program, sides.before, made & needed), sorted(made & needed)),
+        tuple(sides.deciding),
+        _part(program, sides.behind, [slot for slot in dict.fromkeys(results) if slot in last]),
+        tuple(slot for slot in live if slot not in constants),
+        frozenset(sides.sized),
+    )
+
+
+class _Sides(NamedTuple):
+    """The calls on both sides of a cut and between them, and the operands whose contents become sizes."""
+
+    before: list[int]
+    deciding: list[int]
+    behind: list[int]
+    sized: set[int]
+
+
+def _sides(found: Lowered) -> _Sides:
+    program, sides = found.prepared.program, _Sides([], [], [], set())
+    evaluated = found.evaluated.keys() - found.controls.keys()
+    open_slots = set[int]()
+    for place, _ in found.prepared.plan.steps:
         call = program.calls[place]
         if not open_slots.isdisjoint(_reads(call)):
-            behind.append(place)
-        elif place in found.evaluated and place not in found.controls and _decides(found, call):
-            deciding.append(place)
+            sides.behind.append(place)
+        elif place not in evaluated:
+            sides.before.append(place)
+            continue
+        elif _decides(found, call) and (operands := _sized_operands(found, call)):
+            sides.sized.update(operands)
+            sides.behind.append(place)
+        elif _decides(found, call) or len(evaluated) <= _FEW:
+            sides.deciding.append(place)
         else:
-            before.append(place)
+            sides.before.append(place)
             continue
         open_slots.update(slot for slot in call.outputs if slot != ABSENT)
-    if not deciding or (behind and not any(_is_computed(program.calls[place]) for place in behind)):
-        return None
-    live = _live(program, behind)
-    made = {slot for place in before for slot in program.calls[place].outputs} - prepared.constants.keys()
-    needed = {*live, *plan.results, *(s for place in deciding for s in _reads(program.calls[place]))}
-    results = [slot for slot in dict.fromkeys(plan.results) if program.producers.get(slot) in set(behind)]
-    return Cut(
-        make_plan(program, sorted(made & needed)),
-        tuple(deciding),
-        _part(program, behind, results),
-        tuple(slot for slot in live if slot not in prepared.constants),
-    )
+    return sides
+
+
+def _pays(found: Lowered, sides: _Sides) -> bool:
+    """Return whether kernels compute something behind a cut, or a result has a size that a call decides."""
+    calls = found.prepared.program.calls
+    if sides.behind:
+        return any(_is_computed(calls[place]) for place in sides.behind)
+    return any(_decides(found, calls[place]) for place in sides.deciding)
 
 
 def _reads(call: ScheduledCall) -> tuple[int, ...]:
@@ -76,6 +117,19 @@ def _decides(found: Lowered, call: ScheduledCall) -> bool:
     return False
 
 
+def _sized_operands(found: Lowered, call: ScheduledCall) -> list[int]:
+    """Return the operands of few integers that a call with kernels may have its sizes from, if it has any."""
+    kinds = ((slot, found.prepared.types[slot]) for slot in call.inputs if slot != ABSENT)
+    return [slot for slot, kind in kinds if _is_computed(call) and _is_sized(kind)]
+
+
+def _is_sized(kind: Type | None) -> bool:
+    """Return whether a tensor has few integers, whose contents are not known before a run."""
+    if not isinstance(kind, TensorType) or kind.known is not None or kind.element not in {INT32, INT64}:
+        return False
+    return isinstance(kind.size, int) and kind.size <= MOST_SIZED
+
+
 def _is_computed(call: ScheduledCall) -> bool:
     """Return whether kernels compute a call where its operands are known."""
     return isinstance(call, OperatorCall) and call.version.find("lower") is not None
@@ -88,9 +142,17 @@ def _live(program: Program, places: list[int]) -> tuple[int, ...]:
     return tuple(slot for slot in read if slot not in made)
 
 
+def _needed(program: Program, places: list[int], wanted: set[int]) -> list[int]:
+    """Return those of some calls that the wanted slots depend on."""
+    needed, found = set(wanted), list[int]()
+    for place in reversed(places):
+        if not needed.isdisjoint(program.calls[place].outputs):
+            found.append(place)
+            needed.update(_reads(program.calls[place]))
+    return found[::-1]
+
+
 def _part(program: Program, places: list[int], results: list[int]) -> Plan:
-    """Return the plan of some calls of a program."""
-    return make_plan(program, results)._replace(
-        steps=tuple((place, ()) for place in places),
-        cost=sum(program.calls[place].cost for place in places),
-    )
+    """Return the plan of some calls of a program; other calls fill what they read of other slots."""
+    cost = sum(program.calls[place].cost for place in places)
+    return Plan(tuple((place, ()) for place in places), tuple(results), (), (), cost)

@@ -16,7 +16,7 @@ from sabir.compilation.runtime.fast import FastFunction, fast_run
 from sabir.compilation.runtime.program import CompiledProgram
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Collection, Hashable, Mapping, Sequence
 
     from sabir.compilation.plan.bounds import Needs
     from sabir.compilation.protocol import Runnable
@@ -36,19 +36,21 @@ class _Quick(NamedTuple):
 class QuickRuns:
     """The quick runs of a part of a model; several threads may use them."""
 
-    __slots__ = ("_found", "_loops", "_names")
+    __slots__ = ("_found", "_loops", "_names", "_sized")
 
-    def __init__(self, operands: int, *, loops: bool) -> None:
+    def __init__(self, operands: int, *, loops: bool, sized: Collection[int] = ()) -> None:
         """Create them for a number of operands; without `loops` a plan that has loops makes no quick runs.
 
-        What the loops of a quick run spend does not count in the limits of the run around it.
+        What the loops of a quick run spend does not count in the limits of the run around it. `sized` numbers
+        the operands whose contents are sizes.
         """
+        self._sized = tuple(sorted(sized))
         self._names, self._loops = tuple(map(str, range(operands))), loops
         self._found: dict[Hashable, _Quick] = {}
 
     def attempt(self, arrays: Sequence[Any], run: Run, control: Control | None = None) -> list[Any] | None:
         """Return the results of a quick run; None if there is none for such operands and limits."""
-        quick, budget = self._found.get(_key(arrays)), run.budget
+        quick, budget = self._found.get(self._key(arrays)), run.budget
         if quick is None or quick.control is not control or budget.deadline is not None:
             return None
         if quick.needs.elements > budget.elements or quick.needs.charge > budget.work:
@@ -66,7 +68,7 @@ class QuickRuns:
         """Prepare quick runs for operands of the shapes of a run that has ended."""
         if not isinstance(program, CompiledProgram) or len(program.parts) != 1 or not program.is_native:
             return
-        key = _key(arrays)
+        key = self._key(arrays)
         if key is None or (program.plan.has_control and not self._loops):
             return
         fed = list(zip(self._names, program.inputs, arrays, strict=True))
@@ -85,15 +87,15 @@ class QuickRuns:
         """Drop the quick runs, and the memory that they keep."""
         self._found.clear()
 
+    def _key(self, arrays: Sequence[Any]) -> Hashable | None:
+        """Return the types and shapes of operands, and the contents that are sizes; None if one is no array.
 
-def _key(arrays: Sequence[Any]) -> Hashable | None:
-    """Return the types and shapes of operands; None if one is no array.
-
-    Native code compares the dtype objects again, so their ids suffice.
-    """
-    found: list[tuple[int, tuple[int, ...]]] = []
-    for array in arrays:
-        if type(array) is not np.ndarray:
-            return None
-        found.append((id(array.dtype), array.shape))
-    return tuple(found)
+        Native code compares the dtype objects again, so their ids suffice.
+        """
+        found: list[Hashable] = []
+        for array in arrays:
+            if type(array) is not np.ndarray:
+                return None
+            found.append((id(array.dtype), array.shape))
+        found += [arrays[number].tobytes() for number in self._sized]
+        return tuple(found)

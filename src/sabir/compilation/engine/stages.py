@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sabir.base import ACCIDENTS, CancelledError, SabirError, run_with_limits
+from sabir.base import ACCIDENTS, CancelledError, SabirError, budget, run_with_limits
 from sabir.compilation.engine.bodies import bodies_on
 from sabir.compilation.engine.cuts import cut_of
 from sabir.compilation.engine.expressions import lower, rewritten
@@ -80,7 +80,8 @@ class StagedProgram:
         self, compiler: Compiler, prepared: Prepared, sizes: Mapping[str, int], cut: Cut, cost: PlanCost
     ) -> None:
         """Compile the first stage, within a `cost`; raises as `Backend.compile`."""
-        self.prepared, self._compiler, self._sizes, self.cut = prepared, compiler, sizes, cut
+        self.prepared: Prepared | None = prepared
+        self._prepared, self._compiler, self._sizes, self.cut = prepared, compiler, sizes, cut
         self._constants = prepared.constants
         first = prepared._replace(plan=cut.first)
         self.first = compiler.whole(first, sizes, cost) if cut.first.results else None
@@ -88,7 +89,7 @@ class StagedProgram:
         self._calls: list[BoundCall] = [binder.bind(prepared.program.calls[place]) for place in cut.deciding]
         self.rest = SubPlans(
             prepared.program._replace(constants={}), cut.rest, cut.live, self._constants, compiler.compiled,
-            Reserve(math.inf), loops=True,
+            Reserve(math.inf), loops=True, sized=[n for n, slot in enumerate(cut.live) if slot in cut.sized],
         )  # fmt: skip
         self._quick = QuickRuns(len(prepared.inputs), loops=True)
         self._whole: Runnable | None = None
@@ -96,13 +97,13 @@ class StagedProgram:
     @property
     def inputs(self) -> tuple[int, ...]:
         """The slots of the arrays that a run takes."""
-        return self.prepared.inputs
+        return self._prepared.inputs
 
     def fits(self, sizes: Mapping[str, int]) -> bool:
         """Return whether the guards of the plan hold for the sizes of some feeds."""
         if self.first is not None and not self.first.fits(sizes):
             return False
-        return all(guard.holds(sizes) for guard in self.prepared.guards)
+        return all(guard.holds(sizes) for guard in self._prepared.guards)
 
     def run(
         self,
@@ -112,7 +113,7 @@ class StagedProgram:
         control: Control | None = None,
     ) -> list[Any]:
         """Return the outputs; raises as `Runnable.run`."""
-        program = self.prepared.program
+        program = self._prepared.program
         slots: list[Any] = [None] * program.size
         for slot, array in self._constants.items():
             if slot < program.size:
@@ -132,7 +133,7 @@ class StagedProgram:
         if self.cut.rest.results:
             self._run_rest(slots, run, control)
         run.budget.live_bytes -= sum(sizes)
-        return [slots[slot] for slot in self.prepared.plan.results]
+        return [slots[slot] for slot in self._prepared.plan.results]
 
     def _run_rest(self, slots: list[Any], run: Run, control: Control | None) -> None:
         operands = [slots[slot] for slot in self.cut.live]
@@ -160,7 +161,7 @@ class StagedProgram:
     def whole(self) -> Runnable:
         """Return the plan without stages, which shows all nodes."""
         if self._whole is None:
-            self._whole = self._compiler.whole(self.prepared, self._sizes, PlanCost())
+            self._whole = self._compiler.whole(self._prepared, self._sizes, PlanCost())
         return self._whole
 
 
@@ -177,6 +178,8 @@ def staged_run(ended: StagedRun, front: Front, limits: Limits | None, control: C
     """Return the fast runs of a staged plan for feeds of the types and shapes of a run."""
     program = ended.program
     kinds = [(name, x.dtype, x.shape) for name, x in ended.feeds.items()]
+    first, _ = run_with_limits(limits, front.start, ended.feeds)  # fixes the sizes that inputs declare
+    numbers = first.budget.numbers
 
     def fast(
         feeds: Mapping[str, Any],
@@ -198,11 +201,13 @@ def staged_run(ended: StagedRun, front: Front, limits: Limits | None, control: C
             return None  # the slow path reports it
 
     def attempt(feeds: Mapping[str, Any]) -> dict[str, Any]:
-        run, inputs = front.start(feeds)
-        arrays = [x for x in inputs if x is not None]
+        run = first.inside_subgraph()
+        run.budget = budget()
+        run.budget.raise_for(numbers)
+        arrays = [feeds[name] for name, *_ in kinds]
         with np.errstate(all="ignore"):
             results = program.run(arrays, ended.sizes, run, control)
-        return front.finish(ended.outputs, results, inputs, run)
+        return front.finish(ended.outputs, results, arrays, run)
 
     return FastRun(fast, control, {})
 

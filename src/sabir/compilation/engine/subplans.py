@@ -19,7 +19,7 @@ from sabir.elements import element
 from sabir.ir import TensorType, above_one, judging
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from sabir.compilation.engine.worth import Reserve
     from sabir.compilation.frontend.patterns import Guard, ShapePattern
@@ -37,19 +37,20 @@ class SubPlans:
     """The plans of some calls of a program by pattern; several threads may run them.
 
     `slots` are those of the operands, in the order in which runs take them; `fixed` has constants by slot.
-    `compile` returns the plan of prepared calls. All plans together may cost what the `reserve` has. `loops`
-    is as for `QuickRuns`.
+    The `compiler` returns the plan of prepared calls. All plans together may cost what the `reserve` has.
+    `loops` is as for `QuickRuns`. `sized` numbers the operands of few integers whose contents are sizes.
     """
 
     def __init__(
         self, program: Program, plan: Plan, slots: Sequence[int], fixed: Mapping[int, Array],
-        compiler: Compile, reserve: Reserve, *, loops: bool,
+        compiler: Compile, reserve: Reserve, *, loops: bool, sized: Collection[int] = (),
     ) -> None:  # fmt: skip
         self._program, self._plan, self._slots, self._fixed = program, plan, tuple(slots), fixed
         self._compiler, self._reserve = compiler, reserve
         self._kept = KeptPlans()
         self._lock = ProcessLock()
-        self._quick = QuickRuns(len(self._slots), loops=loops)
+        self._quick = QuickRuns(len(self._slots), loops=loops, sized=sized)
+        self._sized = sized
         self.needed = 0.0  # seconds that the reserve must have before a plan is compiled
 
     def __iter__(self) -> Iterator[Runnable]:
@@ -75,7 +76,7 @@ class SubPlans:
 
     def plan_for(self, arrays: Sequence[Any]) -> tuple[Runnable, dict[str, int]] | None:
         """Return the plan for operands, and their sizes by symbol; None without one."""
-        pattern, sizes = pattern_of([kind_of(x) for x in arrays], arrays)
+        pattern, sizes = pattern_of([kind_of(x) for x in arrays], arrays, self._sized)
         program = self._compiled(pattern, sizes)
         return None if program is None else (program, sizes)
 

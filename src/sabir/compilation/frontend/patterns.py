@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     Judge: TypeAlias = Callable[[Literal["equal", "max"], int | Expr, int | Expr], bool]
 
+MOST_SIZED = 8
+"""The elements of an operand whose contents are sizes, at most."""
 _SMALL = 2  # smaller sizes broadcast, or make loops empty: they are numbers in a pattern
 
 
@@ -78,7 +80,7 @@ def pattern_of(
 ) -> tuple[ShapePattern, dict[str, int]]:
     """Return the pattern of feeds, and the size of each of its symbols.
 
-    `sized` numbers the inputs of one integer that sizes depend on.
+    `sized` numbers the inputs of few integers that sizes depend on.
     """
     sizes: dict[str, int] = {}
     kinds: list[TensorType | None] = []
@@ -99,10 +101,13 @@ def pattern_of(
     return ShapePattern(tuple(kinds)), sizes
 
 
-def _contents(array: Array, number: int, sizes: dict[str, int]) -> tuple[int | Expr] | None:
-    if array.size != 1 or array.dtype.kind not in "iu":
+def _contents(array: Array, number: int, sizes: dict[str, int]) -> tuple[int | Expr, ...] | None:
+    if array.size > MOST_SIZED or array.dtype.kind not in "iu":
         return None
-    return (_size(None, int(array.item()), f"in{number}", sizes),)
+    if array.size == 1:
+        return (_size(None, int(array.item()), f"in{number}", sizes),)
+    items: list[int] = array.ravel().tolist()
+    return tuple(_size(None, item, f"in{number}v{place}", sizes) for place, item in enumerate(items))
 
 
 def _size(dim: object, size: int, name: str, sizes: dict[str, int]) -> int | Expr:

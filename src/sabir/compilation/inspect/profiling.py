@@ -19,6 +19,7 @@ from sabir.compilation.backends.cpu.products.winograd_kernel import Winograd
 from sabir.compilation.backends.cpu.windows.kernel import Sliding
 from sabir.compilation.inspect.explaining import DecisionsOfNodes, kind_of
 from sabir.compilation.plan.entries import BufferNumber, Entry, Mismatch
+from sabir.compilation.plan.rows import blocks_of
 from sabir.compilation.runtime.running import PlanRun
 from sabir.loops import element_bytes
 
@@ -148,10 +149,11 @@ class ProfiledRun(PlanRun):
     def _rows(self, layout: PartLayout, rows: tuple[int, int]) -> None:
         entries = self.program.plan.entries
         owners: list[int] = layout.owners.tolist()
+        blocks = blocks_of(layout.rows)
 
         def turn(row: int) -> object:
             entry = entries[owners[row]]
-            return (entry.loop if isinstance(entry, Entry) else None) or row
+            return (entry.loop if isinstance(entry, Entry) and blocks[row] == row else None) or blocks[row]
 
         for _, group in groupby(range(*rows), key=turn):
             found = list(group)
@@ -161,7 +163,7 @@ class ProfiledRun(PlanRun):
             self._share(seconds, dict.fromkeys(owners[row] for row in found))
 
     def _share(self, seconds: float, numbers: Iterable[int]) -> None:
-        """Divide the time of a loop of several entries among them, in proportion to their operations."""
+        """Divide the time of entries that run together among them, in proportion to their operations."""
         entries = [(n, self.program.plan.entries[n]) for n in numbers]
         work = {n: 1 + self.sizes(e.flops) for n, e in entries if isinstance(e, Entry)}
         for number, part in work.items():

@@ -97,3 +97,18 @@ def rows_of(calls: Sequence[KernelCall]) -> NativeRows:
             row, target = np.searchsorted(table[:, 3], (call.entry, call.target)).tolist()
             table[row, 2] = CONTROL + ((target - row) << DISTANCE)
     return NativeRows(np.ascontiguousarray(table[:, :3]), memory, np.ascontiguousarray(table[:, 3]))
+
+
+def blocks_of(rows: Array) -> list[int]:
+    """Return for each row the first row of its block: rows that jump run with all rows between them.
+
+    A run from the first row of a block ends behind its last row.
+    """
+    found, first, last = list[int](), 0, -1
+    for row, flags in enumerate(rows[:, 2].tolist()):
+        if row > last:
+            first = row
+        if flags & CONTROL:
+            last = max(last, row + (flags >> DISTANCE) - 1)
+        found.append(first)
+    return found
