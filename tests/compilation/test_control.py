@@ -356,6 +356,7 @@ def test_profiles_and_listings_of_a_plan_with_control_flow(threads):
     plan = engine.compile(feeds)
     for form in ("loops", "schedule", "plan", "llvm", "asm", "channels-last"):
         assert list(plan.listing(form))
+    assert any("t: float[n,4] = tanh(s)" in line for line in plan.listing("loops"))
     assert "jump at the end of the loop, by its limit" in "\n".join(plan.listing("schedule"))
 
 

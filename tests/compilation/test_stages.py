@@ -197,7 +197,12 @@ def test_several_threads_run_different_shapes():
 
 def test_a_staged_session_can_be_released_cancelled_and_explained():
     engine = agree(RANKS, {"c": YES, "x": X})
-    assert engine.explain().nodes == 5
+    explanation = engine.explain()
+    assert [call.node for call in explanation.evaluated] == ["If with output 'r'"]
+    assert explanation.later == tuple(
+        f"{op} with output '{v}'" for op, v in (("Exp", "s"), ("Softmax", "u"), ("Add", "y"))
+    )
+    assert str(explanation).startswith("5 nodes: 1 kernel, 1 evaluated, 3 compiled in a run")
     engine.release()
     assert engine.run_fast({"c": YES, "x": X}) is None
     engine.cancel()

@@ -61,7 +61,8 @@ def reasons_of(operator, example, *, symbols):
         prepared = prepare(model, pattern, sizes, STANDARD, newer_opsets=False)
     except SabirError as error:
         return [f"{type(error).__name__}: {error}"]
-    return [step.reason for step in lower(prepared, sizes).evaluated.values()]
+    found = lower(prepared, sizes)
+    return [step.reason for place, step in found.evaluated.items() if place not in found.controls]
 
 
 @functools.cache

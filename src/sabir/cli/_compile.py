@@ -161,6 +161,7 @@ def _report(name: str, plan: CompiledPlan, feeds: Feeds, seconds: float) -> None
             ),
             ("without work in a run", f"{len(found.without_work):,}"),
             ("evaluated", f"{len(found.evaluated):,}"),
+            *([("compiled in a run", f"{len(found.later):,}")] if found.later else []),
         ],
         "",
     )
@@ -180,7 +181,7 @@ def _reasons(found: Explanation) -> list[tuple[str, ...]]:
 
 
 def _computed(found: Explanation) -> int:
-    return found.nodes - len(found.without_work) - len(found.evaluated)
+    return found.nodes - len(found.without_work) - len(found.evaluated) - len(found.later)
 
 
 def _as_json(plan: CompiledPlan, feeds: Feeds, seconds: float) -> dict[str, Any]:
@@ -195,6 +196,7 @@ def _as_json(plan: CompiledPlan, feeds: Feeds, seconds: float) -> dict[str, Any]
         "calls": [{"kind": k.kind, "nodes": list(k.nodes)} for k in found.kernels],
         "once": [{"kind": k.kind, "nodes": list(k.nodes)} for k in found.prepared],
         "evaluated": [{"node": call.node, "reason": call.reason} for call in found.evaluated],
+        "later": list(found.later),
         "without_work": list(found.without_work),
         "decisions": list(map(decision_as_json, found.decisions)),
     }

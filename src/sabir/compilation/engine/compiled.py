@@ -364,7 +364,9 @@ class Compiled:
         from sabir.compilation.inspect.inspecting import CompiledPlan  # ruff: ignore[import-outside-top-level]  for tools
 
         found = self._required(pattern, sizes, progress)
-        return CompiledPlan(found, sizes, self._settings, partial(self._whole, found, pattern, sizes))
+        whole = partial(self._whole, found, pattern, sizes)
+        later = getattr(self._plans.at_once(pattern, sizes, None), "later", ())
+        return CompiledPlan(found, sizes, self._settings, whole, later)
 
     def _required(
         self,

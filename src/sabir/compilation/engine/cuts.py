@@ -96,7 +96,7 @@ def _pays(found: Lowered, sides: _Sides) -> bool:
     """Return whether kernels compute something behind a cut, or a result has a size that a call decides."""
     calls = found.prepared.program.calls
     if sides.behind:
-        return any(_is_computed(calls[place]) for place in sides.behind)
+        return any(is_computed(calls[place]) for place in sides.behind)
     return any(_decides(found, calls[place]) for place in sides.deciding)
 
 
@@ -120,7 +120,7 @@ def _decides(found: Lowered, call: ScheduledCall) -> bool:
 def _sized_operands(found: Lowered, call: ScheduledCall) -> list[int]:
     """Return the operands of few integers that a call with kernels may have its sizes from, if it has any."""
     kinds = ((slot, found.prepared.types[slot]) for slot in call.inputs if slot != ABSENT)
-    return [slot for slot, kind in kinds if _is_computed(call) and _is_sized(kind)]
+    return [slot for slot, kind in kinds if is_computed(call) and _is_sized(kind)]
 
 
 def _is_sized(kind: Type | None) -> bool:
@@ -130,7 +130,7 @@ def _is_sized(kind: Type | None) -> bool:
     return isinstance(kind.size, int) and kind.size <= MOST_SIZED
 
 
-def _is_computed(call: ScheduledCall) -> bool:
+def is_computed(call: ScheduledCall) -> bool:
     """Return whether kernels compute a call where its operands are known."""
     return isinstance(call, OperatorCall) and call.version.find("lower") is not None
 

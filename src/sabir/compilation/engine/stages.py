@@ -13,7 +13,7 @@ import numpy as np
 
 from sabir.base import ACCIDENTS, CancelledError, SabirError, budget, run_with_limits
 from sabir.compilation.engine.bodies import bodies_on
-from sabir.compilation.engine.cuts import cut_of
+from sabir.compilation.engine.cuts import cut_of, is_computed
 from sabir.compilation.engine.expressions import lower, rewritten
 from sabir.compilation.engine.quick import QuickRuns
 from sabir.compilation.engine.subplans import SubPlans, timed
@@ -157,6 +157,12 @@ class StagedProgram:
         self.rest.release()
         if self.first is not None:
             self.first.release()
+
+    @property
+    def later(self) -> frozenset[str]:
+        """The labels of the nodes that are compiled in a run."""
+        calls = self._prepared.program.calls
+        return frozenset(calls[place].label for place, _ in self.cut.rest.steps if is_computed(calls[place]))
 
     def whole(self) -> Runnable:
         """Return the plan without stages, which shows all nodes."""

@@ -163,7 +163,7 @@ def _lower_call(found: Lowered, place: int) -> None:
         for slot in outputs:
             _store(found, slot)
         return
-    reason = "its subgraphs are not in the plan"
+    reason = "a target without control flow evaluates it"
     try:
         with tentative():
             results = _expressions(found, call)

@@ -11,7 +11,7 @@ from sabir.compilation.backends.cpu.products.packing import Packing
 from sabir.compilation.plan.entries import Entry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from sabir.compilation.frontend.prepare import Prepared
     from sabir.compilation.plan.decisions import Decision
@@ -63,7 +63,8 @@ class Explanation:
 
     `kernels` run in this order, between the `evaluated` calls. `prepared` are the kernels that ran once, on
     constants. `without_work` has the labels of nodes that no run computes: views, sizes, and nodes that
-    depend on constants alone. `decisions` are those of the compiler in order; the text has those with
+    depend on constants alone. `later` has those of nodes that are compiled when a run has decided the ranks and
+    sizes of their operands. `decisions` are those of the compiler in order; the text has those with
     rejected alternatives, each below the kernel of its nodes.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
@@ -80,13 +81,16 @@ class Explanation:
     prepared: tuple[Kernel, ...] = ()
     nodes: int = 0
     decisions: tuple[Decision, ...] = ()
+    later: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         fallback = f"{len(self.evaluated)} evaluated" if self.evaluated else "nothing evaluated"
+        fallback += f", {len(self.later)} compiled in a run" if self.later else ""
         lines = [f"{counted(self.nodes, 'node')}: {counted(len(self.kernels), 'kernel')}, {fallback}"]
         lines += _section("kernels", self._kernels())
         lines += _section("kernels that ran once, on constants", starmap(_line, enumerate(self.prepared, 1)))
         lines += _section("evaluated", (f"  {call.node}: {call.reason}" for call in self.evaluated))
+        lines += _section("compiled in a run, for what it decides", (f"  {label}" for label in self.later))
         lines += _section("without work in a run", (f"  {label}" for label in self.without_work))
         return "\n".join(lines)
 
@@ -126,12 +130,18 @@ def _line(number: int, kernel: Kernel) -> str:
     return f"  {number} {kernel.kind:<10} {', '.join(kernel.nodes)}"
 
 
-def explain(prepared: Prepared, plan: KernelPlan, decisions: tuple[Decision, ...]) -> Explanation:
-    """Return the explanation of a plan for the program `prepared`, with the decisions of the compiler."""
+def explain(
+    prepared: Prepared, plan: KernelPlan, decisions: tuple[Decision, ...], later: Collection[str] = ()
+) -> Explanation:
+    """Return the explanation of a plan for the program `prepared`, with the decisions of the compiler.
+
+    Evaluated calls whose labels are in `later` are compiled in a run.
+    """
     kernels = [e for e in plan.entries if isinstance(e, Entry)]
-    evaluated = tuple(EvaluatedCall(e.label, e.reason) for e in plan.entries if not isinstance(e, Entry))
+    calls = [EvaluatedCall(e.label, e.reason) for e in plan.entries if not isinstance(e, Entry)]
+    evaluated = tuple(call for call in calls if call.node not in later)
     labels = [prepared.program.calls[place].label for place, _ in prepared.plan.steps]
-    working = {label for e in kernels for label in e.nodes} | {call.node for call in evaluated}
+    working = {label for e in kernels for label in e.nodes} | {call.node for call in calls}
     return Explanation(
         tuple(map(_kernel, kernels)),
         evaluated,
@@ -139,6 +149,7 @@ def explain(prepared: Prepared, plan: KernelPlan, decisions: tuple[Decision, ...
         tuple(map(_kernel, plan.setup)),
         len(labels),
         decisions,
+        tuple(call.node for call in calls if call.node in later),
     )
 
 

@@ -14,7 +14,7 @@ from sabir.compilation.plan.layout import RunSizes
 from sabir.compilation.runtime.fast import work_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from sabir.compilation.inspect.explaining import Explanation
     from sabir.compilation.inspect.listing import Listed
@@ -36,9 +36,14 @@ class CompiledPlan:
     """
 
     def __init__(
-        self, program: Listed, sizes: Mapping[str, int], settings: Settings, whole: Callable[[], Listed]
-    ) -> None:
-        """Create the view of a plan; `whole` returns a plan that has its `source` program."""
+        self, program: Listed, sizes: Mapping[str, int], settings: Settings, whole: Callable[[], Listed],
+        later: Collection[str] = (),
+    ) -> None:  # fmt: skip
+        """Create the view of a plan; `whole` returns a plan that has its `source` program.
+
+        `later` has the labels of nodes that are compiled in a run, see `Explanation`.
+        """
+        self._later = later
         self._settings = settings
         self._program, self._whole = program, whole
         self.sizes = dict(sizes)
@@ -47,7 +52,7 @@ class CompiledPlan:
     def explain(self) -> Explanation:
         """Return the nodes that each kernel computes, and the nodes that are evaluated."""
         program = self._whole()
-        return explain(program.source, program.plan, self._decisions(program))
+        return explain(program.source, program.plan, self._decisions(program), self._later)
 
     def _decisions(self, program: Listed) -> tuple[Decision, ...]:
         """Return the decisions of a plan, and one about the number of threads for these sizes."""

@@ -96,7 +96,11 @@ class _Expressions:
     def _call(self, place: int) -> Iterator[str]:
         lowered = self.lowered
         outputs = [slot for slot in lowered.prepared.program.calls[place].outputs if slot != ABSENT]
-        if place in lowered.evaluated:
+        if place in lowered.controls:
+            for inner in lowered.controls[place].inners:
+                yield f"the subgraph {inner.lowered.prepared.program.name}"
+                yield from (_INDENT + line for line in _Expressions(inner.lowered).lines())
+        elif place in lowered.evaluated:
             yield f"evaluated: {lowered.evaluated[place].reason}"
         elif place not in lowered.lowered:
             yield "known before a run"
