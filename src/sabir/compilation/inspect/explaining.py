@@ -63,8 +63,8 @@ class Explanation:
 
     `kernels` run in this order, between the `evaluated` calls. `prepared` are the kernels that ran once, on
     constants. `without_work` has the labels of nodes that no run computes: views, sizes, and nodes that
-    depend on constants alone. `later` has those of nodes that are compiled when a run has decided the ranks and
-    sizes of their operands. `decisions` are those of the compiler in order; the text has those with
+    depend on constants alone. `later` has those of nodes that are compiled when a run has decided the ranks
+    and sizes of their operands. `decisions` are those of the compiler in order; the text has those with
     rejected alternatives, each below the kernel of its nodes.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
