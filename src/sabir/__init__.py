@@ -87,7 +87,7 @@ _LATER = {
 _PACKAGES = (
     "base", "checking", "comparison", "compilation", "consumers", "conversion", "debugging",
     "differentiation", "distributed", "editing", "elements", "evaluation", "generation", "inference",
-    "inlining", "ir", "opsets", "optimization", "quantization", "repairing", "rewrite", "runtime", "schema",
+    "inlining", "ir", "opsets", "optimization", "quantization", "repairing", "rewriting", "runtime", "schema",
     "serial", "simplification", "syntax", "training",
 )  # fmt: skip
 _later = importing_later(__name__, _LATER)

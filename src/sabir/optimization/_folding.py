@@ -12,7 +12,7 @@ from sabir.base import ACCIDENTS, SabirError, check_time
 from sabir.inference import Inference
 from sabir.ir import ArrayTensor, Expr, FreshNames, Graph, Node, Tensor, TensorType, canonical_domain
 from sabir.opsets.families.shapes import contents
-from sabir.rewrite import constant_node, erase_node
+from sabir.rewriting import constant_node, erase_node
 from sabir.schema import Call, Callees, Scope, Version, as_results
 from sabir.simplification import expand_target, reshape_target
 

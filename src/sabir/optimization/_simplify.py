@@ -26,7 +26,7 @@ from sabir.optimization._joining import JoinProducts
 from sabir.optimization._protected import protected
 from sabir.optimization._states import DropZeroStates
 from sabir.optimization._verifying import verify_equal
-from sabir.rewrite import change_ir_version, merge_equal, remove_dead_nodes
+from sabir.rewriting import change_ir_version, merge_equal, remove_dead_nodes
 from sabir.schema import Scope
 from sabir.simplification import OPTIMIZATIONS, REWRITES, Simplify
 

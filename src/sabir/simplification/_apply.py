@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sabir.base import ACCIDENTS, SabirError
 from sabir.ir import Node
 from sabir.opsets import STANDARD
-from sabir.rewrite import Rewriter, apply_rules, constant_of, remove_released
+from sabir.rewriting import Rewriter, apply_rules, constant_of, remove_released
 from sabir.schema import Unconvertible, Version
 from sabir.simplification._declaration import Match
 from sabir.simplification._pattern import COMMUTATIVE, Pattern
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sabir.inference import Inference
     from sabir.ir import Array, Model, Value
-    from sabir.rewrite import DetachedBuilder
+    from sabir.rewriting import DetachedBuilder
     from sabir.schema import Registry
     from sabir.simplification._declaration import Rewrite
     from sabir.simplification._pattern import Operand

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from sabir.inference import Inference
     from sabir.ir import Array, Node, Value
-    from sabir.rewrite import DetachedBuilder
+    from sabir.rewriting import DetachedBuilder
     from sabir.simplification._pattern import Pattern
 
 

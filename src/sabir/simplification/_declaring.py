@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sabir.ir import Value
-    from sabir.rewrite import DetachedBuilder
+    from sabir.rewriting import DetachedBuilder
     from sabir.simplification._declaration import Match
 
 Build: TypeAlias = "Callable[[DetachedBuilder, Match], Value | None]"

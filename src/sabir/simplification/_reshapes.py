@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sabir.ir import Value
-    from sabir.rewrite import DetachedBuilder
+    from sabir.rewriting import DetachedBuilder
     from sabir.simplification._declaration import Match, Rewrite
 
 _TABLE: list[Rewrite] = []

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sabir.base import SchemaError
 from sabir.ir import Graph, Node, Value
-from sabir.rewrite._point import graph_of
+from sabir.rewriting._point import graph_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

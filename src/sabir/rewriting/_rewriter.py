@@ -11,9 +11,9 @@ from sabir.base import Location
 from sabir.inference import Inference, without_contents
 from sabir.ir import FreshNames, Graph, Value, bound_opsets, clone_graph
 from sabir.opsets import STANDARD
-from sabir.rewrite._builder import DetachedBuilder
-from sabir.rewrite._point import InsertionPoint, graph_of
-from sabir.rewrite._replacing import check_replacement, erase_node, replace_outputs
+from sabir.rewriting._builder import DetachedBuilder
+from sabir.rewriting._point import InsertionPoint, graph_of
+from sabir.rewriting._replacing import check_replacement, erase_node, replace_outputs
 from sabir.schema import Call, Scope, Unconvertible, as_results
 
 if TYPE_CHECKING:
