@@ -245,6 +245,33 @@ def test_a_body_whose_index_is_out_of_range_fails_as_in_the_interpreter():
         assert engine.run_fast(feeds) is None
 
 
+def test_kernels_of_many_kinds_within_a_loop():
+    text = """g (int64 most, bool c, float[3,1,16] x, float[1,64,16] w) => (y, h) <int64 axis = {0}, int64[1] k = {3},
+            int64[1] zero = {0}, int64[1] one = {1}, int64[1] rows = {48}> {
+        v = Slice (w, zero, rows, one)
+        y, h = Loop (most, "", x, x) <
+            body = f (int64 i, bool d, float[3,1,16] s, float[3,1,16] q) => (bool d, float[3,1,16] t, float[3,1,16] r) {
+                all, last, cell = LSTM <hidden_size = 16> (s, w, w)  steps = Squeeze (all, one)
+                sums = CumSum (steps, axis)  best, places = TopK <axis = 2> (sums, k)
+                t = ScatterElements <axis = 2> (steps, places, best)
+                r = If (c) <
+                    then_branch = a () => (o) { z, e = GRU <hidden_size = 16> (q, v, v)  o = Squeeze (z, one) },
+                    else_branch = b () => (o) { o = MaxPool <kernel_shape = [3], pads = [1, 1]> (t) }> }> }"""
+    rng = np.random.default_rng(3)
+    x, w = (rng.standard_normal(shape).astype(np.float32) / 4 for shape in ((3, 1, 16), (1, 64, 16)))
+    runs = [{"most": scalar(n), "c": c, "x": x, "w": w} for n in (0, 1, 4) for c in (YES, NO)]
+    for threads in (1, 2):
+        agree(text, *runs, threads=threads)
+
+
+def test_deeply_nested_subgraphs_are_evaluated():
+    nodes = "y = Neg (x)"
+    for depth in range(30):
+        branches = f"then_branch = a{depth} () => (y) {{ {nodes} }}, else_branch = b{depth} () => (y) {{ y = Abs (x) }}"
+        nodes = f"y = If (c) <{branches}>"
+    agree(f"g (bool c, float[8] x) => (y) {{ {nodes} }}", {"c": YES, "x": X}, native=False)
+
+
 # ---------------------------------------------------------------- limits
 
 ENDLESS = """g (bool go, float[8] x) => (y) {

@@ -41,8 +41,9 @@ def test_each_family_has_a_golden_listing():
 
 def test_each_kind_of_kernel_has_a_golden_listing():
     words = {
-        "Attention": "attention ", "Bands": " bands: ", "Coupling": "coupling ", "Cumulation": "running ",
-        "Descent": " of trees ", "MatrixRecurrence": "steps of matrices ", "Nest": "\n  nest ",
+        "Attention": "attention ", "Bands": " bands: ", "Choice": "unless the condition ", "Coupling": "coupling ",
+        "Cumulation": "running ", "Descent": " of trees ", "Jump": "\n  jump\n", "LoopEnd": "copy the last states",
+        "LoopStart": "begin a loop", "LoopTest": "at the end of the loop", "LoopTurn": "begin the next turn", "MatrixRecurrence": "steps of matrices ", "Nest": "\n  nest ",
         "Packing": "  pack ", "Product": "  product ", "Recurrence": "recurrence ", "Regions": " of regions ",
         "Scattering": "scatter with ", "Selection": "places of the ", "Sliding": "  windows ",
         "Winograd": "  winograd ",
@@ -86,6 +87,7 @@ def shown(word, names):
         case Offset():
             return str(word.bytes)
         case Computed():
-            return f"{word.function.func.__name__}({', '.join(map(str, word.sizes))})"
+            function = getattr(word.function, "func", word.function)
+            return f"{function.__name__}({', '.join(map(str, word.sizes))})"
         case _:
             return str(word)

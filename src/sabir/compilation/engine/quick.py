@@ -69,7 +69,7 @@ class QuickRuns:
         if not isinstance(program, CompiledProgram) or len(program.parts) != 1 or not program.is_native:
             return
         key = self._key(arrays)
-        if key is None or (program.plan.has_control and not self._loops):
+        if key is None or (program.has_control and not self._loops):
             return
         fed = list(zip(self._names, program.inputs, arrays, strict=True))
         known = RunSizes(sizes)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from sabir.ir import Array, Type
     from sabir.scheduling import Plan, Program
 
+MOST_NESTED = 6
+"""The subgraphs around a subgraph, at most: a loop infers the types of its body several times."""
 _FEW = 64  # elements of a constant whose contents become a part of its type
 
 
@@ -29,10 +31,12 @@ def prepare_body(
     plan: Plan,
     kinds: Mapping[int, Type | None],
     captured: Mapping[int, Array] | None = None,
+    depth: int = 0,
 ) -> Prepared:
     """Return a subgraph with inferred types; `kinds` are those of its inputs and captures, by slot.
 
-    `captured` are constants of the enclosing program, by slot.
+    `captured` are constants of the enclosing program, by slot. `depth` is how many calls are around it, of
+    which at most `MOST_NESTED` have types.
     """
     arrays = {slot: tensor.array() for slot, tensor in program.constants.items() if slot not in kinds}
     arrays |= captured or {}
@@ -49,7 +53,7 @@ def prepare_body(
         if not isinstance(call, OperatorCall):
             continue
         fold(call, arrays, binder)
-        found = () if all(s in arrays for s in call.outputs if s) else _inferred(call, types)
+        found = () if all(s in arrays for s in call.outputs if s) else _inferred(call, types, depth)
         for number, (slot, kind) in enumerate(zip(call.outputs, found, strict=False)):
             types[slot] = _settled(kind, f"{prefix}{place}.{number}", unknown)
             if (array := _array_of(kind)) is not None and not call.captures:
@@ -63,7 +67,8 @@ def prepare_body(
 class _TypedSubgraph:
     """A subgraph of a call as a function of types, see `sabir.opsets.typing.Subgraph`."""
 
-    def __init__(self, subgraph: ScheduledSubgraph, types: Sequence[Type | None]) -> None:
+    def __init__(self, subgraph: ScheduledSubgraph, types: Sequence[Type | None], depth: int) -> None:
+        self._depth = depth
         self._program, self._plan = subgraph.program, subgraph.plan
         self._captured = [types[slot] for slot in subgraph.captured]
         self.inputs = tuple(v.type for v in self._program.inputs)
@@ -72,7 +77,7 @@ class _TypedSubgraph:
     def __call__(self, *inputs: Type | None) -> tuple[Type | None, ...]:
         slots = (*(v.slot for v in self._program.inputs), *self._plan.captures)
         kinds = dict(zip(slots, (*inputs, *self._captured), strict=True))
-        prepared = prepare_body(self._program, self._plan, kinds)
+        prepared = prepare_body(self._program, self._plan, kinds, depth=self._depth)
         return tuple(_without(prepared.types[slot], prepared.unknown) for slot in self._plan.results)
 
     typed = __call__
@@ -94,23 +99,27 @@ def _array_of(kind: Type | None) -> Array | None:
     return np.array(kind.known, kind.element.dtype).reshape(shape)
 
 
-def _inferred(call: OperatorCall, types: Sequence[Type | None]) -> tuple[Type | None, ...]:
+def _inferred(call: OperatorCall, types: Sequence[Type | None], depth: int) -> tuple[Type | None, ...]:
     operands = [types[slot] if slot else None for slot in call.inputs]
     if any(kind is None for kind, slot in zip(operands, call.inputs, strict=True) if slot):
         return ()
-    if call.version.find("infer") is None:
+    if call.version.find("infer") is None or (_has_subgraphs(call) and depth >= MOST_NESTED):
         return ()
     binding = call.version.binding("infer")
-    attributes = {name: _typed(value, types) for name, value in call.attributes.items()}
+    attributes = {name: _typed(value, types, depth + 1) for name, value in call.attributes.items()}
     try:
         return as_results(binding(operands, binding.fill(attributes), Call(call.named, call.version.since)))
     except (SabirError, *ACCIDENTS):
         return ()
 
 
-def _typed(value: Any, types: Sequence[Type | None]) -> Any:
+def _has_subgraphs(call: OperatorCall) -> bool:
+    return any(isinstance(value, ScheduledSubgraph) for value in call.attributes.values())
+
+
+def _typed(value: Any, types: Sequence[Type | None], depth: int) -> Any:
     """Return the value of an attribute, a subgraph as a function of types."""
-    return _TypedSubgraph(value, types) if isinstance(value, ScheduledSubgraph) else value
+    return _TypedSubgraph(value, types, depth) if isinstance(value, ScheduledSubgraph) else value
 
 
 def _unused_prefix(kinds: Iterable[Type | None]) -> str:

@@ -77,9 +77,10 @@ LoweredControl: TypeAlias = LoweredBranch | LoweredLoop
 class CallFacts(NamedTuple):
     """Facts of a call with control flow.
 
-    `types` are the inferred types of its results, None for one that it does not name. `slot_of` returns the slot of an operand, `inner` lowers a
-    subgraph for inputs of some types. `check` raises NotLowered if a result that has another element type or
-    shape than inferred; `is_open` returns whether only a run decides a size.
+    `types` are the inferred types of its results, None for one that it does not name. `slot_of` returns the
+    slot of an operand, `inner` lowers a subgraph for inputs of some types. `check` raises NotLowered if a
+    result has another element type or shape than inferred, `is_open` returns whether only a run decides a
+    size.
     """
 
     types: Sequence[Type | None]

@@ -75,7 +75,7 @@ class Lowered:
     unknown sizes to the sizes that lowering computed. `controls` has the control flow of calls in
     `evaluated`: a backend that supports it does not evaluate them. `tables` are arrays that lowerings
     created; a plan gives them slots after those of all values. `random` numbers the calls that may draw
-    random numbers, by identity: each has a key in `keys`.
+    random numbers, by identity: each has a key in `keys`. `depth` is how many calls are around a subgraph.
     """
 
     prepared: Prepared
@@ -88,6 +88,7 @@ class Lowered:
     tables: dict[int, Array] = field(default_factory=dict[int, "Array"])
     random: dict[int, int] = field(default_factory=dict[int, int])
     keys: Stored = field(default_factory=lambda: Stored("uint32", (0,), KEYS))
+    depth: int = 0
 
     @property
     def guards(self) -> tuple[Guard, ...]:
@@ -282,7 +283,7 @@ class _Subgraph:
     """A subgraph of a call as a function of expressions, see `LoweredSubgraph`."""
 
     def __init__(self, found: Lowered, subgraph: ScheduledSubgraph) -> None:
-        self._found, self._subgraph = found, subgraph
+        self._found, self._subgraph, self._depth = found, subgraph, found.depth + 1
         self._program, self._plan = subgraph.program, subgraph.plan
         self.inputs = tuple(v.type for v in self._program.inputs)
 
@@ -303,7 +304,7 @@ class _Subgraph:
         slots = (*inputs, *(own for _, own in read))
         varying = (*kinds, *(_type(self._found, slot) for slot, _ in read))
         prepared = self._prepared(dict(zip(slots, varying, strict=True)), fixed)
-        found = Lowered(prepared, assumptions=self._found.assumptions)
+        found = Lowered(prepared, assumptions=self._found.assumptions, depth=self._depth)
         _lower_calls(found)
         self._require_native(found)
         results = range(self._program.size, self._program.size + len(self._plan.results))
@@ -346,7 +347,7 @@ class _Subgraph:
             return assumptions.holds(a, b) if op == "equal" else assumptions.in_order(a, b)
 
         with above_one(assumptions.symbols), judging(judge):
-            return prepare_body(self._program, self._plan, kinds, fixed)
+            return prepare_body(self._program, self._plan, kinds, fixed, self._depth)
 
     def _require_native(self, inner: Lowered) -> None:
         """Raise NotLowered if it has calls without kernels, draws random numbers, or decides sizes."""
@@ -364,7 +365,9 @@ class _Subgraph:
         kinds = [TensorType(element(x.element), x.shape) for x in operands]
         kinds += [_type(self._found, slot) for slot in self._subgraph.captured]
         prepared = self._prepared(dict(zip(slots, kinds, strict=True)))
-        inner = Lowered(prepared, dict(zip(slots, (*operands, *self.captured), strict=True)))
+        inner = Lowered(
+            prepared, dict(zip(slots, (*operands, *self.captured), strict=True)), depth=self._depth
+        )
         for slot, array in prepared.constants.items():
             if slot not in inner.expressions and element(array.dtype).name in ELEMENTS:
                 inner.expressions[slot] = _constant(array)

@@ -80,6 +80,7 @@ class CompiledProgram:
         self._addresses: dict[object, int] = dict(zip(specs, self._library.addresses, strict=True))
         self.keys = dict(zip(specs, self._library.keys, strict=True))
         self.parts = plan_parts(plan, executable.symbols)
+        self.has_control = plan.has_control
         self.input_buffers = {buffer.slot: buffer for buffer in plan.buffers if buffer.kind == "input"}
         self.key_buffers = [buffer for buffer in plan.buffers if buffer.kind == "keys"]  # one at most
         self._layouts: dict[tuple[int, tuple[tuple[str, int], ...]], PartLayout] = {}

@@ -90,7 +90,7 @@ class PlanRun:
 
     def _rows(self, layout: PartLayout, rows: tuple[int, int]) -> None:
         """Run kernels, from row `rows[0]` to before `rows[1]`."""
-        controls = self.program.plan.has_control
+        controls = self.program.has_control
         if controls:
             self.binding.limit(self.state.budget)
         self.program.native(layout, rows, self.binding.table, self.control, check_time)

@@ -23,7 +23,9 @@ from sabir.compilation.backends.cpu.control.kernel import Choice, Jump, LoopEnd,
 from sabir.compilation.backends.cpu.jobs import work_of_a_turn
 from sabir.compilation.backends.cpu.reaches import values_of
 from sabir.compilation.frontend.control import LoweredBranch
+from sabir.compilation.plan.bounds import ComputedTensor
 from sabir.compilation.plan.entries import BufferNumber, Computed, Entry, Place, count_of, start_of
+from sabir.loops import element_bytes
 from sabir.scheduling import ABSENT
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ def add_control(builder: PlanBuilder, group: Group) -> None:
     call = builder.lowered.prepared.program.calls[group.place]
     results = [None if slot == ABSENT else builder.lowered.expressions[slot] for slot in call.outputs]
     buffers = [None if x is None else builder.buffer(x) for x in results]
+    builder.works += [ComputedTensor(x.shape, element_bytes(x.element)) for x in results if x is not None]
     rows = _Rows(builder, call.label)
     if isinstance(control, LoweredBranch):
         _add_branch(rows, control, buffers)
