@@ -187,6 +187,25 @@ def test_stacked_results_that_a_call_does_not_name():
     agree(text, {"x": np.arange(64, dtype=np.float32)})
 
 
+@pytest.mark.parametrize("directions", ["0, 0", "1, 0", "1, 1"])
+def test_a_scan_whose_body_is_no_recurrence_is_a_loop_over_slices(directions):
+    text = f"""g (float[4] s, float[n,4] x, int64[n,2] w) => (y, z, p, q) <int64[1] two = {{2}}> {{
+        y, z, p, q = Scan <num_scan_inputs = 2, scan_input_directions = [{directions}],
+            body = b (float[4] a, float[4] r, float[4] e, int64[2] i)
+                => (float[4] c, float[4] a, float[4] m, int64[2] k) {{
+                    v, k = TopK (e, two)  t = Gather (a, i)  u = ReduceSum <keepdims = 0> (t)
+                    d = Add (e, u)  c = Softmax (d)  m = Mul (r, c) }}> (s, s, x, w) }}"""
+    rng = np.random.default_rng(4)
+    runs = [
+        {
+            "s": rng.standard_normal(4).astype(np.float32), "x": rng.standard_normal((n, 4)).astype(np.float32),
+            "w": rng.integers(0, 4, (n, 2)),
+        }
+        for n in (1, 2, 5, 33)
+    ]  # fmt: skip
+    agree(text, *runs)
+
+
 def test_loops_and_branches_within_a_loop():
     text = """g (int64 most, float[8] x) => (y) { two = Constant <value = int64 {2}> ()  zero = Constant
     <value = int64 {0}> () half = Constant <value = float {0.5}> () y = Loop (most, "", x) <body = b (int64 i,

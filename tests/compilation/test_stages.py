@@ -9,8 +9,6 @@ import pytest
 
 import sabir
 from sabir.compilation import Compiled
-from sabir.compilation.engine.stages import StagedProgram
-from sabir.compilation.runtime.program import CompiledProgram
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
 X = np.linspace(-2, 3, 24, dtype=np.float32).reshape(4, 6)
@@ -42,18 +40,11 @@ def agree(text, *runs, threads=1):
     return engine
 
 
-def native_parts(program):
-    """Return the plans of all stages, which have no evaluated calls."""
-    if isinstance(program, CompiledProgram):
-        assert program.is_native
-        return [program]
-    assert isinstance(program, StagedProgram)
-    first = [] if program.first is None else native_parts(program.first)
-    return [*first, *(part for rest in program.rest for part in native_parts(rest))]
-
-
 def parts_of(engine):
-    return [part for program in engine._plans for part in native_parts(program)]
+    """Return the plans of all stages, which have no evaluated calls."""
+    found = list(engine._plans)
+    assert all(program.is_native for program in found)
+    return found
 
 
 def scalar(number):

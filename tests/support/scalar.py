@@ -84,6 +84,10 @@ class ScalarProgram:
     def portable(self) -> None:
         """Nothing is stored."""
 
+    def stages(self):
+        """The program itself."""
+        yield self
+
     def release(self) -> None:
         """No memory is kept."""
 

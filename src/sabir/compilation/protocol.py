@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from sabir.compilation.cache.stored import StoredPlan
     from sabir.compilation.engine.worth import PlanCost
@@ -103,6 +103,10 @@ class Runnable(Protocol):
 
     def portable(self) -> Portable | None:
         """Return the part of the plan that another process can run, None where it has evaluated calls."""
+        ...
+
+    def stages(self) -> Iterator[Runnable]:
+        """Yield the plans that it consists of, usually itself."""
         ...
 
     def release(self) -> None:

@@ -14,7 +14,7 @@ from sabir.loops._assumptions import (
     tentative,
 )
 from sabir.loops._calls import LoweredSubgraph, Lowering, shape_of
-from sabir.loops._control import Branch, Iterate
+from sabir.loops._control import Branch, Iterate, IterateSlices
 from sabir.loops._expression import (
     ELEMENTS,
     FLOATS,
@@ -132,6 +132,7 @@ __all__ = [
     "Extent",
     "Filtered",
     "Iterate",
+    "IterateSlices",
     "Join",
     "LoweredSubgraph",
     "Lowering",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sabir.loops._calls import LoweredSubgraph
-    from sabir.loops._expression import Expression, Sizes
+    from sabir.loops._expression import Expression, Size, Sizes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,4 +40,19 @@ class Iterate:
     going: Sizes
 
 
-__all__ = ["Branch", "Iterate"]
+@dataclass(frozen=True, slots=True, eq=False)
+class IterateSlices:
+    """The results of a subgraph that is repeated for the slices of tensors along axis 0: as for `Iterate`.
+
+    The inputs of the subgraph are the states and a slice of each of the `slices`, which have `count` slices;
+    its results are the next states, and what is stacked. Those of a `backward` tensor are taken from the end.
+    """
+
+    body: LoweredSubgraph
+    states: tuple[Expression, ...]
+    slices: tuple[Expression, ...]
+    backward: tuple[bool, ...]
+    count: Size
+
+
+__all__ = ["Branch", "Iterate", "IterateSlices"]

@@ -232,8 +232,7 @@ class Compiled:
         """Free the memory that runs have kept for later runs."""
         self._fast = self._last = None
         self._fast_runs = {}
-        for program in self._plans:
-            program.release()
+        self._plans.release()
 
     def _remember(self, ended: _EndedRun) -> None:
         """Prepare `run_fast` for feeds of the same shapes, or after several also for others."""

@@ -61,8 +61,14 @@ class Plans:
         self.latest: tuple[ShapePattern, dict[str, int]] | None = None
 
     def __iter__(self) -> Iterator[Runnable]:
-        """Yield the plans that are in memory."""
-        return iter(self._kept)
+        """Yield the plans that are in memory, of a staged plan those of its stages."""
+        for program in self._kept:
+            yield from program.stages()
+
+    def release(self) -> None:
+        """Free the memory that runs have kept for later runs."""
+        for program in self._kept:
+            program.release()
 
     def of(self, pattern: ShapePattern, sizes: Mapping[str, int]) -> Runnable | None:
         """Return the compiled plan for a pattern whose guards the sizes satisfy.

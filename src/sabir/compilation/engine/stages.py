@@ -24,7 +24,7 @@ from sabir.compilation.runtime.fast import FastRun
 from sabir.evaluation import CallBinder, run_call
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from sabir.base import Limits
     from sabir.compilation.engine.cuts import Cut
@@ -150,6 +150,12 @@ class StagedProgram:
 
     def portable(self) -> None:
         """Return None: later stages are compiled for what runs decide."""
+
+    def stages(self) -> Iterator[Runnable]:
+        """Yield the plans of all stages that are compiled."""
+        for program in (self.first, *self.rest):
+            if program is not None:
+                yield from program.stages()
 
     def release(self) -> None:
         """Free the memory that runs have left for the next ones."""

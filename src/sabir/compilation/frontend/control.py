@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from sabir.elements import BOOL, INT64, element
 from sabir.ir import TensorType
-from sabir.loops import Branch, Iterate, NotLowered, same_shape, shape_of
+from sabir.loops import Branch, Iterate, IterateSlices, NotLowered, same_shape, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,12 +58,19 @@ class LoweredBranch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoweredLoop:
-    """A call that repeats a subgraph; its fields are slots of operands, as of `sabir.loops.Iterate`."""
+    """A call that repeats a subgraph; `limit`, `condition`, `states` and `slices` are slots of operands.
+
+    A loop over `slices` has `count` turns; those of a `backward` tensor are taken from the end. The body of
+    any other loop takes the number of the turn and the condition first.
+    """
 
     limit: int | None
     condition: int | None
     states: tuple[int, ...]
     body: Inner
+    slices: tuple[int, ...] = ()
+    backward: tuple[bool, ...] = ()
+    count: Size | None = None
 
     @property
     def inners(self) -> tuple[Inner, ...]:
@@ -90,12 +97,18 @@ class CallFacts(NamedTuple):
     is_open: Callable[[Size], bool]
 
 
-def controlled(control: Branch | Iterate, call: CallFacts) -> LoweredControl:
+def controlled(control: Branch | Iterate | IterateSlices, call: CallFacts) -> LoweredControl:
     """Return the control flow of a call with its subgraphs lowered.
 
     Raises NotLowered if a subgraph cannot be lowered, or the types of results depend on the run.
     """
-    return _branch(control, call) if isinstance(control, Branch) else _loop(control, call)
+    match control:
+        case Branch():
+            return _branch(control, call)
+        case Iterate():
+            return _loop(control, call)
+        case IterateSlices():
+            return _loop_over_slices(control, call)
 
 
 def _branch(control: Branch, call: CallFacts) -> LoweredBranch:
@@ -109,16 +122,38 @@ def _branch(control: Branch, call: CallFacts) -> LoweredBranch:
 
 
 def _loop(control: Iterate, call: CallFacts) -> LoweredLoop:
-    carried = len(control.states)
-    states = [TensorType(element(x.element), x.shape) for x in control.states]
-    kinds = (TensorType(INT64, control.number), TensorType(BOOL, control.going), *states)
+    kinds = (
+        TensorType(INT64, control.number),
+        TensorType(BOOL, control.going),
+        *map(_type_of, control.states),
+    )
     body = call.inner(control.body, kinds)
-    if len(body.results) <= max(carried, len(call.types)):
-        raise NotLowered("the body has fewer results")
     (again, shape), *results = body.shapes()
     if again != "bool" or any(size != 1 for size in shape):
         raise NotLowered("whether the condition of the body has one element is known at run time only")
-    for x, (name, shape) in zip(control.states, results, strict=False):
+    _check_turns(call, control.states, results)
+    limit, condition = (None if x is None else call.slot_of(x) for x in (control.limit, control.condition))
+    return LoweredLoop(limit, condition, tuple(map(call.slot_of, control.states)), body)
+
+
+def _loop_over_slices(control: IterateSlices, call: CallFacts) -> LoweredLoop:
+    items = (TensorType(element(x.element), x.shape[1:]) for x in control.slices)
+    body = call.inner(control.body, (*map(_type_of, control.states), *items))
+    _check_turns(call, control.states, body.shapes())
+    states, slices = (tuple(map(call.slot_of, found)) for found in (control.states, control.slices))
+    return LoweredLoop(None, None, states, body, slices, control.backward, control.count)
+
+
+def _type_of(x: Expression) -> TensorType:
+    return TensorType(element(x.element), x.shape)
+
+
+def _check_turns(call: CallFacts, states: Sequence[Expression], results: Sequence[tuple[str, Sizes]]) -> None:
+    """Raise NotLowered if states change their types, or results of the call have others than inferred."""
+    carried = len(states)
+    if len(results) < max(carried, len(call.types)):
+        raise NotLowered("the body has fewer results")
+    for x, (name, shape) in zip(states, results, strict=False):
         if x.element != name or not same_shape(x.shape, shape):
             raise NotLowered("a state changes its type or shape")
     for kind, result in zip(call.types[:carried], results, strict=False):
@@ -128,8 +163,6 @@ def _loop(control: Iterate, call: CallFacts) -> LoweredLoop:
         if call.is_open(count):
             raise NotLowered("the number of turns is known at run time only")
         _check(call, kind, name, (count, *shape))
-    limit, condition = (None if x is None else call.slot_of(x) for x in (control.limit, control.condition))
-    return LoweredLoop(limit, condition, tuple(map(call.slot_of, control.states)), body)
 
 
 def _check(call: CallFacts, kind: Type | None, name: str, shape: Sizes) -> None:

@@ -26,6 +26,7 @@ from sabir.loops import (
     Contents,
     Expression,
     Iterate,
+    IterateSlices,
     Lowering,
     NotLowered,
     Stored,
@@ -241,7 +242,7 @@ def _expressions(found: Lowered, call: Any) -> tuple[Expression, ...] | LoweredC
             results = _widened(found, call, operands, types)
         except Widened as refusal:
             raise NotLowered(f"{refusal}, and the call needs that type itself") from refusal
-    if len(results) == 1 and isinstance(results[0], (Branch, Iterate)):
+    if len(results) == 1 and isinstance(results[0], (Branch, Iterate, IterateSlices)):
         return _controlled(found, call, results[0], operands, types)
     if len(results) < len(call.outputs):
         raise NotLowered(f"no kernel computes output {len(results)}")
@@ -261,8 +262,8 @@ def _attributes(found: Lowered, call: OperatorCall) -> dict[str, Any]:
 
 
 def _controlled(
-    found: Lowered, call: OperatorCall, control: Branch | Iterate, operands: Sequence[Expression | None],
-    types: Sequence[Type | None],
+    found: Lowered, call: OperatorCall, control: Branch | Iterate | IterateSlices,
+    operands: Sequence[Expression | None], types: Sequence[Type | None],
 ) -> LoweredControl:  # fmt: skip
     def slot_of(x: Expression) -> int:
         return next(slot for slot, o in zip(call.inputs, operands, strict=True) if o is x)

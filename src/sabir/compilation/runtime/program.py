@@ -26,7 +26,7 @@ from sabir.elements import element
 from sabir.ir import Expr
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from sabir.compilation.frontend.prepare import Prepared
     from sabir.compilation.native import EarlyKernels, Image, Source, Target, Team
@@ -237,6 +237,10 @@ class CompiledProgram:
     def portable(self) -> Portable | None:
         """Return what another process needs to run the plan; None if it has evaluated calls."""
         return Portable(self.executable, self.keys, self.images()) if self.is_native else None
+
+    def stages(self) -> Iterator[CompiledProgram]:
+        """Yield the plan itself: it has one stage."""
+        yield self
 
     def release(self) -> None:
         """Free the arenas that are kept for later runs."""

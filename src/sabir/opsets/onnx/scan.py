@@ -1,13 +1,13 @@
 """Scan: a subgraph applied to one slice of tensors after another, with carried states."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from sabir.base import EvaluationError
 from sabir.ir import Graph, TensorType, Type, Value
-from sabir.loops import Expression, LoweredSubgraph
+from sabir.loops import Expression, IterateSlices, LoweredSubgraph, NotLowered, equal
 from sabir.opsets.families.iteration import scan_kernels
 from sabir.opsets.families.iteration.iteration_gradients import (
     Iteration,
@@ -208,7 +208,36 @@ v8.absent("lower", "each item of the batch has a number of steps of its own")
 @v9.lower
 def lower(
     *inputs: Expression, num_scan_inputs: int, body: LoweredSubgraph, **lists: Ints
+) -> tuple[Expression, ...] | IterateSlices:
+    try:
+        return _recurrence(inputs, num_scan_inputs, body, lists)
+    except NotLowered:
+        repeated = _repeated(inputs, num_scan_inputs, body, lists)
+        if repeated is None:
+            raise
+        return repeated
+
+
+def _repeated(
+    inputs: Sequence[Expression], num_scan_inputs: int, body: LoweredSubgraph, lists: Mapping[str, Ints]
+) -> IterateSlices | None:
+    """Return a loop over slices; None if results are stacked along other axes or in reverse."""
+    states, sources = parts(inputs, num_scan_inputs)
+    axes = each("scan_input_axes", lists, len(sources))
+    reordered = (lists.get(name) or () for name in ("scan_output_axes", "scan_output_directions"))
+    if any(map(any, reordered)) or any(axis_in(a, x.rank) for x, a in zip(sources, axes, strict=True)):
+        return None
+    count = sources[0].shape[0]
+    if not all(equal(x.shape[0], count) for x in sources):
+        return None
+    backward = tuple(back != 0 for back in each("scan_input_directions", lists, len(sources)))
+    return IterateSlices(body, tuple(states), tuple(sources), backward, count)
+
+
+def _recurrence(
+    inputs: Sequence[Expression], num_scan_inputs: int, body: LoweredSubgraph, lists: Mapping[str, Ints]
 ) -> tuple[Expression, ...]:
+    """Return the results of a body that is the step of a recurrence; raises NotLowered for any other."""
     states, sources = parts(inputs, num_scan_inputs)
     axes = each("scan_input_axes", lists, len(sources))
     backward = each("scan_input_directions", lists, len(sources))

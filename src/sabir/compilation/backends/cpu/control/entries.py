@@ -24,7 +24,7 @@ from sabir.compilation.backends.cpu.jobs import work_of_a_turn
 from sabir.compilation.backends.cpu.reaches import values_of
 from sabir.compilation.frontend.control import LoweredBranch
 from sabir.compilation.plan.bounds import ComputedTensor
-from sabir.compilation.plan.entries import BufferNumber, Computed, Entry, Place, count_of, start_of
+from sabir.compilation.plan.entries import BufferNumber, Computed, Entry, Offset, Place, count_of, start_of
 from sabir.loops import element_bytes
 from sabir.scheduling import ABSENT
 
@@ -131,26 +131,31 @@ class _Loop:
 
     def __init__(self, rows: _Rows, control: LoweredLoop, results: Sequence[Buffer | None]) -> None:
         self._rows, self._control, self._body = rows, control, control.body
-        make, shapes, carried = rows.builder.memory, control.body.shapes(), 1 + len(control.states)
+        make, shapes = rows.builder.memory, control.body.shapes()
+        self._first = [*self._condition(), *map(rows.operand, control.states)]
+        carried = len(self._first)
         states, items = shapes[:carried], shapes[carried:]
-        self._first = [self._condition(), *map(rows.operand, control.states)]
         self._read, self._written = ([make("moved", *shape) for shape in states] for _ in range(2))
         self._memories, self._others = ([make("arena", *shape) for shape in states] for _ in range(2))
         self._items = [make("moved", *shape) for shape in items]
-        stacks = _padded(results[carried - 1 :], len(items))
+        stacks = _padded(results[len(control.states) :], len(items))
         # items without a stack are written over each other
         self._stacks = [
             make("arena", *item) if s is None else s for s, item in zip(stacks, items, strict=True)
         ]
         self._steps = [0 if s is None else item.size for s, item in zip(stacks, self._items, strict=True)]
-        self._number = make("arena", "int64", _shape_of(control.body, 0))
+        self._sources = [*map(rows.operand, control.slices)]
+        self._slices = [make("moved", x.element, x.shape[1:]) for x in self._sources]
+        self._number = make("arena", "int64", () if control.slices else _shape_of(control.body, 0))
 
-    def _condition(self) -> Buffer:
-        """Return the condition before the first turn."""
-        slot = self._control.condition
-        return (
-            self._rows.builder.constant(np.ones((), np.bool_)) if slot is None else self._rows.operand(slot)
-        )
+    def _condition(self) -> list[Buffer]:
+        """Return the condition before the first turn; nothing for a loop over slices, which has none."""
+        control, rows = self._control, self._rows
+        if control.slices:
+            return []
+        if control.condition is None:
+            return [rows.builder.constant(np.ones((), np.bool_))]
+        return [rows.operand(control.condition)]
 
     def start(self, following: Place) -> None:
         """Add the row before all turns."""
@@ -159,9 +164,18 @@ class _Loop:
             *zip(self._written, self._memories, strict=True),
             *zip(self._items, self._stacks, strict=True),
         ]
+        starts: list[Mapping[str, Packable]] = [
+            {"buffer": BufferNumber(b), "tensor": start_of(tensor)} for b, tensor in moves
+        ]
+        for item, source, backward in zip(self._slices, self._sources, self._control.backward, strict=True):
+            last = item.size * (source.shape[0] - 1) if backward else 0
+            starts.append({
+                "buffer": BufferNumber(item),
+                "tensor": [BufferNumber(source), Offset(source, last)],
+            })
         values: dict[str, Packable] = {
-            "number": start_of(self._number), "fresh": self._rows.is_first(), "count": len(moves),
-            "moves": [{"buffer": BufferNumber(b), "tensor": start_of(tensor)} for b, tensor in moves],
+            "number": start_of(self._number), "fresh": self._rows.is_first(), "count": len(starts),
+            "moves": starts,
         }  # fmt: skip
         self._rows.add(LoopStart(), following, values, [*self._memory(), *self._stacks])
 
@@ -171,14 +185,21 @@ class _Loop:
         limit = None if control.limit is None else self._rows.operand(control.limit)
         values: dict[str, Packable] = {
             "number": start_of(self._number), "limit": None if limit is None else start_of(limit),
-            "condition": BufferNumber(self._read[0]), "cost": _cost(self._body), "work": _work(self._body),
+            "turns": 0 if control.count is None else control.count,
+            "condition": 0 if control.condition is None else BufferNumber(self._read[0]),
+            "cost": _cost(self._body), "work": _work(self._body),
         }  # fmt: skip
-        kernel = LoopTest(limited=limit is not None, conditional=control.condition is not None)
+        kernel = LoopTest(
+            limited=limit is not None,
+            conditional=control.condition is not None,
+            counted=control.count is not None,
+        )
         self._rows.add(kernel, end, values, [self._number, *([] if limit is None else [limit])])
 
     def body(self) -> None:
         """Add the entries of the body."""
-        inputs = dict(zip(self._body.inputs, [self._number, *self._read], strict=True))
+        first = [] if self._control.slices else [self._number]
+        inputs = dict(zip(self._body.inputs, [*first, *self._read, *self._slices], strict=True))
         self._rows.inner(self._body, inputs, [*self._written, *self._items])
 
     def turn(self, again: Place) -> None:
@@ -191,6 +212,10 @@ class _Loop:
             {"read": 0, "written": BufferNumber(item), "second": None, "bytes": size}
             for item, size in zip(self._items, self._steps, strict=True)
         ]
+        steps += [
+            {"read": 0, "written": BufferNumber(x), "second": None, "bytes": x.size * (-1 if backward else 1)}
+            for x, backward in zip(self._slices, self._control.backward, strict=True)
+        ]
         values: dict[str, Packable] = {
             "number": start_of(self._number), "states": len(self._read), "count": len(steps), "steps": steps,
         }  # fmt: skip
@@ -198,7 +223,8 @@ class _Loop:
 
     def end(self, results: Sequence[Buffer | None]) -> None:
         """Add the row behind all turns."""
-        copies = [(r, to) for r, to in zip(self._read[1:], results, strict=False) if to is not None]
+        states = self._read[len(self._read) - len(self._control.states) :]
+        copies = [(r, to) for r, to in zip(states, results, strict=False) if to is not None]
         values: dict[str, Packable] = {
             "count": len(copies),
             "results": [
@@ -210,7 +236,7 @@ class _Loop:
 
     def _memory(self) -> list[Buffer]:
         """Return what lives from the first row to the last."""
-        return [self._number, *self._first, *self._memories, *self._others]
+        return [self._number, *self._first, *self._memories, *self._others, *self._sources]
 
 
 def _keep_alive(entries: Sequence[Entry | EvaluatedEntry], opened: int) -> None:

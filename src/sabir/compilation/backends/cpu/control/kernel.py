@@ -62,14 +62,14 @@ class LoopTest:
 
     limited: bool
     conditional: bool
+    counted: bool
     signature: ClassVar[KernelSignature] = KernelSignature(
-        number="tensor", limit="tensor", condition="number", cost="number", work="number"
+        number="tensor", limit="tensor", turns="size", condition="number", cost="number", work="number"
     )
 
     def __str__(self) -> str:
-        known = (
-            name for name, is_there in (("limit", self.limited), ("condition", self.conditional)) if is_there
-        )
+        ends = (("limit", self.limited), ("condition", self.conditional), ("slices", self.counted))
+        known = (name for name, is_there in ends if is_there)
         return f"jump at the end of the loop, by its {' and '.join(known)}"
 
 
@@ -132,6 +132,9 @@ def test_text(test: LoopTest) -> str:
     if test.limited:
         turn, limit = (e.load(arguments.pointer(name), INDEX) for name in ("number", "limit"))
         over.append(e.compare("icmp sge", turn, limit))
+    if test.counted:
+        turn = e.load(arguments.pointer("number"), INDEX)
+        over.append(e.compare("icmp sge", turn, arguments.number("turns")))
     if test.conditional:
         condition = e.load(buffer_at(e, arguments.number("condition")), _BYTE)
         over.append(e.compare("icmp eq", condition, Register("0", _BYTE)))
