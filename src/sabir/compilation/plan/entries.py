@@ -22,9 +22,9 @@ ERRORS, ARENA, SCRATCH = 0, 1, 2
 FIRST = 3
 
 # the numbers that the errors are the first of: the meter of a run, in which control flow counts
-ITERATIONS, MOST_ITERATIONS, WORK, MOST_WORK = 1, 2, 3, 4
-METER = 5
-"""The numbers of a meter: errors, iterations and their limit, work and its limit."""
+ITERATIONS, MOST_ITERATIONS, WORK, MOST_WORK, EXCEEDED = 1, 2, 3, 4, 5
+METER = 6
+"""The numbers of a meter: errors, iterations, their limit, work, its limit, and the loop that exceeds one."""
 
 BufferKind = Literal[
     "input", "constant", "packed", "known", "keys", "result", "output", "arena", "own", "moved"
@@ -199,8 +199,8 @@ class KernelPlan:
     results to the slots of the inputs. `caches` does so for results that may be in the memory of the input
     from the beginning: a kernel that copies the input does nothing then. One thread runs a plan with less
     work than `single_work`, in operations and bytes. An entry with at least `fine_work` operations for each
-    thread is fine: a thread claims several shares of it. `known` has the contents of tensors of subgraphs
-    that sizes determine, by slot.
+    thread is fine: a thread claims several shares of it. `loops` has the labels of loops, each with those of
+    the calls around it. `known` has the contents of tensors of subgraphs that sizes determine, by slot.
     """
 
     entries: list[Entry | EvaluatedEntry]
@@ -213,6 +213,7 @@ class KernelPlan:
     caches: dict[int, int] = field(default_factory=dict[int, int])
     decisions: Decisions = field(default_factory=Decisions)
     known: dict[int, Known] = field(default_factory=dict[int, "Known"])
+    loops: list[str] = field(default_factory=list[str])
     single_work: int = field(kw_only=True)
     fine_work: int = field(kw_only=True)
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from sabir.base import spend_iteration
+from sabir.base import LimitError, spend_iteration
 from sabir.compilation.plan.entries import (
     ARENA,
     ERRORS,
+    EXCEEDED,
     ITERATIONS,
     METER,
     MOST_ITERATIONS,
@@ -63,8 +64,13 @@ class Binding:
         """Subtract what native loops have spent; raises LimitError if it is more than is left."""
         iterations, budget.work = int(self.errors[ITERATIONS]), budget.work - int(self.errors[WORK])
         self.errors[[ITERATIONS, WORK]] = 0
-        if iterations:
+        if not iterations:
+            return
+        try:
             spend_iteration(0, iterations)
+        except LimitError as error:
+            loops = self._program.plan.loops
+            raise error.located(loops[int(self.errors[EXCEEDED])]) if loops else error from error
 
     def copy(self) -> Binding:
         """Return a binding with another table that has the same addresses so far."""

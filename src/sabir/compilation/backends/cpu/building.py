@@ -73,6 +73,7 @@ class Shared:
         self.works: list[ComputedTensor] = []  # work that limits count in addition to the tensors
         self.buffers: list[Buffer] = []  # those that belong to no expression of the whole graph
         self.known: dict[int, Known] = {}
+        self.loops: list[str] = []  # the labels of loops
         self.count = 0  # of buffers
         self._tables = lowered.tables
         self._first = lowered.prepared.program.size
@@ -97,11 +98,15 @@ class Shared:
 
 
 class Within(NamedTuple):
-    """What a subgraph has of the plan around it: the buffers of its operands and results, by its slots."""
+    """What a subgraph has of the plan around it: the buffers of its operands and results, by its slots.
+
+    `path` has the labels of the calls around it.
+    """
 
     shared: Shared
     given: Mapping[int, Buffer]
     written: Mapping[int, Buffer]
+    path: str
 
 
 class PlanBuilder:
@@ -113,6 +118,7 @@ class PlanBuilder:
     ) -> None:  # fmt: skip
         """Begin a plan; with `within` the part of a plan that a subgraph is."""
         self._request, self._within = request, within
+        self.path = "" if within is None else within.path
         self.lowered, self.settings = request.lowered, request.settings
         self.grouping, self.target, self.cores = grouping, target, cores
         self.heuristics, self.decisions = heuristics, grouping.decisions
@@ -143,6 +149,7 @@ class PlanBuilder:
             self.setup,
             decisions=self.decisions,
             known=self.shared.known,
+            loops=self.shared.loops,
             single_work=self.heuristics.single_work,
             fine_work=self.heuristics.fine_work,
         )
@@ -159,14 +166,18 @@ class PlanBuilder:
                 self._count_kernels(number / len(groups))
                 self._begin_kernels()
 
-    def plan_inner(self, inner: Inner, given: Mapping[int, Buffer], written: Sequence[Buffer]) -> None:
+    def plan_inner(
+        self, inner: Inner, given: Mapping[int, Buffer], written: Sequence[Buffer], label: str
+    ) -> None:
         """Add the entries of a subgraph to the plan.
 
-        `given` has the buffers of its inputs and captures by slot, `written` those of its results in order.
+        `given` has the buffers of its inputs and captures by slot, `written` those of its results in order,
+        `label` is that of its call.
         """
         grouping = Grouping(inner.lowered, self.families, self.heuristics)
         grouping.run(inner.results)
-        within = Within(self.shared, given, dict(zip(inner.results, written, strict=True)))
+        path = f"{self.path}{label}: "
+        within = Within(self.shared, given, dict(zip(inner.results, written, strict=True)), path)
         builder = PlanBuilder(
             self._request._replace(lowered=inner.lowered), grouping, self.target, self.cores, self.heuristics,
             within=within,

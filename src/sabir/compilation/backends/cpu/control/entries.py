@@ -61,14 +61,14 @@ class _Rows:
     """Adds the rows of control flow of one call to a plan."""
 
     def __init__(self, builder: PlanBuilder, label: str) -> None:
-        self.builder, self._label = builder, label
+        self.builder, self.label = builder, label
 
     def add(
         self, kernel: ControlKernel, target: Place, values: Mapping[str, Packable], buffers: Sequence[Buffer]
     ) -> None:
         """Add a row that may jump to a place; it uses some buffers."""
         block = kernel.signature.pack(values)
-        entry = Entry([(None, 0, kernel, block)], nodes=(self._label,), alone=True, jumps=target)
+        entry = Entry([(None, 0, kernel, block)], nodes=(self.label,), alone=True, jumps=target)
         for buffer in buffers:
             self.builder.use(buffer, entry)
         self.builder.entries.append(entry)
@@ -89,7 +89,7 @@ class _Rows:
             self.builder.memory("arena", *shape) if buffer is None else buffer
             for buffer, shape in zip(_padded(results, len(shapes)), shapes, strict=True)
         ]
-        self.builder.plan_inner(inner, given, written)
+        self.builder.plan_inner(inner, given, written, self.label)
 
     def is_first(self) -> int:
         """Return 1 if no row of the plan has counted iterations before, else 0."""
@@ -189,6 +189,9 @@ class _Loop:
             "condition": 0 if control.condition is None else BufferNumber(self._read[0]),
             "cost": _cost(self._body), "work": _work(self._body),
         }  # fmt: skip
+        loops = self._rows.builder.shared.loops
+        loops.append(f"{self._rows.builder.path}{self._rows.label}")
+        values["loop"] = len(loops) - 1
         kernel = LoopTest(
             limited=limit is not None,
             conditional=control.condition is not None,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sabir.compilation.backends.cpu.emit.arguments import Arguments, buffer_at
 from sabir.compilation.backends.cpu.emit.emitter import INDEX, POINTER, Emitter, Kind, Register
-from sabir.compilation.plan.entries import ERRORS, ITERATIONS, MOST_ITERATIONS, MOST_WORK, WORK
+from sabir.compilation.plan.entries import ERRORS, EXCEEDED, ITERATIONS, MOST_ITERATIONS, MOST_WORK, WORK
 from sabir.compilation.plan.signature import KernelSignature, Repeated
 
 if TYPE_CHECKING:
@@ -64,8 +64,9 @@ class LoopTest:
     conditional: bool
     counted: bool
     signature: ClassVar[KernelSignature] = KernelSignature(
-        number="tensor", limit="tensor", turns="size", condition="number", cost="number", work="number"
-    )
+        number="tensor", limit="tensor", turns="size", condition="number", cost="number", work="number",
+        loop="number",
+    )  # fmt: skip
 
     def __str__(self) -> str:
         ends = (("limit", self.limited), ("condition", self.conditional), ("slices", self.counted))
@@ -145,7 +146,9 @@ def test_text(test: LoopTest) -> str:
     limits = (e.load(_meter(e, place), INDEX) for place in (MOST_ITERATIONS, MOST_WORK))
     exceeds = _any(e, [e.compare("icmp sgt", x, most) for x, most in zip(spent, limits, strict=True)])
     fails = e.binary("and", exceeds, e.binary("xor", ended, Register("true", ended.kind)))
-    _spend(e, ERRORS, _flag(e, fails))
+    with e.when(fails, rarely=True):
+        e.store(arguments.number("loop"), _meter(e, EXCEEDED))
+        _spend(e, ERRORS, e.index(1))
     return e.text(result=_flag(e, e.binary("or", ended, exceeds)))
 
 
