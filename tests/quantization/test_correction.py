@@ -7,6 +7,7 @@ import pytest
 import sabir
 from sabir.ir import verify
 from sabir.quantization import quantize_and_report
+from sabir.quantization._shift import Shift
 
 RNG = np.random.default_rng(0)
 
@@ -95,19 +96,35 @@ def test_each_layer_sees_the_corrected_layers_before_it():
     np.testing.assert_allclose(peer, reference(found.model, feeds)["y"], atol=0.02 * np.abs(peer).max())
 
 
-def test_several_feeds_count_by_their_elements():
-    """Two feeds, of which one has three rows: the mean is that of four rows."""
+def test_the_mean_counts_runs_by_their_elements_and_is_trusted_as_far_as_they_agree():
+    """One element with the error 4 and three with 8: the mean is 7, its variance (9/16 + 9/16) * 2."""
+    shift = Shift(channels=1)
+    for mean, size in ((4.0, 1), (7.0, 3)):
+        shift.begin(np.zeros(1), size=size, square=0.0)
+        shift.end(np.array([mean]))
+    assert shift.trust == pytest.approx(1 - 2.25 / 49)
+    assert shift.correction == pytest.approx(7 * shift.trust)
+
+    for errors, trust in (([3.0, 3.0, 3.0], 1), ([3.0, -3.0, 0.1], 0)):
+        shift = Shift(channels=1)
+        for number in range(1, 4):
+            shift.begin(np.zeros(1), size=1, square=0.0)
+            shift.end(np.array([np.mean(errors[:number])]))
+        assert shift.trust == pytest.approx(trust)
+
+
+def test_several_feeds_correct_as_one_where_they_agree():
     b = sabir.Builder(21)
     x = b.input("x", "float", ["N", 16])
     b.output(b.Gemm(x, b.initializer("w", random(16, 4)), name="product"), "y")
-    model, rows = b.model(), random(4, 16)
-    whole = sabir.quantize(model, calibration=[{"x": rows}])
-    parts = sabir.quantize(model, calibration=[{"x": rows[:1]}, {"x": rows[1:]}])
-    empty = sabir.quantize(model, calibration=[{"x": rows[:0]}, {"x": rows}])
-    for other in (parts, empty):
-        np.testing.assert_allclose(
-            reference(other, {"x": rows})["y"], reference(whole, {"x": rows})["y"], atol=1e-4
-        )
+    model, row = b.model(), random(1, 16)
+    rows = np.repeat(row, 4, axis=0)
+    whole = reference(sabir.quantize(model, calibration=[{"x": rows}]), {"x": rows})["y"]
+    np.testing.assert_allclose(whole, reference(model, {"x": rows})["y"], atol=5e-4)
+    for sizes in ((1, 3), (0, 4), (2, 0, 2)):
+        feeds = [{"x": np.repeat(row, size, axis=0)} for size in sizes]
+        parts = sabir.quantize(model, calibration=feeds)
+        np.testing.assert_allclose(reference(parts, {"x": rows})["y"], whole, atol=5e-4)
 
 
 def test_a_shared_bias_becomes_two():

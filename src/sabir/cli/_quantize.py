@@ -95,7 +95,7 @@ def quantize(  # ruff: ignore[too-many-arguments]  the options of the command
         bool | None,
         typer.Option(
             "--correct-bias/--keep-bias",
-            help="With --calibrate, for int8: whether the mean error of an output channel goes into its bias.",
+            help="With --calibrate, for int8: whether mean errors of output channels go into the bias.",
         ),
     ] = None,
     equalize: Annotated[

@@ -69,7 +69,8 @@ def bias_of(weighted: Weighted, state: Collection[Value]) -> Bias | str:
 
 
 def _added(node: Node, state: Collection[Value]) -> Bias | str:
-    uses = node.outputs[0].uses if node.outputs and node.outputs[0] is not None else ()
+    result = next(iter(node.outputs), None)
+    uses = () if result is None else result.uses
     reader = uses[0].user if len(uses) == 1 else None
     if not isinstance(reader, Node) or reader.op != "Add" or canonical_domain(reader.domain):
         return "no Add that is its only reader gives it a bias"

@@ -15,6 +15,7 @@ import numpy as np
 from sabir.base import EvaluationError, quote
 from sabir.elements import FLOAT
 from sabir.ir import Node, TensorType
+from sabir.quantization._shift import Shift
 from sabir.rewriting import InsertionPoint, Rewriter
 from sabir.runtime import Session
 
@@ -43,41 +44,11 @@ class Product(NamedTuple):
 
 
 @dataclass
-class Shift:
-    """What is known of the mean error of a product after some runs.
-
-    `mean` has the float result less the quantized one for each channel, `count` the number of elements of a
-    channel, `square` the sum of the squares of all float results.
-    """
-
-    mean: Array
-    count: int = 0
-    square: float = 0.0
-
-    def goal(self, total: Array, size: int, square: float) -> Array:
-        """Count one more run; return the float results less those corrected so far, as means of all runs.
-
-        `total` has the sums of the channels, `size` is the number of elements, `square` the sum of squares.
-        """
-        before = self.mean * self.count
-        self.count += size // len(self.mean)
-        self.square += square
-        return ((before + total.reshape(-1)) / max(self.count, 1)).astype(np.float32)
-
-    @property
-    def relative(self) -> float:
-        """The root mean square of the shifts, divided by that of the results."""
-        if not self.square:
-            return 0.0
-        return float(np.sqrt(np.square(self.mean).mean() * self.count * len(self.mean) / self.square))
-
-
-@dataclass
 class _Probe:
-    """A copy of a model that measures, with three names of inputs and outputs for each product."""
+    """A copy of a model that measures, with the names of its inputs and outputs for each product."""
 
     model: Model
-    names: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
+    names: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
 
 
 def product_of(weighted: Weighted) -> Product | None:
@@ -100,30 +71,33 @@ def mean_errors(
     """Return the mean error of each channel of products, each under the corrections of those before it.
 
     `quantized` has values of the same names as the float `model`. One run of it shifts the result of each
-    product by the mean error over all runs so far before later nodes read it. So the data is read once, and
+    product by what corrects it in all runs so far before later nodes read it. So the data is read once, and
     the memory is that of one run of each model. Raises EvaluationError where an error is infinite or no
     number.
     """
     wide, narrow = _with_sums(model, products, registry), _with_shifts(quantized, products, registry)
     of_floats, of_integers = Session(wide.model, registry=registry), Session(narrow.model, registry=registry)
-    shifts = [Shift(np.zeros(product.channels)) for product in products]
+    shifts = [Shift(product.channels) for product in products]
     for number, feed in enumerate(feeds, 1):
         sums = of_floats.run(feed)
         given: dict[str, Array] = {}
-        for shift, product, names, (goal, factor, _) in zip(
+        for shift, product, names, (goal, factor, trust, _) in zip(
             shifts, products, wide.names, narrow.names, strict=True
         ):
             total, size, square = (np.asarray(sums[name]) for name in names)
-            given[goal] = shift.goal(total, int(size), float(square)).reshape(product.shape)
+            mean = shift.begin(total, int(size), float(square))
+            given[goal] = mean.reshape(product.shape).astype(np.float32)
             given[factor] = np.asarray(1 / max(shift.count, 1), np.float32)
+            given[trust] = np.asarray(shift.trust, np.float32)
         found = of_integers.run({**feed, **given})
         for shift, product, names in zip(shifts, products, narrow.names, strict=True):
-            shift.mean = np.asarray(found[names[-1]], float).reshape(-1)
-            if not np.isfinite(shift.mean).all():
+            mean = np.asarray(found[names[-1]], float).reshape(-1)
+            if not np.isfinite(mean).all():
                 raise EvaluationError(
                     f"the bias of {quote(product.name)} cannot be corrected: "
                     f"its mean error in run {number} is infinite or no number"
                 )
+            shift.end(mean)
         if progress is not None:
             progress(number, feeds.count)
     return shifts
@@ -141,16 +115,17 @@ def _with_sums(model: Model, products: Sequence[Product], registry: Registry) ->
         b = rewriter.builder(graph)
         found = _sums(b, value, product), b.Size(value), b.ReduceSum(b.Mul(value, value), keepdims=0)
         _place(rewriter, b, value)
-        probe.names.append((found[0].name, found[1].name, found[2].name))
+        probe.names.append(tuple(output.name for output in found))
         outputs += found
     graph.outputs, graph.output_infos = outputs, {}
     return probe
 
 
 def _with_shifts(model: Model, products: Sequence[Product], registry: Registry) -> _Probe:
-    """Return a copy whose products are shifted by `goal - factor * sum`, where goal and factor are inputs.
+    """Return a copy whose products are shifted by their mean error times `trust`.
 
-    The names of a product are those of the two inputs and of the shift.
+    The mean error is `goal - factor * sum`. The names of a product are those of these three inputs and of the
+    mean error.
     """
     probe = _Probe(model.clone())
     graph = probe.model.graph
@@ -161,15 +136,16 @@ def _with_shifts(model: Model, products: Sequence[Product], registry: Registry) 
         value = values[product.name]
         goal = graph.add_input(rewriter.names.fresh("goal"), _float(product.shape))
         factor = graph.add_input(rewriter.names.fresh("factor"), _float(()))
+        trust = graph.add_input(rewriter.names.fresh("trust"), _float(()))
         readers = [use for use in value.uses if isinstance(use.user, Node)]
         b = rewriter.builder(graph)
-        shift = b.Sub(goal, b.Mul(_sums(b, value, product), factor))
-        shifted = b.Add(value, shift)
+        mean = b.Sub(goal, b.Mul(_sums(b, value, product), factor))
+        shifted = b.Add(value, b.Mul(mean, trust))
         _place(rewriter, b, value)
         for use in readers:
             use.user.inputs[use.slot] = shifted
-        probe.names.append((goal.name, factor.name, shift.name))
-        outputs.append(shift)
+        probe.names.append((goal.name, factor.name, trust.name, mean.name))
+        outputs.append(mean)
     graph.outputs, graph.output_infos = outputs, {}
     return probe
 

@@ -1,8 +1,8 @@
 """Equalization: channels between two layers are scaled so that both layers have ranges alike.
 
 An output channel of a layer is divided by a factor, and the weights of the next layer for this channel are
-multiplied by it. The method is that of Nagel, van Baalen, Blankevoort and Welling (2019), section 4.1. Factors
-are powers of 2, so that the model of floats computes the same to the last bit.
+multiplied by it. The method is that of Nagel, van Baalen, Blankevoort and Welling (2019), section 4.1.
+Factors are powers of 2, so that the model of floats computes the same to the last bit.
 """
 
 from __future__ import annotations

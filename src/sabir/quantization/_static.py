@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
     from sabir.ir import Model, Value
     from sabir.quantization._codes import Codes
-    from sabir.quantization._correction import Product, Shift
+    from sabir.quantization._correction import Product
     from sabir.quantization._exclusion import Exclusion
     from sabir.quantization._report import NodeReport
+    from sabir.quantization._shift import Shift
     from sabir.quantization._sources import Feeds
     from sabir.quantization._weights import Weighted
     from sabir.schema import Registry
@@ -129,7 +130,7 @@ class _Static:
         products = [product for _, _, product in chosen]
         shifts = mean_errors(before, self._edit.model, products, feeds, self._edit.registry, progress)
         for (weighted, bias, _), shift in zip(chosen, shifts, strict=True):
-            bias.store(self._edit, bias.plus(shift.mean))
+            bias.store(self._edit, bias.plus(shift.correction))
             self._shifts[weighted.node] = shift
 
     def round_biases(self) -> None:
