@@ -85,8 +85,8 @@ def main() -> None:
     demo()
     print(
         f"\nNetworks of the zoo and one of timm, with random weights. {RUNS} feeds of noise calibrate both,"
-        f" and the signal-to-noise ratio is that of the first output for {TESTS} others, against the float model in"
-        " onnxruntime. Times are medians of runs with one image or"
+        f" and the signal-to-noise ratio is that of the first output for {TESTS} others, against the float"
+        " model in onnxruntime. Times are medians of runs with one image or"
         f" {TOKENS} tokens. A dash stands for what is not measured of the peer.\n"
     )
     head = ("by", "noise in Sabir", "in onnxruntime", "size", "time in Sabir", "in onnxruntime")

@@ -15,7 +15,7 @@ from sabir.rewriting import constant_of
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from sabir.ir import Array, Tensor, Value
+    from sabir.ir import Array, Tensor, Use, Value
     from sabir.quantization._editing import Edit
     from sabir.quantization._weights import Weighted
 
@@ -70,7 +70,7 @@ def bias_of(weighted: Weighted, state: Collection[Value]) -> Bias | str:
 
 def _added(node: Node, state: Collection[Value]) -> Bias | str:
     result = next(iter(node.outputs), None)
-    uses = () if result is None else result.uses
+    uses: tuple[Use, ...] = () if result is None else result.uses
     reader = uses[0].user if len(uses) == 1 else None
     if not isinstance(reader, Node) or reader.op != "Add" or canonical_domain(reader.domain):
         return "no Add that is its only reader gives it a bias"
