@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sabir.ir import Value
+    from sabir.patterns import Match, RewriteRule
     from sabir.rewriting import DetachedBuilder
-    from sabir.simplification._declaration import Match, Rewrite
 
-_TABLE: list[Rewrite] = []
+_TABLE: list[RewriteRule] = []
 _rewrite = declaring(_TABLE)
 
 
@@ -116,7 +116,7 @@ def _gelu_of(b: DetachedBuilder, m: Match) -> Value | None:
     "hard-swish", "x * HardSigmoid(x) = HardSwish(x)", "Mul(x, inner = HardSigmoid(x))",
     exact=False, since=14,
     examples=["s = HardSigmoid <alpha = 0.16666667, beta = 0.5> (x) y = Mul (x, s)"],
-    others=["s = HardSigmoid (x) y = Mul (x, s)"],
+    near_misses=["s = HardSigmoid (x) y = Mul (x, s)"],
 )  # fmt: skip
 def _hard_swish(b: DetachedBuilder, m: Match) -> Value | None:
     attributes = m.attributes("inner")
@@ -143,4 +143,4 @@ def _swish(b: DetachedBuilder, m: Match) -> Value | None:
     return b.Swish(m["x"])
 
 
-FUSIONS: Sequence[Rewrite] = tuple(_TABLE)
+FUSIONS: Sequence[RewriteRule] = tuple(_TABLE)

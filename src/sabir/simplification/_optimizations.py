@@ -15,6 +15,6 @@ from sabir.simplification._reshapes import RESHAPES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sabir.simplification._declaration import Rewrite
+    from sabir.patterns import RewriteRule
 
-OPTIMIZATIONS: Sequence[Rewrite] = (*EFFECTS, *RESHAPES, *LINEAR, *FUSIONS)
+OPTIMIZATIONS: Sequence[RewriteRule] = (*EFFECTS, *RESHAPES, *LINEAR, *FUSIONS)

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sabir.ir import Value
+    from sabir.patterns import Match, RewriteRule
     from sabir.rewriting import DetachedBuilder
-    from sabir.simplification._declaration import Match, Rewrite
 
-_TABLE: list[Rewrite] = []
+_TABLE: list[RewriteRule] = []
 _rewrite = declaring(_TABLE)
 
 
@@ -106,7 +106,7 @@ def _reshaped_twice(b: DetachedBuilder, m: Match) -> Value | None:
         ("s = Constant <value = int64[3] {6, 1, 2}> () r = Reshape (x, s) n = Neg (r)"
         f" u = Transpose <perm = [1, 0, 2]> (n) {_TO} y = Reshape (u, t)")
     ],
-    others=[f"u = Transpose (x) {_TO} y = Reshape (u, t)"],
+    near_misses=[f"u = Transpose (x) {_TO} y = Reshape (u, t)"],
 )  # fmt: skip
 @_rewrite(
     "transpose-of-reshape", "Transpose(Reshape(x, s)) = Reshape(x, t) where only sizes of 1 move",
@@ -116,7 +116,7 @@ def _reshaped_twice(b: DetachedBuilder, m: Match) -> Value | None:
         " u = Transpose <perm = [1, 0, 2]> (r) n = Neg (u) z = Constant <value = int64[2] {6, "
         "2}> () y = Reshape (n, z)")
     ],
-    others=["s = Constant <value = int64[2] {3, 4}> () r = Reshape (x, s) y = Transpose (r)"],
+    near_misses=["s = Constant <value = int64[2] {3, 4}> () r = Reshape (x, s) y = Transpose (r)"],
 )  # fmt: skip
 def _moved_ones(b: DetachedBuilder, m: Match) -> Value | None:
     turned, perm = m.result_type("turned"), m.attributes("turned")["perm"]
@@ -178,7 +178,7 @@ def _part_of_shape(b: DetachedBuilder, m: Match) -> Value | None:
         "Constant <value = int64[1] {0}> ()"
         " p = Slice (x, s, e, a) y = Slice (p, a, s, s)")
     ],
-    others=[
+    near_misses=[
         ("s = Constant <value = int64[1] {1}> () e = Constant <value = int64[1] {5}> () a = "
         "Constant <value = int64[1] {0}> ()"
         " p = Slice (x, s, e, a) y = Slice (p, s, e, a)")
@@ -198,4 +198,4 @@ def _slices(b: DetachedBuilder, m: Match) -> Value | None:
     return b.Slice(m["x"], starts, ends, b.initializer("axes", np.asarray(axes, a.dtype)))
 
 
-RESHAPES: Sequence[Rewrite] = tuple(_TABLE)
+RESHAPES: Sequence[RewriteRule] = tuple(_TABLE)
