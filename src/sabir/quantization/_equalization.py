@@ -44,7 +44,7 @@ def equalize(edit: Edit, excluded: Exclusion) -> dict[Node, float]:
         if not any(changes):
             break
     for first, _, bias in pairs:
-        if bias is not None and bias.data is not None:
+        if bias is not None and bias.data is not None and (first.rows != 1).any():
             bias.store(edit, np.asarray(bias.data.array() / first.rows, np.float32))
     changed = {layer.weighted.node: layer.largest for layer in layers.values() if layer.largest > 1}
     for layer in layers.values():
