@@ -1,5 +1,7 @@
 """Quantized models: what their nodes become, how near they are, and what is refused."""
 
+import inspect
+
 import ml_dtypes
 import numpy as np
 import onnxruntime
@@ -201,6 +203,14 @@ def test_an_old_model_is_converted_and_a_new_one_is_not():
     assert quantize_and_report(dense(13), "int4").opset == 21
     assert quantize_and_report(dense(13)).opset is None
     assert quantize_and_report(dense(9)).opset == 13
+
+
+def test_both_functions_have_the_same_parameters():
+    plain, reported = (inspect.signature(function) for function in (sabir.quantize, quantize_and_report))
+    assert plain.parameters == reported.parameters
+    assert (plain.return_annotation, reported.return_annotation) == ("Model", "Quantization")
+    with pytest.raises(TypeError, match="blok"):
+        sabir.quantize(dense(), "int4", blok=8)
 
 
 def test_names_documentation_and_metadata_stay():
