@@ -148,6 +148,15 @@ def test_excluded_nodes_and_channels_without_weights_stay():
     assert not equalized(dead)[1]
 
 
+def test_a_convolution_with_wrong_groups_is_refused_with_its_name():
+    model = sabir.parse("""<ir_version: 10, opset_import: ["" : 21]>
+    g (float[1,2,4,4] x) => (y) <float[3,1,1,1] w = {1, 2, 3}, float[1,3,1,1] v = {1, 2, 3}> {
+      c = Conv <group = 2> (x, w)  y = Conv (c, v) }""")
+    feeds = [{"x": np.zeros((1, 2, 4, 4), np.float32)}]
+    with pytest.raises(sabir.EvaluationError, match="^Conv with output 'c': "):
+        sabir.quantize(model, calibration=feeds, equalize=True)
+
+
 def test_quantization_of_uneven_channels_is_nearer():
     """Behind Relu, activations have one scale: channels of 1 beside one of 256 lose most of their bits."""
     b = sabir.Builder(21)

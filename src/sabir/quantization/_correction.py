@@ -81,14 +81,8 @@ def mean_errors(
     for number, feed in enumerate(feeds, 1):
         sums = of_floats.run(feed)
         given: dict[str, Array] = {}
-        for shift, product, names, (goal, factor, trust, _) in zip(
-            shifts, products, wide.names, narrow.names, strict=True
-        ):
-            total, size, square = (np.asarray(sums[name]) for name in names)
-            mean = shift.begin(total, int(size), float(square))
-            given[goal] = mean.reshape(product.shape).astype(np.float32)
-            given[factor] = np.asarray(1 / max(shift.count, 1), np.float32)
-            given[trust] = np.asarray(shift.trust, np.float32)
+        for shift, product, measured, inputs in zip(shifts, products, wide.names, narrow.names, strict=True):
+            given |= _begin(shift, product, [np.asarray(sums[name]) for name in measured], inputs)
         found = of_integers.run({**feed, **given})
         for shift, product, names in zip(shifts, products, narrow.names, strict=True):
             mean = np.asarray(found[names[-1]], float).reshape(-1)
@@ -101,6 +95,19 @@ def mean_errors(
         if progress is not None:
             progress(number, feeds.count)
     return shifts
+
+
+def _begin(
+    shift: Shift, product: Product, measured: Sequence[Array], inputs: Sequence[str]
+) -> dict[str, Array]:
+    """Count one more run, given the sums of the float model; return inputs of the quantized one."""
+    total, size, square = measured
+    goal = shift.begin(total, int(size), float(square)).reshape(product.shape)
+    factor = 1 / max(shift.count, 1)
+    return {
+        name: np.asarray(number, np.float32)
+        for name, number in zip(inputs[:3], (goal, factor, shift.trust), strict=True)
+    }
 
 
 def _with_sums(model: Model, products: Sequence[Product], registry: Registry) -> _Probe:

@@ -115,6 +115,8 @@ def _layers(edit: Edit, excluded: Exclusion) -> dict[Node, _Layer]:
         if node.op != "Conv" and (len(data.shape) != _MATRIX or attribute(node, "transA", 0)):
             continue
         groups = int(attribute(node, "group", 1)) if node.op == "Conv" else 1
+        if groups < 1 or data.shape[weighted.channel] % groups:
+            continue  # calibration refuses the node
         moved = np.moveaxis(np.abs(weighted.array()), (weighted.channel, weighted.summed), (0, 1))
         ranges = moved.reshape(*moved.shape[:2], -1).max(axis=2)
         found[node] = _Layer(weighted, ranges.reshape(groups, -1, ranges.shape[1]).astype(float))
