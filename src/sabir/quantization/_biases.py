@@ -9,13 +9,13 @@ import numpy as np
 
 from sabir.elements import FLOAT
 from sabir.ir import Node, canonical_domain
-from sabir.quantization._weights import attribute
+from sabir.quantization._weights import attribute, only_use
 from sabir.rewriting import constant_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from sabir.ir import Array, Tensor, Use, Value
+    from sabir.ir import Array, Tensor, Value
     from sabir.quantization._editing import Edit
     from sabir.quantization._weights import Weighted
 
@@ -69,12 +69,11 @@ def bias_of(weighted: Weighted, state: Collection[Value]) -> Bias | str:
 
 
 def _added(node: Node, state: Collection[Value]) -> Bias | str:
-    result = next(iter(node.outputs), None)
-    uses: tuple[Use, ...] = () if result is None else result.uses
-    reader = uses[0].user if len(uses) == 1 else None
-    if not isinstance(reader, Node) or reader.op != "Add" or canonical_domain(reader.domain):
+    use = only_use(node)
+    reader = None if use is None else use.user
+    if use is None or not isinstance(reader, Node) or reader.op != "Add" or canonical_domain(reader.domain):
         return "no Add that is its only reader gives it a bias"
-    slot = 1 - uses[0].slot
+    slot = 1 - use.slot
     value = reader.inputs[slot]
     return _constant(Bias(reader, slot, None if value is None else constant_of(value, state)))
 

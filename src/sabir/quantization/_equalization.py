@@ -17,7 +17,7 @@ from sabir.ir import Node, canonical_domain
 from sabir.quantization._biases import Bias, bias_of
 from sabir.quantization._exclusion import Exclusion
 from sabir.quantization._rectifiers import limits
-from sabir.quantization._weights import WEIGHT, Weighted, attribute, weighted_nodes
+from sabir.quantization._weights import WEIGHT, Weighted, attribute, only_use, weighted_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -142,9 +142,8 @@ def _pairs(edit: Edit, layers: dict[Node, _Layer]) -> Iterator[tuple[_Layer, _La
 def _reader(node: Node, state: Collection[Value], *, is_convolution: bool) -> Node | None:
     """Return the node that alone reads a result, after operators that scale with their operand."""
     while True:
-        result = next(iter(node.outputs), None)
-        uses = () if result is None else result.uses
-        reader = uses[0].user if len(uses) == 1 and not uses[0].slot else None
+        use = only_use(node)
+        reader = None if use is None or use.slot else use.user
         if not isinstance(reader, Node) or reader.graph is not node.graph:
             return None
         node = reader
