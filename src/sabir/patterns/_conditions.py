@@ -16,13 +16,11 @@ import numpy as np
 
 from sabir.base import SchemaError, quote, suggest
 from sabir.ir import Expr
-from sabir.rewriting import constant_of
 from sabir.schema import Unconvertible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from sabir.ir import Tensor
     from sabir.patterns._match import Match
 
 _Number: TypeAlias = int | float
@@ -54,21 +52,17 @@ def _dtype(m: Match, name: str) -> str | None:
 
 
 def _is_constant(m: Match, name: str) -> bool:
-    return _data(m, name) is not None
+    return m.data(name) is not None
 
 
 def _elements(m: Match, name: str) -> list[Any] | None:
-    data = _data(m, name)
+    data = m.data(name)
     return None if data is None or data.size > _MOST_ELEMENTS else data.array().ravel().tolist()
 
 
 def _value(m: Match, name: str) -> Any:
-    data = _data(m, name)
+    data = m.data(name)
     return None if data is None or data.size != 1 else data.array().ravel().tolist()[0]
-
-
-def _data(m: Match, name: str) -> Tensor | None:
-    return constant_of(m[name]) if m.has(name) else None
 
 
 def _present(m: Match, name: str) -> bool:
