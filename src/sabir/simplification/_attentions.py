@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,7 +101,7 @@ def _are_heads(m: Match) -> bool:
         return False
     query, keys, values = shapes
     pairs = [(query[i], other[i]) for other in (keys, values) for i in (0, 1)]
-    return all(known_equal(a, b) for a, b in [*pairs, (query[3], keys[2]), (keys[3], values[2])])
+    return all(starmap(known_equal, [*pairs, (query[3], keys[2]), (keys[3], values[2])]))
 
 
 def _is_guard_needless(m: Match) -> bool:
@@ -147,7 +148,8 @@ def _grouped(b: DetachedBuilder, m: Match) -> Value | None:
         if not _repeats_heads(old, wide, flat):
             return None
     given: dict[str, Any] = {name: value for name, value in m.attributes().items() if value is not None}
-    return b.Attention(m["q"], m["k"], m["v"], m["mask"] if m.has("mask") else None, **given)
+    mask = m["mask"] if m.has("mask") else None
+    return b.op("Attention", m["q"], m["k"], m["v"], mask, outputs=1, **given)
 
 
 def _repeats_heads(old: TensorType | None, wide: TensorType | None, flat: TensorType | None) -> bool:
