@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sabir.ir import Array, Attribute, Node
 
 COMMUTATIVE = frozenset({"Add", "Mul", "Min", "Max", "Sum", "And", "Or", "Xor", "Equal"})
+_MOST_CALLS = 100  # the matcher visits them by recursion
 _DATA = frozenset({"value", "value_int", "value_ints", "value_float", "value_floats"})
 
 
@@ -169,6 +170,8 @@ def _checked(calls: Sequence[PatternCall], outputs: Sequence[Result], text: str)
     shown = quote(text)
     if not outputs:
         raise SchemaError(f"{shown} is no pattern: it must have a call whose result no other call reads")
+    if len(calls) > _MOST_CALLS:
+        raise SchemaError(f"{shown} is no pattern: it has more than {_MOST_CALLS} calls")
     for call in calls:
         if any(attribute.graphs for attribute in call.attributes.values()):
             raise SchemaError(f"{shown} is no pattern: {call!r} has a subgraph, which no pattern matches")
