@@ -79,11 +79,16 @@ def medians(
     return {name: pick(times) for name, times in taken.items()}
 
 
-def blocks(cases: Sequence[Case], rounds: int = 15, size: int = 5) -> dict[str, float]:
-    """Return the median seconds of each case over so many runs, which run in turns, a block of runs each.
+def blocks(
+    cases: Sequence[Case],
+    rounds: int = 15,
+    size: int = 5,
+    pick: Callable[[list[float]], float] = statistics.median,
+) -> dict[str, float]:
+    """Return the seconds of each case over so many runs, which run in turns, a block of runs each.
 
     Before each block there is a pause, in which the threads of the other case go to sleep: they would spin on
-    the cores of this one. The first two runs of a block are not counted.
+    the cores of this one. The first two runs of a block are not counted. `pick` may be `min`.
     """
     taken: dict[str, list[float]] = {case.name: [] for case in cases}
     for start in range(0, rounds, size):
@@ -92,7 +97,7 @@ def blocks(cases: Sequence[Case], rounds: int = 15, size: int = 5) -> dict[str, 
             for _ in range(2):
                 _timed(case)
             taken[case.name] += [_timed(case) for _ in range(min(size, rounds - start))]
-    return {name: statistics.median(times) for name, times in taken.items()}
+    return {name: pick(times) for name, times in taken.items()}
 
 
 def short_blocks(cases: Sequence[Case], rounds: int = 7, seconds: float = 0.02) -> dict[str, float]:

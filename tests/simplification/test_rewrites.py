@@ -20,6 +20,8 @@ TABLES = (*REWRITES, *OPTIMIZATIONS)
 
 
 def model_of(nodes, opset):
+    if nodes.startswith("<"):
+        return sabir.parse(nodes)
     of = "float[a,b,c,d]" if "Conv" in nodes else "float[a,b]"
     return sabir.parse(
         f'<ir_version: 10, opset_import: ["" : {opset}]> g (float[6,2] x) => ({of} y) {{ {nodes} }}'

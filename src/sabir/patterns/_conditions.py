@@ -10,19 +10,18 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
 from sabir.base import SchemaError, quote, suggest
 from sabir.ir import Expr
-from sabir.rewriting import constant_of
 from sabir.schema import Unconvertible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from sabir.ir import Tensor
     from sabir.patterns._match import Match
 
 _Number: TypeAlias = int | float
@@ -54,21 +53,17 @@ def _dtype(m: Match, name: str) -> str | None:
 
 
 def _is_constant(m: Match, name: str) -> bool:
-    return _data(m, name) is not None
+    return m.data(name) is not None
 
 
 def _elements(m: Match, name: str) -> list[Any] | None:
-    data = _data(m, name)
+    data = m.data(name)
     return None if data is None or data.size > _MOST_ELEMENTS else data.array().ravel().tolist()
 
 
 def _value(m: Match, name: str) -> Any:
-    data = _data(m, name)
+    data = m.data(name)
     return None if data is None or data.size != 1 else data.array().ravel().tolist()[0]
-
-
-def _data(m: Match, name: str) -> Tensor | None:
-    return constant_of(m[name]) if m.has(name) else None
 
 
 def _present(m: Match, name: str) -> bool:
@@ -132,7 +127,7 @@ class Condition(NamedTuple):
                 f"{quote(text)} is no condition: it has more than {_MOST_CHARACTERS} characters"
             )
         try:
-            tree = ast.parse(text.strip(), mode="eval").body
+            tree = _parsed(text.strip())
             _check(tree, names, references)
         except SyntaxError as error:
             raise SchemaError(f"{quote(text)} is no condition: {error.msg}") from None
@@ -154,6 +149,12 @@ class Condition(NamedTuple):
                 f"{what} is {'not known' if v is None else v}" for what, v in reading.read.items()
             )
             raise Unconvertible(f"the condition {self.text} does not hold{': ' if found else ''}{found}")
+
+
+def _parsed(text: str) -> ast.expr:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SyntaxWarning)  # `2and` is a number and a word to Python
+        return ast.parse(text, mode="eval").body
 
 
 def _check(tree: ast.AST, names: Collection[str], references: Collection[str]) -> None:

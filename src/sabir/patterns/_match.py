@@ -11,7 +11,7 @@ from sabir.schema import Unconvertible, Version
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sabir.ir import Array, Node, Value
+    from sabir.ir import Array, Node, Tensor, Value
     from sabir.rewriting import Rewriter
     from sabir.schema import Scope
 
@@ -60,10 +60,15 @@ class Match:
 
     def constant(self, name: str) -> Array:
         """Return the data of the constant `$name`; raises Unconvertible for a value that is none."""
-        data = constant_of(self._bindings.values[name])
+        data = self.data(name)
         if data is None:
             raise Unconvertible(f"{name} is no constant")
         return data.array()
+
+    def data(self, name: str) -> Tensor | None:
+        """Return the constant that a value is, None where it is none, or left out."""
+        value = self._bindings.values.get(name)
+        return None if value is None else constant_of(value)
 
     def attribute(self, name: str) -> Any:
         """Return the value of an attribute that the pattern named, `axis: int = @name`; None without one."""
@@ -109,7 +114,7 @@ def attributes_of(node: Node, rewriter: Rewriter) -> Mapping[str, Any]:
         raise Unconvertible("an attribute comes from the call of a function")
     given = scope.arguments(node.attributes)
     values = {name: attribute.value for name, attribute in given.items()}
-    callee = scope.callee(node) if scope.opset(node.domain) is not None else None
+    callee = rewriter.callee(node)
     if isinstance(callee, Version):
         formals = callee.formal.attributes
         return {name: values[name] if name in given else formal.default for name, formal in formals.items()}

@@ -24,7 +24,7 @@ class Declaring(Protocol):
     """
 
     def __call__(
-        self, name: str, says: str, pattern: str, *, exact: bool = True, shared: bool = True,
+        self, name: str, says: str, pattern: str | Sequence[str], *, exact: bool = True, shared: bool = True,
         examples: Sequence[str], near_misses: Sequence[str] = (), since: int = 1, until: int | None = None,
     ) -> Callable[[Build], Build]:  # fmt: skip
         """Return a decorator of the function that builds the replacement."""
@@ -35,7 +35,7 @@ def declaring(table: list[RewriteRule]) -> Declaring:
     """Return a decorator that adds a rule to a table, whose replacement the decorated function builds."""
 
     def rewrite(
-        name: str, says: str, pattern: str, *, exact: bool = True, shared: bool = True,
+        name: str, says: str, pattern: str | Sequence[str], *, exact: bool = True, shared: bool = True,
         examples: Sequence[str], near_misses: Sequence[str] = (), since: int = 1, until: int | None = None,
     ) -> Callable[[Build], Build]:  # fmt: skip
         def add(build: Build) -> Build:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sabir.simplification._attentions import ATTENTIONS
 from sabir.simplification._effects import EFFECTS
 from sabir.simplification._fusions import FUSIONS
 from sabir.simplification._linear import LINEAR
@@ -17,4 +18,4 @@ if TYPE_CHECKING:
 
     from sabir.patterns import RewriteRule
 
-OPTIMIZATIONS: Sequence[RewriteRule] = (*EFFECTS, *RESHAPES, *LINEAR, *FUSIONS)
+OPTIMIZATIONS: Sequence[RewriteRule] = (*EFFECTS, *RESHAPES, *LINEAR, *FUSIONS, *ATTENTIONS)
