@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _INITIALIZING, _STEPPING = 0, 1  # which random numbers are drawn
 
 
-class TrainingSession:
+class TrainingSession:  # ruff: ignore[too-many-public-methods]  also what fit, replicas and logs call
     """A training model as the standard describes it: an object that is initialized, stepped and run.
 
     The state variables are the initializers that bindings name; they start with the values in the model. A
@@ -385,7 +385,7 @@ class TrainingSession:
             )
 
     def _chosen(self, algorithm: int | Sequence[int] | None) -> list[RunnablePart]:
-        """Return the algorithms of a step, by default those that update the state; raises UnsupportedError."""
+        """Return the algorithms of a step, by default those with updates; raises UnsupportedError."""
         if algorithm is None:
             return [self._algorithms[i] for i in self.updating] or self._algorithms
         parts = [self._algorithm(i) for i in ([algorithm] if isinstance(algorithm, int) else algorithm)]
