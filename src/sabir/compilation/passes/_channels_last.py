@@ -85,7 +85,7 @@ class _Layouts:
             case Permute():
                 return _permuted(operands[0], x.axes)
             case Windows() if x in self.products and x.is_large:  # a product reads these with strides
-                return replace(x, operand=operands[0])
+                return replace(x, operand=_spatial_last(operands[0], x.axes[-1]))
             case Windows():
                 return replace(x, operand=_contiguous(operands[0]))
             case Map():
@@ -172,6 +172,17 @@ def _behind_views(x: Contract) -> Expression:
     while isinstance(a, (Permute, Reshape)):
         a = a.operand
     return a
+
+
+def _spatial_last(x: Expression, axis: int) -> Expression:
+    """Return an image `[C, ..., N]`, copied in the order NCHW if its last spatial axis has another stride than 1.
+
+    Large windows overlap: products read an element of the copy once for each of them, side by side along `k`.
+    """
+    if not isinstance(x, VIEWS) or is_number(x) or Views().locate(x).strides[axis] == 1:
+        return x
+    whole = _permuted(x, (x.rank - 1, *range(x.rank - 1)))
+    return _permuted(Copy(whole.element, whole.shape, whole), (*range(1, x.rank), 0))
 
 
 def _contiguous(x: Expression) -> Expression:
