@@ -46,7 +46,8 @@ def convolved(
         if alone and isinstance(each, int) and 1 < each <= _MOST_FILTERS:
             x, group, each = _repeated(x, each), group * each, 1
         found = windows_of(x, window, 0, multiplied=True)
-        finite = group == 1 and window.strides == window.dilations and _reads_little_of(filters, found)
+        varies = group == 1 and loops.is_finite(filters) is None
+        finite = varies and window.strides == window.dilations and _reads_little_of(filters, found)
         must_be_finite = must_be_finite or finite
         y = channels_first(loops.filtered(found, w, group, finite=finite))
     checked = unless_finite(_whole(filters)) if must_be_finite else None
