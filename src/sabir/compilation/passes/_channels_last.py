@@ -42,7 +42,8 @@ _LEAST_RANK = 3  # N, C and one more axis
 def channels_last(expressions: Mapping[int, Expression]) -> dict[int, Expression]:
     """Return the expressions by slot, computed in NHWC around convolutions and poolings."""
     found = postorder(expressions.values())
-    return rewrite(expressions, _Layouts(x for x in found if isinstance(x, Contract)).rule)
+    moved = rewrite(expressions, _Layouts(x for x in found if isinstance(x, Contract)).rule)
+    return rewrite(moved, _filters_first)
 
 
 def is_seed(x: Expression) -> bool:
@@ -172,6 +173,20 @@ def _behind_views(x: Contract) -> Expression:
     while isinstance(a, (Permute, Reshape)):
         a = a.operand
     return a
+
+
+def _filters_first(x: Expression, new: Mapping[Expression, Expression]) -> Expression | None:
+    """Copy a gradient of filters, which a product computes with the filters last, in the order of the filters.
+
+    A kernel of transposed tiles moves whole cache lines. An optimizer, which reads other tensors too, does not.
+    """
+    if not isinstance(x, Permute) or not isinstance(x.operand, Contract) or x.axes[-1] == x.rank - 1:
+        return None
+    windows = _behind_views(x.operand)
+    if not isinstance(windows, Windows) or not windows.is_large:
+        return None
+    y = rebuilt(x, new)
+    return Copy(y.element, y.shape, y)
 
 
 def _spatial_last(x: Expression, axis: int) -> Expression:
