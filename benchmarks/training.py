@@ -128,7 +128,7 @@ def _theirs(network: Network) -> dict[str, Callable[[], Any]]:
 
 
 def _their_steps(network: Network) -> dict[str, Callable[[], Any]]:
-    return {"step": _peer_step(network, False), "step, fused": _peer_step(network, True)}
+    return {"step": _peer_step(network), "step, fused": _peer_step(network, fused=True)}
 
 
 def _tensors(network: Network) -> tuple[dict[str, Any], list[Any]]:
@@ -138,7 +138,7 @@ def _tensors(network: Network) -> tuple[dict[str, Any], list[Any]]:
     return weights, [torch.tensor(x) for x in network.feeds.values()]
 
 
-def _peer_step(network: Network, fused: bool) -> Callable[[], float]:  # ruff: ignore[boolean-type-hint-positional-argument]  as PyTorch's option
+def _peer_step(network: Network, *, fused: bool = False) -> Callable[[], float]:
     """Return a step of PyTorch that returns the loss before it."""
     weights, feeds = _tensors(network)
     optimizer = torch.optim.AdamW([w for w in weights.values() if w.requires_grad], lr=RATE, fused=fused)
@@ -159,7 +159,7 @@ def steps(network: Network, side: str, engine: Any) -> float:
         session, feeds = _session(network, engine), dict(network.feeds)
         losses = [next(iter(session.step(feeds).values())) for _ in range(STEPS)]
     else:
-        step = _peer_step(network, side == FUSED)
+        step = _peer_step(network, fused=side == FUSED)
         losses = [step() for _ in range(STEPS)]
     return float(losses[-1])
 

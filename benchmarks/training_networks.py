@@ -1,4 +1,4 @@
-"""Networks of the size that people train: residual networks, transformers of images and of text, LSTM and U-Net.
+"""Networks of the size that people train: residual networks, a U-Net, transformers of images and of text.
 
 Each is built for Sabir and written as a function of PyTorch, with the same weights and the same feeds.
 BatchNormalization is in training mode on both sides.
@@ -7,6 +7,7 @@ BatchNormalization is in training mode on both sides.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ _MEAN, _VARIANCE = ".mean", ".variance"
 
 
 class _Layers:
-    """The layers of a network for Sabir: they draw the weights and append nodes, with names for both sides."""
+    """The layers of a network for Sabir: they draw weights, named for both sides, and append nodes."""
 
     def __init__(self) -> None:
         self.b, self.weights = sabir.Builder(OPSET), Weights()
@@ -49,7 +50,9 @@ class _Layers:
         return self.b.Add(self.b.MatMul(x, w), self.constant(f"{name}.bias", np.zeros(after)))
 
     def layer_norm(self, name: str, x: Any, width: int) -> Any:
-        scale, shift = (self.constant(f"{name}{end}", np.full(width, v)) for end, v in (("", 1), (".shift", 0)))
+        scale, shift = (
+            self.constant(f"{name}{end}", np.full(width, v)) for end, v in (("", 1), (".shift", 0))
+        )
         return self.b.LayerNormalization(x, scale, shift)
 
     def network(self, name: str, scores: Any, targets: Any, loss: Any, **feeds: Any) -> Network:
@@ -128,7 +131,7 @@ def _resnet18(count: int, size: int) -> Network:
     y = b.Relu(layers.norm("n", layers.conv("c", x, (3, 64), 7, 2), 64))
     y = b.MaxPool(y, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
     blocks: list[str] = []
-    for stage, (before, after) in enumerate(zip(widths, widths[1:], strict=False)):
+    for stage, (before, after) in enumerate(pairwise(widths)):
         for number in range(2):
             blocks.append(f"b{stage}.{number}")
             channels = (before if number == 0 else after, after)
@@ -153,7 +156,7 @@ def resnet18() -> Network:
 
 
 def _block(layers: _Layers, name: str, y: Any, width: int, mask: Any = None) -> Any:
-    """Append attention and two linear layers, each with a normalization before it; `mask` is added to scores."""
+    """Append attention and two linear layers after normalizations; `mask` is added to the scores."""
     b = layers.b
     n = layers.layer_norm(f"{name}.n1", y, width)
     joined = layers.linear(f"{name}.qkv", n, width, 3 * width)
@@ -173,9 +176,9 @@ def _block_peer(w: Any, name: str, y: Any, *, causal: bool) -> Any:
     parts = _linear_peer(w, f"{name}.qkv", n).reshape(count, steps, 3, width // HEAD, HEAD)
     q, k, v = parts.permute(2, 0, 3, 1, 4).unbind(0)
     mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
-    y = y + _linear_peer(w, f"{name}.o", mixed.transpose(1, 2).reshape(count, steps, width))
-    wide = functional.gelu(_linear_peer(w, f"{name}.up", _layer_norm_peer(w, f"{name}.n2", y)))
-    return y + _linear_peer(w, f"{name}.down", wide)
+    middle = y + _linear_peer(w, f"{name}.o", mixed.transpose(1, 2).reshape(count, steps, width))
+    wide = functional.gelu(_linear_peer(w, f"{name}.up", _layer_norm_peer(w, f"{name}.n2", middle)))
+    return middle + _linear_peer(w, f"{name}.down", wide)
 
 
 def _linear_peer(w: Any, name: str, x: Any) -> Any:
@@ -252,10 +255,12 @@ def unet() -> Network:
             y = b.Relu(y)
         return y
 
-    kept = [y := twice("d0", x, 3, levels[0])]
-    for number, (before, after) in enumerate(zip(levels, levels[1:], strict=False), 1):
+    y = twice("d0", x, 3, levels[0])
+    kept = [y]
+    for number, (before, after) in enumerate(pairwise(levels), 1):
         pooled = b.MaxPool(y, kernel_shape=[2, 2], strides=[2, 2])
-        kept.append(y := twice(f"d{number}", pooled, before, after))
+        y = twice(f"d{number}", pooled, before, after)
+        kept.append(y)
     for number in (1, 0):
         wide, width = levels[number + 1], levels[number]
         up = b.ConvTranspose(y, layers.weight(f"t{number}", wide, width, 2, 2), strides=[2, 2])
@@ -268,9 +273,9 @@ def unet() -> Network:
         return y
 
     def loss(w: Any, x: Any, t: Any) -> Any:
-        kept = [y := twice_peer(w, "d0", x)]
-        for number in (1, 2):
-            kept.append(y := twice_peer(w, f"d{number}", functional.max_pool2d(y, 2)))
+        kept = [twice_peer(w, "d0", x)]
+        kept.append(twice_peer(w, "d1", functional.max_pool2d(kept[0], 2)))
+        y = twice_peer(w, "d2", functional.max_pool2d(kept[1], 2))
         for number in (1, 0):
             up = functional.conv_transpose2d(y, w[f"t{number}"], stride=2)
             y = twice_peer(w, f"u{number}", torch.cat([kept[number], up], 1))

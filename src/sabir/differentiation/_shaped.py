@@ -112,5 +112,5 @@ def _repeated(large: Sequence[Dim], small: Sequence[Dim], others: Sequence[Shape
 
 
 def _is_one(shape: Shape | None, axis: int) -> bool:
-    """Return whether a tensor is known to have size 1 along an axis, from the end, or not to have the axis."""
+    """Return whether a tensor has size 1 along an axis, counted from the end, or does not have it."""
     return shape is not None and (-axis > len(shape) or shape[axis] == 1)

@@ -52,7 +52,8 @@ class Filtered(Expression):
 def filtered(x: Expression, w: Expression, group: int, *, finite: bool = False) -> Expression:
     """Return windows `[N, counts..., C, taps...]` times filters `[M, C/group, taps...]`: `[N, counts..., M]`.
 
-    If `finite`, the run fails for filters with infinities or NaN. Raises NotLowered for element types that are not multiplied, and for sizes that may differ.
+    If `finite`, the run fails for filters with infinities or NaN. Raises NotLowered for element types that
+    are not multiplied, and for sizes that may differ.
     """
     check_computed(x.element)
     if x.element not in FLOATS or x.element != w.element:

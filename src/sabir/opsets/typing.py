@@ -105,8 +105,9 @@ class ShapedBuilder(Builder, ABC):
         """Undo broadcasting: sum a gradient, to whose shape `value` broadcasts, to the shape of `value`.
 
         If `others` are passed, the shape is that to which they and `value` broadcast: along an axis that none
-        of them has, `value` was not repeated. It adds no node where the shapes are known to be equal, one ReduceSum where the sizes tell which axes
-        were repeated, and otherwise finds the axes at run time, also where a rank is unknown.
+        of them has, `value` was not repeated. It adds no node where the shapes are known to be equal, one
+        ReduceSum where the sizes tell which axes were repeated, and otherwise finds the axes at run time,
+        also where a rank is unknown.
         """
 
 

@@ -5,7 +5,9 @@
 
 A convolution computes NHWC, and lowering wraps the result in a Permute to NCHW. This pass sinks the Permute
 below the maps, reductions, slices and joins that read it, until it meets the Permute of the next convolution
-and both cancel. Only tensors that enter or leave such a part of a graph are transposed.
+and both cancel. Only tensors that enter or leave such a part of a graph are transposed, and what the gradient
+of filters reads and computes: its image, whose windows are larger than their number, is read as NCHW, and its
+result is written in the order of the filters.
 """
 
 from __future__ import annotations
@@ -176,9 +178,9 @@ def _behind_views(x: Contract) -> Expression:
 
 
 def _filters_first(x: Expression, new: Mapping[Expression, Expression]) -> Expression | None:
-    """Copy a gradient of filters, which a product computes with the filters last, in the order of the filters.
+    """Copy a gradient of filters, whose product has the filters last, in the order of the filters.
 
-    A kernel of transposed tiles moves whole cache lines. An optimizer, which reads other tensors too, does not.
+    A kernel of transposed tiles reads and writes whole cache lines. That of an optimizer does not.
     """
     if not isinstance(x, Permute) or not isinstance(x.operand, Contract) or x.axes[-1] == x.rank - 1:
         return None
@@ -190,7 +192,7 @@ def _filters_first(x: Expression, new: Mapping[Expression, Expression]) -> Expre
 
 
 def _spatial_last(x: Expression, axis: int) -> Expression:
-    """Return an image `[C, ..., N]`, copied in the order NCHW if its last spatial axis has another stride than 1.
+    """Return an image `[C, ..., N]`; a copy in the order NCHW unless its last spatial axis has stride 1.
 
     Large windows overlap: products read an element of the copy once for each of them, side by side along `k`.
     """

@@ -56,9 +56,7 @@ def scaled(
     )
 
 
-def by_batch(
-    g: Gradient, x: Value, scale: Value, bias: Value, epsilon: float
-) -> tuple[Value, Value, Value]:
+def by_batch(g: Gradient, x: Value, scale: Value, bias: Value, epsilon: float) -> tuple[Value, Value, Value]:
     """Return the gradients of a normalisation of each channel of `x` (N, C, ...) by its mean and variance.
 
     The gradients of the scale and the bias are the only sums over elements that those of `x` depend on.

@@ -53,8 +53,8 @@ def why_direct(
     """Return why a product is not computed by one of Winograd's algorithms; None if it is.
 
     They are for convolutions of 2-D images by 3x3 windows whose taps are as far apart as the windows, with
-    finite filters: differences of infinities are NaN. Filters that vary are transformed in each run. `nesting` is the nest with merged axes.
-    The answer does not depend on the size of the batch.
+    finite filters: differences of infinities are NaN. Filters that vary are transformed in each run.
+    `nesting` is the nest with merged axes. The answer does not depend on the size of the batch.
     """
     if contract.rows == 1 or contract.depth == 1:
         return NO_CONVOLUTION
