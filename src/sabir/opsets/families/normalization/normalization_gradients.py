@@ -68,9 +68,12 @@ def by_batch(g: Gradient, x: Value, scale: Value, bias: Value, epsilon: float) -
     count = g.CastLike(g.Div(g.Size(x), g.Size(scale)), wide)
     rest = g.Sub(g.Sub(dy, g.Div(total, count)), g.Mul(normal.y, g.Div(along, count)))
     factor = g.Mul(typed(g, per_channel(g, scale, x), element_of(wide)), normal.inverse)
-    others = ((along, scale), (total, bias))
-    found = (typed(g, g.Squeeze(d, axes) if g.rank(x) > 1 else d, element_of(p)) for d, p in others)
-    return halves.rounded(g, g.Mul(factor, rest), x), *found
+    along, total = (g.Squeeze(d, axes) if g.rank(x) > 1 else d for d in (along, total))
+    return (
+        halves.rounded(g, g.Mul(factor, rest), x),
+        typed(g, along, element_of(scale)),
+        typed(g, total, element_of(bias)),
+    )
 
 
 def per_channel(g: ShapedBuilder, parameter: Value, x: Value) -> Value:

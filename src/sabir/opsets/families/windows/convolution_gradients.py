@@ -103,7 +103,8 @@ def _turned(g: Gradient, filters: Filters, begin: Sizes, end: Sizes) -> Value | 
         return None
     reach = [(size - 1) * step for size, step in zip(kernel, filters.dilations, strict=True)]
     pads = [r - n for edges in (begin, end) for r, n in zip(reach, edges, strict=True)]
-    if min(pads) < 0 or 0 in (sizes_of(g, g.dy) if isinstance(sizes_of(g, g.dy), tuple) else ()):
+    windows = sizes_of(g, g.dy)
+    if min(pads) < 0 or not isinstance(windows, tuple) or 0 in windows:
         return None
     w = g.Transpose(filters.weights, perm=[1, 0, *range(2, rank + 2)])
     if any(size != 1 for size in kernel):
