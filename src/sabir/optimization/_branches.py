@@ -9,7 +9,7 @@ import numpy as np
 from sabir.base import check_time
 from sabir.ir import Graph, Node, Tensor, canonical_domain, clone_graph
 from sabir.optimization._copies import is_copy
-from sabir.rewrite import InsertionPoint, Rewriter, release, replace_outputs, splice
+from sabir.rewriting import InsertionPoint, Rewriter, release, replace_outputs, splice
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
