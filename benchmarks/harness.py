@@ -79,9 +79,12 @@ def medians(
     return {name: pick(times) for name, times in taken.items()}
 
 
-def blocks(cases: Sequence[Case], rounds: int = 15, size: int = 5) -> dict[str, float]:
+def blocks(
+    cases: Sequence[Case], rounds: int = 15, size: int = 5, clock: Callable[[], float] = time.perf_counter
+) -> dict[str, float]:
     """Return the median seconds of each case over so many runs, which run in turns, a block of runs each.
 
+    Seconds are those of `clock`, for example of the process on all cores, `time.process_time`.
     Before each block there is a pause, in which the threads of the other case go to sleep: they would spin on
     the cores of this one. The first two runs of a block are not counted.
     """
@@ -90,8 +93,8 @@ def blocks(cases: Sequence[Case], rounds: int = 15, size: int = 5) -> dict[str, 
         for case in cases:
             time.sleep(PAUSE)
             for _ in range(2):
-                _timed(case)
-            taken[case.name] += [_timed(case) for _ in range(min(size, rounds - start))]
+                _timed(case, clock)
+            taken[case.name] += [_timed(case, clock) for _ in range(min(size, rounds - start))]
     return {name: statistics.median(times) for name, times in taken.items()}
 
 
@@ -172,12 +175,12 @@ def listed(found: Mapping[str, float], ours: str) -> list[tuple[str, str, str]]:
     return [(n, time_text(s), "" if n == ours else ratio_text(s, found[ours])) for n, s in found.items()]
 
 
-def _timed(case: Case) -> float:
+def _timed(case: Case, clock: Callable[[], float] = time.perf_counter) -> float:
     given = case.setup()
     gc.collect()
-    started = time.perf_counter()
+    started = clock()
     kept = case.work(given)
-    taken = time.perf_counter() - started
+    taken = clock() - started
     del kept
     return taken
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,20 +40,27 @@ def main() -> None:
     cli.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NETWORKS)}")
     cli.add_argument("--full", action="store_true", help="all networks of full size, not all small ones")
     cli.add_argument("--engine", default="compiled", choices=["compiled", "reference"])
+    cli.add_argument(
+        "--process-time",
+        action="store_true",
+        help="seconds of the process, which a busy machine hardly changes",
+    )
     given = cli.parse_args()
+    clock = time.process_time if given.process_time else time.perf_counter
     beside = "PyTorch is not installed: its columns and the ratios are left out."
     if torch is not None:
         beside = f"Ratios are against PyTorch {torch.__version__} eager."
-    print(f"{h.THREADS} thread(s) on both sides, engine {given.engine}. {beside}\n")
+    timed = ", process time" if given.process_time else ""
+    print(f"{h.THREADS} thread(s) on both sides, engine {given.engine}{timed}. {beside}\n")
     names = given.names or list(training_networks.NETWORKS if given.full else SMALL)
     networks = {name: NETWORKS[name]() for name in names}
-    rows = [row for name, network in networks.items() for row in _times(name, network, given.engine)]
+    rows = [row for n, network in networks.items() for row in _times(n, network, given.engine, clock)]
     h.table(("network and work", SABIR, PEER, "ratio"), rows)
     print(f"What {STEPS} steps add to the memory of a fresh process, at their end and at most.\n")
     h.table(("network", SABIR, PEER), [_memory(n, networks[n].name, given.engine) for n in names])
 
 
-def _times(name: str, network: Network, engine: Any) -> list[tuple[str, ...]]:
+def _times(name: str, network: Network, engine: Any, clock: Callable[[], float]) -> list[tuple[str, ...]]:
     """Measure one network; raises SystemExit where the losses of both sides differ after some steps."""
     h.progress(network.name)
     small = name in SMALL
@@ -66,7 +74,7 @@ def _times(name: str, network: Network, engine: Any) -> list[tuple[str, ...]]:
         raise SystemExit(f"{network.name}: the losses differ after {STEPS} steps: {losses}")
     cases = [h.Case(f"{SABIR} {name}", lambda _, w=work: w()) for name, work in ours.items()]
     cases += [h.Case(f"{PEER} {name}", lambda _, w=work: w()) for name, work in theirs.items()]
-    taken = h.blocks(cases, ROUNDS) if small else h.blocks(cases, FULL_ROUNDS, 1)
+    taken = h.blocks(cases, ROUNDS, clock=clock) if small else h.blocks(cases, FULL_ROUNDS, 1, clock)
     rows: list[tuple[str, ...]] = []
     for work in ours:
         mine = taken[f"{SABIR} {work}"]
