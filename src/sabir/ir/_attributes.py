@@ -161,9 +161,23 @@ class Attributes(MutableMapping[str, Attribute]):
                 else Attribute.of(name, value)
                 for name, value in items.items()
             }
-            for attribute in self._items.values():
+            self._adopt()
+
+    @classmethod
+    def linked(cls, node: Node, items: dict[str, Attribute]) -> Attributes:
+        """Take over a dictionary of attributes by their own names, without checks: for `Node.linked`."""
+        attributes = cls.__new__(cls)
+        attributes._node, attributes._items = node, items
+        if items:
+            attributes._adopt()
+        return attributes
+
+    def _adopt(self) -> None:
+        """Become the parent of all subgraphs."""
+        for attribute in self._items.values():
+            if attribute.type in GRAPH_TYPES:
                 for graph in attribute.graphs:
-                    graph.parent = node
+                    graph.parent = self._node
 
     def __getitem__(self, name: str) -> Attribute:
         return self._items[name]
