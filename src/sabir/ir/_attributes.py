@@ -163,17 +163,12 @@ class Attributes(MutableMapping[str, Attribute]):
             }
             self._adopt()
 
-    @classmethod
-    def linked(cls, node: Node, items: dict[str, Attribute]) -> Attributes:
-        """Take over a dictionary of attributes by their own names, without checks: for `Node.linked`."""
-        attributes = cls.__new__(cls)
-        attributes._node, attributes._items = node, items
-        if items:
-            attributes._adopt()
-        return attributes
+    def take_over(self, items: dict[str, Attribute]) -> None:
+        """Have these attributes, without checks: for `Node.linked`. They have their own names."""
+        self._items = items
+        self._adopt()
 
     def _adopt(self) -> None:
-        """Become the parent of all subgraphs."""
         for attribute in self._items.values():
             if attribute.type in GRAPH_TYPES:
                 for graph in attribute.graphs:

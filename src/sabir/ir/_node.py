@@ -102,7 +102,9 @@ class Node(Listed):
         for value in outputs:
             if value is not None:
                 value.source = node
-        node._attributes = Attributes.linked(node, attributes or {})
+        node._attributes = Attributes(node)
+        if attributes:
+            node._attributes.take_over(attributes)
         return node
 
     def _initialize(self, op: str, domain: str, name: str, overload: str) -> None:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 SHALLOW = 60
 """The levels of messages in which DiscardUnknownFields works; below it silently does nothing."""
 
-# A deeper message has at least two bytes for each further level, so a short walk into long fields is enough to
-# suspect one.
+# A deeper message has at least two bytes for each further level, so a short walk into long fields is enough
+# to suspect one.
 _SUSPECT_DEPTH = 8
 _SUSPECT_BYTES = 2 * (SHALLOW - _SUSPECT_DEPTH)
 

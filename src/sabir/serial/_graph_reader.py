@@ -37,7 +37,7 @@ _NODE_TEXTS = TextFields("name", "op_type", "domain", "overload", "doc_string")
 _INFO_TEXTS = TextFields("name", "doc_string")
 
 
-# a graph inside another one is three levels of messages below it, and half of the levels are left for the rest
+# a graph inside another one is three levels of messages below it; half of the levels are left for the rest
 _SHALLOW_GRAPHS = SHALLOW // 2 // 3
 
 
