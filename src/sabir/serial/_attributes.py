@@ -22,11 +22,13 @@ FIELDS: dict[AttributeType, str] = {
 _TYPE_OF_FIELD: dict[str, AttributeType] = {field: type_ for type_, field in FIELDS.items()}
 _SINGULAR = ("f", "i", "s", "t", "g", "sparse_tensor", "tp")
 _TEXTS = TextFields("doc_string", "ref_attr_name", "name")
-_UNSHARED = frozenset({4, 5, 9, 10, 11, 12})  # tensors and graphs, the mutable and the large
+_UNSHARED = frozenset({5, 9, 10, 11, 12})  # graphs, which are mutable, and lists of tensors
+_TENSOR = ATTRIBUTE_TYPES.index("tensor")
+_SMALL = 256  # bytes of an attribute with a tensor, such as a shape, that many nodes may have
 
 
 class AttributeReader:
-    """Turns `AttributeProto`s into attributes; equal ones without graphs or tensors become one object."""
+    """Turns `AttributeProto`s into attributes; equal ones without graphs or large tensors become one object."""
 
     def __init__(
         self,
@@ -52,7 +54,7 @@ class AttributeReader:
     def read(self, proto: Any) -> Attribute:
         """Return an attribute; raises WireError for a name that is not UTF-8."""
         number = proto.type
-        if number in _UNSHARED or not number:
+        if number in _UNSHARED or not number or (number == _TENSOR and proto.ByteSize() > _SMALL):
             return self._read(proto)
         key = proto.SerializeToString()
         found = self._seen.get(key)
