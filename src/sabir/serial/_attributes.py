@@ -28,7 +28,7 @@ _SMALL = 256  # bytes of an attribute with a tensor, such as a shape, that many 
 
 
 class AttributeReader:
-    """Turns `AttributeProto`s into attributes; equal ones without graphs or large tensors become one object."""
+    """Turns `AttributeProto`s into attributes; equal ones become one object, unless large or with graphs."""
 
     def __init__(
         self,
