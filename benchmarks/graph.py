@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SIZES = (20_000, 200_000)
 WIDTH = 8
 HEADS = 2
-ROUNDS = 3
+ROUNDS = 2
 OPSET, NEWER = 18, 21
 _SMALL = 50_000  # nodes; a larger graph is measured once, without onnx_ir and without onnx's slow converter
 
