@@ -59,7 +59,8 @@ if TYPE_CHECKING:
     from sabir.generation import TextGenerator
     from sabir.inference import infer, set_dims
     from sabir.inlining import inline
-    from sabir.optimization import simplify
+    from sabir.optimization import rewrite, simplify
+    from sabir.patterns import RewriteRule
     from sabir.quantization import quantize
     from sabir.repairing import fix
     from sabir.runtime import Session, hessian, jacobian, vjp
@@ -81,14 +82,15 @@ _LATER = {
     "fix": "repairing", "simplify": "optimization", "quantize": "quantization",
     "append": "editing", "merge": "editing", "prepend": "editing", "rename": "editing",
     "TrainingSession": "training", "strip_training": "training", "TextGenerator": "generation",
+    "RewriteRule": "patterns", "rewrite": "optimization",
 }  # fmt: skip
 
 # packages with public names, which need no `import` of their own
 _PACKAGES = (
     "base", "checking", "comparison", "compilation", "consumers", "conversion", "debugging",
     "differentiation", "distributed", "editing", "elements", "evaluation", "generation", "inference",
-    "inlining", "ir", "opsets", "optimization", "quantization", "repairing", "rewrite", "runtime", "schema",
-    "serial", "simplification", "syntax", "training",
+    "inlining", "ir", "opsets", "optimization", "patterns", "quantization", "repairing", "rewriting",
+    "runtime", "schema", "serial", "simplification", "syntax", "training",
 )  # fmt: skip
 _later = importing_later(__name__, _LATER)
 
@@ -179,6 +181,7 @@ __all__ = [
     "ModelVersion",
     "OperatorSet",
     "ParseError",
+    "RewriteRule",
     "SabirError",
     "SabirWarning",
     "SchemaError",
@@ -219,6 +222,7 @@ __all__ = [
     "releases",
     "rename",
     "requirements",
+    "rewrite",
     "save",
     "set_default_limits",
     "set_dims",

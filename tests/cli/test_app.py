@@ -36,6 +36,7 @@ COMMANDS = (
     "quantize",
     "inline",
     "simplify",
+    "rewrite",
     "diff",
     "compare",
     "reduce",

@@ -5,7 +5,7 @@ import onnxruntime
 import pytest
 
 import sabir
-from sabir.rewrite import remove_unread
+from sabir.rewriting import remove_unread
 from support.gradients import SEED, gradient_model
 
 # between two transpositions: what is padded in the gradient

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
+import sabir
 from sabir.cli import main
 
 ROOT = Path(__file__).parents[2]
@@ -74,6 +75,9 @@ def test_blocks(page, tmp_path, monkeypatch):
             printed = run_python(block, page, namespace)
         elif block.language == "sh":
             printed = run_commands(block)
+        elif block.language == "toml":  # rules, which their examples prove
+            for rule in sabir.patterns.parse_rules(block.code):
+                sabir.optimization.prove(rule)
         else:
             assert block.language == "text", f"no test runs the {block.language!r} block on line {block.line}"
             assert printed.splitlines() == block.code.splitlines(), f"line {block.line}"

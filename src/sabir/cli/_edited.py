@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from sabir.cli._screen import Screen
     from sabir.ir import Model, Value
+    from sabir.optimization import Verification
 
 
 def pair(word: str, form: str, example: str) -> tuple[str, str]:
@@ -43,6 +44,22 @@ def show_edited(screen: Screen, model: Model, before: Model) -> None:
     rows = [("input", *_shown(value)) for value in model.graph.inputs]
     rows += [("output", *_shown(value)) for value in model.graph.outputs if value is not None]
     screen.table(rows, "dim", "cyan")
+
+
+def show_verification(screen: Screen, verification: Verification | None) -> None:
+    """Print how far the results of two models differ."""
+    if verification is None:
+        screen.line("the results were not compared")
+    elif not verification.runs:
+        screen.line("the results were not compared: the model refuses random inputs")
+    else:
+        runs = counted(verification.runs, "list")
+        screen.line(f"largest difference on {runs} of random inputs: {verification.difference:.3g}")
+
+
+def verification_json(verification: Verification | None) -> dict[str, Any] | None:
+    """Return how far the results of two models differ as JSON, None where they were not compared."""
+    return verification and {"runs": verification.runs, "difference": verification.difference}
 
 
 def edited_json(model: Model, before: Model) -> dict[str, Any]:

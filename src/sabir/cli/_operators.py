@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 import typer
 
-from sabir.base import ACCIDENTS, SchemaError
+from sabir.base import SchemaError
+from sabir.cli._modules import imported
 from sabir.ir import OperatorSet
 from sabir.opsets import STANDARD
 from sabir.schema import Operator, Registry
@@ -56,10 +55,7 @@ def registry_of(option: str | None, documents: Iterable[Path] | None = None) -> 
 def _registry(option: str | None) -> Registry:
     if option is None:
         return STANDARD
-    module, _, name = option.partition(":")
-    if not module or not name:
-        raise SchemaError(f"--operators {option!r}: write it as MODULE:NAME")
-    found: Any = getattr(_imported(module, option), name, None)
+    found = imported(option, "--operators")
     if isinstance(found, Registry):
         return found
     if isinstance(found, Operator):
@@ -67,9 +63,9 @@ def _registry(option: str | None) -> Registry:
     several = _operators_in(found)
     if several:
         return STANDARD.with_operators(*several)
-    shown = "nothing of that name" if found is None else f"a {type(found).__name__}"
+    shown = type(found).__name__
     raise SchemaError(
-        f"--operators {option!r}: {module} has {shown}; it must be a Registry, an Operator or a list of them"
+        f"--operators {option!r} is a {shown}; it must be a Registry, an Operator or a list of them"
     )
 
 
@@ -80,13 +76,3 @@ def _operators_in(found: Any) -> list[Operator]:
     items = cast("list[object]", found)
     operators = [item for item in items if isinstance(item, Operator)]
     return operators if len(operators) == len(items) else []
-
-
-def _imported(module: str, option: str) -> Any:
-    sys.path.insert(0, "")  # as `python -m` does
-    try:
-        return importlib.import_module(module)
-    except (ImportError, SchemaError, *ACCIDENTS) as error:
-        raise SchemaError(f"--operators {option!r}: {module} cannot be imported: {error}") from error
-    finally:
-        sys.path.remove("")

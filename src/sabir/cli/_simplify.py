@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sabir.base import counted
+from sabir.cli._edited import show_verification, verification_json
 from sabir.cli._json import JsonOption, write_json
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
@@ -94,14 +94,7 @@ def _show(screen: Screen, found: Simplification, *, with_operators: bool) -> Non
             old, new = before.operators.get(name, 0), after.operators.get(name, 0)
             rows.append((plain(name), str(old), "→", str(new)))
     screen.table(rows, "cyan")
-    verification = found.verification
-    if verification is None:
-        screen.line("the results were not compared")
-    elif not verification.runs:
-        screen.line("the results were not compared: the model refuses random inputs")
-    else:
-        runs = counted(verification.runs, "list")
-        screen.line(f"largest difference on {runs} of random inputs: {verification.difference:.3g}")
+    show_verification(screen, found.verification)
 
 
 def _shown(counts: Counts) -> str:
@@ -109,12 +102,11 @@ def _shown(counts: Counts) -> str:
 
 
 def _as_json(found: Simplification) -> dict[str, Any]:
-    verification = found.verification
     return {
         "before": _counts(found.before),
         "after": _counts(found.after),
         "applied": dict(found.applied),
-        "verification": verification and {"runs": verification.runs, "difference": verification.difference},
+        "verification": verification_json(found.verification),
     }
 
 

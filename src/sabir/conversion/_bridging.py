@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from sabir.elements import ElementType
     from sabir.ir import Node, Type
-    from sabir.rewrite import DetachedBuilder
+    from sabir.rewriting import DetachedBuilder
     from sabir.schema import Port, Version
 
     Pair = tuple[ElementType, ElementType]

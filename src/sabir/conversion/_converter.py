@@ -12,7 +12,7 @@ from sabir.conversion._heirs import Estate, drop_defaults, inherit
 from sabir.conversion._roots import Root, roots_of
 from sabir.conversion._tidying import Constants, share, typed_inside
 from sabir.ir import FreshNames, Graph, canonical_domain
-from sabir.rewrite import Rewriter, enclosing, remove_released
+from sabir.rewriting import Rewriter, enclosing, remove_released
 from sabir.schema import Unconvertible, admits, port_at
 
 if TYPE_CHECKING:

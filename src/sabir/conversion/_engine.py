@@ -20,7 +20,7 @@ from sabir.conversion._roots import roots_of
 from sabir.conversion._targets import choose_ir_version, targets_of
 from sabir.ir import Function, Model, Node, canonical_domain, places
 from sabir.opsets import STANDARD
-from sabir.rewrite import InlineFunctions, paired
+from sabir.rewriting import InlineFunctions, paired
 from sabir.schema import Registry, Scope
 
 if TYPE_CHECKING:

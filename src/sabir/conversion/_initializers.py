@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.ir import CONSTANTS, Tensor, features_above
-from sabir.rewrite import constant_node
+from sabir.rewriting import constant_node
 
 if TYPE_CHECKING:
     from sabir.ir import Graph, Model

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.ir import bound_opsets, canonical_domain
-from sabir.rewrite import enclosing
+from sabir.rewriting import enclosing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

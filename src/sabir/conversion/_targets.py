@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sabir.base import ConversionError, UnsupportedError
 from sabir.ir import NEWEST_IR, canonical_domain, features_above, least_ir, unknown_ir
-from sabir.rewrite import change_ir_version
+from sabir.rewriting import change_ir_version
 from sabir.schema import newer_opset
 
 if TYPE_CHECKING:

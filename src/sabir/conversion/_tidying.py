@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sabir.ir import ArrayTensor, Graph, Node, Tensor, TensorType, Value
 from sabir.opsets.families.shapes import contents
-from sabir.rewrite import InsertionPoint, constant_node, erase_node
+from sabir.rewriting import InsertionPoint, constant_node, erase_node
 from sabir.schema import port_at
 
 if TYPE_CHECKING:

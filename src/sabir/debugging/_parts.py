@@ -11,7 +11,7 @@ import numpy as np
 
 from sabir.inference import Inference, without_contents
 from sabir.ir import ArrayTensor, Tensor, TensorType, Value, change_dims, drop_imports, unused_imports
-from sabir.rewrite import erase_node, remove_dead_nodes
+from sabir.rewriting import erase_node, remove_dead_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping

@@ -11,7 +11,7 @@ from sabir.differentiation._shaped import ShapedDetachedBuilder
 from sabir.inference import without_contents
 from sabir.ir import Graph, Node, Value, canonical_domain
 from sabir.opsets.typing import BackwardBody
-from sabir.rewrite import InsertionPoint, remove_unread
+from sabir.rewriting import InsertionPoint, remove_unread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -10,13 +10,13 @@ from sabir.differentiation._containers import element_of, empty, item_element
 from sabir.differentiation._shaped import ShapedDetachedBuilder
 from sabir.ir import SequenceType, TensorType, known_equal
 from sabir.opsets.families.sequences.sequence_gradients import extended
-from sabir.rewrite import InsertionPoint
+from sabir.rewriting import InsertionPoint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sabir.ir import Graph, Node, Shape, Value
-    from sabir.rewrite import Rewriter
+    from sabir.rewriting import Rewriter
 
 _STATES = 2  # the first state of Loop is its input of this number
 

@@ -22,7 +22,7 @@ from sabir.differentiation._shaped import ShapedDetachedBuilder
 from sabir.inference import without_contents
 from sabir.ir import check_is_model, name_of, names_of
 from sabir.opsets import STANDARD
-from sabir.rewrite import InsertionPoint, Rewriter, merge_equal, remove_unread
+from sabir.rewriting import InsertionPoint, Rewriter, merge_equal, remove_unread
 from sabir.scheduling import calls_in_graph
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabir.base import SchemaError, UnsupportedError, check_time
 from sabir.ir import Node, Value
-from sabir.rewrite import InsertionPoint, enclosing
+from sabir.rewriting import InsertionPoint, enclosing
 from sabir.schema import Scope
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from sabir.differentiation._pullback import Job, Pullback
 from sabir.differentiation._shaped import ShapedDetachedBuilder
 from sabir.ir import Graph, Node, Value, canonical_domain
 from sabir.opsets import STANDARD
-from sabir.rewrite import InsertionPoint, Rewriter, enclosing, merge_equal, remove_unread, replace_outputs
+from sabir.rewriting import InsertionPoint, Rewriter, enclosing, merge_equal, remove_unread, replace_outputs
 from sabir.schema import Call, Scope, as_results
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from sabir.base import SchemaError, quote
 from sabir.conversion import convert, convert_in_place
 from sabir.differentiation._activity import carries_gradient, path
 from sabir.ir import TensorType
-from sabir.rewrite import InlineFunctions
+from sabir.rewriting import InlineFunctions
 from sabir.schema import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
 
     from sabir.ir import Function, Graph, Model, Type, Value
-    from sabir.rewrite import Rewriter
+    from sabir.rewriting import Rewriter
     from sabir.schema import Registry
 
 OLDEST_OPSET = 18  # the operator set for which gradients are written

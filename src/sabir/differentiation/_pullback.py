@@ -15,7 +15,7 @@ from sabir.differentiation._activity import blockers, carries_gradient, reached,
 from sabir.differentiation._call import GradientBuilder
 from sabir.differentiation._carrying import Residuals
 from sabir.ir import Function
-from sabir.rewrite import InsertionPoint
+from sabir.rewriting import InsertionPoint
 from sabir.schema import Call, Unconvertible, Version, as_results
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from sabir.differentiation._shaped import ShapedDetachedBuilder
     from sabir.ir import Graph, Node, Value
-    from sabir.rewrite import Rewriter
+    from sabir.rewriting import Rewriter
 
 
 @dataclass

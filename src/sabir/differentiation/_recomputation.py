@@ -12,7 +12,7 @@ from sabir.differentiation._copying import copied
 from sabir.differentiation._shaped import ShapedDetachedBuilder
 from sabir.inference import without_contents
 from sabir.ir import Graph, Node, TensorType
-from sabir.rewrite import InsertionPoint
+from sabir.rewriting import InsertionPoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -11,7 +11,7 @@ from sabir.differentiation._containers import element_of, total_of, zeros_like
 from sabir.differentiation._tiling import joined
 from sabir.ir import TensorType, known_equal
 from sabir.opsets.typing import ShapedBuilder
-from sabir.rewrite import DetachedBuilder
+from sabir.rewriting import DetachedBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -23,7 +23,7 @@ from sabir.ir import (
     drop_imports,
     unused_imports,
 )
-from sabir.rewrite import enclosing
+from sabir.rewriting import enclosing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

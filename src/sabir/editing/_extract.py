@@ -10,7 +10,7 @@ from sabir.editing._finding import Finder, described, home_of
 from sabir.editing._tracing import constant_nodes, trace
 from sabir.ir import check_is_model
 from sabir.opsets import STANDARD
-from sabir.rewrite import enclosing
+from sabir.rewriting import enclosing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sabir.base import NotFoundError, quote, suggest
 from sabir.ir import Node, Value
-from sabir.rewrite import enclosing
+from sabir.rewriting import enclosing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sabir.rewrite import enclosing
+from sabir.rewriting import enclosing
 from sabir.schema import Scope
 
 if TYPE_CHECKING:

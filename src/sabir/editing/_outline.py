@@ -21,7 +21,7 @@ from sabir.ir import (
     find_opset,
 )
 from sabir.opsets import STANDARD
-from sabir.rewrite import InsertionPoint, erase_node
+from sabir.rewriting import InsertionPoint, erase_node
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sabir.base import SchemaError, quote
 from sabir.ir import Graph, canonical_domain
-from sabir.rewrite import enclosing
+from sabir.rewriting import enclosing
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator

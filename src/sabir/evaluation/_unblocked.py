@@ -19,7 +19,7 @@ from sabir.opsets.families.windows.blocked_channels import (
     emit_unblocked,
     joins_channels,
 )
-from sabir.rewrite import InlineFunctions, Rewriter, apply_rules, one_size_of_blocks, run_passes
+from sabir.rewriting import InlineFunctions, Rewriter, apply_rules, one_size_of_blocks, run_passes
 from sabir.schema import Unconvertible
 from sabir.simplification import Simplify
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from sabir.base import Limits
     from sabir.ir import Model, Node, Type, Value
-    from sabir.rewrite import DetachedBuilder
+    from sabir.rewriting import DetachedBuilder
     from sabir.schema import Registry
 
 

@@ -11,7 +11,7 @@ from sabir.inlining._engine import inline_in_place
 from sabir.inlining._operators import InlineOperators
 from sabir.ir import Node, canonical_domain, places
 from sabir.opsets import STANDARD
-from sabir.rewrite import Rewriter, run_passes
+from sabir.rewriting import Rewriter, run_passes
 from sabir.schema import Scope, Unconvertible, Version
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from sabir.conversion import convert_in_place
 from sabir.inlining._operators import InlineOperators
 from sabir.ir import check_is_model
 from sabir.opsets import STANDARD
-from sabir.rewrite import InlineFunctions, run_passes
+from sabir.rewriting import InlineFunctions, run_passes
 from sabir.schema import Registry, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from sabir.ir import Model
-    from sabir.rewrite import Pass
+    from sabir.rewriting import Pass
 
 
 def inline(

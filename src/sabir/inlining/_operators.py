@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.ir import Node, canonical_domain
-from sabir.rewrite import Rewriter, apply_rules, one_size_of_blocks, remove_released
+from sabir.rewriting import Rewriter, apply_rules, one_size_of_blocks, remove_released
 from sabir.schema import Unconvertible, Version
 
 if TYPE_CHECKING:

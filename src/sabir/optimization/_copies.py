@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.ir import Graph, canonical_domain
-from sabir.rewrite import erase_node
+from sabir.rewriting import erase_node
 
 if TYPE_CHECKING:
     from collections.abc import Collection

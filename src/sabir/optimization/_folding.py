@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
-from sabir.base import ACCIDENTS, SabirError, check_time
+from sabir.base import check_time
 from sabir.inference import Inference
 from sabir.ir import ArrayTensor, Expr, FreshNames, Graph, Node, Tensor, TensorType, canonical_domain
 from sabir.opsets.families.shapes import contents
-from sabir.rewrite import constant_node, erase_node
-from sabir.schema import Call, Callees, Scope, Version, as_results
+from sabir.rewriting import constant_node, data_of_node, erase_node, evaluated
+from sabir.schema import Callees, Scope, Version
 from sabir.simplification import expand_target, reshape_target
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from sabir.ir import Array, Constant, Known, Model, Shape, Value
+    from sabir.ir import Constant, Known, Model, Shape, Value
     from sabir.schema import Registry
 
 _FREE_BYTES = 256  # a constant of as many bytes costs no more than the node that computes it
@@ -104,7 +102,8 @@ class _Folding:
         if not isinstance(callee, Version) or callee.operator.random or callee.find("evaluate") is None:
             return None
         if _is_source(node):
-            return _written(node)
+            data = data_of_node(node)
+            return None if data is None else [data]
         if node.op in _MARKS:
             return None
         return known if known is not None else self._evaluated(node, callee)
@@ -128,23 +127,11 @@ class _Folding:
         operands = [None if v is None else self._constant(v) for v in node.inputs]
         if not self._has_room(node, operands):
             return None
-        call = Call(tuple(v is not None for v in node.outputs), version.since)
-        binding = version.binding("evaluate")
-        try:
-            binding.signature.check_arity(node.inputs, len(node.outputs))
-            arguments = binding.arguments(self._scope.arguments(node.attributes))
-            arrays = [None if t is None else t.array() for t in operands]
-            with np.errstate(all="ignore"):
-                results = as_results(binding(arrays, arguments, call))
-        except (SabirError, *ACCIDENTS):
-            return None  # a run reports what is wrong with these values
-        if not all(isinstance(x, (np.ndarray, np.generic)) for x in results):
+        found = evaluated(node, version, self._scope, operands)
+        if found is None:
             return None
-        found = [np.asarray(cast("Array", x)) for x in results]
         grown = sum(x.nbytes for x in found) - self._released(node)
-        if len(found) < len(node.outputs) or grown > _FREE_BYTES + self._room:
-            return None
-        if any(x.dtype.kind in "OSU" for x in found):
+        if grown > _FREE_BYTES + self._room:
             return None
         return [ArrayTensor(x) for x in found]
 
@@ -233,24 +220,6 @@ class _Folding:
 
 def _is_source(node: Node) -> bool:
     return node.op == _SOURCE and not canonical_domain(node.domain)
-
-
-def _written(node: Node) -> Sequence[Constant] | None:
-    """Return the data of a node Constant."""
-    for name, attribute in node.attributes.items():
-        value = attribute.value
-        if attribute.ref:
-            return None
-        match name:
-            case "value":
-                return [value] if isinstance(value, Tensor) else None
-            case "value_int" | "value_ints":
-                return [ArrayTensor(np.asarray(value, np.int64))]
-            case "value_float" | "value_floats":
-                return [ArrayTensor(np.asarray(value, np.float32))]
-            case _:
-                continue
-    return None
 
 
 def _is_output(value: Value) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from sabir.ir import Graph, Node, Tensor, canonical_domain
-from sabir.rewrite import InsertionPoint, Rewriter, erase_node
+from sabir.rewriting import InsertionPoint, Rewriter, erase_node
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

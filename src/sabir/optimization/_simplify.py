@@ -25,8 +25,8 @@ from sabir.optimization._folding import Fold
 from sabir.optimization._joining import JoinProducts
 from sabir.optimization._protected import protected
 from sabir.optimization._states import DropZeroStates
-from sabir.optimization._verifying import verify_equal
-from sabir.rewrite import change_ir_version, merge_equal, remove_dead_nodes
+from sabir.optimization._verifying import MOST_VERIFIED, verify_equal
+from sabir.rewriting import change_ir_version, merge_equal, remove_dead_nodes
 from sabir.schema import Scope
 from sabir.simplification import OPTIMIZATIONS, REWRITES, Simplify
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from sabir.optimization._verifying import Verification
     from sabir.schema import Registry
 
-MOST_VERIFIED = 1 << 28  # bytes of constants of a model that is verified unless `verify` says otherwise
 _MOST_ROUNDS = 10
 _LEAST_GROWTH = 1 << 16  # bytes
 
@@ -146,7 +145,7 @@ class _Job:
         self._kept = self._named
         present = _bytes(model)
         self._limit = max(present * options.growth, present + _LEAST_GROWTH)
-        self._rewrites = [r for r in (*REWRITES, *OPTIMIZATIONS) if options.fuse or r.exact]
+        self._rules = [r for r in (*REWRITES, *OPTIMIZATIONS) if options.fuse or r.exact]
         self.applied: dict[str, int] = {}
 
     def run(self) -> None:
@@ -174,7 +173,7 @@ class _Job:
 
     def _round(self) -> bool:
         model, registry = self._model, self._registry
-        rewriting = Simplify(self._rewrites, registry=registry)
+        rewriting = Simplify(self._rules, registry=registry)
         room = int(self._limit) - _bytes(model)
         changed, inference = Fold(registry, max(0, room), self._kept).infer(model)
         remove_dead_nodes(model, registry=registry)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sabir.ir import Array, Dim, Model
     from sabir.schema import Registry
 
+MOST_VERIFIED = 1 << 28  # bytes of constants of a model that is verified unless `verify` says otherwise
 _SHAPES = ((2, 3, 4, 5, 6), (1, 4, 2, 3, 7), (3, 2, 5, 1, 4))  # sizes of the variables, in their order
 _INTEGERS = (8, 2, 1)  # random integers are below the first of these with which the model runs
 _TOLERANCE = 1e-3  # of the largest element of an output

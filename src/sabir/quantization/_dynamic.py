@@ -10,7 +10,7 @@ from sabir.elements import FLOAT, INT8
 from sabir.quantization._codes import codes_of_channels
 from sabir.quantization._editing import Edit
 from sabir.quantization._weights import Weighted, attribute, weighted_nodes
-from sabir.rewrite import InsertionPoint
+from sabir.rewriting import InsertionPoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sabir.quantization._codes import Codes
     from sabir.quantization._exclusion import Exclusion
     from sabir.quantization._report import NodeReport
-    from sabir.rewrite import DetachedBuilder
+    from sabir.rewriting import DetachedBuilder
     from sabir.schema import Registry
 
 OPSET = 13  # DequantizeLinear has scales along an axis, and DynamicQuantizeLinear exists

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sabir.ir import TensorType
-from sabir.rewrite import InsertionPoint, Rewriter, remove_released
+from sabir.rewriting import InsertionPoint, Rewriter, remove_released
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sabir.ir import Graph, Model, Node, Value
     from sabir.quantization._codes import Codes
     from sabir.quantization._weights import Weighted
-    from sabir.rewrite import DetachedBuilder
+    from sabir.rewriting import DetachedBuilder
     from sabir.schema import Registry
 
 

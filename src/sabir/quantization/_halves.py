@@ -12,7 +12,7 @@ from sabir.ir import ArrayTensor, Node, Tensor, TensorType, Value, canonical_dom
 from sabir.quantization._calibration import observe
 from sabir.quantization._editing import Edit
 from sabir.quantization._report import NodeReport
-from sabir.rewrite import InsertionPoint, constant_of
+from sabir.rewriting import InsertionPoint, constant_of
 from sabir.schema import Constraint, port_at
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from sabir.elements import FLOAT, INT8
 from sabir.ir import Node, canonical_domain, places
 from sabir.quantization._report import NodeReport
 from sabir.quantization._weights import Weighted, Wide, weighted_nodes
-from sabir.rewrite import constant_of
+from sabir.rewriting import constant_of
 
 if TYPE_CHECKING:
     from sabir.base import Location

@@ -13,7 +13,7 @@ from sabir.quantization._codes import codes_of_channels
 from sabir.quantization._editing import Edit
 from sabir.quantization._plan import Plan, planned
 from sabir.quantization._ranges import Quantized, RangeChoice
-from sabir.rewrite import InsertionPoint, constant_of
+from sabir.rewriting import InsertionPoint, constant_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ import numpy as np
 from sabir.base import SabirError
 from sabir.ir import Node, Tensor, canonical_domain, places
 from sabir.quantization._report import NodeReport
-from sabir.rewrite import constant_of
+from sabir.rewriting import constant_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

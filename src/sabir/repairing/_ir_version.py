@@ -10,7 +10,7 @@ from sabir.ir import NEWEST_IR, OLDEST_IR_OF_IMPORTS
 from sabir.repairing._declaring import repair
 from sabir.repairing._default_import import keep_implicit_import
 from sabir.repairing._repair import Repair, Task
-from sabir.rewrite import change_ir_version
+from sabir.rewriting import change_ir_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ from sabir.base import quote
 from sabir.ir import CONSTANTS
 from sabir.repairing._declaring import repair
 from sabir.repairing._repair import Repair, Task
-from sabir.rewrite import separate_inputs
+from sabir.rewriting import separate_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

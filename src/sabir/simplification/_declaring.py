@@ -1,47 +1,49 @@
-"""The decorator that adds rewrites to a table."""
+"""The decorator that adds rewrite rules to a table."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from sabir.simplification._declaration import Rewrite
-from sabir.simplification._pattern import Pattern
+from sabir.patterns import RewriteRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sabir.ir import Value
-    from sabir.rewrite import DetachedBuilder
-    from sabir.simplification._declaration import Match
+    from sabir.patterns import Match
+    from sabir.rewriting import DetachedBuilder
 
-Build: TypeAlias = "Callable[[DetachedBuilder, Match], Value | None]"
+    Build: TypeAlias = Callable[[DetachedBuilder, Match], Value | None]
 
 
 class Declaring(Protocol):
-    """The decorator of a table; the parameters are the fields of `Rewrite`.
+    """The decorator of a table; the parameters are the fields of `RewriteRule`.
 
     >>> table = []
     >>> add: Declaring = declaring(table)
     """
 
     def __call__(
-        self, name: str, says: str, pattern: str, *, exact: bool = True, shared: bool = True,
-        examples: Sequence[str], others: Sequence[str] = (), since: int = 1, until: int | None = None,
+        self, name: str, says: str, pattern: str | Sequence[str], *, exact: bool = True, shared: bool = True,
+        examples: Sequence[str], near_misses: Sequence[str] = (), since: int = 1, until: int | None = None,
     ) -> Callable[[Build], Build]:  # fmt: skip
         """Return a decorator of the function that builds the replacement."""
         ...
 
 
-def declaring(table: list[Rewrite]) -> Declaring:
-    """Return a decorator that adds a rewrite to a table, whose replacement the decorated function builds."""
+def declaring(table: list[RewriteRule]) -> Declaring:
+    """Return a decorator that adds a rule to a table, whose replacement the decorated function builds."""
 
     def rewrite(
-        name: str, says: str, pattern: str, *, exact: bool = True, shared: bool = True,
-        examples: Sequence[str], others: Sequence[str] = (), since: int = 1, until: int | None = None,
+        name: str, says: str, pattern: str | Sequence[str], *, exact: bool = True, shared: bool = True,
+        examples: Sequence[str], near_misses: Sequence[str] = (), since: int = 1, until: int | None = None,
     ) -> Callable[[Build], Build]:  # fmt: skip
         def add(build: Build) -> Build:
-            parsed = Pattern.parse(pattern)
-            table.append(Rewrite(name, says, parsed, build, exact, shared, examples, others, since, until))
+            rule = RewriteRule(
+                name, pattern, build, says=says, exact=exact, shared=shared, examples=examples,
+                near_misses=near_misses, since=since, until=until,
+            )  # fmt: skip
+            table.append(rule)
             return build
 
         return add

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sabir.ir import Value
-    from sabir.rewrite import DetachedBuilder
-    from sabir.simplification._declaration import Match, Rewrite
+    from sabir.patterns import Match, RewriteRule
+    from sabir.rewriting import DetachedBuilder
 
-_TABLE: list[Rewrite] = []
+_TABLE: list[RewriteRule] = []
 _rewrite = declaring(_TABLE)
 
 
@@ -35,7 +35,7 @@ _rewrite = declaring(_TABLE)
         ("r = Constant <value = float {0.3}> () t = Constant <value = bool {0}> () a = Dropout "
         "(x, r, t) y = Relu (a)")
     ],
-    others=[
+    near_misses=[
         ("r = Constant <value = float {0.0}> () t = Constant <value = bool {1}> () a = Dropout "
         "(x, r, t) y = Relu (a)")
     ],
@@ -48,17 +48,17 @@ def _dropout(_b: DetachedBuilder, m: Match) -> Value | None:
 @_rewrite(
     "expand-to-own-shape", "Expand(x, s) = x where the shape stays", "Expand(x, s)",
     examples=["s = Constant <value = int64[2] {1, 2}> () a = Expand (x, s) y = Relu (a)"],
-    others=["s = Constant <value = int64[3] {2, 1, 1}> () a = Expand (x, s) y = Relu (a)"],
+    near_misses=["s = Constant <value = int64[3] {2, 1, 1}> () a = Expand (x, s) y = Relu (a)"],
 )  # fmt: skip
 @_rewrite(
     "flatten-to-own-shape", "Flatten(x) = x where the shape stays", "Flatten(x)",
     examples=["a = Flatten (x) y = Relu (a)"],
-    others=["a = Flatten <axis = 0> (x) y = Relu (a)"],
+    near_misses=["a = Flatten <axis = 0> (x) y = Relu (a)"],
 )  # fmt: skip
 @_rewrite(
     "tile-of-one", "Tile(x, r) = x where the shape stays", "Tile(x, r)",
     examples=["r = Constant <value = int64[2] {1, 1}> () a = Tile (x, r) y = Relu (a)"],
-    others=["r = Constant <value = int64[2] {1, 2}> () a = Tile (x, r) y = Relu (a)"],
+    near_misses=["r = Constant <value = int64[2] {1, 2}> () a = Tile (x, r) y = Relu (a)"],
 )  # fmt: skip
 def _kept(_b: DetachedBuilder, m: Match) -> Value | None:
     return m["x"] if is_same_shape(m) else None
@@ -72,7 +72,7 @@ def _kept(_b: DetachedBuilder, m: Match) -> Value | None:
             "(x, s, e, s) y = Relu (a)"
         ),
     ],
-    others=[
+    near_misses=[
         (
             "s = Constant <value = int64[1] {0}> () e = Constant <value = int64[1] {1}> () a = Slice "
             "(x, s, e, s) y = Relu (a)"
@@ -85,7 +85,7 @@ def _kept(_b: DetachedBuilder, m: Match) -> Value | None:
         ("s = Constant <value = int64[1] {0}> () e = Constant <value = int64[1] {9}> ()"
         " p = Constant <value = int64[1] {1}> () a = Slice (x, s, e, s, p) y = Relu (a)")
     ],
-    others=[
+    near_misses=[
         ("s = Constant <value = int64[1] {-1}> () e = Constant <value = int64[1] {-9}> ()"
         " i = Constant <value = int64[1] {0}> () a = Slice (x, s, e, i, s) y = Relu (a)")
     ],
@@ -99,7 +99,7 @@ def _sliced(_b: DetachedBuilder, m: Match) -> Value | None:
 @_rewrite(
     "zero-added", "x + 0 = x", "Add(x, $c)", exact=False,
     examples=["c = Constant <value = float {0}> () a = Add (c, x) y = Neg (a)"],
-    others=["c = Constant <value = float[3,1,1] {0,0,0}> () a = Add (x, c) y = Neg (a)"],
+    near_misses=["c = Constant <value = float[3,1,1] {0,0,0}> () a = Add (x, c) y = Neg (a)"],
 )  # fmt: skip
 def _plus_zero(_b: DetachedBuilder, m: Match) -> Value | None:
     constant = m.constant("c")  # exact but for -0 + 0
@@ -109,7 +109,7 @@ def _plus_zero(_b: DetachedBuilder, m: Match) -> Value | None:
 @_rewrite(
     "cast-of-wider", "Cast(Cast(x, to=wider), to) = Cast(x, to)", "Cast(inner = Cast(x))",
     examples=["a = Cast <to = 11> (x) b = Cast <to = 6> (a) y = Cast <to = 1> (b)"],
-    others=["a = Cast <to = 6> (x) y = Cast <to = 1> (a)"],
+    near_misses=["a = Cast <to = 6> (x) y = Cast <to = 1> (a)"],
 )  # fmt: skip
 def _cast_of_wider(b: DetachedBuilder, m: Match) -> Value | None:
     kind = m.type("x")
@@ -123,4 +123,4 @@ def _cast_of_wider(b: DetachedBuilder, m: Match) -> Value | None:
     return m["x"] if target == kind.element.number else b.Cast(m["x"], to=target)
 
 
-EFFECTS: Sequence[Rewrite] = tuple(_TABLE)
+EFFECTS: Sequence[RewriteRule] = tuple(_TABLE)

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sabir.ir import Array, Value
-    from sabir.rewrite import DetachedBuilder
-    from sabir.simplification._declaration import Match, Rewrite
+    from sabir.patterns import Match, RewriteRule
+    from sabir.rewriting import DetachedBuilder
 
-_TABLE: list[Rewrite] = []
+_TABLE: list[RewriteRule] = []
 _rewrite = declaring(_TABLE)
 _MATRIX = 2  # its rank
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -31,7 +31,7 @@ _THREE = "c = Constant <value = float[3] {1, 2, -3}> ()"
     "matmul-and-bias", "MatMul(x, w) + c = Gemm(x, w, c) for matrices", "Add(MatMul(x, w), $c)",
     exact=False, shared=False, since=7,
     examples=[f"{_ON_X} {_THREE} p = MatMul (x, w) y = Add (c, p)"],
-    others=[
+    near_misses=[
         (
             f"{_ON_X} c = Constant <value = float[6,1] {{1, 2, 3, 4, 5, 6}}> () p = MatMul (x, w) q = "
             f"Add (p, c) y = Add (p, q)"
@@ -85,7 +85,7 @@ def _after_linear(operation: str, call: str, symbol: str, constants: str = "") -
                     name, f"{symbol} of {op} = {op} of other weights", call.format(linear),
                     exact=False, shared=False,
                     examples=[f"{example} y = {called}"],
-                    others=[f"{example} n = {called} y = Add (l, n)"],
+                    near_misses=[f"{example} n = {called} y = Add (l, n)"],
                 )(build)  # fmt: skip
         return build
 
@@ -196,7 +196,7 @@ def _twice(b: DetachedBuilder, m: Match) -> Value | None:
     "scaled-product", "MatMul(x, w) * c = MatMul(x, w * c)", "Mul(MatMul(x, $w), $c)",
     exact=False, shared=False,
     examples=[f"{_ON_X} {_THREE} p = MatMul (x, w) y = Mul (c, p)"],
-    others=[f"{_ON_X} {_THREE} p = MatMul (x, w) q = Mul (c, p) y = Add (p, q)"],
+    near_misses=[f"{_ON_X} {_THREE} p = MatMul (x, w) q = Mul (c, p) y = Add (p, q)"],
 )  # fmt: skip
 def _scaled_product(b: DetachedBuilder, m: Match) -> Value | None:
     weights, factor, rank = m.constant("w"), m.constant("c"), m.rank("x")
@@ -213,4 +213,4 @@ def _scaled_product(b: DetachedBuilder, m: Match) -> Value | None:
     return b.MatMul(m["x"], b.initializer("weights", scaled.astype(weights.dtype)))
 
 
-LINEAR: Sequence[Rewrite] = tuple(_TABLE)
+LINEAR: Sequence[RewriteRule] = tuple(_TABLE)

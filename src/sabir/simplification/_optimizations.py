@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sabir.simplification._attentions import ATTENTIONS
 from sabir.simplification._effects import EFFECTS
 from sabir.simplification._fusions import FUSIONS
 from sabir.simplification._linear import LINEAR
@@ -15,6 +16,6 @@ from sabir.simplification._reshapes import RESHAPES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sabir.simplification._declaration import Rewrite
+    from sabir.patterns import RewriteRule
 
-OPTIMIZATIONS: Sequence[Rewrite] = (*EFFECTS, *RESHAPES, *LINEAR, *FUSIONS)
+OPTIMIZATIONS: Sequence[RewriteRule] = (*EFFECTS, *RESHAPES, *LINEAR, *FUSIONS, *ATTENTIONS)

@@ -6,21 +6,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.ir import known_equal
+from sabir.ir import known_equal, product
 from sabir.simplification._declaring import declaring
-from sabir.simplification._targets import is_same_shape, target_of
+from sabir.simplification._targets import is_same_shape, reshape_target, target_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sabir.ir import Value
-    from sabir.rewrite import DetachedBuilder
-    from sabir.simplification._declaration import Match, Rewrite
+    from sabir.patterns import Match, RewriteRule
+    from sabir.rewriting import DetachedBuilder
 
-_TABLE: list[Rewrite] = []
+_TABLE: list[RewriteRule] = []
 _rewrite = declaring(_TABLE)
 
 
+_JOINED = 3  # the rank with joined axes
 _AXIS = "i = Constant <value = int64[1] {1}> () u = Unsqueeze (x, i)"
 _TO = "t = Constant <value = int64[2] {3, -1}> ()"
 
@@ -106,7 +107,7 @@ def _reshaped_twice(b: DetachedBuilder, m: Match) -> Value | None:
         ("s = Constant <value = int64[3] {6, 1, 2}> () r = Reshape (x, s) n = Neg (r)"
         f" u = Transpose <perm = [1, 0, 2]> (n) {_TO} y = Reshape (u, t)")
     ],
-    others=[f"u = Transpose (x) {_TO} y = Reshape (u, t)"],
+    near_misses=[f"u = Transpose (x) {_TO} y = Reshape (u, t)"],
 )  # fmt: skip
 @_rewrite(
     "transpose-of-reshape", "Transpose(Reshape(x, s)) = Reshape(x, t) where only sizes of 1 move",
@@ -116,7 +117,7 @@ def _reshaped_twice(b: DetachedBuilder, m: Match) -> Value | None:
         " u = Transpose <perm = [1, 0, 2]> (r) n = Neg (u) z = Constant <value = int64[2] {6, "
         "2}> () y = Reshape (n, z)")
     ],
-    others=["s = Constant <value = int64[2] {3, 4}> () r = Reshape (x, s) y = Transpose (r)"],
+    near_misses=["s = Constant <value = int64[2] {3, 4}> () r = Reshape (x, s) y = Transpose (r)"],
 )  # fmt: skip
 def _moved_ones(b: DetachedBuilder, m: Match) -> Value | None:
     turned, perm = m.result_type("turned"), m.attributes("turned")["perm"]
@@ -127,6 +128,37 @@ def _moved_ones(b: DetachedBuilder, m: Match) -> Value | None:
         return None  # an invalid call, which the run reports
     order = [axis for axis, size in zip(perm, turned.shape, strict=True) if size != 1]
     return _reshaped_twice(b, m) if order == sorted(order) else None
+
+
+@_rewrite(
+    "transpose-of-joined-axes", "Reshape(Transpose(Reshape(x, s)), t) = Transpose(Reshape(x, u)), axes apart",
+    "Reshape (turned = Transpose (joined = Reshape (x, s)), t)",
+    examples=[
+        ("a = Constant <value = int64[4] {1, 3, 2, 2}> () r = Reshape (x, a) n = Neg (r)"
+        " s = Constant <value = int64[3] {3, 2, 2}> () j = Reshape (n, s)"
+        " u = Transpose <perm = [0, 2, 1]> (j) t = Constant <value = int64[4] {1, 3, 2, 2}> ()"
+        " w = Reshape (u, t) v = Neg (w) z = Constant <value = int64[2] {6, 2}> () y = Reshape (v, z)"),
+    ],
+    near_misses=[
+        ("s = Constant <value = int64[3] {3, 2, 2}> () j = Reshape (x, s)"
+        " u = Transpose <perm = [1, 0, 2]> (j) t = Constant <value = int64[2] {6, 2}> () y = Reshape (u, t)"),
+    ],
+)  # fmt: skip
+def _joined_axes(b: DetachedBuilder, m: Match) -> Value | None:
+    joined, turned, after = m.result_type("joined"), m.result_type("turned"), m.result_type()
+    shapes = [kind.shape for kind in (joined, turned, after) if kind is not None and kind.shape is not None]
+    if [len(shape) for shape in shapes] != [_JOINED, _JOINED, _JOINED + 1]:
+        return None
+    (outer, rows, columns), _, result = shapes
+    if list(m.attributes("turned")["perm"] or ()) != [0, 2, 1] or not known_equal(result[2], columns):
+        return None
+    if not known_equal(result[3], rows) or not known_equal(product(result[:2]), outer):
+        return None
+    before = m.type("x")
+    target = reshape_target(before and before.shape, (*result[:2], rows, columns))
+    if target is None:
+        return None
+    return b.Transpose(b.Reshape(m["x"], b.initializer("shape", target)), perm=[0, 1, 3, 2])
 
 
 @_rewrite(
@@ -178,7 +210,7 @@ def _part_of_shape(b: DetachedBuilder, m: Match) -> Value | None:
         "Constant <value = int64[1] {0}> ()"
         " p = Slice (x, s, e, a) y = Slice (p, a, s, s)")
     ],
-    others=[
+    near_misses=[
         ("s = Constant <value = int64[1] {1}> () e = Constant <value = int64[1] {5}> () a = "
         "Constant <value = int64[1] {0}> ()"
         " p = Slice (x, s, e, a) y = Slice (p, s, e, a)")
@@ -198,4 +230,4 @@ def _slices(b: DetachedBuilder, m: Match) -> Value | None:
     return b.Slice(m["x"], starts, ends, b.initializer("axes", np.asarray(axes, a.dtype)))
 
 
-RESHAPES: Sequence[Rewrite] = tuple(_TABLE)
+RESHAPES: Sequence[RewriteRule] = tuple(_TABLE)

@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sabir.ir import Array, Value
-    from sabir.rewrite import DetachedBuilder
-    from sabir.simplification._declaration import Match, Rewrite
+    from sabir.patterns import Match, RewriteRule
+    from sabir.rewriting import DetachedBuilder
 
-_TABLE: list[Rewrite] = []
+_TABLE: list[RewriteRule] = []
 _rewrite = declaring(_TABLE)
 _MOST_POWER = 100
+_ONE = "c = Constant <value_float = 1.0> ()"
 
 
 # ---------------------------------------------------------------- calls that change nothing
@@ -28,7 +29,7 @@ _MOST_POWER = 100
 @_rewrite(
     "identity", "Identity(x) = x", "Identity(x)",
     examples=["a = Identity (x) y = Relu (a)"],
-    others=["y = Identity (x)"],
+    near_misses=["y = Identity (x)"],
 )  # fmt: skip
 def _identity(_b: DetachedBuilder, m: Match) -> Value | None:
     # an output of a graph that is also another value needs its Identity
@@ -39,7 +40,7 @@ def _identity(_b: DetachedBuilder, m: Match) -> Value | None:
 @_rewrite(
     "cast-to-own-type", "Cast(x, to=type of x) = x", "Cast(x)",
     examples=["a = Cast <to = 1> (x) y = Relu (a)"],
-    others=["a = Cast <to = 11> (x) b = Relu (a) y = Cast <to = 1> (b)"],
+    near_misses=["a = Cast <to = 11> (x) b = Relu (a) y = Cast <to = 1> (b)"],
 )  # fmt: skip
 def _cast(_b: DetachedBuilder, m: Match) -> Value | None:
     kind = m.type("x")
@@ -47,22 +48,22 @@ def _cast(_b: DetachedBuilder, m: Match) -> Value | None:
 
 
 @_rewrite(
-    "multiplied-by-one", "x * 1 = x", "Mul(x, $c)",
+    "multiplied-by-one", "x * 1 = x", f"Mul(x, {_ONE})",
     examples=["c = Constant <value = float[1] {1}> () a = Mul (c, x) y = Neg (a)"],
-    others=[
+    near_misses=[
         "c = Constant <value = float[1,1,1] {1}> () a = Mul (x, c) y = Neg (a)",
         "c = Constant <value = float[1] {-1}> () a = Mul (x, c) y = Neg (a)",
     ],
 )  # fmt: skip
 @_rewrite(
-    "divided-by-one", "x / 1 = x", "Div(x, $c)",
+    "divided-by-one", "x / 1 = x", f"Div(x, {_ONE})",
     examples=["c = Constant <value = float {1}> () a = Div (x, c) y = Neg (a)"],
-    others=["c = Constant <value = float {3}> () a = Div (x, c) y = Neg (a)"],
+    near_misses=["c = Constant <value = float {3}> () a = Div (x, c) y = Neg (a)"],
 )  # fmt: skip
 @_rewrite(
-    "power-of-one", "x ** 1 = x", "Pow(x, $c)",
+    "power-of-one", "x ** 1 = x", f"Pow(x, {_ONE})",
     examples=["c = Constant <value = float {1}> () a = Pow (x, c) y = Neg (a)"],
-    others=["c = Constant <value = float {2}> () a = Pow (x, c) y = Neg (a)"],
+    near_misses=["c = Constant <value = float {2}> () a = Pow (x, c) y = Neg (a)"],
 )  # fmt: skip
 def _by_one(_b: DetachedBuilder, m: Match) -> Value | None:
     return m["x"] if _is_scalar(m, 1) else None
@@ -71,7 +72,7 @@ def _by_one(_b: DetachedBuilder, m: Match) -> Value | None:
 @_rewrite(
     "zero-subtracted", "x - 0 = x", "Sub(x, $c)",
     examples=["c = Constant <value = float {0}> () a = Sub (x, c) y = Neg (a)"],
-    others=["c = Constant <value = float {-0.0}> () a = Sub (x, c) y = Neg (a)"],  # -0 - -0 is 0
+    near_misses=["c = Constant <value = float {-0.0}> () a = Sub (x, c) y = Neg (a)"],  # -0 - -0 is 0
 )  # fmt: skip
 def _minus_zero(_b: DetachedBuilder, m: Match) -> Value | None:
     return m["x"] if _is_scalar(m, 0) and not np.signbit(m.constant("c")).any() else None
@@ -80,7 +81,7 @@ def _minus_zero(_b: DetachedBuilder, m: Match) -> Value | None:
 @_rewrite(
     "no-pads", "Pad(x, 0) = x", "Pad(x, $pads)",
     examples=["p = Constant <value = int64[4] {0,0,0,0}> () a = Pad (x, p) y = Relu (a)"],
-    others=[
+    near_misses=[
         "p = Constant <value = int64[4] {0,1,0,0}> () a = Pad (x, p) y = Relu (a)",
         "p = Constant <value = int64[2] {0,0}> () a = Pad (x, p) y = Relu (a)",  # invalid
     ],
@@ -94,7 +95,7 @@ def _no_pads(_b: DetachedBuilder, m: Match) -> Value | None:
 @_rewrite(
     "concat-of-one", "Concat(x) = x", "Concat(x)",
     examples=["a = Concat <axis = 0> (x) y = Relu (a)"],
-    others=["a = Concat <axis = 2> (x) y = Relu (a)"],  # invalid
+    near_misses=["a = Concat <axis = 2> (x) y = Relu (a)"],  # invalid
 )  # fmt: skip
 def _one_part(_b: DetachedBuilder, m: Match) -> Value | None:
     rank, axis = m.rank("x"), m.attributes()["axis"]
@@ -148,7 +149,7 @@ def _transposes(b: DetachedBuilder, m: Match) -> Value | None:
         f"{_FLAT} t = Constant <value = int64[2] {{6, -1}}> () y = Reshape (a, t)",
         f"{_TALL} t = Constant <value = int64[2] {{0, -1}}> () y = Reshape (a, t)",
     ],
-    others=[
+    near_misses=[
         f"{_WIDE} t = Constant <value = int64[2] {{0, -1}}> () y = Reshape (a, t)",
     ],
 )  # fmt: skip
@@ -168,7 +169,7 @@ def _reshapes(b: DetachedBuilder, m: Match) -> Value | None:
 @_rewrite(
     "reshape-to-own-shape", "Reshape(x, shape of x) = x", "Reshape(x, t)",
     examples=["t = Constant <value = int64[2] {0, -1}> () a = Reshape (x, t) y = Relu (a)"],
-    others=["t = Constant <value = int64[2] {2, -1}> () a = Reshape (x, t) y = Relu (a)"],
+    near_misses=["t = Constant <value = int64[2] {2, -1}> () a = Reshape (x, t) y = Relu (a)"],
 )  # fmt: skip
 def _kept_shape(_b: DetachedBuilder, m: Match) -> Value | None:
     before, after = m.type("x"), m.result_type()
@@ -220,7 +221,7 @@ def _repeated(_b: DetachedBuilder, m: Match) -> Value | None:
 @_rewrite(
     "divided-by-a-power-of-two", "x / 2**n = x * 2**-n", "Div(x, $c)",
     examples=["c = Constant <value = float {8}> () y = Div (x, c)"],
-    others=[
+    near_misses=[
         "c = Constant <value = float {3}> () y = Div (x, c)",
         "c = Constant <value = float {0}> () y = Div (x, c)",
     ],
@@ -255,7 +256,7 @@ _CONVOLVED = f"{_IMAGE} {_FILTERS} {_NORMALIZED} a = Conv (p, w)"
     "BatchNormalization(conv = Conv(x, $w), $scale, $shift, $mean, $variance)",
     exact=False, shared=False,
     examples=[f"{_CONVOLVED} y = BatchNormalization (a, s, t, m, v)"],
-    others=[
+    near_misses=[
         f"{_CONVOLVED} n = BatchNormalization (a, s, t, m, v) y = Add (n, a)",
     ],
 )  # fmt: skip
@@ -310,4 +311,4 @@ def _is_scalar(m: Match, number: int) -> bool:
     return bool((constant == number).all())
 
 
-REWRITES: Sequence[Rewrite] = tuple(_TABLE)
+REWRITES: Sequence[RewriteRule] = tuple(_TABLE)

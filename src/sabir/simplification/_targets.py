@@ -10,7 +10,7 @@ from sabir.ir import known_equal
 
 if TYPE_CHECKING:
     from sabir.ir import Array, Shape
-    from sabir.simplification._declaration import Match
+    from sabir.patterns import Match
 
 
 def reshape_target(before: Shape | None, after: Shape | None) -> Array | None:

@@ -7,13 +7,18 @@ else is in notes, `@{doc_string: "..."}`, which are comments to other readers wh
 lines. `docs/text.md` has the grammar.
 """
 
+from sabir.syntax._read_calls import AliasText, CallText, NameText, parse_calls
 from sabir.syntax._read_model import parse, parse_function, parse_graph, parse_node
 from sabir.syntax._write_model import LISTED_ELEMENTS, listing, text, text_chunks, write_text
 
 __all__ = [
     "LISTED_ELEMENTS",
+    "AliasText",
+    "CallText",
+    "NameText",
     "listing",
     "parse",
+    "parse_calls",
     "parse_function",
     "parse_graph",
     "parse_node",

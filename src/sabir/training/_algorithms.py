@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sabir.ir import Array, Builder, Graph, Value
-    from sabir.rewrite import DetachedBuilder, Rewriter
+    from sabir.rewriting import DetachedBuilder, Rewriter
     from sabir.training._modes import TrainingMode
     from sabir.training._preparing import Plan
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.base import SchemaError, quote
 from sabir.ir import FreshNames, Graph, Node, Tensor, Value, clone_graph
-from sabir.rewrite import remove_unread
+from sabir.rewriting import remove_unread
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Sequence

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.ir import Tensor, TensorType
-from sabir.rewrite import Rewriter
+from sabir.rewriting import Rewriter
 from sabir.training._modes import STATISTICS, changes_in_training
 
 if TYPE_CHECKING:

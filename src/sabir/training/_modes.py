@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sabir.ir import Graph, Model, Node
-    from sabir.rewrite import DetachedBuilder, Rewriter
+    from sabir.rewriting import DetachedBuilder, Rewriter
 
 STATISTICS = slice(3, 5)  # of the inputs of a BatchNormalization: its running mean and variance
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from sabir.ir import Node, Value
-    from sabir.rewrite import Rewriter
+    from sabir.rewriting import Rewriter
 
 
 @dataclass(frozen=True, slots=True)

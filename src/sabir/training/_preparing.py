@@ -10,7 +10,7 @@ from sabir.inference import without_contents
 from sabir.inlining import inline_in_place
 from sabir.ir import TensorType, TrainingInfo, least_ir
 from sabir.opsets import STANDARD
-from sabir.rewrite import Rewriter, change_ir_version, remove_unread
+from sabir.rewriting import Rewriter, change_ir_version, remove_unread
 from sabir.training._algorithms import Builders, algorithms
 from sabir.training._inference_mode import to_inference
 from sabir.training._initializing import initial_values

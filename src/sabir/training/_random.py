@@ -24,7 +24,7 @@ from sabir.opsets.families.random.randomness import (
     precision,
     range_of,
 )
-from sabir.rewrite import Rewriter, enclosing
+from sabir.rewriting import Rewriter, enclosing
 from sabir.schema import INTERNAL, Binding, Scope
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from sabir.differentiation import differentiate
 from sabir.ir import TrainingInfo, Value, clone_node
-from sabir.rewrite import remove_unread
+from sabir.rewriting import remove_unread
 from sabir.training._combining import step_part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sabir.ir import Graph, Model, Node
-    from sabir.rewrite import DetachedBuilder, Rewriter
+    from sabir.rewriting import DetachedBuilder, Rewriter
 
 
 def written_gradients(

@@ -31,7 +31,7 @@ from sabir.ir import (
     judging,
     symbol,
 )
-from sabir.rewrite import InlineFunctions, run_passes
+from sabir.rewriting import InlineFunctions, run_passes
 from sabir.scheduling import OperatorCall, make_plan, schedule
 from sabir.schema import Scope, as_results, expansion
 from sabir.simplification import Simplify

@@ -8,7 +8,7 @@ stored as (M/c, C/group, kH, kW, c) where they read unblocked images or one chan
 
 No operator states c, which is the same for all calls of a model. It follows from numbers of channels that
 admit only one size, or from the environment variable SABIR_NCHWC_BLOCK; otherwise a call is refused.
-`rewrite.one_size_of_blocks` looks at all calls of a model, a room at one.
+`rewriting.one_size_of_blocks` looks at all calls of a model, a room at one.
 """
 
 from __future__ import annotations

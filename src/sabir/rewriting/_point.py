@@ -70,7 +70,13 @@ def enclosing(graph: Graph | None) -> Iterator[Graph]:
 
 
 def graph_of(node: Node) -> Graph:
-    """Return the graph that contains a node; raises SchemaError where none does."""
+    """Return the graph that contains a node; raises SchemaError where none does.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> graph_of(model.graph[0]).name
+    'g'
+    """
     if node.graph is None:
         raise SchemaError(f"{node!r} is in no graph")
     return node.graph

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sabir.ir import Builder, Graph, Node, TensorType
-from sabir.rewrite._constants import constant_node
-from sabir.rewrite._replacing import release
+from sabir.rewriting._constants import constant_node
+from sabir.rewriting._replacing import release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sabir.ir import Value
-    from sabir.rewrite._point import InsertionPoint
+    from sabir.rewriting._point import InsertionPoint
 
 
 class DetachedBuilder(Builder):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sabir.base import SchemaError
 from sabir.ir import Function, Graph, Node
 from sabir.opsets import STANDARD
-from sabir.rewrite._point import enclosing
-from sabir.rewrite._replacing import erase_node
+from sabir.rewriting._point import enclosing
+from sabir.rewriting._replacing import erase_node
 from sabir.schema import Callees, Scope, Version
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from sabir.base import SchemaError, check_nodes, check_time
 from sabir.ir import Graph, Node
-from sabir.rewrite._point import enclosing
+from sabir.rewriting._point import enclosing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

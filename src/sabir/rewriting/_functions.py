@@ -23,9 +23,9 @@ from sabir.ir import (
     find_opset,
     unused_imports,
 )
-from sabir.rewrite._body_dims import BodyDimensions, paired, replace_dims, replace_dims_inside
-from sabir.rewrite._point import InsertionPoint
-from sabir.rewrite._replacing import release, replace_outputs
+from sabir.rewriting._body_dims import BodyDimensions, paired, replace_dims, replace_dims_inside
+from sabir.rewriting._point import InsertionPoint
+from sabir.rewriting._replacing import release, replace_outputs
 from sabir.schema import Registry, Scope, check_call, check_expansion, implicit_imports
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sabir.base import SchemaError
 from sabir.ir import Graph, Node, Value
-from sabir.rewrite._point import graph_of
+from sabir.rewriting._point import graph_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -36,11 +36,25 @@ def replace_outputs(
     y Abs
     """
     check_replacement(node, results)
-    graph, became, makers = graph_of(node), dict[Value, Value](), set(new)
-    outputs, node.outputs = node.outputs, ()  # a value has one source at a time
-    for output, result in zip(outputs, results, strict=False):
-        if output is None or result is None:
-            continue
+    outputs = node.outputs
+    results = (*results, *[None] * (len(outputs) - len(results)))
+    replace_outputs_of([node], [results[: len(outputs)]], new, constants)
+
+
+def replace_outputs_of(
+    nodes: Sequence[Node],
+    results: Sequence[Sequence[Value | None]],
+    new: Collection[Node] = (),
+    constants: Collection[Value] = (),
+) -> None:
+    """Let results take the place of the outputs of several nodes of a graph, as `replace_outputs` does."""
+    graph, makers, became = graph_of(nodes[0]), set(new), dict[Value, Value]()
+    pairs: list[tuple[Node, Value, Value]] = []
+    for node, found in zip(nodes, results, strict=True):
+        listed = zip(node.outputs, found, strict=True)
+        pairs += [(node, old, result) for old, result in listed if old is not None and result is not None]
+        node.outputs = ()  # a value has one source at a time
+    for node, output, result in pairs:
         source = result.node
         if source is not None and source in makers and result not in became:
             became[result] = output
@@ -50,14 +64,20 @@ def replace_outputs(
             became[result] = output
             _take_data(result, output)
             continue
-        result = became.get(result, result)  # ruff: ignore[redefined-loop-name]  what it has become
-        if _must_stay(output, graph):
-            here = result.node is not None and result.node.graph is graph
-            graph.insert(Node("Identity", [result], [output]), after=result.node if here else node)
-        else:
-            _move_layouts(output, result)
-            output.replace_with(result)
-    erase_node(node)
+        _read_instead(output, became.get(result, result), node)
+    for node in nodes:
+        erase_node(node)
+
+
+def _read_instead(output: Value, result: Value, node: Node) -> None:
+    """Let the readers of an output of a node read another value; what must stay becomes a copy of it."""
+    graph = graph_of(node)
+    if _must_stay(output, graph):
+        here = result.node is not None and result.node.graph is graph
+        graph.insert(Node("Identity", [result], [output]), after=result.node if here else node)
+        return
+    _move_layouts(output, result)
+    output.replace_with(result)
 
 
 def _take_data(constant: Value, value: Value) -> None:

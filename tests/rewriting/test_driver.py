@@ -6,7 +6,7 @@ import sabir
 from sabir.base import LimitError, Limits, SchemaError, run_with_limits
 from sabir.ir import Annotation, Node, verify
 from sabir.opsets import STANDARD
-from sabir.rewrite import DeadNodes, Rewriter, apply_rules, remove_dead_nodes, run_passes
+from sabir.rewriting import DeadNodes, Rewriter, apply_rules, remove_dead_nodes, run_passes
 from sabir.schema import FLOATS, Constraint, Input, Operator, Output
 
 HEAD = '<ir_version: 10, opset_import: ["" : 18, "d" : 1]>\n'

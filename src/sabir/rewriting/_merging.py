@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sabir.base import check_time
 from sabir.ir import Graph, Tensor, canonical_domain
-from sabir.rewrite._replacing import erase_node
+from sabir.rewriting._replacing import erase_node
 from sabir.schema import Callees, Version
 
 if TYPE_CHECKING:

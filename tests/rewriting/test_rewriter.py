@@ -9,7 +9,7 @@ import sabir
 from sabir.base import InferenceError, SchemaError
 from sabir.ir import Annotation, Graph, Node, NodeDevice, Sharding, Value, tensor_type, verify
 from sabir.opsets import STANDARD
-from sabir.rewrite import DetachedBuilder, InsertionPoint, Rewriter, remove_unread, replace_outputs
+from sabir.rewriting import DetachedBuilder, InsertionPoint, Rewriter, remove_unread, replace_outputs
 from sabir.schema import Unconvertible
 
 HEAD = '<ir_version: 10, opset_import: ["" : 18, "d" : 1]>\n'

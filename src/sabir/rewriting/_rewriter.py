@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sabir.base import Location
+from sabir.base import Location, SchemaError
 from sabir.inference import Inference, without_contents
-from sabir.ir import FreshNames, Graph, Value, bound_opsets, clone_graph
+from sabir.ir import FreshNames, Graph, Value, bound_opsets, canonical_domain, clone_graph
 from sabir.opsets import STANDARD
-from sabir.rewrite._builder import DetachedBuilder
-from sabir.rewrite._point import InsertionPoint, graph_of
-from sabir.rewrite._replacing import check_replacement, erase_node, replace_outputs
-from sabir.schema import Call, Scope, Unconvertible, as_results
+from sabir.rewriting._builder import DetachedBuilder
+from sabir.rewriting._point import InsertionPoint, graph_of
+from sabir.rewriting._replacing import check_replacement, erase_node, replace_outputs_of
+from sabir.schema import Call, Callees, Scope, Unconvertible, as_results
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
-    from sabir.ir import Model, Node, Type
+    from sabir.ir import Function, Model, Node, Type
     from sabir.schema import Behaviour, Binding, Registry, Version
 
 B = TypeVar("B", bound=DetachedBuilder)
@@ -46,6 +46,7 @@ class Rewriter:
         )
         self._scopes: dict[tuple[Graph, tuple[tuple[str, int], ...] | None], Scope] = {}
         self._functions = {function.graph: function for function in model.functions}
+        self._callees = Callees()
 
     @cached_property
     def scope(self) -> Scope:
@@ -69,6 +70,7 @@ class Rewriter:
         for name in ("inference", "scope"):
             self.__dict__.pop(name, None)
         self._scopes.clear()
+        self._callees = Callees()
 
     def scope_of(self, graph: Graph, opsets: Mapping[str, int] | None = None) -> Scope:
         """Return the scope of a graph of the model: the main scope, or that of the function that contains it.
@@ -90,6 +92,10 @@ class Rewriter:
             self._scopes[key] = found
         return found
 
+    def callee(self, node: Node) -> Version | Function | SchemaError:
+        """Return what a node of the model calls, or the error that its scope raises."""
+        return self._callees.find(node, self.scope_of(graph_of(node)))
+
     def builder(
         self,
         graph: Graph,
@@ -99,8 +105,12 @@ class Rewriter:
     ) -> B:
         """Return a builder of nodes to be placed in a graph; `make` may be a subclass of DetachedBuilder."""
         scope = self.scope_of(graph, opsets)
-        visit = partial(self.inference.visit, scope=scope)
-        return make(opsets=dict(scope.opsets), after=visit, names=self.names, registry=self.registry)
+
+        def infer(node: Node) -> None:
+            if self.registry.has_domain(canonical_domain(node.domain)) or scope.function_of(node) is not None:
+                self.inference.visit(node, scope=scope)  # a domain that is not known has no types
+
+        return make(opsets=dict(scope.opsets), after=infer, names=self.names, registry=self.registry)
 
     def place(self, builder: DetachedBuilder, point: InsertionPoint) -> list[Node]:
         """Move what was built to a place in the model, and return the nodes."""
@@ -120,23 +130,41 @@ class Rewriter:
         runs, the operands have the types and contents that inference knows. If it raises, the model is
         unchanged: Unconvertible says that there is no replacement. Raises SchemaError if a result is missing.
         """
-        graph = graph_of(node)
-        b = self.builder(graph, make, opsets=opsets)
+        return self.replace_all([node], build, make, opsets=opsets)
+
+    def replace_all(
+        self,
+        nodes: Sequence[Node],
+        build: Callable[[B], object],
+        make: Callable[..., B] = DetachedBuilder,
+        *,
+        opsets: Mapping[str, int] | None = None,
+    ) -> list[Node]:
+        """Replace several nodes of one graph by what `build` builds for their outputs, as `replace` does.
+
+        The new nodes come before the last one listed. Where a reader of an earlier one's output comes before
+        them, the graph must be sorted afterwards.
+        """
+        *_, last = nodes
+        b = self.builder(graph_of(last), make, opsets=opsets)
         try:
-            with self._typed_operands(node):
-                results = as_results(build(b))
-            check_replacement(node, results)
+            with self._typed_operands(nodes):
+                results = _divided(as_results(build(b)), nodes)
+            for node, found in zip(nodes, results, strict=True):
+                check_replacement(node, found)
         except BaseException:
-            for inner in node.graphs:
-                inner.parent = node  # a new node may have taken it over
+            for node in nodes:
+                for inner in node.graphs:
+                    inner.parent = node  # a new node may have taken it over
             b.discard()
             raise
         constants = list(b.graph.initializers)
-        nodes = self.place(b, InsertionPoint.before(node))
-        self._keep_types(node, results)
-        replace_outputs(node, results, nodes, constants)
+        new = self.place(b, InsertionPoint.before(last))
+        for node, found in zip(nodes, results, strict=True):
+            self._keep_types(node, found)
+        replace_outputs_of(nodes, results, new, constants)
         _drop_unread(constants)
-        return nodes
+        return new
 
     def expand(
         self,
@@ -221,9 +249,11 @@ class Rewriter:
         return copy
 
     @contextmanager
-    def _typed_operands(self, node: Node) -> Generator[None]:
-        """Give the operands of a node the types that inference knows, for as long as the context lasts."""
-        declared: dict[Value, Type | None] = {v: v.type for v in node.inputs if v is not None}
+    def _typed_operands(self, nodes: Iterable[Node]) -> Generator[None]:
+        """Give the operands of nodes the types that inference knows, for as long as the context lasts."""
+        declared: dict[Value, Type | None] = {
+            v: v.type for node in nodes for v in node.inputs if v is not None
+        }
         for value in declared:
             value.type = self.inference.type_of(value)
         try:
@@ -238,6 +268,16 @@ class Rewriter:
         for output, result in zip(node.outputs, results, strict=False):
             if output is not None and output not in types and result in types:
                 types[output] = types[result]
+
+
+def _divided(results: tuple[Any, ...], nodes: Sequence[Node]) -> list[tuple[Any, ...]]:
+    """Return the results for each of some nodes: one for each of its outputs, as far as there are any."""
+    found: list[tuple[Any, ...]] = []
+    for node in nodes:
+        count = len(node.outputs)
+        found.append((*results[:count], *[None] * (count - len(results))))
+        results = results[count:]
+    return found
 
 
 def _drop_unread(constants: Iterable[Value]) -> None:

@@ -3,7 +3,7 @@
 from collections import UserList
 
 import sabir
-from sabir.rewrite import remove_dead_nodes
+from sabir.rewriting import remove_dead_nodes
 
 
 class Counted(UserList):
