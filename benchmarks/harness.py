@@ -67,26 +67,36 @@ def progress(text: str) -> None:
 
 
 def medians(
-    cases: Sequence[Case], rounds: int = 5, pick: Callable[[list[float]], float] = statistics.median
+    cases: Sequence[Case],
+    rounds: int = 5,
+    pick: Callable[[list[float]], float] = statistics.median,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, float]:
-    """Return the seconds of each case, every round running all of them in turn; `pick` may be `min`."""
+    """Return the seconds of each case, every round running all of them in turn; `pick` may be `min`.
+
+    `clock` may be `time.process_time`, for work of one thread on a machine that does other work too.
+    """
     taken: dict[str, list[float]] = {case.name: [] for case in cases}
     for number in range(rounds):
         first = number % len(cases)
         progress(f"round {number + 1} of {rounds}")
         for case in (*cases[first:], *cases[:first]):
-            taken[case.name].append(_timed(case))
+            taken[case.name].append(_timed(case, clock))
     return {name: pick(times) for name, times in taken.items()}
 
 
 def blocks(
-    cases: Sequence[Case], rounds: int = 15, size: int = 5, clock: Callable[[], float] = time.perf_counter
+    cases: Sequence[Case],
+    rounds: int = 15,
+    size: int = 5,
+    pick: Callable[[list[float]], float] = statistics.median,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, float]:
-    """Return the median seconds of each case over so many runs, which run in turns, a block of runs each.
+    """Return the seconds of each case over so many runs, which run in turns, a block of runs each.
 
-    Seconds are those of `clock`, for example of the process on all cores, `time.process_time`.
     Before each block there is a pause, in which the threads of the other case go to sleep: they would spin on
-    the cores of this one. The first two runs of a block are not counted.
+    the cores of this one. The first two runs of a block are not counted. `pick` may be `min`, and `clock`
+    `time.process_time`, the seconds of the process on all cores.
     """
     taken: dict[str, list[float]] = {case.name: [] for case in cases}
     for start in range(0, rounds, size):
@@ -95,7 +105,7 @@ def blocks(
             for _ in range(2):
                 _timed(case, clock)
             taken[case.name] += [_timed(case, clock) for _ in range(min(size, rounds - start))]
-    return {name: statistics.median(times) for name, times in taken.items()}
+    return {name: pick(times) for name, times in taken.items()}
 
 
 def short_blocks(cases: Sequence[Case], rounds: int = 7, seconds: float = 0.02) -> dict[str, float]:

@@ -19,7 +19,7 @@ RESULTS = HERE / "RESULTS.md"
 TITLES = {
     "machine": "The machine",
     "load": "A file of 1 GiB",
-    "graph": "A graph of 20 000 nodes",
+    "graph": "Large graphs",
     "imports": "Importing",
     "light": "The light models",
     "operators": "Operators",

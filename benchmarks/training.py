@@ -74,7 +74,7 @@ def _times(name: str, network: Network, engine: Any, clock: Callable[[], float])
         raise SystemExit(f"{network.name}: the losses differ after {STEPS} steps: {losses}")
     cases = [h.Case(f"{SABIR} {name}", lambda _, w=work: w()) for name, work in ours.items()]
     cases += [h.Case(f"{PEER} {name}", lambda _, w=work: w()) for name, work in theirs.items()]
-    taken = h.blocks(cases, ROUNDS, clock=clock) if small else h.blocks(cases, FULL_ROUNDS, 1, clock)
+    taken = h.blocks(cases, ROUNDS, clock=clock) if small else h.blocks(cases, FULL_ROUNDS, 1, clock=clock)
     rows: list[tuple[str, ...]] = []
     for work in ours:
         mine = taken[f"{SABIR} {work}"]

@@ -47,6 +47,29 @@ def test_calibration_with_a_folder(cli, model, tmp_path):
     assert (found == digits().labels).mean() > 0.98
 
 
+def test_biases_and_channels(cli, fails, model, tmp_path):
+    images = digits().images.astype(np.float32).reshape(-1, 1, 8, 8)
+    data, out = tmp_path / "images.npz", tmp_path / "fast.onnx"
+    np.savez(data, image=images[:64])
+    code, printed, _ = cli("quantize", model, "--calibrate", data, "--equalize", "-o", out, "--json")
+    assert code == 0
+    nodes = {node["name"]: node for node in json.loads(printed)["nodes"]}
+    assert 0 < nodes["conv1"]["shift"] < 0.05
+    assert nodes["conv1"]["uncorrected"] is None
+    assert nodes["conv1"]["equalized"] == nodes["conv2"]["equalized"] > 1
+    assert nodes["dense"]["equalized"] is None
+    code, printed, _ = cli("quantize", model, "--calibrate", data, "--equalize", "-o", out)
+    assert code == 0
+    assert ", bias corrected by 0." in printed
+    assert f", channels scaled by up to {nodes['conv1']['equalized']:g}" in printed
+    code, printed, _ = cli("quantize", model, "--calibrate", data, "--keep-bias", "-o", out)
+    assert code == 0
+    assert "bias corrected" not in printed
+    for option in ("--equalize", "--correct-bias"):
+        assert "are for static int8" in fails("quantize", model, option, "-o", out)
+        assert "are for static int8" in fails("quantize", model, "--to", "float16", option, "-o", out)
+
+
 def test_what_is_refused(fails, model, tmp_path):
     out = tmp_path / "out.onnx"
     assert "is it 'dense'?" in fails("quantize", model, "--exclude", "dens", "-o", out)

@@ -71,6 +71,23 @@ def test_other_loops_stay(nodes):
     assert "Loop" in ops(sabir.simplify(model))
 
 
+@pytest.mark.parametrize("opset", [11, 21])
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_short_loop_that_collects_results_is_written_out(opset, count):
+    nodes = f"""m = Constant <value = int64 {{{count}}}> ()
+    z, y = Loop (m, , x) <body = l (int64 i, bool k, float[2,4] v) => (bool k2, float[2,4] w, float[2,4] row)
+    {{ k2 = Identity (k)  f = Cast <to = 1> (i)  w = Mul (v, f)  row = Sin (v) }}>"""
+    model = model_of(nodes, "(float[2,4] x) => (z, y)", opset=opset)
+    found = sabir.simplify(model, verify=True)
+    verify(found)
+    assert "Loop" not in ops(found)
+    x = {"x": np.linspace(-1, 1, 8, dtype=np.float32).reshape(2, 4)}
+    before, after = sabir.evaluate(model, x), sabir.evaluate(found, x)
+    for name in ("z", "y"):
+        np.testing.assert_array_equal(after[name], before[name])
+    assert after["y"].shape == (count, 2, 4)
+
+
 @pytest.mark.parametrize("condition", ['string c = {"abc"}', "float c = {nan}", "int64 c = {1}"])
 def test_a_condition_that_is_no_truth_value_stays(condition):
     branches = "then_branch = t () => (a) { a = Neg (x) }, else_branch = e () => (b) { b = Abs (x) }"

@@ -93,6 +93,7 @@ def test_contents_of_constants():
         ("-" * 1500 + "1", "nested too deep"),
         ("1 + " * 600 + "1", "more than 2000 characters"),
         ("'\0'", "is no condition"),
+        ("rank(x) == 2and 1", "is no condition"),
     ],
 )
 def test_what_is_no_condition(condition, problem):

@@ -314,6 +314,16 @@ def test_a_pattern_of_many_choices_ends():
     assert refusal.matched == 8
 
 
+def test_a_long_pattern():
+    def chain(length):
+        return " ".join(f"n{i + 1} = Neg (n{i})" for i in range(length))
+
+    rule = RewriteRule("r", chain(100), "n0")
+    assert applied(rule, model_of(f"n0 = Abs (x) {chain(100)} y = Relu (n100)"))[0] == 1
+    with pytest.raises(SchemaError, match="more than 100 calls"):
+        RewriteRule("r", chain(101), "n0")
+
+
 def test_an_empty_set_of_rules_changes_nothing():
     model = model_of("y = Relu (x)")
     assert sabir.dumps(sabir.rewrite(model, [])) == sabir.dumps(model)

@@ -1,5 +1,7 @@
 """Quantized models: what their nodes become, how near they are, and what is refused."""
 
+import inspect
+
 import ml_dtypes
 import numpy as np
 import onnxruntime
@@ -203,6 +205,14 @@ def test_an_old_model_is_converted_and_a_new_one_is_not():
     assert quantize_and_report(dense(9)).opset == 13
 
 
+def test_both_functions_have_the_same_parameters():
+    plain, reported = (inspect.signature(function) for function in (sabir.quantize, quantize_and_report))
+    assert plain.parameters == reported.parameters
+    assert (plain.return_annotation, reported.return_annotation) == ("Model", "Quantization")
+    with pytest.raises(TypeError, match="blok"):
+        sabir.quantize(dense(), "int4", blok=8)
+
+
 def test_names_documentation_and_metadata_stay():
     model = dense(doc="about", metadata={"k": "v"}, producer_name="someone")
     model.graph.node("first").doc = "the first"
@@ -239,3 +249,48 @@ def test_residual_networks_are_integers_from_end_to_end():
             assert node.inputs[0].node.op == "DequantizeLinear"
     stem = found.model.graph.node("stem")
     assert str(stem.inputs[2].node.inputs[0].type) == "int32[16]"
+
+
+def rectified(rectify, *, read=False):
+    """Return a model with a rectifier between two products, and feeds of which some are beyond its limits."""
+    b = sabir.Builder(17)
+    x = b.input("x", "float", [64, 16])
+    h = rectify(b, b.MatMul(x, b.initializer("w", RNG.standard_normal((16, 16)).astype(np.float32))))
+    b.output(b.MatMul(h, b.initializer("v", RNG.standard_normal((16, 16)).astype(np.float32))), "y")
+    if read:
+        b.output(b.Neg(h), "z")
+    return b.model(), {"x": RNG.standard_normal((64, 16)).astype(np.float32)}
+
+
+RECTIFIERS = {
+    "Relu": (lambda b, h: b.Relu(h), {}, False),
+    "between 0 and 6": (lambda b, h: b.Clip(h, 0.0, 6.0), {}, False),
+    "above 0": (lambda b, h: b.Clip(h, 0.0), {}, False),
+    "a limit beyond all values": (lambda b, h: b.Clip(h, -1000.0, 1000.0), {}, False),
+    "both signs": (lambda b, h: b.Clip(h, -1.0, 3.0), {}, False),
+    "above 0.5": (lambda b, h: b.Clip(h, 0.5, 6.0), {}, True),  # 0 is always represented
+    "int8 around 0": (lambda b, h: b.Relu(h), {"symmetric": True}, True),
+    "a range without outer values": (
+        lambda b, h: b.Clip(h, 0.0, 6.0),
+        {"method": "percentile", "percentile": 90},
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RECTIFIERS)
+def test_a_rectifier_that_rounding_implies_is_left_out(name):
+    rectify, options, stays = RECTIFIERS[name]
+    model, feeds = rectified(rectify)
+    options = {"calibration": [feeds], "correct_bias": False, **options}
+    found = sabir.quantize(model, **options)
+    assert any(node.op in {"Relu", "Clip"} for node in found.graph) == stays
+
+    with_reader, _ = rectified(rectify, read=True)
+    for weights in ("w", "v"):
+        data = model.graph.value(weights).constant
+        with_reader.graph.set_initializer(with_reader.graph.value(weights), data)
+    kept = sabir.quantize(with_reader, **options)  # a node that reads floats needs the rectifier
+    assert any(node.op in {"Relu", "Clip"} for node in kept.graph)
+    beyond = {"x": feeds["x"] * 3}
+    assert np.array_equal(run(found, beyond), run(kept, beyond))

@@ -37,6 +37,7 @@ EXAMPLES = (
     "sabir quantize model.onnx --to int8 --calibrate images/ --method mse -o fast.onnx",
     "sabir quantize model.onnx --to int8 --exclude classifier -o fast.onnx",
     "sabir quantize model.onnx --to int8 --calibrate images/ --budget 0.5% -o fast.onnx",
+    "sabir quantize model.onnx --to int8 --calibrate images/ --equalize -o fast.onnx",
     "sabir quantize model.onnx --to float16 -o half.onnx",
 )
 
@@ -90,6 +91,20 @@ def quantize(  # ruff: ignore[too-many-arguments]  the options of the command
         bool,
         typer.Option("--keep-io/--change-io", help="16-bit floats: whether inputs and outputs stay float32."),
     ] = True,
+    correct_bias: Annotated[
+        bool | None,
+        typer.Option(
+            "--correct-bias/--keep-bias",
+            help="With --calibrate, for int8: whether mean errors of output channels go into the bias.",
+        ),
+    ] = None,
+    equalize: Annotated[
+        bool,
+        typer.Option(
+            "--equalize",
+            help="With --calibrate, for int8: first scale the channels between two layers to ranges alike.",
+        ),
+    ] = False,
     budget: Annotated[
         str | None,
         typer.Option(
@@ -124,6 +139,8 @@ def quantize(  # ruff: ignore[too-many-arguments]  the options of the command
             symmetric=symmetric,
             exclude=exclude or (),
             keep_io=keep_io,
+            correct_bias=correct_bias,
+            equalize=equalize,
             budget=None if budget is None else _fraction(budget),
             progress=progress,
             registry=registry_of(operators, documents),
@@ -158,6 +175,9 @@ def _show(screen: Screen, found: Quantization) -> None:
 def _row(node: NodeReport) -> tuple[str, str, str, str]:
     errors = [] if node.error is None else [f"error {node.error:.2%}"]
     errors += [] if node.damage is None else [f"damage {node.damage:.3%}"]
+    errors += [] if node.shift is None else [f"bias corrected by {node.shift:.2%}"]
+    errors += [f"bias not corrected: {node.uncorrected}"] if node.uncorrected else []
+    errors += [] if node.equalized is None else [f"channels scaled by up to {node.equalized:g}"]
     notes = [node.reason, *errors] if node.reason else errors
     return plain(node.name or node.location), plain(node.op), node.to or "stays", plain(", ".join(notes))
 
@@ -175,6 +195,9 @@ def _as_json(found: Quantization) -> dict[str, Any]:
                 "reason": node.reason or None,
                 "error": node.error,
                 "damage": node.damage,
+                "shift": node.shift,
+                "uncorrected": node.uncorrected or None,
+                "equalized": node.equalized,
             }
             for node in found.nodes
         ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from sabir.base import ACCIDENTS
@@ -41,10 +42,7 @@ class ApplyRules:
         """Take the rules to apply, in their order where several match a node."""
         self._registry = registry
         self._survived: tuple[type[Exception], ...] = ACCIDENTS if lenient else ()
-        self._by_op: dict[str, list[tuple[RewriteRule, Pattern]]] = {}
-        for rule in rules:
-            for pattern in rule.patterns:
-                self._by_op.setdefault(pattern.anchor.op, []).append((rule, pattern))
+        self._rules = [(rule, pattern) for rule in rules for pattern in rule.patterns]
         self.applied: list[str] = []
 
     def run(self, model: Model, inference: Inference | None = None) -> bool:
@@ -59,19 +57,17 @@ class ApplyRules:
             rewriter.inference = inference
         released: list[Value] = []
         unsorted: set[Graph] = set()
+        candidates = _Candidates(self._rules, model)
 
         def apply(node: Node) -> Sequence[Node] | None:
-            candidates = self._by_op.get(node.op)
-            if candidates is None:
-                return None
-            makers = {v.node.op for v in node.inputs if v is not None and v.node is not None}
-            for rule, pattern in candidates:
-                if not pattern.needed <= makers:
-                    continue  # most patterns fail here
+            for rule, pattern in candidates.of(node):
+                if not pattern.may_match(node):
+                    continue
                 graph = graph_of(node)
                 nodes = Attempt(rule, pattern, rewriter, survived=self._survived).replace(node, released)
                 if nodes is not None:
                     self.applied.append(rule.name)
+                    candidates.add(nodes)
                     if len(pattern.roots) > 1:
                         unsorted.add(graph)
                     return nodes
@@ -82,3 +78,31 @@ class ApplyRules:
             graph.sort()
         remove_released(model, dict.fromkeys(released), registry=self._registry)
         return changed
+
+
+class _Candidates:
+    """The patterns whose operators a model has, by the operator in which they end."""
+
+    def __init__(self, rules: Sequence[tuple[RewriteRule, Pattern]], model: Model) -> None:
+        self._rules = rules
+        self._present = {node.op for graph in model.graphs() for node in graph.all_nodes()}
+        self._by_op = self._found()
+
+    def of(self, node: Node) -> Sequence[tuple[RewriteRule, Pattern]]:
+        """Return the patterns that may end in a node."""
+        return self._by_op.get(node.op, ())
+
+    def add(self, nodes: Iterable[Node]) -> None:
+        """Note nodes that the model now has."""
+        inner = (n for node in nodes for graph in node.graphs for n in graph.all_nodes())
+        new = {node.op for node in chain(nodes, inner)} - self._present
+        if new:
+            self._present |= new
+            self._by_op = self._found()
+
+    def _found(self) -> dict[str, list[tuple[RewriteRule, Pattern]]]:
+        found: dict[str, list[tuple[RewriteRule, Pattern]]] = {}
+        for rule, pattern in self._rules:
+            if pattern.operators <= self._present:
+                found.setdefault(pattern.anchor.op, []).append((rule, pattern))
+        return found

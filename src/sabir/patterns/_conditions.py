@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -126,7 +127,7 @@ class Condition(NamedTuple):
                 f"{quote(text)} is no condition: it has more than {_MOST_CHARACTERS} characters"
             )
         try:
-            tree = ast.parse(text.strip(), mode="eval").body
+            tree = _parsed(text.strip())
             _check(tree, names, references)
         except SyntaxError as error:
             raise SchemaError(f"{quote(text)} is no condition: {error.msg}") from None
@@ -148,6 +149,12 @@ class Condition(NamedTuple):
                 f"{what} is {'not known' if v is None else v}" for what, v in reading.read.items()
             )
             raise Unconvertible(f"the condition {self.text} does not hold{': ' if found else ''}{found}")
+
+
+def _parsed(text: str) -> ast.expr:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SyntaxWarning)  # `2and` is a number and a word to Python
+        return ast.parse(text, mode="eval").body
 
 
 def _check(tree: ast.AST, names: Collection[str], references: Collection[str]) -> None:

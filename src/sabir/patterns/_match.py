@@ -114,7 +114,7 @@ def attributes_of(node: Node, rewriter: Rewriter) -> Mapping[str, Any]:
         raise Unconvertible("an attribute comes from the call of a function")
     given = scope.arguments(node.attributes)
     values = {name: attribute.value for name, attribute in given.items()}
-    callee = scope.callee(node) if scope.opset(node.domain) is not None else None
+    callee = rewriter.callee(node)
     if isinstance(callee, Version):
         formals = callee.formal.attributes
         return {name: values[name] if name in given else formal.default for name, formal in formals.items()}

@@ -7,6 +7,7 @@ by the caller is the match.
 
 from __future__ import annotations
 
+import math
 from itertools import chain, starmap
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -224,7 +225,10 @@ class Matcher:
         """Return whether a node calls the operator of a call, with its attributes, and no other outputs."""
         if node.op != call.op or canonical_domain(node.domain) != call.domain:
             return self._explain and self.refuse(f"the pattern has {call!r}, the model {_named(node)}")
-        pairs = enumerate(node.outputs)
+        outputs = node.outputs
+        if len(outputs) == len(call.outputs) == 1 and outputs[0] is not None:
+            return not call.attributes or self._has_attributes(call, node)  # most calls
+        pairs = enumerate(outputs)
         if any(v is not None and v.is_read and not _is_named(call, slot) for slot, v in pairs):
             return self._explain and self.refuse(
                 f"an output of {_named(node)} is read that the pattern lacks"
@@ -280,6 +284,8 @@ class Matcher:
                 f"{_named(reader)} reads {_value(value)}, which is no constant"
             )
         if _same_elements(literal.data, data):
+            if value is not None and literal.name and literal.name not in self._values:
+                self._set(self._values, literal.name, value)
             return True
         return self._explain and self.refuse(
             f"the constant {_value(value)} of {_named(reader)} is not {literal.data.tolist()}"
@@ -307,11 +313,12 @@ class Matcher:
         """Return whether a node of the standard's domain calls an operator, not a function of its name."""
         if call.domain or node.graph is None:
             return True
-        try:
-            callee = self._rewriter.scope_of(node.graph).callee(node)
-        except SabirError as error:
-            return self.refuse(str(error))
-        return isinstance(callee, Version) or self.refuse(f"{_named(node)} calls a function")
+        callee = self._rewriter.callee(node)
+        if isinstance(callee, Version):
+            return True
+        return self.refuse(
+            str(callee) if isinstance(callee, SabirError) else f"{_named(node)} calls a function"
+        )
 
     def _makes_cycle(self) -> bool:
         """Return whether an operand of one output's calls depends on another output."""
@@ -424,8 +431,16 @@ def _same_elements(wanted: Array, data: Tensor) -> bool:
     if found.dtype.kind in "OSU" or wanted.dtype.kind in "OSU":
         return bool(np.array_equal(found.reshape(wanted.shape), wanted))
     same = wanted.astype(found.dtype) if found.dtype.kind not in "biu" else wanted
-    a, b = found.reshape(wanted.shape).astype(np.float64), same.astype(np.float64)
-    return bool(np.allclose(a, b, rtol=_TOLERANCE, atol=0, equal_nan=True))
+    if "c" in {found.dtype.kind, same.dtype.kind}:
+        return bool(np.allclose(found.reshape(same.shape), same, rtol=_TOLERANCE, atol=0))
+    if same.size == 1:
+        a, b = float(found.reshape(())), float(same.reshape(()))
+        return math.isclose(a, b, rel_tol=_TOLERANCE) or (math.isnan(a) and math.isnan(b))
+    return bool(
+        np.allclose(
+            found.astype(np.float64), same.astype(np.float64), rtol=_TOLERANCE, atol=0, equal_nan=True
+        )
+    )
 
 
 _MOST_COMPARED = 64  # elements of constants that are compared where they are two values

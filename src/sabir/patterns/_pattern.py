@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sabir.ir import Array, Attribute, Node
 
 COMMUTATIVE = frozenset({"Add", "Mul", "Min", "Max", "Sum", "And", "Or", "Xor", "Equal"})
+_MOST_CALLS = 100  # the matcher visits them by recursion
 _DATA = frozenset({"value", "value_int", "value_ints", "value_float", "value_floats"})
 
 
@@ -40,9 +41,10 @@ class Variable(NamedTuple):
 
 
 class Literal(NamedTuple):
-    """A constant with these elements."""
+    """A constant with these elements, up to rounding."""
 
     data: Array
+    name: str = ""
 
 
 class Result(NamedTuple):
@@ -120,8 +122,9 @@ class Pattern:
     @cached_property
     def names(self) -> frozenset[str]:
         """The names of all values that the pattern has."""
-        found = {v.name for call in self.calls for v in call.operands if isinstance(v, Variable)}
-        return frozenset(found | {name for call in self.calls for name in call.outputs if name})
+        operands = (v for call in self.calls for v in call.operands)
+        found = {v.name for v in operands if isinstance(v, (Variable, Literal))}
+        return frozenset(found.union(*(call.outputs for call in self.calls)) - {""})
 
     @cached_property
     def references(self) -> frozenset[str]:
@@ -129,13 +132,37 @@ class Pattern:
         return frozenset(a.ref for call in self.calls for a in call.attributes.values() if a.ref)
 
     @cached_property
-    def needed(self) -> frozenset[str]:
-        """The operators that compute operands of the anchor; most nodes have others."""
-        operands = (o for o in self.anchor.operands if isinstance(o, Result) and not o.call.is_optional)
-        return frozenset(o.call.op for o in operands)
+    def operators(self) -> frozenset[str]:
+        """The operators that every match has."""
+        return frozenset(call.op for call in self.calls if not call.is_optional)
+
+    @cached_property
+    def needed(self) -> tuple[tuple[str, frozenset[str]], ...]:
+        """The operators that compute operands of the anchor, each with those that compute its operands."""
+        return tuple((call.op, frozenset(c.op for c in _makers(call))) for call in _makers(self.anchor))
+
+    def may_match(self, node: Node) -> bool:
+        """Return whether the operators before a node are those that the pattern needs; few are."""
+        makers = [v.node for v in node.inputs if v is not None and v.node is not None]
+        for op, below in self.needed:
+            for maker in makers:
+                if maker.op == op and (not below or below <= _operators_before(maker)):
+                    break
+            else:
+                return False
+        return True
 
     def __repr__(self) -> str:
         return f"<Pattern {self.text or ' '.join(map(repr, self.calls))}>"
+
+
+def _makers(call: PatternCall) -> list[PatternCall]:
+    """Return the calls, but for optional ones, that compute operands of a call."""
+    return [o.call for o in call.operands if isinstance(o, Result) and not o.call.is_optional]
+
+
+def _operators_before(node: Node) -> set[str]:
+    return {v.node.op for v in node.inputs if v is not None and v.node is not None}
 
 
 def _checked(calls: Sequence[PatternCall], outputs: Sequence[Result], text: str) -> Pattern:
@@ -143,6 +170,8 @@ def _checked(calls: Sequence[PatternCall], outputs: Sequence[Result], text: str)
     shown = quote(text)
     if not outputs:
         raise SchemaError(f"{shown} is no pattern: it must have a call whose result no other call reads")
+    if len(calls) > _MOST_CALLS:
+        raise SchemaError(f"{shown} is no pattern: it has more than {_MOST_CALLS} calls")
     for call in calls:
         if any(attribute.graphs for attribute in call.attributes.values()):
             raise SchemaError(f"{shown} is no pattern: {call!r} has a subgraph, which no pattern matches")
@@ -223,7 +252,8 @@ class _Reader:
     def _call(self, call: CallText) -> Operand:
         operands = tuple(None if o is None else self._operand(o) for o in call.operands)
         if call.op == "Constant" and not canonical_domain(call.domain):
-            return self._define(call.outputs or ("",), [Literal(_data_of(call, self._text))])
+            names = call.outputs or ("",)
+            return self._define(names, [Literal(_data_of(call, self._text), names[0])])
         made = PatternCall(
             canonical_domain(call.domain), call.op, call.attributes, operands, call.outputs or ("",),
             call.is_optional,

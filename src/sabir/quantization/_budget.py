@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -19,15 +18,13 @@ if TYPE_CHECKING:
     from sabir.quantization._sources import Feeds
     from sabir.schema import Registry
 
-_MOST_RUNS = 8  # that measure the damage of one choice of nodes
-
 
 class Damage:
     """The damage of models against a float model: how far their results are away, for some feeds."""
 
     def __init__(self, model: Model, feeds: Feeds, registry: Registry) -> None:
         self._registry = registry
-        self._feeds = list(islice(iter(feeds), _MOST_RUNS))
+        self._feeds = feeds
         self._wanted = self._results(model)
 
     def of(self, model: Model) -> float:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sabir.ir import TensorType
 from sabir.rewriting import InsertionPoint, Rewriter, remove_released
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sabir.ir import Graph, Model, Node, Value
+    from sabir.ir import Array, Graph, Model, Node, Value
     from sabir.quantization._codes import Codes
     from sabir.quantization._weights import Weighted
     from sabir.rewriting import DetachedBuilder
@@ -23,7 +25,7 @@ class Edit:
     def __init__(self, model: Model, registry: Registry) -> None:
         self.model = model
         self.rewriter = Rewriter(model, registry=registry)
-        self._registry = registry
+        self.registry = registry
         self._released: dict[Value, None] = {}
         self._codes: dict[Value, Codes] = {}
         self._real: dict[tuple[Value, Graph], Value] = {}
@@ -67,6 +69,18 @@ class Edit:
             self._released[before] = None
         node.inputs[slot] = value
 
+    def set_constant(self, node: Node, slot: int, name: str, data: Array) -> None:
+        """Let an input of a node read other data; other readers of what it reads keep theirs."""
+        graph = node.graph
+        if graph is None:
+            raise ValueError(f"{node!r} is in no graph")
+        node.inputs.extend([None] * (slot + 1 - len(node.inputs)))
+        before = node.inputs[slot]
+        if before is not None and before in graph.initializers and len(before.uses) == 1:
+            graph.set_initializer(before, data)
+        else:
+            self.read(node, slot, graph.add_initializer(self.rewriter.names.fresh(name), data))
+
     def replace(self, node: Node, build: Callable[[DetachedBuilder], Value]) -> list[Node]:
         """Replace a node by what `build` returns; the last of the new nodes has its name."""
         name, read = node.name, [v for v in node.inputs if v is not None]
@@ -78,7 +92,7 @@ class Edit:
 
     def finish(self) -> Model:
         """Remove what nothing reads any more, and return the model."""
-        remove_released(self.model, self._released, registry=self._registry)
+        remove_released(self.model, self._released, registry=self.registry)
         return self.model
 
 
@@ -91,7 +105,7 @@ def dequantized_weights(
     scale = b.initializer(f"{name}_scale", codes.scale)
     zero: list[Value] = []
     if codes.zero is not None or with_zero:
-        numbers = codes.scale.astype(codes.integers.dtype) * 0 if codes.zero is None else codes.zero
+        numbers = np.zeros(codes.scale.shape, codes.integers.dtype) if codes.zero is None else codes.zero
         zero.append(b.initializer(f"{name}_zero_point", numbers))
     facts: dict[str, Any] = {"axis": codes.axis}
     if codes.block_size:

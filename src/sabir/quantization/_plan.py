@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sabir.elements import FLOAT, INT8
 from sabir.ir import Node, canonical_domain, places
 from sabir.quantization._report import NodeReport
-from sabir.quantization._weights import Weighted, Wide, weighted_nodes
+from sabir.quantization._weights import Weighted, Wide, only_use, weighted_nodes
 from sabir.rewriting import constant_of
 
 if TYPE_CHECKING:
@@ -124,10 +124,9 @@ def _add_operand(plan: Plan, node: Node, slot: int) -> None:
 
 def _add_result(plan: Plan, node: Node) -> Value | None:
     """Plan the rounding of what a node computes, after its rectifier; None where a graph returns it."""
-    result = next(iter(node.outputs), None)
-    uses = () if result is None else result.uses
-    if len(uses) == 1 and _is_rectifier(uses[0]):
-        result = next(iter(uses[0].user.outputs), None)
+    result, use = next(iter(node.outputs), None), only_use(node)
+    if use is not None and _is_rectifier(use):
+        result = next(iter(use.user.outputs), None)
     if result is None or not result.uses or any(not isinstance(use.user, Node) for use in result.uses):
         return None
     plan.values[result] = None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar, cast
 
 from sabir.base import UnsupportedError, listed_names, quote, suggest
 from sabir.conversion import convert
@@ -26,12 +28,27 @@ if TYPE_CHECKING:
 FORMATS = ("int8", "int4", "float16", "bfloat16")
 METHODS = ("minmax", "percentile", "mse", "entropy")
 Format: TypeAlias = Literal["int8", "int4", "float16", "bfloat16"]
+P = ParamSpec("P")
+T = TypeVar("T")
+_MOST_RUNS = 8  # that measure what one choice of nodes does, for a budget
 _MEDIAN, _ALL = 50, 100  # percentiles
 _BITS = {"int4": 4, "int8": 8}
 _HALVES = {"float16": FLOAT16, "bfloat16": BFLOAT16}
 
 
-def quantize(  # ruff: ignore[too-many-arguments]  all but two are by keyword
+def _with_parameters_of(source: Callable[P, object]) -> Callable[[Callable[..., T]], Callable[P, T]]:
+    """Return a decorator that gives a function the parameters of another one, also for type checkers."""
+
+    def decorate(function: Callable[..., T]) -> Callable[P, T]:
+        vars(function)["__signature__"] = inspect.signature(source).replace(
+            return_annotation=inspect.signature(function).return_annotation
+        )
+        return function
+
+    return decorate
+
+
+def quantize_and_report(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     model: Model,
     to: Format = "int8",
     *,
@@ -43,10 +60,45 @@ def quantize(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     percentile: float = 99.99,
     exclude: Collection[str] = (),
     keep_io: bool = True,
+    correct_bias: bool | None = None,
+    equalize: bool = False,
     budget: float | None = None,
     progress: Callable[[int, int], None] | None = None,
     registry: Registry = STANDARD,
-) -> Model:
+) -> Quantization:
+    """Quantize a model as `quantize` does, and report what was done to each node.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N,2] x) => (float[N,1] y) <float[2,1] w = {1, 2}> { y = MatMul (x, w) }''')
+    >>> quantize_and_report(model, exclude=[]).nodes[0].op
+    'MatMul'
+    """
+    check_is_model(model)
+    _check_choice("to", to, FORMATS)
+    _check_choice("method", method, METHODS)
+    ranges = _static.RangeChoice(method, percentile, is_symmetric=bool(symmetric))
+    job = _Job(
+        to, ranges, block, symmetric, registry,
+        weights_only=weights_only, keep_io=keep_io, correct_bias=correct_bias, equalize=equalize,
+        is_read_once=isinstance(calibration, Iterator),
+    )  # fmt: skip
+    job.check(has_data=calibration is not None, has_budget=budget is not None)
+    feeds = None if calibration is None else feeds_of(calibration)
+    if budget is None or feeds is None:
+        return job.run(model, feeds, feeds, Exclusion(exclude), progress)
+    if budget < 0:
+        raise UnsupportedError(f"a budget is 0 or more, such as 0.005; got {budget}")
+    few = feeds.first(_MOST_RUNS)
+    return within_budget(
+        lambda locations: job.run(model, feeds, few, Exclusion(exclude, locations), None),
+        Damage(model, few, registry),
+        budget,
+        progress,
+    )
+
+
+@_with_parameters_of(quantize_and_report)
+def quantize(*arguments: Any, **options: Any) -> Model:
     """Return a copy of a model with operands of fewer bits: integers, or 16-bit floats.
 
     Integers are operands of MatMul, Gemm and Conv, 16-bit floats of most operators.
@@ -66,6 +118,11 @@ def quantize(  # ruff: ignore[too-many-arguments]  all but two are by keyword
       value is read in another type. With `calibration`, nodes whose operands or results come within a factor
       of 2 of the largest number of the type stay float32. Inputs and outputs stay float32 with `keep_io`.
 
+    Static int8 adds to the bias of each product the mean error of its output channels in runs with the
+    calibration data, which is read twice for this: by default where it can be, so not from a generator;
+    `correct_bias=False` leaves it out. `equalize` first scales the channels between two layers to ranges
+    alike, which changes no result of the float model.
+
     `symmetric` chooses zero points of 0: for weights alone by default, for activations only if True. Weights
     of dynamic and static int8 are always symmetric. `exclude` has the names of nodes that stay wide.
     With a `budget`, such as 0.005, the nodes that do most damage stay wide, as few of them as suffice: the
@@ -82,57 +139,7 @@ def quantize(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     >>> [node.op for node in sabir.quantize(model, "int4", block=0).graph]
     ['DequantizeLinear', 'MatMul']
     """
-    return quantize_and_report(
-        model, to, calibration=calibration, weights_only=weights_only, block=block, symmetric=symmetric,
-        method=method, percentile=percentile, exclude=exclude, keep_io=keep_io, budget=budget,
-        progress=progress, registry=registry,
-    ).model  # fmt: skip
-
-
-def quantize_and_report(  # ruff: ignore[too-many-arguments]  all but two are by keyword
-    model: Model,
-    to: Format = "int8",
-    *,
-    calibration: Iterable[Mapping[str, Any]] | str | os.PathLike[str] | None = None,
-    weights_only: bool = False,
-    block: int = 32,
-    symmetric: bool | None = None,
-    method: Literal["minmax", "percentile", "mse", "entropy"] = "minmax",
-    percentile: float = 99.99,
-    exclude: Collection[str] = (),
-    keep_io: bool = True,
-    budget: float | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    registry: Registry = STANDARD,
-) -> Quantization:
-    """Quantize a model as `quantize` does, and report what was done to each node.
-
-    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
-    ... g (float[N,2] x) => (float[N,1] y) <float[2,1] w = {1, 2}> { y = MatMul (x, w) }''')
-    >>> quantize_and_report(model, exclude=[]).nodes[0].op
-    'MatMul'
-    """
-    check_is_model(model)
-    _check_choice("to", to, FORMATS)
-    _check_choice("method", method, METHODS)
-    choice = _static.RangeChoice(method, percentile, is_symmetric=bool(symmetric))
-    job = _Job(to, choice, block, symmetric, registry, weights_only=weights_only, keep_io=keep_io)
-    job.check(has_data=calibration is not None, has_budget=budget is not None)
-    feeds = None if calibration is None else feeds_of(calibration)
-    if budget is None or feeds is None:
-        return job.run(model, feeds, Exclusion(exclude), progress)
-    if budget < 0 or feeds.is_spent_by_use:
-        raise UnsupportedError(
-            f"a budget is 0 or more, such as 0.005; got {budget}"
-            if budget < 0
-            else "a budget needs calibration data that can be iterated several times, such as a list"
-        )
-    return within_budget(
-        lambda locations: job.run(model, feeds, Exclusion(exclude, locations), None),
-        Damage(model, feeds, registry),
-        budget,
-        progress,
-    )
+    return quantize_and_report(*arguments, **options).model
 
 
 @dataclass(frozen=True)
@@ -140,20 +147,30 @@ class _Job:
     """What the caller asked for, apart from the model and the data."""
 
     to: str
-    choice: _static.RangeChoice
+    ranges: _static.RangeChoice
     block: int
     symmetric: bool | None
     registry: Registry
     weights_only: bool
     keep_io: bool
+    correct_bias: bool | None
+    equalize: bool
+    is_read_once: bool
 
     @property
     def has_weights_alone(self) -> bool:
         return self.weights_only or self.to == "int4"
 
+    @property
+    def static(self) -> _static.StaticChoice:
+        corrects = self.correct_bias is not False and not self.is_read_once
+        why = "the calibration data can be read once" if self.is_read_once else ""
+        return _static.StaticChoice(self.ranges, corrects, self.equalize, why)
+
     def check(self, *, has_data: bool, has_budget: bool) -> None:
         """Raise UnsupportedError for options that contradict each other."""
         is_half = self.to in _HALVES
+        is_static = has_data and not is_half and not self.has_weights_alone
         for is_wrong, message in (
             (is_half and (self.weights_only or self.symmetric is not None),
              f"{self.to} has no scales: leave out weights_only and symmetric"),
@@ -165,9 +182,15 @@ class _Job:
              "weights alone need no calibration; leave it out, pass a budget, or quantize to int8"),
             (not is_half and not self.has_weights_alone and not has_data and self.symmetric,
              "dynamic int8 has zero points: DynamicQuantizeLinear is not symmetric; pass calibration data"),
+            (not is_static and (self.correct_bias or self.equalize),
+             "bias correction and equalization are for static int8: to int8, with calibration data"),
+            (has_budget and self.is_read_once,
+             "a budget needs calibration data that can be iterated several times, such as a list"),
+            (is_static and self.correct_bias and self.is_read_once,
+             "bias correction reads the calibration data again: pass a list, or correct_bias=False"),
             (self.block < 0, f"a block has 1 weight or more, or 0 for whole channels; got {self.block}"),
-            (not _MEDIAN < self.choice.percentile <= _ALL,
-             f"the percentile is above 50 and at most 100; got {self.choice.percentile}"),
+            (not _MEDIAN < self.ranges.percentile <= _ALL,
+             f"the percentile is above 50 and at most 100; got {self.ranges.percentile}"),
         ):  # fmt: skip
             if is_wrong:
                 raise UnsupportedError(message)
@@ -176,10 +199,14 @@ class _Job:
         self,
         model: Model,
         feeds: Feeds | None,
+        correcting: Feeds | None,
         excluded: Exclusion,
         progress: Callable[[int, int], None] | None,
     ) -> Quantization:
-        """Return the quantization of a model in which some nodes are excluded."""
+        """Return the quantization of a model in which some nodes are excluded.
+
+        `correcting` are the feeds for bias correction: where there are many quantizations, fewer than all.
+        """
         registry = self.registry
         if self.to in _HALVES:
             copy, opset = _converted(model, _halves.OPSETS[self.to], registry)
@@ -191,12 +218,14 @@ class _Job:
             copy, nodes = _blocks.quantize_weights(
                 copy, _BITS[self.to], self.block, excluded, registry, symmetric=self.symmetric is not False
             )
-        elif feeds is None:
+        elif feeds is None or correcting is None:
             copy, opset = _converted(model, _dynamic.OPSET, registry)
             copy, nodes = _dynamic.quantize_dynamically(copy, excluded, registry)
         else:
             copy, opset = _converted(model, _static.OPSET, registry)
-            copy, nodes = _static.quantize_statically(copy, feeds, self.choice, excluded, registry, progress)
+            copy, nodes = _static.quantize_statically(
+                copy, feeds, correcting, self.static, excluded, registry, progress
+            )
         return Quantization(copy, nodes, opset)
 
 

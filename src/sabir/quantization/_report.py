@@ -18,6 +18,11 @@ class NodeReport:
     divided by the root of their mean square; None for a node without weights. `damage` is the error that this
     node alone does to the results, relative in the same way; None where no budget asked for it.
 
+    `shift` is the mean error of output channels that bias correction has put into the bias: its root mean
+    square, relative to that of the results. It is None where no bias was corrected; `uncorrected` says why
+    one could not be. `equalized` is the largest factor by which equalization has scaled a channel, and None
+    where it has scaled none.
+
     >>> NodeReport("graph/node[0] 'MatMul'", 'dense', 'MatMul', 'int8', error=0.004).is_quantized
     True
     """
@@ -29,6 +34,9 @@ class NodeReport:
     reason: str = ""
     error: float | None = None
     damage: float | None = None
+    shift: float | None = None
+    uncorrected: str = ""
+    equalized: float | None = None
 
     @property
     def is_quantized(self) -> bool:

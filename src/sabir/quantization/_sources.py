@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,7 +14,7 @@ import numpy as np
 from sabir.base import FeedError, FileError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from sabir.ir import Array
     from sabir.quantization._ranges import Observed
@@ -37,13 +37,13 @@ class Feeds:
         self.count = count
         self.observed: dict[str, Observed] = {}
 
-    @property
-    def is_spent_by_use(self) -> bool:
-        """Whether the feeds can be iterated only once."""
-        return isinstance(self._source, Iterator)
-
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
         return iter(self._source)
+
+    def first(self, count: int) -> Feeds:
+        """Return the first feeds, which are then in memory."""
+        found = list(islice(self, count))
+        return Feeds(found, len(found))
 
 
 def feeds_of(calibration: Iterable[Mapping[str, Any]] | str | os.PathLike[str]) -> Feeds:

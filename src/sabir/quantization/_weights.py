@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sabir.base import Location
-    from sabir.ir import Array, Model, Value
+    from sabir.ir import Array, Model, Use, Value
     from sabir.quantization._exclusion import Exclusion
 
 WEIGHTED = ("MatMul", "Gemm", "Conv")  # operators whose input 1 may be weights
@@ -120,6 +120,16 @@ def _axes(node: Node, rank: int) -> tuple[int, int]:
     if node.op == "Conv" or (node.op == "Gemm" and attribute(node, "transB", 0)):
         return 1, 0
     return rank - 2, rank - 1
+
+
+def only_use(node: Node) -> Use | None:
+    """Return the use of the first result of a node; None where there is none, or more than one.
+
+    >>> only_use(sabir.ir.Node('Relu')) is None
+    True
+    """
+    result = next(iter(node.outputs), None)
+    return result.uses[0] if result is not None and len(result.uses) == 1 else None
 
 
 def attribute(node: Node, name: str, default: float) -> float:

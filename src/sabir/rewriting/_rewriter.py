@@ -7,19 +7,19 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sabir.base import Location
+from sabir.base import Location, SchemaError
 from sabir.inference import Inference, without_contents
 from sabir.ir import FreshNames, Graph, Value, bound_opsets, canonical_domain, clone_graph
 from sabir.opsets import STANDARD
 from sabir.rewriting._builder import DetachedBuilder
 from sabir.rewriting._point import InsertionPoint, graph_of
 from sabir.rewriting._replacing import check_replacement, erase_node, replace_outputs_of
-from sabir.schema import Call, Scope, Unconvertible, as_results
+from sabir.schema import Call, Callees, Scope, Unconvertible, as_results
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
-    from sabir.ir import Model, Node, Type
+    from sabir.ir import Function, Model, Node, Type
     from sabir.schema import Behaviour, Binding, Registry, Version
 
 B = TypeVar("B", bound=DetachedBuilder)
@@ -46,6 +46,7 @@ class Rewriter:
         )
         self._scopes: dict[tuple[Graph, tuple[tuple[str, int], ...] | None], Scope] = {}
         self._functions = {function.graph: function for function in model.functions}
+        self._callees = Callees()
 
     @cached_property
     def scope(self) -> Scope:
@@ -69,6 +70,7 @@ class Rewriter:
         for name in ("inference", "scope"):
             self.__dict__.pop(name, None)
         self._scopes.clear()
+        self._callees = Callees()
 
     def scope_of(self, graph: Graph, opsets: Mapping[str, int] | None = None) -> Scope:
         """Return the scope of a graph of the model: the main scope, or that of the function that contains it.
@@ -89,6 +91,10 @@ class Rewriter:
                 found = replace(found, opsets=bound_opsets(opsets, found.default))
             self._scopes[key] = found
         return found
+
+    def callee(self, node: Node) -> Version | Function | SchemaError:
+        """Return what a node of the model calls, or the error that its scope raises."""
+        return self._callees.find(node, self.scope_of(graph_of(node)))
 
     def builder(
         self,

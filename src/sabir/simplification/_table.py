@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _TABLE: list[RewriteRule] = []
 _rewrite = declaring(_TABLE)
 _MOST_POWER = 100
+_ONE = "c = Constant <value_float = 1.0> ()"
 
 
 # ---------------------------------------------------------------- calls that change nothing
@@ -47,7 +48,7 @@ def _cast(_b: DetachedBuilder, m: Match) -> Value | None:
 
 
 @_rewrite(
-    "multiplied-by-one", "x * 1 = x", "Mul(x, $c)",
+    "multiplied-by-one", "x * 1 = x", f"Mul(x, {_ONE})",
     examples=["c = Constant <value = float[1] {1}> () a = Mul (c, x) y = Neg (a)"],
     near_misses=[
         "c = Constant <value = float[1,1,1] {1}> () a = Mul (x, c) y = Neg (a)",
@@ -55,12 +56,12 @@ def _cast(_b: DetachedBuilder, m: Match) -> Value | None:
     ],
 )  # fmt: skip
 @_rewrite(
-    "divided-by-one", "x / 1 = x", "Div(x, $c)",
+    "divided-by-one", "x / 1 = x", f"Div(x, {_ONE})",
     examples=["c = Constant <value = float {1}> () a = Div (x, c) y = Neg (a)"],
     near_misses=["c = Constant <value = float {3}> () a = Div (x, c) y = Neg (a)"],
 )  # fmt: skip
 @_rewrite(
-    "power-of-one", "x ** 1 = x", "Pow(x, $c)",
+    "power-of-one", "x ** 1 = x", f"Pow(x, {_ONE})",
     examples=["c = Constant <value = float {1}> () a = Pow (x, c) y = Neg (a)"],
     near_misses=["c = Constant <value = float {2}> () a = Pow (x, c) y = Neg (a)"],
 )  # fmt: skip
