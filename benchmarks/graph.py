@@ -1,51 +1,73 @@
-"""A graph of 20 000 nodes: load, save, text, infer and check against onnx and onnx_ir."""
+"""Graphs of 20 000 and 200 000 nodes: load, dump, text, parse, infer, check, convert, clone, against onnx.
+
+`python benchmarks/graph.py 20000 200000` names the sizes; onnx_ir takes part in the smallest alone.
+"""
 # ruff: file-ignore[banned-api]  onnx is the peer
 
 from __future__ import annotations
 
+import sys
 import tempfile
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import harness as h  # before numpy: it pins the threads
 import numpy as np
 import onnx
 import onnx_ir
-from onnx import checker, printer
+from onnx import checker, parser, printer, version_converter
 from onnx.shape_inference import infer_shapes
 
 import sabir
 from sabir.syntax import text
 
-BLOCKS = 5000  # of four nodes each
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+SIZES = (20_000, 200_000)
 WIDTH = 8
-ROUNDS = 5
+HEADS = 2
+ROUNDS = 2
+OPSET, NEWER = 18, 21
+_SMALL = 50_000  # nodes; a larger graph is measured once, without onnx_ir and without onnx's slow converter
 
 
-def main() -> None:
+def main(sizes: tuple[int, ...]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "chain.onnx"
-        sabir.save(chain(), path)
-        h.progress(f"made a chain of {4 * BLOCKS} nodes, {path.stat().st_size} bytes")
-        print(f"A residual chain of {4 * BLOCKS} nodes and {2 * BLOCKS} small initializers.\n")
-        rows = []
-        for what, cases in subjects(path).items():
-            h.progress(what)
-            found = h.medians(cases, ROUNDS)
-            ours = next(iter(found))
-            rows += [(what if n == ours else "", f"`{n}`", t, r) for n, t, r in h.listed(found, ours)]
-        h.table(("what", "with", "time", "against sabir"), rows)
+        for size in sizes:
+            for name, make in GRAPHS.items():
+                path = Path(folder) / f"{name}.onnx"
+                sabir.save(make(size), path)
+                count = sum(1 for _ in sabir.load(path).graph.all_nodes())
+                h.progress(f"made {count} nodes of {name}, {path.stat().st_size} bytes")
+                print(f"\n### {count:,} nodes, {name}: {NOTES[name]}\n")
+                _print(path, is_small=size < _SMALL)
         print(
-            "`onnx` reads into protobuf messages and works on them in C++; `sabir` and `onnx_ir` make linked"
+            "CPU time, the least of the rounds. `onnx` reads into protobuf messages and works on them in C++;"
         )
-        print("graphs of Python objects, and messages of them again for a save.")
+        print("`sabir` and `onnx_ir` make linked graphs of Python objects, and messages of these for a save.")
 
 
-def chain() -> sabir.Model:
+def _print(path: Path, *, is_small: bool) -> None:
+    rows: list[tuple[str, str, str, str]] = []
+    for what, cases in subjects(path, is_small=is_small):
+        h.progress(what)
+        found = h.medians(cases, ROUNDS if is_small else 1, min, time.process_time)
+        ours = next(iter(found))
+        rows += [(what if n == ours else "", f"`{n}`", t, r) for n, t, r in h.listed(found, ours)]
+    h.table(("what", "with", "time", "against sabir"), rows)
+
+
+# graphs
+
+
+def chain(nodes: int) -> sabir.Model:
     """Return blocks of `y = Relu(x · w + b) + x`, each with weights of its own."""
-    weight = np.random.default_rng(0).standard_normal((WIDTH, WIDTH), np.float32)
-    b = sabir.Builder(opset=18)
+    weight = _weight()
+    b = sabir.Builder(opset=OPSET)
     x = b.input("x", "float", ["N", WIDTH])
-    for block in range(BLOCKS):
+    for block in range(nodes // 4):
         product = b.MatMul(x, b.initializer(f"w{block}", weight), name=f"matmul_{block}")
         summed = b.Add(product, b.initializer(f"b{block}", weight[0]), name=f"add_{block}")
         x = b.Add(b.Relu(summed, name=f"relu_{block}"), x, name=f"residual_{block}")
@@ -53,51 +75,164 @@ def chain() -> sabir.Model:
     return b.model(ir_version=8)
 
 
-def subjects(path: Path) -> dict[str, list[h.Case]]:
-    """Return what is measured, and with what."""
-    target = path.with_name("copy.onnx")
+def attention(nodes: int) -> sabir.Model:
+    """Return layers of self-attention as an exporter writes them: with types, names and metadata."""
+    b = sabir.Builder(opset=OPSET)
+    x: Any = b.input("x", "float", ["N", "S", WIDTH])
+    for layer in range(nodes // 23):
+        x = _attention_layer(b, x, f"/encoder/layer.{layer}")
+    b.output(x, "y", "float", ["N", "S", WIDTH])
+    model = sabir.infer(b.model(ir_version=10))
+    for node in model.graph:
+        node.metadata = {"namespace": node.name, "pkg.torch.onnx.class_hierarchy": "Encoder"}
+    return model
+
+
+def _attention_layer(b: sabir.Builder, x: Any, prefix: str) -> Any:
+    """Append 23 nodes: three projections into heads, their attention, a residual and a normalization."""
+    weight = _weight()
+    perms = {"q": (0, 2, 1, 3), "k": (0, 2, 3, 1), "v": (0, 2, 1, 3)}
+    heads: list[Any] = []
+    for name, perm in perms.items():
+        at = f"{prefix}/{name}"
+        y = b.MatMul(x, b.initializer(f"{at}.weight", weight), name=f"{at}/MatMul")
+        y = b.Add(y, b.initializer(f"{at}.bias", weight[0]), name=f"{at}/Add")
+        shape = b.Constant(value=np.int64([0, 0, HEADS, WIDTH // HEADS]), name=f"{at}/Constant")
+        heads.append(
+            b.Transpose(b.Reshape(y, shape, name=f"{at}/Reshape"), perm=perm, name=f"{at}/Transpose")
+        )
+    query, key, value = heads
+    weights = b.Softmax(b.MatMul(query, key, name=f"{prefix}/MatMul"), axis=-1, name=f"{prefix}/Softmax")
+    mixed = b.Transpose(b.MatMul(weights, value, name=f"{prefix}/MatMul_1"), perm=(0, 2, 1, 3), name=prefix)
+    shape = b.Constant(value=np.int64([0, 0, WIDTH]), name=f"{prefix}/Constant")
+    summed = b.Add(b.Reshape(mixed, shape, name=f"{prefix}/Reshape"), x, name=f"{prefix}/Add")
+    scale, bias = (b.initializer(f"{prefix}.norm.{part}", weight[0]) for part in ("weight", "bias"))
+    return b.LayerNormalization(summed, scale, bias, axis=-1, name=f"{prefix}/LayerNormalization")
+
+
+def branches(nodes: int) -> sabir.Model:
+    """Return a chain of `If` nodes, with two small subgraphs each."""
+    shown = f"float[N, {WIDTH}]"
+    calls = [
+        f"y{i + 1} = If (c) <"
+        f"then_branch = t () => ({shown} a{i}) {{ b{i} = Relu (y{i})  a{i} = Add (b{i}, y{i}) }},"
+        f"else_branch = e () => ({shown} d{i}) {{ d{i} = Neg (y{i}) }}>"
+        for i in range(nodes // 4)
+    ]
+    head = f'<ir_version: 8, opset_import: ["" : {OPSET}]> g ({shown} y0, bool c) => ({shown} y{len(calls)})'
+    return sabir.parse("\n".join([head, "{", *calls, "}"]))
+
+
+def _weight() -> np.ndarray[Any, np.dtype[np.float32]]:
+    return np.random.default_rng(0).standard_normal((WIDTH, WIDTH), np.float32)
+
+
+GRAPHS: dict[str, Callable[[int], sabir.Model]] = {
+    "chain": chain,
+    "attention": attention,
+    "branches": branches,
+}
+NOTES = {
+    "chain": "a residual chain with an initializer for every second node",
+    "attention": "layers with constants, value_info and metadata",
+    "branches": "`If` nodes, with two subgraphs each",
+}
+
+
+# jobs
+
+
+def subjects(path: Path, *, is_small: bool) -> Iterator[tuple[str, list[h.Case]]]:
+    """Yield what is measured, and with what."""
     theirs = onnx.load(path)
+    ours_text, theirs_text = text(sabir.load(path)), printer.to_text(theirs)
 
     def model() -> sabir.Model:
         return sabir.load(path)
 
+    def ir(name: str, work: Callable[[Any], Any], setup: Callable[[], Any] = lambda: None) -> list[h.Case]:
+        return [h.Case(name, work, setup)] if is_small else []
+
     def ir_model() -> onnx_ir.Model:
         return onnx_ir.load(path)
 
-    return {
-        "load": [
+    yield (
+        "load",
+        [
             h.Case("sabir.load", lambda _: sabir.load(path)),
             h.Case("onnx.load", lambda _: onnx.load(path)),
-            h.Case("onnx_ir.load", lambda _: onnx_ir.load(path)),
+            *ir("onnx_ir.load", lambda _: onnx_ir.load(path)),
         ],
-        "model to bytes": [
+    )
+    yield (
+        "model to bytes",
+        [
             h.Case("sabir.dumps", sabir.dumps, model),
             h.Case("onnx, SerializeToString", lambda _: theirs.SerializeToString()),
-            h.Case("onnx_ir.to_proto, and that", lambda m: onnx_ir.to_proto(m).SerializeToString(), ir_model),
+            *ir("onnx_ir.to_proto, and that", lambda m: onnx_ir.to_proto(m).SerializeToString(), ir_model),
         ],
-        "save to a file": [
-            h.Case("sabir.save, with fsync", lambda m: sabir.save(m, target), model),
-            h.Case("onnx.save", lambda _: onnx.save(theirs, target)),
-            h.Case("onnx_ir.save", lambda m: onnx_ir.save(m, target), ir_model),
-        ],
-        "to text": [
+    )
+    yield (
+        "to text",
+        [
             h.Case("sabir.text", text, model),
             h.Case("onnx.printer.to_text", lambda _: printer.to_text(theirs)),
         ],
-        "infer": [
+    )
+    yield (
+        "from text",
+        [
+            h.Case("sabir.parse", lambda _: sabir.parse(ours_text)),
+            *_onnx_parser(theirs_text),
+        ],
+    )
+    yield (
+        "infer",
+        [
             h.Case("sabir.infer", sabir.infer, model),
             h.Case("onnx infer_shapes, data_prop", lambda _: infer_shapes(theirs, data_prop=True)),
         ],
-        "check, types included": [
+    )
+    yield (
+        "check, types included",
+        [
             h.Case("sabir.check", sabir.check, model),
             h.Case("onnx check_model, full_check", lambda _: checker.check_model(theirs, full_check=True)),
         ],
-        "check, types left out": [
+    )
+    yield (
+        "check, types left out",
+        [
             h.Case("sabir.check, types=False", lambda m: sabir.check(m, types=False), model),
             h.Case("onnx check_model", lambda _: checker.check_model(theirs)),
         ],
-    }
+    )
+    yield (
+        f"convert, {OPSET} → {NEWER}",
+        [
+            h.Case("sabir.convert", lambda m: sabir.convert(m, NEWER), model),
+            *ir("onnx convert_version", lambda _: version_converter.convert_version(theirs, NEWER)),
+        ],
+    )
+    yield (
+        "clone",
+        [
+            h.Case("Model.clone", lambda m: m.clone(), model),
+            h.Case("onnx, CopyFrom", lambda _: onnx.ModelProto().CopyFrom(theirs)),
+            *ir("onnx_ir.Model.clone", lambda m: m.clone(), ir_model),
+        ],
+    )
+
+
+def _onnx_parser(written: str) -> list[h.Case]:
+    """Return the case of onnx's parser, which does not read all that onnx's printer writes."""
+    try:
+        parser.parse_model(written)
+    except parser.ParseError as error:
+        h.progress(f"onnx.parser: {str(error)[:200]}")
+        return []
+    return [h.Case("onnx.parser.parse_model", lambda _: parser.parse_model(written))]
 
 
 if __name__ == "__main__":
-    main()
+    main(tuple(map(int, sys.argv[1:])) or SIZES)

@@ -67,15 +67,21 @@ def progress(text: str) -> None:
 
 
 def medians(
-    cases: Sequence[Case], rounds: int = 5, pick: Callable[[list[float]], float] = statistics.median
+    cases: Sequence[Case],
+    rounds: int = 5,
+    pick: Callable[[list[float]], float] = statistics.median,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, float]:
-    """Return the seconds of each case, every round running all of them in turn; `pick` may be `min`."""
+    """Return the seconds of each case, every round running all of them in turn; `pick` may be `min`.
+
+    `clock` may be `time.process_time`, for work of one thread on a machine that does other work too.
+    """
     taken: dict[str, list[float]] = {case.name: [] for case in cases}
     for number in range(rounds):
         first = number % len(cases)
         progress(f"round {number + 1} of {rounds}")
         for case in (*cases[first:], *cases[:first]):
-            taken[case.name].append(_timed(case))
+            taken[case.name].append(_timed(case, clock))
     return {name: pick(times) for name, times in taken.items()}
 
 
@@ -84,19 +90,21 @@ def blocks(
     rounds: int = 15,
     size: int = 5,
     pick: Callable[[list[float]], float] = statistics.median,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, float]:
     """Return the seconds of each case over so many runs, which run in turns, a block of runs each.
 
     Before each block there is a pause, in which the threads of the other case go to sleep: they would spin on
-    the cores of this one. The first two runs of a block are not counted. `pick` may be `min`.
+    the cores of this one. The first two runs of a block are not counted. `pick` may be `min`, and `clock`
+    `time.process_time`, the seconds of the process on all cores.
     """
     taken: dict[str, list[float]] = {case.name: [] for case in cases}
     for start in range(0, rounds, size):
         for case in cases:
             time.sleep(PAUSE)
             for _ in range(2):
-                _timed(case)
-            taken[case.name] += [_timed(case) for _ in range(min(size, rounds - start))]
+                _timed(case, clock)
+            taken[case.name] += [_timed(case, clock) for _ in range(min(size, rounds - start))]
     return {name: pick(times) for name, times in taken.items()}
 
 
@@ -177,12 +185,12 @@ def listed(found: Mapping[str, float], ours: str) -> list[tuple[str, str, str]]:
     return [(n, time_text(s), "" if n == ours else ratio_text(s, found[ours])) for n, s in found.items()]
 
 
-def _timed(case: Case) -> float:
+def _timed(case: Case, clock: Callable[[], float] = time.perf_counter) -> float:
     given = case.setup()
     gc.collect()
-    started = time.perf_counter()
+    started = clock()
     kept = case.work(given)
-    taken = time.perf_counter() - started
+    taken = clock() - started
     del kept
     return taken
 

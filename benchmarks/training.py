@@ -1,72 +1,87 @@
-"""Steps of training for four small networks: the compiled engine of Sabir beside PyTorch eager.
+"""Steps of training: the compiled engine of Sabir beside PyTorch eager.
 
-Measured are the loss alone, the loss and its gradients, a whole step with Adam, and the memory of ten steps
-in a fresh process. PyTorch's step is that with the faster of its default and its fused Adam. PyTorch is
-optional: without it its columns and the ratios are left out. `BENCH_THREADS` is the number of threads of both
-sides.
+For four small networks the loss alone, the loss and its gradients, and a whole step with AdamW are measured;
+for networks of full size (`--full`) a step, by `step(feeds)`, which is what one writes first, and
+by `step(feeds, 0, outputs="loss")`; and for all of them the memory of ten steps in a fresh process. PyTorch's
+step is that with the faster of its default and its fused optimizer. PyTorch is optional: without it its
+columns and the ratios are left out. `BENCH_THREADS` is the number of threads of both sides.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import harness as h  # before numpy: it pins the threads
+import training_networks
 from gradients import Network, cnn, lstm, mlp, torch, transformer
 
 import sabir
-from sabir.training import Adam, prepare
+from sabir.training import AdamW, prepare
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ROUNDS = 20
+ROUNDS, FULL_ROUNDS = 20, 9
 RATE = 1e-3
 STEPS = 10  # in a process of its own, and before the losses are compared
 TOLERANCE = 2e-3
-NETWORKS = {"MLP": mlp, "CNN": cnn, "transformer": transformer, "LSTM": lstm}
+SMALL = {"MLP": mlp, "CNN": cnn, "transformer": transformer, "LSTM": lstm}
+NETWORKS = {**SMALL, **training_networks.NETWORKS}
 SABIR, PEER = "Sabir", "PyTorch"
 FUSED = "PyTorch, fused"
 
 
 def main() -> None:
     cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    cli.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(NETWORKS)}; all without names")
+    cli.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NETWORKS)}")
+    cli.add_argument("--full", action="store_true", help="all networks of full size, not all small ones")
     cli.add_argument("--engine", default="compiled", choices=["compiled", "reference"])
+    cli.add_argument(
+        "--process-time",
+        action="store_true",
+        help="seconds of the process, which a busy machine hardly changes",
+    )
     given = cli.parse_args()
+    clock = time.process_time if given.process_time else time.perf_counter
     beside = "PyTorch is not installed: its columns and the ratios are left out."
     if torch is not None:
         beside = f"Ratios are against PyTorch {torch.__version__} eager."
-    print(f"{h.THREADS} thread(s) on both sides, engine {given.engine}, Adam. {beside}\n")
-    names = given.names or list(NETWORKS)
+    timed = ", process time" if given.process_time else ""
+    print(f"{h.THREADS} thread(s) on both sides, engine {given.engine}{timed}. {beside}\n")
+    names = given.names or list(training_networks.NETWORKS if given.full else SMALL)
     networks = {name: NETWORKS[name]() for name in names}
-    rows = [row for network in networks.values() for row in _times(network, given.engine)]
+    rows = [row for n, network in networks.items() for row in _times(n, network, given.engine, clock)]
     h.table(("network and work", SABIR, PEER, "ratio"), rows)
     print(f"What {STEPS} steps add to the memory of a fresh process, at their end and at most.\n")
     h.table(("network", SABIR, PEER), [_memory(n, networks[n].name, given.engine) for n in names])
 
 
-def _times(network: Network, engine: Any) -> list[tuple[str, ...]]:
+def _times(name: str, network: Network, engine: Any, clock: Callable[[], float]) -> list[tuple[str, ...]]:
     """Measure one network; raises SystemExit where the losses of both sides differ after some steps."""
     h.progress(network.name)
-    ours, losses = _ours(network, engine), [steps(network, SABIR, engine)]
+    small = name in SMALL
+    ours = _ours(network, engine) if small else _our_steps(network, engine)
+    losses = [steps(network, SABIR, engine)]
     theirs: dict[str, Callable[[], Any]] = {}
     if torch is not None:
-        theirs = _theirs(network)
+        theirs = _theirs(network) if small else _their_steps(network)
         losses += [steps(network, side, engine) for side in (PEER, FUSED)]
     if any(abs(other - losses[0]) > TOLERANCE for other in losses):
         raise SystemExit(f"{network.name}: the losses differ after {STEPS} steps: {losses}")
     cases = [h.Case(f"{SABIR} {name}", lambda _, w=work: w()) for name, work in ours.items()]
     cases += [h.Case(f"{PEER} {name}", lambda _, w=work: w()) for name, work in theirs.items()]
-    taken = h.blocks(cases, ROUNDS)
+    taken = h.blocks(cases, ROUNDS, clock=clock) if small else h.blocks(cases, FULL_ROUNDS, 1, clock=clock)
     rows: list[tuple[str, ...]] = []
-    for name in ours:
-        mine = taken[f"{SABIR} {name}"]
-        found = min((t for n, t in taken.items() if n.startswith(f"{PEER} {name}")), default=math.nan)
+    for work in ours:
+        mine = taken[f"{SABIR} {work}"]
+        same = f"{PEER} {work.partition('(')[0]}"
+        found = min((t for n, t in taken.items() if n.startswith(same)), default=math.nan)
         compared = (h.time_text(found), h.ratio_text(found, mine)) if theirs else ("", "")
-        rows.append((f"{network.name}: {name}", h.time_text(mine), *compared))
+        rows.append((f"{network.name}: {work}", h.time_text(mine), *compared))
     return rows
 
 
@@ -81,7 +96,16 @@ def _ours(network: Network, engine: Any) -> dict[str, Callable[[], Any]]:
     return {
         "forward": lambda: forward.run(feeds),
         "forward and backward": lambda: backward.run(feeds),
-        "step": lambda: session.step(feeds, 0, outputs="loss"),
+        "step": lambda: session.step(feeds),
+    }
+
+
+def _our_steps(network: Network, engine: Any) -> dict[str, Callable[[], Any]]:
+    session, feeds = _session(network, engine), dict(network.feeds)
+    (loss,) = session.step(feeds)
+    return {
+        "step(f)": lambda: session.step(feeds),
+        "step(f, 0, loss)": lambda: session.step(feeds, 0, outputs=loss),
     }
 
 
@@ -89,14 +113,14 @@ def _session(network: Network, engine: Any) -> sabir.TrainingSession:
     model = prepare(
         network.model,
         "loss",
-        optimizer=Adam(RATE),
-        trainable=list(network.weights),
+        optimizer=AdamW(RATE),
+        trainable=training_networks.trained(network),
     )
     return sabir.TrainingSession(model, engine=engine, threads=h.THREADS)
 
 
 def _theirs(network: Network) -> dict[str, Callable[[], Any]]:
-    """Return the pieces of work of PyTorch by name; there are two steps."""
+    """Return the pieces of work of PyTorch by name."""
     weights, feeds = _tensors(network)
 
     def forward() -> None:
@@ -108,20 +132,24 @@ def _theirs(network: Network) -> dict[str, Callable[[], Any]]:
             weight.grad = None
         network.loss(weights, *feeds).backward()
 
-    plain, fused = (_peer_step(network, fused) for fused in (False, True))
-    return {"forward": forward, "forward and backward": backward, "step": plain, "step, fused": fused}
+    return {"forward": forward, "forward and backward": backward, **_their_steps(network)}
+
+
+def _their_steps(network: Network) -> dict[str, Callable[[], Any]]:
+    return {"step": _peer_step(network), "step, fused": _peer_step(network, fused=True)}
 
 
 def _tensors(network: Network) -> tuple[dict[str, Any], list[Any]]:
     torch.set_num_threads(h.THREADS)
-    weights = {n: torch.tensor(w, requires_grad=True) for n, w in network.weights.items()}
+    trained = set(training_networks.trained(network))
+    weights = {n: torch.tensor(w, requires_grad=n in trained) for n, w in network.weights.items()}
     return weights, [torch.tensor(x) for x in network.feeds.values()]
 
 
-def _peer_step(network: Network, fused: bool) -> Callable[[], float]:  # ruff: ignore[boolean-type-hint-positional-argument]  as PyTorch's option
+def _peer_step(network: Network, *, fused: bool = False) -> Callable[[], float]:
     """Return a step of PyTorch that returns the loss before it."""
     weights, feeds = _tensors(network)
-    optimizer = torch.optim.Adam(weights.values(), lr=RATE, fused=fused)
+    optimizer = torch.optim.AdamW([w for w in weights.values() if w.requires_grad], lr=RATE, fused=fused)
 
     def step() -> float:
         optimizer.zero_grad()
@@ -137,9 +165,9 @@ def steps(network: Network, side: str, engine: Any) -> float:
     """Make some steps on one side from the first weights, and return the last loss."""
     if side == SABIR:
         session, feeds = _session(network, engine), dict(network.feeds)
-        losses = [session.step(feeds, 0, outputs="loss")["loss"] for _ in range(STEPS)]
+        losses = [next(iter(session.step(feeds).values())) for _ in range(STEPS)]
     else:
-        step = _peer_step(network, side == FUSED)
+        step = _peer_step(network, fused=side == FUSED)
         losses = [step() for _ in range(STEPS)]
     return float(losses[-1])
 

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import numpy as np
+import pytest
 
 import sabir
 from sabir.compilation import Compiled, Settings
@@ -114,15 +115,33 @@ def test_other_convolutions_are_products():
         assert "winograd" not in kinds(compiled), attributes
 
 
-def test_filters_that_are_computed_in_a_run_are_read_as_they_are():
+def test_filters_that_vary_are_transformed_in_each_run():
+    b = sabir.Builder(opsets={"": 21})
+    x, w = b.input("x", "float", ["N", 32, 20, 20]), b.input("w", "float", [32, 32, 3, 3])
+    b.output(b.Conv(x, w), "y")
+    turned = b.Slice(b.Transpose(w, perm=[1, 0, 2, 3]), [2, 2], [-4, -4], [2, 3], [-1, -1])
+    b.output(b.Conv(x, turned), "z")
+    compiled = Compiled(b.model())
+    for seed in range(2):
+        feeds = {"x": integers((2, 32, 20, 20), seed), "w": integers((32, 32, 3, 3), seed + 2)}
+        found = compiled.run(feeds)
+        np.testing.assert_array_equal(found["y"], convolved(feeds["x"], feeds["w"], [0] * 4))
+        other = np.ascontiguousarray(feeds["w"].transpose(1, 0, 2, 3)[:, :, ::-1, ::-1])
+        np.testing.assert_array_equal(found["z"], convolved(feeds["x"], other, [0] * 4))
+    assert sum(kernel.kind == "winograd" for kernel in compiled.explain().kernels) == 2
+
+
+@pytest.mark.parametrize("number", [np.inf, np.nan])
+def test_filters_that_vary_may_be_infinite_or_nan_in_a_run(number):
     b = sabir.Builder(opsets={"": 21})
     x, w = b.input("x", "float", [1, 32, 20, 20]), b.input("w", "float", [32, 32, 3, 3])
     b.output(b.Conv(x, w), "y")
-    compiled = Compiled(b.model())
-    feeds = {"x": integers((1, 32, 20, 20), 1), "w": integers((32, 32, 3, 3), 2)}
-    expected = convolved(feeds["x"], feeds["w"], [0] * 4)
-    np.testing.assert_array_equal(compiled.run(feeds)["y"], expected)
-    assert "winograd" not in kinds(compiled)
+    compiled, feeds = Compiled(b.model()), {"x": np.ones((1, 32, 20, 20), np.float32)}
+    feeds["w"] = integers((32, 32, 3, 3), 1)
+    feeds["w"][3, 4, 1, 1] = number
+    y = compiled.run(feeds)["y"]
+    np.testing.assert_array_equal(y, sabir.evaluate(b.model(), feeds)["y"])
+    np.testing.assert_array_equal(y[0, 3], np.full((18, 18), number, np.float32))
 
 
 def test_fast_convolutions_of_large_images_have_larger_tiles_and_round_a_little_more():
@@ -225,7 +244,13 @@ def test_decisions_on_algorithms_by_other_thresholds_and_precisions():
     assert texts_on(few, "algorithm", winograd_channels=20) == [exact + "the precision is exact"]
 
 
-def test_filters_that_vary_are_no_filters_of_winograd():
-    b = sabir.Builder(opsets={"": 21})
-    b.output(b.Conv(b.input("x", "float", [1, 64, 30, 30]), b.input("w", "float", [40, 64, 3, 3])), "y")
-    assert texts_on(b.model(), "algorithm") == ["direct, not winograd: its filters vary from run to run"]
+def test_filters_that_vary_are_filters_of_winograd_where_a_check_of_them_costs_little():
+    for size, expected in (
+        (30, "winograd F(2x2), not winograd F(4x4): the precision is exact"),
+        ("W", "direct, not winograd: its filters may have infinities or NaN, whose differences are NaN"),
+    ):
+        b = sabir.Builder(opsets={"": 21})
+        x, w = b.input("x", "float", [1, 64, 30, size]), b.input("w", "float", [40, 64, 3, 3])
+        b.output(b.Conv(x, w), "y")
+        shapes = {"x": [1, 64, 30, 30], "w": [40, 64, 3, 3]} if size == "W" else None
+        assert texts_on(b.model(), "algorithm", shapes=shapes) == [expected]

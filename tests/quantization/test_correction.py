@@ -182,6 +182,14 @@ def test_products_in_functions_and_subgraphs_stay():
         np.testing.assert_allclose(got[name].mean(axis=0), wanted[name].mean(axis=0), rtol=1e-3)
 
 
+def test_data_that_is_read_once_corrects_nothing():
+    model, feeds = deep(), {"x": random(2, 4, 6, 6)}
+    found = quantize_and_report(model, calibration=iter([feeds]))
+    assert "the calibration data can be read once" in {node.uncorrected for node in found.nodes}
+    plain = sabir.quantize(model, calibration=[feeds], correct_bias=False)
+    assert sabir.dumps(found.model) == sabir.dumps(plain)
+
+
 def test_bad_calibration_data():
     model, feeds = deep(), {"x": random(2, 4, 6, 6)}
     with pytest.raises(sabir.FeedError, match="has no feeds"):
@@ -189,7 +197,7 @@ def test_bad_calibration_data():
     with pytest.raises(sabir.EvaluationError, match="the value 'x' of run 2: .* no number"):
         sabir.quantize(model, calibration=[feeds, {"x": np.full((1, 4, 6, 6), np.nan, np.float32)}])
     with pytest.raises(sabir.UnsupportedError, match="reads the calibration data again: pass a list"):
-        sabir.quantize(model, calibration=iter([feeds]))
+        sabir.quantize(model, calibration=iter([feeds]), correct_bias=True)
     for options in ({}, {"to": "int4"}, {"to": "float16", "calibration": [feeds]}):
         for asked in ({"correct_bias": True}, {"equalize": True}):
             with pytest.raises(sabir.UnsupportedError, match="are for static int8"):

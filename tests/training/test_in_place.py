@@ -140,7 +140,7 @@ def test_an_update_of_another_shape_leaves_the_state():
     session = sabir.TrainingSession(model, engine="compiled")
     good, bad = np.array([1, 2], np.float32), np.array([1, 2, 3], np.float32)
     for _ in range(3):
-        session.step({"x": good})
+        session.step({"x": good}, outputs="y")
     assert "w" in in_place(session, ("y",))
     for _ in range(3):
         with pytest.raises(EvaluationError, match="assigns float32\\[3\\]"):
@@ -175,7 +175,7 @@ def test_only_values_that_nothing_else_reads_are_written_where_they_lie():
         ours, other = (sabir.TrainingSession(model, engine=engine) for engine in ("compiled", "reference"))
         for _ in range(4):
             for session in (ours, other):
-                session.step({"x": x})
+                session.step({"x": x}, outputs="y")
             for name in ("w", "v"):
                 np.testing.assert_allclose(
                     ours.state[name], other.state[name], rtol=1e-5, atol=1e-6, err_msg=f"{body}: {name}"

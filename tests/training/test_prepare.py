@@ -38,7 +38,7 @@ STYLE = {"ATTR006", "MODEL009", "GRAPH014"}  # documentation that the model did 
 
 def trained(text=LINEAR, loss="mse", steps=1, feeds=FEEDS, **options):
     session = sabir.TrainingSession(prepare(sabir.parse(text), loss, **options), engine="reference")
-    return session, [session.step(feeds, 0) for _ in range(steps)]
+    return session, [session.step(feeds, 0, session.outputs_of(0)) for _ in range(steps)]
 
 
 def slope(w, b, x=X, t=T):
@@ -57,6 +57,7 @@ def test_a_step_of_gradient_descent_by_hand():
     np.testing.assert_allclose([found["loss"], found["mse"]], np.mean(error**2))
     np.testing.assert_allclose(found["mae"], np.mean(np.abs(error)))
     assert session.state["training_step"] == 1
+    assert session.step(FEEDS).keys() == {"loss"}, "metrics, the rate and the output of inference on request"
     # the evaluation assigns nothing, and sees the new weights
     before = {n: v.tobytes() for n, v in session.state.items()}
     found = session.step(FEEDS, 1)
@@ -205,7 +206,7 @@ def test_schedules():
     np.testing.assert_allclose(rates(Cosine(1e-2, 4), 6), np.array([*wave, 0]) * 1e-2, atol=1e-9)
     session, _ = trained(optimizer=SGD(Step(0.4, every=1)))
     session.state["learning_rate"] = 8.0
-    np.testing.assert_allclose(session.step(FEEDS, 0)["rate"], 0.8)
+    np.testing.assert_allclose(session.step(FEEDS, 0, "rate")["rate"], 0.8)
     for wrong in (lambda: Constant(-1.0), lambda: Cosine(0.1, 5, warmup=5), lambda: Step(0.1, every=0)):
         with pytest.raises(UnsupportedError):
             wrong()
@@ -367,6 +368,26 @@ def test_recomputation_changes_no_result():
     assert {f.rule for f in findings(again.model, strict=True)} <= STYLE | {"NAME004"}
     with pytest.raises(NotFoundError, match="none of these"):
         prepare(sabir.parse(text), recompute=["none of these"])
+
+
+def test_a_loss_of_the_model_is_what_a_step_returns_and_fit_reports():
+    text = (
+        '<ir_version: 10, opset_import: ["" : 21]>\n'
+        "g (double[N] x) => (double[N] q, double cost) <double[1] w = {3}, double r = {0}, bool train = {1}>"
+        " { [off] e = Sub (x, w)  q = {MODE}  s = Mul (q, q)  cost = ReduceMean <keepdims = 0> (s) }"
+    )
+    x = {"x": np.ones(4)}
+    cases = {("Abs (e)", ()): "cost", ("Abs (e)", "off"): "loss", ("Dropout (e, r, train)", ()): "cost_1"}
+    for (mode, recompute), name in cases.items():
+        model = prepare(
+            sabir.parse(text.replace("{MODE}", mode)), "cost", optimizer=SGD(0.5), recompute=recompute
+        )
+        session = sabir.TrainingSession(model, engine="reference")
+        assert session.step(x) == {name: 4}
+        session.initialize()
+        (epoch,) = session.fit(x, batch=4, validate=x)
+        assert (epoch.results[name], epoch.validation) == (4, {"cost": 0})
+        assert next(iter(epoch.results)) == name, "what early stopping looks at"
 
 
 def test_what_is_refused():

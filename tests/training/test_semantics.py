@@ -126,7 +126,8 @@ def test_feeds_and_outputs_of_a_step_are_those_of_both_graphs():
     trained = session(MAIN + TWO)
     assert [port.name for port in trained.inputs] == ["x"]
     assert [port.name for port in trained.inputs_of(0)] == ["x", "t"]
-    assert trained.step(FEEDS, 0) == {"y": 5, "e": 1}
+    assert trained.outputs_of(0) == ["y", "e"]
+    assert trained.step(FEEDS, 0, trained.outputs_of(0)) == {"y": 5, "e": 1}
     assert trained.step(FEEDS, 0, outputs=["p", "a2"]) == {"p": 1, "a2": 1}
     assert trained.step([1.0, 4.0], 0, outputs="y") == {"y": 4}
     # an update that is returned is no view of the state
@@ -141,6 +142,25 @@ def test_feeds_and_outputs_of_a_step_are_those_of_both_graphs():
         trained.step(FEEDS, 2)
     with pytest.raises(FeedError, match="no value 'e'"):
         trained.run({"x": 1}, ["e"])
+
+
+def test_a_step_returns_what_it_differentiates():
+    """By default only that and the updates are computed, and an algorithm that updates nothing is not run."""
+    main = "g (double x) => (double y, double z) <double a = {2}> { y = Mul (x, a)  z = Neg (x) }\n"
+    descend = (
+        "@training {algorithm: l (double t) => (double off, double a2) { off = Sub (y, t)  cost = Mul (off, off)"
+        f'  da = {GRADIENT} <xs = ["a"], zs = ["x", "t"], y = "cost"> (a, x, t)'
+        f'  dda = {GRADIENT} <xs = ["a"], zs = ["x", "t"], y = "da"> (a, x, t)'
+        '  move = Div (da, dda)  a2 = Sub (a, move) }, update_binding: ["a": "a2"]}\n'
+    )
+    evaluate = "@training {algorithm: e (double u) => (double far) { far = Sub (y, u) }}"
+    trained = session(main + descend + evaluate)
+    assert trained.step({"x": 1.0, "t": 5.0, "u": 7.0}) == {"cost": 9}
+    assert state(trained) == {"a": 5}, "Newton's method"
+    assert trained.step({"x": 1.0, "t": 5.0}, 0, "off") == {"off": 0}
+    assert trained.step({"x": 1.0, "t": 5.0, "u": 7.0}, [0, 1]) == {"cost": 0, "y": 5, "z": -1, "far": -2}
+    with pytest.raises(FeedError, match="no value 'far'"):
+        trained.step({"x": 1.0, "t": 5.0}, outputs="far")
 
 
 def test_the_default_algorithm_changes_nothing():
@@ -164,9 +184,9 @@ def test_a_feed_overrides_state_that_is_an_input_for_one_call(engine):
     trained = session(text, engine)
     assert trained.run({"x": 1, "w": 10})["y"] == 10
     assert trained.run({"x": 1})["y"] == 2
-    assert trained.step({"x": 1, "w": 10})["y"] == 10
+    assert trained.step({"x": 1, "w": 10}, outputs="y")["y"] == 10
     assert state(trained) == {"w": 20}
-    assert trained.step({"x": 1})["y"] == 20
+    assert trained.step({"x": 1}, outputs="y")["y"] == 20
     assert [(p.name, p.optional) for p in trained.inputs] == [("x", False), ("w", True)]
 
 
@@ -235,11 +255,11 @@ def test_a_strict_session_refuses_what_another_warns_of():
     text = """g (float[N] x) => (float[N] y) <float[1] w = {2}> { s = Shape (x)  e = Expand (w, s)  y = ReduceSum (e) }
         @training {algorithm: a () => (float[1] v) { v = Neg (w) }, update_binding: ["w": "v"]}"""
     with pytest.warns(sabir.SabirWarning, match="a strict run makes this an error"):
-        session(text).step({"x": [1.0, 2.0]})
+        session(text).step({"x": [1.0, 2.0]}, outputs="y")
     strict = session(text, "auto", strict=True)
     for call in (strict.run, strict.step):
         with pytest.raises(sabir.EvaluationError, match="'y' is declared float"):
-            call({"x": [1.0, 2.0]})
+            call({"x": [1.0, 2.0]}, outputs="y")
     assert strict.state["w"] == 2
 
 

@@ -335,6 +335,8 @@ class Survey:
         alike = self._alike.get((id(attribute), site.function))
         if alike is not None:
             alike.append(subject)
+            if attribute.type == "tensor" and not lacks_value(attribute):
+                self._constant(attribute.value, subject.where)
             return
         self._alike[id(attribute), site.function] = alike = [subject]
         self.attributes.append(alike)

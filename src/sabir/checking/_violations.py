@@ -77,22 +77,27 @@ def _model_findings(
     model: Model, rules: list[Rule], registry: Registry, *, types: bool, verify: bool
 ) -> list[Finding]:
     """Return the findings of some rules in a model, rule by rule."""
-    with without_collector():
+    with without_collector():  # tables of all nodes and values, which stay alive to the end
         survey = Survey(model, registry, verify)
         found = list(_violations(rules, survey))
-    inferred = {r.id for r in rules if r.id in INFERRED and r.holds_for(model.ir_version)}
-    if types and inferred:
-        # a call with a wrong number of operands has no types
-        miscalled = {f.location for f in found if f.rule == ARITY}
-        reported = {in_function(f.location) for f in found if f.rule == ATTRIBUTE_VALUE}
-        found += [
-            f
-            for f in type_findings(survey)
-            if f.rule in inferred
-            and f.location not in miscalled
-            and not (f.rule == ATTRIBUTE_VALUE and in_function(f.location) in reported)
-        ]
-    return _without_consequences(found, model.graph)
+        inferred = {r.id for r in rules if r.id in INFERRED and r.holds_for(model.ir_version)}
+        if types and inferred:
+            found += _type_violations(survey, inferred, found)
+        return _without_consequences(found, model.graph)
+
+
+def _type_violations(survey: Survey, inferred: set[str], found: list[Finding]) -> list[Finding]:
+    """Return the findings of inference, without those of calls in which other rules found the mistake."""
+    # a call with a wrong number of operands has no types
+    miscalled = {f.location for f in found if f.rule == ARITY}
+    reported = {in_function(f.location) for f in found if f.rule == ATTRIBUTE_VALUE}
+    return [
+        f
+        for f in type_findings(survey)
+        if f.rule in inferred
+        and f.location not in miscalled
+        and not (f.rule == ATTRIBUTE_VALUE and in_function(f.location) in reported)
+    ]
 
 
 def _violations(rules: Iterable[Rule], survey: Survey) -> Iterator[Finding]:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.base import ConversionError, Limits, Location, Refusal, counted, run_with_limits
+from sabir.base import (
+    ConversionError,
+    Limits,
+    Location,
+    Refusal,
+    counted,
+    run_with_limits,
+    without_collector,
+)
 from sabir.conversion._converter import Converter, Refused
 from sabir.conversion._initializers import list_initializers, must_list_initializers
 from sabir.conversion._roots import roots_of
@@ -104,7 +112,8 @@ def convert_and_report(
         choose_ir_version(found.model, ir_version, registry)
         return found
 
-    return run_with_limits(limits, run)
+    with without_collector():  # hardly any node becomes garbage
+        return run_with_limits(limits, run)
 
 
 def convert_in_place(model: Model, opsets: Mapping[str, int], registry: Registry = STANDARD) -> None:

@@ -60,10 +60,14 @@ class ShapedDetachedBuilder(ShapedBuilder, DetachedBuilder):
         """Return the sum of gradients of one value: of tensors, or of containers item by item."""
         return joined(self, parts) or total_of(self, parts)
 
-    def fit(self, gradient: Value, value: Value) -> Value:
-        """Undo broadcasting: sum a gradient, to whose shape `value` broadcasts, to the shape of `value`."""
+    def fit(self, gradient: Value, value: Value, *others: Value) -> Value:
+        """Undo broadcasting: sum a gradient, to whose shape `value` broadcasts, to the shape of `value`.
+
+        If `others` are passed, the shape is that to which they and `value` broadcast.
+        """
         large, small = self.shape(gradient), self.shape(value)
-        axes = None if large is None or small is None else _repeated(large, small)
+        beside = [self.shape(other) for other in others]
+        axes = None if large is None or small is None else _repeated(large, small, beside)
         if large is None or small is None or axes is None:
             return self._fit_at_run_time(gradient, value)
         lead = len(large) - len(small)
@@ -87,8 +91,11 @@ class ShapedDetachedBuilder(ShapedBuilder, DetachedBuilder):
         return self.op("Reshape", total, small, allowzero=1)
 
 
-def _repeated(large: Sequence[Dim], small: Sequence[Dim]) -> list[int] | None:
-    """Return the axes of `large` along which `small` was repeated; None where that depends on sizes."""
+def _repeated(large: Sequence[Dim], small: Sequence[Dim], others: Sequence[Shape | None]) -> list[int] | None:
+    """Return the axes of `large` along which `small` was repeated; None where that depends on sizes.
+
+    `large` is the shape to which `small` and `others` broadcast, if there are others.
+    """
     lead = len(large) - len(small)
     axes = list(range(lead))
     for axis, dim in enumerate(small):
@@ -96,7 +103,14 @@ def _repeated(large: Sequence[Dim], small: Sequence[Dim]) -> list[int] | None:
         # a number other than 1 was not repeated
         if known_equal(size, dim) or (isinstance(dim, int) and dim != 1):
             continue
+        if dim != 1 and others and all(_is_one(shape, axis - len(small)) for shape in others):
+            continue
         if dim != 1:
             return None
         axes.append(lead + axis)
     return axes
+
+
+def _is_one(shape: Shape | None, axis: int) -> bool:
+    """Return whether a tensor has size 1 along an axis, counted from the end, or does not have it."""
+    return shape is not None and (-axis > len(shape) or shape[axis] == 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.base import Limits, run_with_limits
+from sabir.base import Limits, run_with_limits, without_collector
 from sabir.inference._engine import Inference
 from sabir.ir import check_is_model
 from sabir.opsets import STANDARD
@@ -66,6 +66,7 @@ def infer_in_place(
 
 
 def _annotate(model: Model, registry: Registry, *, strict: bool, fresh: bool) -> None:
-    engine = Inference(model, registry=registry, strict=strict, fresh=fresh)
-    engine.run()
-    engine.annotate()
+    with without_collector():  # tables of all values, which stay alive to the end
+        engine = Inference(model, registry=registry, strict=strict, fresh=fresh)
+        engine.run()
+        engine.annotate()

@@ -266,8 +266,8 @@ class Inference:
     # nodes
 
     def _node(self, node: Node, scope: Scope, where: Location, place: int) -> tuple[Type | None, ...]:
-        callee = self._callee(node, scope)
-        types = tuple(None if v is None else self.types.get(v) for v in node.inputs)
+        callee, inputs = self._callee(node, scope), node.inputs[:]
+        types = tuple([None if v is None else self.types.get(v) for v in inputs])
         if scope.unbound and scope.is_open(node):
             return (None,) * len(node.outputs)
         if isinstance(callee, Function):
@@ -275,9 +275,11 @@ class Inference:
         if node.graphs:
             return self._infer(callee, node, types, scope, at_node(where, place, node), [])
         attributes = tuple(node.attributes.values())
+        if self._absent:
+            inputs = self._present(node)
         key = (
             callee, scope, *map(id, attributes), None, *map(id, types), None,
-            *(v is None for v in self._present(node)), None, *(v is None for v in node.outputs),
+            *[v is None for v in inputs], None, *[v is None for v in node.outputs],
         )  # fmt: skip
         memo = self._memo.get(key)
         if memo is None:

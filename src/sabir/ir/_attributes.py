@@ -161,9 +161,18 @@ class Attributes(MutableMapping[str, Attribute]):
                 else Attribute.of(name, value)
                 for name, value in items.items()
             }
-            for attribute in self._items.values():
+            self._adopt()
+
+    def take_over(self, items: dict[str, Attribute]) -> None:
+        """Have these attributes, without checks: for `Node.linked`. They have their own names."""
+        self._items = items
+        self._adopt()
+
+    def _adopt(self) -> None:
+        for attribute in self._items.values():
+            if attribute.type in GRAPH_TYPES:
                 for graph in attribute.graphs:
-                    graph.parent = node
+                    graph.parent = self._node
 
     def __getitem__(self, name: str) -> Attribute:
         return self._items[name]

@@ -8,6 +8,7 @@ import numpy as np
 
 from sabir._version import __version__
 from sabir.base import InferenceError, LimitError, SchemaError, UnsupportedError
+from sabir.ir._attributes import Attribute
 from sabir.ir._expressions import register
 from sabir.ir._fresh import FreshNames
 from sabir.ir._graph import Graph
@@ -23,7 +24,6 @@ from sabir.ir._value import Value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from sabir.ir._attributes import Attribute
     from sabir.ir._dims import Dim
     from sabir.ir._functions import LocalFunction
     from sabir.ir._hooks import Callee, Hooks, OperatorRegistry, TypeSource
@@ -167,7 +167,8 @@ class Builder(OperatorMethods):
         reads = [v if v is None or isinstance(v, Value) else self._constant(v) for v in operands]
         stem = f"{op.lower()}_out"
         results = tuple([Value(self._names.fresh(stem)) for _ in range(outputs)])
-        node = Node.linked(op, reads, results, facts, domain=domain, overload=overload, name=name)
+        named = {key: Attribute.of(key, fact) for key, fact in facts.items()}
+        node = Node.linked(op, reads, results, named, domain=domain, overload=overload, name=name)
         self.graph.append(node)
         if self._after is not None:
             self._after(node)

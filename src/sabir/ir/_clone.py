@@ -7,14 +7,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from sabir.base import without_collector
+from sabir.ir._attributes import GRAPH_TYPES, Attribute
 from sabir.ir._graph import Annotation, Graph
 from sabir.ir._node import Node
 from sabir.ir._value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from sabir.ir._attributes import Attribute
+    from sabir.ir._attributes import Attributes
     from sabir.ir._devices import NodeDevice
     from sabir.ir._model import Function, Model, TrainingInfo
 
@@ -47,7 +49,7 @@ def clone_graph(graph: Graph, copies: Copies | None = None, arguments: Arguments
         clone.inputs.append(_value(value, known))
     for value, data in graph.initializers.items():
         clone.set_initializer(known.get(value) or _value(value, known), data)
-    nodes = [(node, [None if v is None else _value(v, known) for v in node._outputs]) for node in graph]
+    nodes = [(node, _outputs(node, known)) for node in graph]
     for node, outputs in nodes:  # a node may read a result of a later one
         clone.append(_node(node, outputs, known, arguments))
     clone.outputs.extend(known.get(v, v) if v is not None else None for v in graph.outputs)
@@ -64,8 +66,7 @@ def clone_graph(graph: Graph, copies: Copies | None = None, arguments: Arguments
 def clone_node(node: Node, copies: Copies | None = None, arguments: Arguments = None) -> Node:
     """Return a detached copy of a node; `copies` and `arguments` are as in `clone_graph`."""
     known: Copies = {} if copies is None else copies
-    outputs = [None if v is None else _value(v, known) for v in node.outputs]
-    return _node(node, outputs, known, arguments)
+    return _node(node, _outputs(node, known), known, arguments)
 
 
 def clone_function(function: Function) -> Function:
@@ -93,6 +94,11 @@ def clone_training(training: TrainingInfo, copies: Copies | None = None) -> Trai
 
 def clone_model(model: Model) -> Model:
     """Return a copy of a model that shares no graph, node or value with it."""
+    with without_collector():
+        return _cloned(model)
+
+
+def _cloned(model: Model) -> Model:
     bodies = {function.graph for function in model.functions}
     roots = [graph for graph in model.graphs() if graph not in bodies]
     undefined = [v for graph in roots for v in _undefined(graph)]
@@ -117,19 +123,18 @@ def _undefined(root: Graph) -> Iterator[Value]:
     for graph in root.scopes():
         annotated = (v for a in graph.annotations for v in (a.value, *(v for _, v in a.parameters)))
         described = (v for v, _ in graph.output_infos.values())
-        read = (v for node in graph for v in node.inputs)
+        read = (v for node in graph for v in node._inputs._items)
         for value in (*read, *graph.outputs, *annotated, *described):
             if value is not None and value.source is None:
                 yield value
 
 
-def _node(node: Node, outputs: Iterable[Value | None], copies: Copies, arguments: Arguments) -> Node:
-    attributes = node.attributes if arguments is None else arguments(node.attributes)
+def _node(node: Node, outputs: tuple[Value | None, ...], copies: Copies, arguments: Arguments) -> Node:
     clone = Node.linked(
         node.op,
-        [None if v is None else copies.get(v, v) for v in node._inputs],
-        tuple(outputs),
-        {name: _attribute(a, copies, arguments) for name, a in attributes.items()},
+        [None if v is None else copies.get(v, v) for v in node._inputs._items],
+        outputs,
+        _attributes(node.attributes, copies, arguments),
         domain=node.domain,
         name=node.name,
         overload=node.overload,
@@ -146,7 +151,20 @@ def _device(device: NodeDevice, copies: Copies) -> NodeDevice:
     return device._replace(shardings=tuple(shardings))
 
 
+def _outputs(node: Node, copies: Copies) -> tuple[Value | None, ...]:
+    return tuple([None if v is None else _value(v, copies) for v in node._outputs])
+
+
+def _attributes(attributes: Attributes, copies: Copies, arguments: Arguments) -> dict[str, Attribute]:
+    if arguments is not None:
+        changed = arguments(attributes).items()
+        return {name: _attribute(Attribute.of(name, a), copies, arguments) for name, a in changed}
+    return {name: _attribute(a, copies, None) for name, a in attributes._items.items()}
+
+
 def _attribute(attribute: Attribute, copies: Copies, arguments: Arguments) -> Attribute:
+    if attribute.type not in GRAPH_TYPES:
+        return attribute
     graphs = tuple(clone_graph(g, copies, arguments) for g in attribute.graphs)
     if not graphs:
         return attribute
@@ -157,7 +175,8 @@ def _value(value: Value, copies: Copies) -> Value:
     clone = copies[value] = Value(value.name)
     clone._type = value._type
     clone.doc, clone.residue = value.doc, value.residue
-    clone.metadata = value.metadata and dict(value.metadata)
+    if value.metadata is not None:
+        clone.metadata = dict(value.metadata)
     clone.value_info_index = value.value_info_index
     return clone
 

@@ -144,6 +144,9 @@ def _remainder_bounds(a: Bounds, b: Bounds) -> Bounds:
 
 def text_of_terms(terms: Mapping[Monomial, int]) -> str:
     """Return the canonical text of these terms: positive terms, negative terms, then the constant."""
+    symbol = _only_symbol(terms)
+    if symbol is not None:
+        return symbol
     ordered = sorted(((m, c) for m, c in terms.items() if m), key=_print_key)
     constant = terms.get((), 0)
     if constant:
@@ -151,6 +154,15 @@ def text_of_terms(terms: Mapping[Monomial, int]) -> str:
         ordered.insert(0 if first else len(ordered), ((), constant))
     head = _term_text(ordered[0], head=True)
     return head + "".join(_term_text(term, head=False) for term in ordered[1:])
+
+
+def _only_symbol(terms: Mapping[Monomial, int]) -> str | None:
+    """Return the symbol that the terms consist of, as nearly all do; None for others."""
+    if len(terms) != 1:
+        return None
+    [(monomial, coefficient)] = terms.items()
+    alone = coefficient == 1 and len(monomial) == 1
+    return monomial[0] if alone and isinstance(monomial[0], str) else None
 
 
 def _print_key(term: Term) -> Key:

@@ -72,9 +72,10 @@ class Labels:
             for inner in node.graphs:
                 read |= self._survey(inner, depth + 1)
         read.discard(None)
-        self._fresh.take(v.name for v in graph.defined())
-        captured = self._captures[graph] = {v for v in read if v.home is not graph}
-        self._fresh.take(v.name for v in captured)
+        defined = set(graph.defined())
+        captured = self._captures[graph] = read - defined
+        self._fresh.take([v.name for v in defined])
+        self._fresh.take([v.name for v in captured])
         return captured
 
     def _root(self, graph: Graph) -> None:
@@ -113,6 +114,13 @@ class Labels:
         clashes: Mapping[Value, str],
     ) -> None:  # fmt: skip
         """Name values, apart from one another and from what is `hidden`; `keepers` come before others."""
+        values = list(values)
+        own = {value.name for value in values}
+        if len(own) == len(values) and "" not in own and own.isdisjoint(hidden | self._single):
+            self._shared = self._shared or not own.isdisjoint(self._assigned)
+            self._assigned |= own
+            self._names.update({value: value.name for value in values})
+            return
         taken = dict.fromkeys(hidden, True)  # and whether all that have the name had it in the file
         for value in values:
             name = value.name

@@ -37,16 +37,21 @@ class Reads(MutableSequence["Value | None"]):
         """Raises TypeError for what is not a sequence of values; then nothing is linked."""
         self._user = user
         self._items: list[Value | None] = items.copy() if isinstance(items, list) else _listed(items)
-        try:
-            for slot, value in enumerate(self._items):
-                if value is not None:
-                    value._uses[user, slot] = None
-        except AttributeError:  # cheaper than a check of each value, and this is where a load spends its time
-            for slot, value in enumerate(self._items):
-                if isinstance(value, Readable):
-                    value._uses.pop((user, slot), None)
-            require_values(self._items)
-            raise
+        require_values(self._items)
+        self._link()
+
+    @classmethod
+    def linked(cls, user: Node | Graph, items: list[Value | None]) -> Reads:
+        """Take over a list of values, without the check of each: for `Node.linked`."""
+        reads = cls.__new__(cls)
+        reads._user, reads._items = user, items
+        reads._link()
+        return reads
+
+    def _link(self) -> None:
+        for slot, value in enumerate(self._items):
+            if value is not None:
+                value._uses[self._user, slot] = None
 
     @overload
     def __getitem__(self, index: int) -> Value | None: ...

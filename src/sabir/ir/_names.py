@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from sabir.base import TextError, quote
 from sabir.ir._graph import Graph
 from sabir.ir._node import Node
 from sabir.ir._value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class NameScope:
@@ -31,6 +36,11 @@ class NameScope:
         if value is not None:
             return value
         return self._elsewhere(name) if name else None
+
+    def read_all(self, names: Iterable[str]) -> list[Value | None]:
+        """Return the values of names, as `read` does."""
+        values = self._values
+        return [values[name] if name in values else self.read(name) for name in names]
 
     def define(self, name: str) -> Value:
         """Define a name and return its value; the empty name cannot be read.

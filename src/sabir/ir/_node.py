@@ -83,7 +83,7 @@ class Node(Listed):
         op: str,
         inputs: list[Value | None],
         outputs: tuple[Value | None, ...],
-        attributes: Mapping[str, Attribute] | None = None,
+        attributes: dict[str, Attribute] | None = None,
         *,
         domain: str = "",
         name: str = "",
@@ -92,16 +92,19 @@ class Node(Listed):
         """Create a detached node, without the checks of the constructor: for readers, copies and builders.
 
         The caller guarantees that the inputs and outputs are values or None, and that each output is new:
-        listed once, and defined by nothing else.
+        listed once, and defined by nothing else; and that the attributes have their own names. The node takes
+        over the list and the dictionary.
         """
         node = cls.__new__(cls)
         node._initialize(op, domain, name, overload)
-        node._inputs = Reads(node, inputs)
+        node._inputs = Reads.linked(node, inputs)
         node._outputs = outputs
         for value in outputs:
             if value is not None:
                 value.source = node
-        node._attributes = Attributes(node, attributes)
+        node._attributes = Attributes(node)
+        if attributes:
+            node._attributes.take_over(attributes)
         return node
 
     def _initialize(self, op: str, domain: str, name: str, overload: str) -> None:

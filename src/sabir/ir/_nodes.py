@@ -76,7 +76,10 @@ class NodeSequence(Nested):
 
     def append(self, node: Node) -> Node:
         """Insert `node` at the end."""
-        return self.insert(node, after=self._last)
+        if not isinstance(node, Node) or node.graph is not None:  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
+            return self.insert(node, after=self._last)
+        self._link(node, self._last)
+        return node
 
     def prepend(self, node: Node) -> Node:
         """Insert `node` at the beginning."""

@@ -21,7 +21,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from sabir.base import Location
-from sabir.ir._attributes import Attribute
+from sabir.ir._attributes import GRAPH_TYPES, Attribute
 from sabir.ir._graph import Graph
 from sabir.ir._model import Function, Model, TrainingInfo
 from sabir.ir._node import Node
@@ -98,11 +98,21 @@ def places(model: Model, *kinds: type) -> Iterator[Place]:
         for place in pending[-1]:
             if isinstance(place.object, wanted):
                 yield place
-            if not isinstance(place.object, Tensor):
+            if _has_contents(place):
                 pending.append(_contents(place, values=values, nodes=nodes))
                 break
         else:
             pending.pop()
+
+
+def _has_contents(place: Place) -> bool:
+    """Return whether anything can be inside an object: in most values and attributes there is nothing."""
+    content = place.object
+    if isinstance(content, Value):
+        return place.step == "initializer"
+    if isinstance(content, Attribute):
+        return content.type in TENSORS or content.type in GRAPH_TYPES
+    return not isinstance(content, Tensor)
 
 
 def _contents(place: Place, *, values: bool, nodes: bool) -> Iterator[Place]:
@@ -114,7 +124,7 @@ def _contents(place: Place, *, values: bool, nodes: bool) -> Iterator[Place]:
         case Attribute() as attribute:
             return _in_attribute(attribute, place)
         case Value() as value:
-            return _data_of(value, place)
+            return iter((Place(value.constant, place, "tensor"),))
         case SparseTensor() as tensor:
             return iter((Place(tensor.values, place, "values"), Place(tensor.indices, place, "indices")))
         case Function() as function:
@@ -170,11 +180,6 @@ def _initializers(graph: Graph, place: Place) -> Iterator[Place]:
         yield Place(value, place, "initializer", None if unique else index, value.name)
 
 
-def _data_of(value: Value, place: Place) -> Iterator[Place]:
-    if place.step == "initializer":
-        yield Place(value.constant, place, "tensor")
-
-
 def _in_node(node: Node, place: Place, *, values: bool) -> Iterator[Place]:
     for name, attribute in node.attributes.items() if node.attributes else ():
         yield Place(attribute, place, "attribute", None, name)
@@ -186,7 +191,7 @@ def _in_node(node: Node, place: Place, *, values: bool) -> Iterator[Place]:
 
 def _in_attribute(attribute: Attribute, place: Place) -> Iterator[Place]:
     step = "tensor" if attribute.type in TENSORS else "graph"
-    if attribute.value is None or (step == "graph" and attribute.type not in {"graph", "graphs"}):
+    if attribute.value is None:
         return
     if attribute.type in {"tensor", "sparse_tensor", "graph"}:
         yield Place(attribute.value, place, step)

@@ -249,6 +249,8 @@ class Contract(Expression):
     their operand, and are 0 where there are none; each row of `a` has one. If `packs` is above 1, a byte of
     `b` packs so many unsigned integers along the last axis of the depth, the lowest bits first.
 
+    If `finite`, `b` has no infinities or NaN: otherwise the run fails before its results count.
+
     With `a_scale` and `a_sums`, of shape `[..., rows..., blocks, 1]`, `a` is of int8, and its blocks have
     scales too; `a_sums` are the sums over its blocks, by which kernels multiply zero points. Each eight
     elements of `a` are those of even and then of odd places, if `packs` is 2.
@@ -264,6 +266,7 @@ class Contract(Expression):
     packs: int = 1
     a_scale: Expression | None = None
     a_sums: Expression | None = None
+    finite: bool = False
 
     def violations(self) -> Iterator[str]:
         """Yield violations of the ranks, the sizes and the element types."""

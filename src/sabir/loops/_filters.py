@@ -21,12 +21,13 @@ class Filtered(Expression):
     """Windows `[N, counts..., C, taps...]` times filters `[M, C/group, taps...]`: `[N, counts..., M]`.
 
     Each result is the sum over the taps and the channels of its group; a group has M/group filters. A pass of
-    the backend chooses the algorithm.
+    the backend chooses the algorithm. If `finite`, the run fails for filters with infinities or NaN.
     """
 
     windows: Expression
     filters: Expression
     group: int = 1
+    finite: bool = False
 
     @property
     def taps(self) -> int:
@@ -48,10 +49,11 @@ class Filtered(Expression):
             yield f"windows of {x.element} by filters of {w.element}"
 
 
-def filtered(x: Expression, w: Expression, group: int) -> Expression:
+def filtered(x: Expression, w: Expression, group: int, *, finite: bool = False) -> Expression:
     """Return windows `[N, counts..., C, taps...]` times filters `[M, C/group, taps...]`: `[N, counts..., M]`.
 
-    Raises NotLowered for element types that are not multiplied, and for sizes that may differ.
+    If `finite`, the run fails for filters with infinities or NaN. Raises NotLowered for element types that
+    are not multiplied, and for sizes that may differ.
     """
     check_computed(x.element)
     if x.element not in FLOATS or x.element != w.element:
@@ -62,7 +64,7 @@ def filtered(x: Expression, w: Expression, group: int) -> Expression:
     for m, n in zip(x.shape[channel:], (w.shape[1] * group, *w.shape[2:]), strict=True):
         if not equal(m, n):
             raise NotLowered(f"whether the sizes {m} and {n} are equal is known at run time only")
-    return Filtered(x.element, (*x.shape[:channel], w.shape[0]), x, w, group)
+    return Filtered(x.element, (*x.shape[:channel], w.shape[0]), x, w, group, finite)
 
 
 def filters_of(w: Expression, group: int) -> Size:

@@ -101,11 +101,13 @@ class ShapedBuilder(Builder, ABC):
         """Return the sum of gradients of one value: of tensors, or of sequences or optionals item by item."""
 
     @abstractmethod
-    def fit(self, gradient: Value, value: Value) -> Value:
+    def fit(self, gradient: Value, value: Value, *others: Value) -> Value:
         """Undo broadcasting: sum a gradient, to whose shape `value` broadcasts, to the shape of `value`.
 
-        It adds no node where the shapes are known to be equal, one ReduceSum where the sizes tell which axes
-        were repeated, and otherwise finds the axes at run time, also where a rank is unknown.
+        If `others` are passed, the shape is that to which they and `value` broadcast: along an axis that none
+        of them has, `value` was not repeated. It adds no node where the shapes are known to be equal, one
+        ReduceSum where the sizes tell which axes were repeated, and otherwise finds the axes at run time,
+        also where a rank is unknown.
         """
 
 

@@ -31,11 +31,12 @@ from sabir.proto._messages import (
     Version,
 )
 from sabir.proto._reader import Bulk, looks_like_model, read_message, read_model
-from sabir.proto._unknown import has_unknown, unknown_bytes
+from sabir.proto._unknown import SHALLOW, has_shallow_unknown, has_unknown, unknown_bytes
 from sabir.proto._wire import encode_bytes
 from sabir.proto._writer import BulkWriter
 
 __all__ = [
+    "SHALLOW",
     "AttributeProto",
     "Bulk",
     "BulkWriter",
@@ -67,6 +68,7 @@ __all__ = [
     "Version",
     "encode_bytes",
     "guess_format",
+    "has_shallow_unknown",
     "has_unknown",
     "looks_like_model",
     "read_message",

@@ -22,11 +22,13 @@ from sabir.proto._wire import (
 if TYPE_CHECKING:
     from sabir.proto._types import Message, UnknownValue
 
-# DiscardUnknownFields silently does nothing below some sixty levels. A message that deep has at least two
-# bytes for each further level, so a short walk into long fields is enough to suspect one.
-_DISCARDED_DEPTH = 60
+SHALLOW = 60
+"""The levels of messages in which DiscardUnknownFields works; below it silently does nothing."""
+
+# A deeper message has at least two bytes for each further level, so a short walk into long fields is enough
+# to suspect one.
 _SUSPECT_DEPTH = 8
-_SUSPECT_BYTES = 2 * (_DISCARDED_DEPTH - _SUSPECT_DEPTH)
+_SUSPECT_BYTES = 2 * (SHALLOW - _SUSPECT_DEPTH)
 
 
 def unknown_bytes(message: Message) -> bytes:
@@ -39,12 +41,15 @@ def unknown_bytes(message: Message) -> bytes:
 
 def has_unknown(message: Message) -> bool:
     """Return whether a message, or any in it, has unknown fields."""
+    return has_shallow_unknown(message) or (_may_be_deep(message) and _any_unknown(message))
+
+
+def has_shallow_unknown(message: Message) -> bool:
+    """Return whether a message, or any within `SHALLOW` levels below it, has unknown fields."""
     known = type(message)()
     known.CopyFrom(message)
     known.DiscardUnknownFields()
-    if known.ByteSize() != message.ByteSize():
-        return True
-    return _may_be_deep(message) and _any_unknown(message)
+    return known.ByteSize() != message.ByteSize()
 
 
 def _encode(fields: UnknownFieldSet) -> bytes:

@@ -80,12 +80,9 @@ def quantize_and_report(  # ruff: ignore[too-many-arguments]  all but two are by
     job = _Job(
         to, ranges, block, symmetric, registry,
         weights_only=weights_only, keep_io=keep_io, correct_bias=correct_bias, equalize=equalize,
-    )  # fmt: skip
-    job.check(
-        has_data=calibration is not None,
-        has_budget=budget is not None,
         is_read_once=isinstance(calibration, Iterator),
-    )
+    )  # fmt: skip
+    job.check(has_data=calibration is not None, has_budget=budget is not None)
     feeds = None if calibration is None else feeds_of(calibration)
     if budget is None or feeds is None:
         return job.run(model, feeds, feeds, Exclusion(exclude), progress)
@@ -122,8 +119,9 @@ def quantize(*arguments: Any, **options: Any) -> Model:
       of 2 of the largest number of the type stay float32. Inputs and outputs stay float32 with `keep_io`.
 
     Static int8 adds to the bias of each product the mean error of its output channels in runs with the
-    calibration data, which is read twice for this; `correct_bias=False` leaves it out. `equalize` first
-    scales the channels between two layers to ranges alike, which changes no result of the float model.
+    calibration data, which is read twice for this: by default where it can be, so not from a generator;
+    `correct_bias=False` leaves it out. `equalize` first scales the channels between two layers to ranges
+    alike, which changes no result of the float model.
 
     `symmetric` chooses zero points of 0: for weights alone by default, for activations only if True. Weights
     of dynamic and static int8 are always symmetric. `exclude` has the names of nodes that stay wide.
@@ -157,6 +155,7 @@ class _Job:
     keep_io: bool
     correct_bias: bool | None
     equalize: bool
+    is_read_once: bool
 
     @property
     def has_weights_alone(self) -> bool:
@@ -164,11 +163,11 @@ class _Job:
 
     @property
     def static(self) -> _static.StaticChoice:
-        return _static.StaticChoice(
-            self.ranges, corrects_bias=self.correct_bias is not False, equalizes=self.equalize
-        )
+        corrects = self.correct_bias is not False and not self.is_read_once
+        why = "the calibration data can be read once" if self.is_read_once else ""
+        return _static.StaticChoice(self.ranges, corrects, self.equalize, why)
 
-    def check(self, *, has_data: bool, has_budget: bool, is_read_once: bool) -> None:
+    def check(self, *, has_data: bool, has_budget: bool) -> None:
         """Raise UnsupportedError for options that contradict each other."""
         is_half = self.to in _HALVES
         is_static = has_data and not is_half and not self.has_weights_alone
@@ -185,9 +184,9 @@ class _Job:
              "dynamic int8 has zero points: DynamicQuantizeLinear is not symmetric; pass calibration data"),
             (not is_static and (self.correct_bias or self.equalize),
              "bias correction and equalization are for static int8: to int8, with calibration data"),
-            (has_budget and is_read_once,
+            (has_budget and self.is_read_once,
              "a budget needs calibration data that can be iterated several times, such as a list"),
-            (is_static and self.correct_bias is not False and is_read_once,
+            (is_static and self.correct_bias and self.is_read_once,
              "bias correction reads the calibration data again: pass a list, or correct_bias=False"),
             (self.block < 0, f"a block has 1 weight or more, or 0 for whole channels; got {self.block}"),
             (not _MEDIAN < self.ranges.percentile <= _ALL,

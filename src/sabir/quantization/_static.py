@@ -46,6 +46,7 @@ class StaticChoice:
     ranges: RangeChoice
     corrects_bias: bool
     equalizes: bool
+    uncorrected: str = ""  # why biases stay, where the caller did not ask for that
 
 
 def quantize_statically(
@@ -77,7 +78,7 @@ def quantize_statically(
     if before is not None:
         static.correct(before, correcting, passes.next())
     static.round_biases()
-    return edit.finish(), static.reports(factors)
+    return edit.finish(), static.reports(factors, choice.uncorrected)
 
 
 class _Passes:
@@ -138,15 +139,18 @@ class _Static:
         for weighted in self._plan.weighted:
             self._quantize_bias(weighted, self._codes[weighted.node])
 
-    def reports(self, factors: dict[Node, float]) -> tuple[NodeReport, ...]:
-        """Return the reports of all nodes; `factors` has the largest one of those that were equalized."""
+    def reports(self, factors: dict[Node, float], uncorrected: str) -> tuple[NodeReport, ...]:
+        """Return the reports of all nodes; `factors` has the largest one of those that were equalized.
+
+        `uncorrected` is why no bias was corrected at all.
+        """
         reports = self._plan.kept | self._plan.others
         for weighted in self._plan.weighted:
             shift = self._shifts.get(weighted.node)
             reports[weighted.node] = replace(
                 weighted.quantized(INT8.name, self._codes[weighted.node].error),
                 shift=None if shift is None else shift.relative,
-                uncorrected=self._uncorrected.get(weighted.node, ""),
+                uncorrected=self._uncorrected.get(weighted.node, uncorrected),
                 equalized=factors.get(weighted.node),
             )
         order = [place.object for place in places(self._edit.model, Node)]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabir.base import WireError
 from sabir.ir import ATTRIBUTE_TYPES, Attribute, AttributeType
-from sabir.serial._residues import ResidueCollector, restore, texts
+from sabir.serial._residues import ResidueCollector, TextFields, restore
 from sabir.serial._types import fill_type
 
 if TYPE_CHECKING:
@@ -21,12 +21,14 @@ FIELDS: dict[AttributeType, str] = {
 }  # fmt: skip
 _TYPE_OF_FIELD: dict[str, AttributeType] = {field: type_ for type_, field in FIELDS.items()}
 _SINGULAR = ("f", "i", "s", "t", "g", "sparse_tensor", "tp")
-_TEXTS = ("doc_string", "ref_attr_name", "name")
-_UNSHARED = frozenset({4, 5, 9, 10, 11, 12})  # tensors and graphs, the mutable and the large
+_TEXTS = TextFields("doc_string", "ref_attr_name", "name")
+_UNSHARED = frozenset({5, 9, 10, 11, 12})  # graphs, which are mutable, and lists of tensors
+_TENSOR = ATTRIBUTE_TYPES.index("tensor")
+_SMALL = 256  # bytes of an attribute with a tensor, such as a shape, that many nodes may have
 
 
 class AttributeReader:
-    """Turns `AttributeProto`s into attributes; equal ones without graphs or tensors become one object."""
+    """Turns `AttributeProto`s into attributes; equal ones become one object, unless large or with graphs."""
 
     def __init__(
         self,
@@ -36,23 +38,23 @@ class AttributeReader:
         graph: Callable[[Any], Graph],
         type_: Callable[[Any], Any],
         copy: Callable[[Any], Any],
-        unknown: bool,
+        residue_of: Callable[[Any], ResidueCollector],
     ) -> None:
         """Take the readers of the messages inside an attribute; `copy` copies a message with its bulk data.
 
-        `unknown` says whether any message has unknown fields.
+        `residue_of` returns what collects the residue of a message.
         """
         self._readers: dict[str, Callable[[Any], Any]] = {
             "t": tensor, "tensors": tensor, "g": graph, "graphs": graph, "sparse_tensor": sparse,
             "sparse_tensors": sparse, "tp": type_, "type_protos": type_, "s": _decoded, "strings": _decoded,
         }  # fmt: skip
-        self._copy, self._unknown = copy, unknown
+        self._copy, self._residue_of = copy, residue_of
         self._seen: dict[bytes, Attribute] = {}
 
     def read(self, proto: Any) -> Attribute:
         """Return an attribute; raises WireError for a name that is not UTF-8."""
         number = proto.type
-        if number in _UNSHARED or not number:
+        if number in _UNSHARED or not number or (number == _TENSOR and proto.ByteSize() > _SMALL):
             return self._read(proto)
         key = proto.SerializeToString()
         found = self._seen.get(key)
@@ -61,14 +63,14 @@ class AttributeReader:
         return found
 
     def _read(self, proto: Any) -> Attribute:
-        doc, ref, name = texts(proto, *_TEXTS)
+        doc, ref, name = _TEXTS.of(proto)
         number: int = proto.type
         type_ = ATTRIBUTE_TYPES[number]
         present = _present(proto)
         # before IR 2 no attribute had a type, and its value's field decides
         field = FIELDS.get(type_) or (present[0] if present else "")
         value = None if ref and field not in present else self._value(proto, field)
-        collector = ResidueCollector(proto, unknown=self._unknown)
+        collector = self._residue_of(proto)
         if present and present != [field]:
             collector.keep(self._copy(_other_values(proto, field, present)))
         if type_ == "undefined" and field:
@@ -78,7 +80,7 @@ class AttributeReader:
                 collector.keep(type(proto)(type=number))
         if field in _SINGULAR and not ref and field not in present:
             collector.absent(field)
-        return Attribute(name, type_, value, doc, ref, collector.residue(_TEXTS))
+        return Attribute(name, type_, value, doc, ref, collector.residue(_TEXTS.names))
 
     def _value(self, proto: Any, field: str) -> Any:
         if not field:

@@ -21,10 +21,10 @@ from sabir.ir import (
     read_outputs,
     read_value_info,
 )
-from sabir.proto import Bulk, TensorProto
+from sabir.proto import SHALLOW, Bulk, TensorProto, has_shallow_unknown
 from sabir.serial._attributes import AttributeReader
 from sabir.serial._devices import read_node_devices
-from sabir.serial._residues import ResidueCollector, names, texts
+from sabir.serial._residues import ResidueCollector, TextFields, names, texts
 from sabir.serial._types import TypeReader
 
 if TYPE_CHECKING:
@@ -33,26 +33,27 @@ if TYPE_CHECKING:
     from sabir.ir import Buffer
 
 _EXTERNAL: int = TensorProto.EXTERNAL
-_NODE_TEXTS = ("name", "op_type", "domain", "overload", "doc_string")
+_NODE_TEXTS = TextFields("name", "op_type", "domain", "overload", "doc_string")
+_INFO_TEXTS = TextFields("name", "doc_string")
+
+
+# a graph inside another one is three levels of messages below it; half of the levels are left for the rest
+_SHALLOW_GRAPHS = SHALLOW // 2 // 3
 
 
 class GraphReader:
-    """Builds graphs from their messages; `opener` finds the data of external tensors.
+    """Builds graphs from the messages in `root`; `opener` finds the data of external tensors."""
 
-    `unknown` says whether any of the messages has unknown fields.
-    """
-
-    def __init__(
-        self, bulk: Bulk, opener: Callable[[Mapping[str, str], int], Buffer], *, unknown: bool
-    ) -> None:
-        self._bulk, self._opener, self._unknown = bulk, opener, unknown
+    def __init__(self, root: Any, bulk: Bulk, opener: Callable[[Mapping[str, str], int], Buffer]) -> None:
+        self._bulk, self._opener = bulk, opener
+        self._unknown = has_shallow_unknown(root)  # whether to look for unknown fields in each message
         self._types = TypeReader()
         self._scope: NameScope | None = None
         self._depth = 0
         self._timed = limits_in_force().seconds is not None
         self._attributes = AttributeReader(
             tensor=self.tensor, sparse=self.sparse, graph=self._subgraph, type_=self._types.read,
-            copy=self.copy_with_data, unknown=self._unknown,
+            copy=self.copy_with_data, residue_of=self.residue_of,
         )  # fmt: skip
 
     def residue_of(self, proto: Any) -> ResidueCollector:
@@ -66,6 +67,7 @@ class GraphReader:
         outer, self._scope = self._scope, scope
         self._depth += 1
         check_depth(self._depth)
+        self._unknown = self._unknown or self._depth > _SHALLOW_GRAPHS
         name, doc = texts(proto, "name", "doc_string")
         graph = Graph(name)
         graph.doc = doc
@@ -148,13 +150,14 @@ class GraphReader:
 
     def _described(self, value: Value, info: Any) -> Value:
         """Give a value the name, type, doc string and metadata of a `ValueInfoProto`."""
-        value.name, value.doc = texts(info, "name", "doc_string")
-        value.type = self._types.read(info.type) if info.HasField("type") else None
+        value.name, value.doc = _INFO_TEXTS.of(info)
+        is_typed = info.HasField("type")
+        value.type = self._types.read(info.type) if is_typed else None
         collector = self.residue_of(info)
         value.metadata = collector.pairs("metadata_props")
-        if value.type is None and info.HasField("type"):
+        if is_typed and value.type is None:
             collector.keep(_only_type(info))
-        value.residue = collector.residue(("name", "doc_string"))
+        value.residue = collector.residue(_INFO_TEXTS.names)
         return value
 
     # nodes
@@ -163,18 +166,18 @@ class GraphReader:
         """Return a node that is in no graph yet, over the values of `scope`."""
         if self._timed:
             check_time()
-        name, op, domain, overload, doc = texts(proto, *_NODE_TEXTS)
-        inputs = [scope.read(n) for n in proto.input]
+        name, op, domain, overload, doc = _NODE_TEXTS.of(proto)
+        inputs = scope.read_all(proto.input[:])
         collector = self.residue_of(proto)
         attributes = self.attributes(proto, "attribute", collector) if proto.attribute else None
-        outputs = tuple([scope.define(n) if n else None for n in proto.output])
+        outputs = tuple([scope.define(n) if n else None for n in proto.output[:]])
         node = Node.linked(op, inputs, outputs, attributes, domain=domain, name=name, overload=overload)
         node.doc = doc
         if proto.metadata_props:
             node.metadata = collector.pairs("metadata_props")
         if proto.device_configurations:
             node.devices = read_node_devices(proto, node)
-        node.residue = collector.residue(_NODE_TEXTS)
+        node.residue = collector.residue(_NODE_TEXTS.names)
         return node
 
     def attributes(self, proto: Any, field: str, collector: ResidueCollector) -> dict[str, Attribute]:

@@ -42,7 +42,6 @@ from sabir.proto import (
     SparseTensorProto,
     TensorProto,
     TypeProto,
-    has_unknown,
     read_message,
 )
 from sabir.serial._encoding import Encoded, always
@@ -224,7 +223,7 @@ def _from_proto(message: Any, folder: str | os.PathLike[str] | None) -> Any:
         raise UnsupportedError(f"from_proto cannot read an {name} alone; it reads {readable}")
     message_class, read = known
     proto = read_message(message_class, _serialised(message, name))
-    return read(GraphReader(Bulk(), place, unknown=has_unknown(proto)), proto)
+    return read(GraphReader(proto, Bulk(), place), proto)
 
 
 def _serialised(message: Any, name: str) -> bytes:

@@ -17,7 +17,7 @@ from sabir.ir import (
     TrainingInfo,
     Value,
 )
-from sabir.proto import Bulk, DeviceConfigurationProto, has_unknown
+from sabir.proto import Bulk, DeviceConfigurationProto
 from sabir.serial._graph_reader import GraphReader
 from sabir.serial._residues import names, texts
 
@@ -40,7 +40,7 @@ def read_model_message(proto: Any, bulk: Bulk, opener: Callable[[Mapping[str, st
 
     Raises WireError for a message that no model object can represent.
     """
-    reader = GraphReader(bulk, opener, unknown=has_unknown(proto))
+    reader = GraphReader(proto, bulk, opener)
     producer, producer_version, domain, doc = texts(proto, *_MODEL_TEXTS)
     collector = reader.residue_of(proto)
     metadata, opsets = collector.pairs("metadata_props"), collector.opsets()
@@ -87,7 +87,7 @@ def read_operator_set_message(
         raise WireError(f"no operator set: its magic is {quote(magic)}, and must be {quote(MAGIC)}")
     if not (magic or proto.HasField("opset_version") or proto.operator or proto.functions):
         raise WireError(f"no operator set: it has no magic ({quote(MAGIC)}), no version and no operators")
-    reader = GraphReader(bulk, opener, unknown=has_unknown(proto))
+    reader = GraphReader(proto, bulk, opener)
     domain, ir_prerelease, ir_build, doc = texts(proto, *_SET_TEXTS)
     collector = reader.residue_of(proto)
     if not magic:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from google.protobuf.message import DecodeError
@@ -27,6 +28,23 @@ def texts(proto: Any, *fields: str) -> list[str]:
     return found
 
 
+class TextFields:
+    """String fields of one message class, which are read together: faster than by `texts`, for each node."""
+
+    __slots__ = ("_get", "names")
+
+    def __init__(self, first: str, second: str, *more: str) -> None:
+        self.names = (first, second, *more)
+        self._get = attrgetter(*self.names)
+
+    def of(self, proto: Any) -> tuple[str, ...]:
+        """Return the texts of a message; raises TextError as `texts` does."""
+        found = self._get(proto)
+        if not _STR.issuperset(map(type, found)):
+            texts(proto, *self.names)
+        return found
+
+
 def names(values: Iterable[Any], what: str) -> list[str]:
     """Return a repeated string field; raises TextError for an entry that is not UTF-8."""
     found = list(values)
@@ -34,6 +52,9 @@ def names(values: Iterable[Any], what: str) -> list[str]:
         if type(text) is not str:
             raise TextError(f"{what} {quote(text)} is not UTF-8")
     return found
+
+
+_PAIR_TEXTS = TextFields("key", "value")
 
 
 class ResidueCollector:
@@ -80,13 +101,14 @@ class ResidueCollector:
         found: dict[str, str] = {}
         duplicates: dict[int, tuple[str, Any]] = {}
         odd: list[Entry] = []  # a field is absent, or there are other ones
+        is_known = not self._unknown
         for place, pair in enumerate(pairs):
-            key, value = texts(pair, "key", "value")
+            key, value = _PAIR_TEXTS.of(pair)
             if key in found:
                 duplicates[place] = key, pair
                 continue
             found[key] = value
-            if pair.ByteSize() != _plain_size(key, value):
+            if not (key and value and is_known) and pair.ByteSize() != _plain_size(key, value):
                 odd.append((field, place, pair.SerializeToString()))
         self._entries += tuple(odd)
         self.keep_duplicates(field, duplicates)

@@ -138,6 +138,23 @@ def fill_type(type_: Type, proto: Any) -> None:
                 proto.opaque_type.name = type_.name
 
 
+class TypeWriter:
+    """Writes types as `fill_type` does; the message of a tensor type that many values share is made once."""
+
+    def __init__(self) -> None:
+        self._written: dict[int, tuple[TensorType, bytes]] = {}  # by id, with the type, which so stays alive
+
+    def fill(self, type_: Type, proto: Any) -> None:
+        """Write a type into an empty `TypeProto`."""
+        if type(type_) is not TensorType:  # another one may be nested deeper than protobuf reads
+            fill_type(type_, proto)
+            return
+        known = self._written.get(id(type_))
+        if known is None:
+            known = self._written[id(type_)] = type_, write_type(type_).SerializeToString()
+        proto.MergeFromString(known[1])
+
+
 def _fill_item(item: Type | None, proto: Any, field: str) -> None:
     proto.SetInParent()
     if item is not None:

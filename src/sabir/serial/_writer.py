@@ -10,7 +10,7 @@ from sabir.proto import FunctionProto, GraphProto, ModelProto, NodeProto, Operat
 from sabir.serial._attributes import write_attribute
 from sabir.serial._devices import write_node_device
 from sabir.serial._residues import OPSETS, drop_outdated_imports, restore, write_entries
-from sabir.serial._types import fill_type
+from sabir.serial._types import TypeWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,7 +45,7 @@ class ModelWriter:
     """
 
     def __init__(self, tensor: Callable[[Tensor, Any], None]) -> None:
-        self._tensor = tensor
+        self._tensor, self._fill_type = tensor, TypeWriter().fill
         self._label: Callable[[Value], str] = lambda value: value.name
         self._ir_version = NEWEST_IR
 
@@ -205,10 +205,11 @@ class ModelWriter:
         if name:
             proto.name = name
         if value.type is not None:
-            fill_type(value.type, proto.type)
+            self._fill_type(value.type, proto.type)
         if value.doc:
             proto.doc_string = value.doc
-        write_entries(value.metadata, proto.metadata_props)
+        if value.metadata:
+            write_entries(value.metadata, proto.metadata_props)
         restore(value.residue, proto)
 
     # nodes

@@ -8,6 +8,7 @@ import numpy as np
 
 from sabir.elements import DOUBLE, FLOAT
 from sabir.ir import Tensor, TensorType, TrainingInfo
+from sabir.training._losses import LOSS
 from sabir.training._optimizers import PREVIEW, Moment, Parameter
 from sabir.training._parameters import group_of
 from sabir.training._schedules import rate_of
@@ -52,6 +53,8 @@ def algorithms(
     if plan.recompute:
         origins = mode.origins()
         gradients = written_gradients(b, builders.rewriter, loss, parameters, plan.recompute, origins)
+        if loss.home is not b.graph:  # no operator Gradient names it
+            b.output(b.Identity(loss), LOSS)
     else:
         gradients = _gradients(b, builders.main, loss, parameters)
     if plan.split:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sabir.base import SchemaError, quote
 from sabir.ir import FreshNames, Graph, Node, Tensor, Value, clone_graph
 from sabir.rewriting import remove_unread
+from sabir.training._optimizers import PREVIEW
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Sequence
@@ -21,7 +22,7 @@ class Part(NamedTuple):
     `outputs` are the outputs of the graph that no binding names, in order. `updates` maps each name of a
     state variable to the name of the output that is assigned to it. `fed` are the inputs that are fed in
     every run and whose defaults are dropped: the state, and the keys of random numbers. `own` are the outputs
-    of the algorithm itself.
+    of the algorithm itself, and `losses` the values that it differentiates.
 
     >>> Part(sabir.Model(), ('loss',), {'w': 'new_w'}, ('w',)).updates
     {'w': 'new_w'}
@@ -32,6 +33,7 @@ class Part(NamedTuple):
     updates: dict[str, str]
     fed: tuple[str, ...]
     own: frozenset[str] = frozenset()
+    losses: tuple[str, ...] = ()
 
 
 def state_of(model: Model) -> dict[str, Value]:
@@ -78,13 +80,15 @@ def step_part(model: Model, index: int) -> Part:
     (training,), copy.training = copy.training, []
     graph = copy.graph
     own: frozenset[str] = frozenset()
+    losses: tuple[str, ...] = ()
     if training.algorithm is not None:
         own = frozenset(_names(training.algorithm.outputs))
+        losses = _differentiated(training.algorithm)
         _append(training.algorithm, graph)
     assigned = {value for _, value in training.update_binding}
     outputs = _names(v for v in graph.outputs if v not in assigned)
     fed = _make_inputs(graph, names)
-    return Part(copy, outputs, _updates(graph, training.update_binding), fed, own)
+    return Part(copy, outputs, _updates(graph, training.update_binding), fed, own, losses)
 
 
 def initialization_part(model: Model, index: int) -> Part | None:
@@ -130,6 +134,14 @@ def pruned(part: Part, outputs: Sequence[str]) -> Model:
     remove_unread(graph)
     graph.inputs = [v for v in graph.inputs if v.is_read]
     return model
+
+
+def _differentiated(algorithm: Graph) -> tuple[str, ...]:
+    """Return the names of the values whose first derivatives an algorithm computes."""
+    gradients = [node for node in algorithm if node.op == "Gradient" and node.domain == PREVIEW]
+    derivatives = {v.name for node in gradients for v in node.outputs if v is not None}
+    targets = dict.fromkeys(node.attributes["y"].value for node in gradients if "y" in node.attributes)
+    return tuple(name for name in targets if isinstance(name, str) and name not in derivatives)
 
 
 def _append(algorithm: Graph, graph: Graph) -> None:

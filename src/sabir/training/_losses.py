@@ -15,6 +15,7 @@ from sabir.ir import TensorType
 if TYPE_CHECKING:
     from sabir.ir import Array, Builder, Type, Value
 
+LOSS = "loss"  # the name of the loss in a prepared model
 _LEAST_LOGARITHM = -100.0  # what PyTorch takes for the logarithm of 0
 
 
@@ -181,6 +182,6 @@ def _rank(kind: Type | None) -> int:
 
 
 __all__ = [
-    "LOSSES", "METRICS", "BinaryCrossEntropy", "CrossEntropy", "Loss", "MeanAbsoluteError",
+    "LOSS", "LOSSES", "METRICS", "BinaryCrossEntropy", "CrossEntropy", "Loss", "MeanAbsoluteError",
     "MeanSquaredError", "NegativeLogLikelihood", "metric",
 ]  # fmt: skip

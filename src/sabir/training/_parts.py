@@ -23,6 +23,7 @@ from sabir.opsets import with_internal
 from sabir.runtime import Session
 from sabir.scheduling import calls_in_graph
 from sabir.training._combining import pruned, state_of
+from sabir.training._losses import LOSS
 from sabir.training._random import draw_from_keys, keys_for
 
 if TYPE_CHECKING:
@@ -78,10 +79,32 @@ class RunnablePart:
 
     @property
     def scalars(self) -> list[str]:
-        """The names of the outputs of the algorithm itself that are scalars and assigned to nothing."""
+        """The names of the losses, and of the scalars that the part reports: outputs assigned to nothing.
+
+        These are outputs of the algorithm itself, or of the main graph where the algorithm has none.
+        """
         values = {v.name: v for v in self._part.model.graph.outputs if v is not None}
-        kinds = {n: values[n].type for n in self.outputs if n in self._part.own}
-        return [n for n, kind in kinds.items() if isinstance(kind, TensorType) and kind.shape == ()]
+        kinds = {n: values[n].type for n in self._own or self.outputs}
+        found = [n for n, kind in kinds.items() if isinstance(kind, TensorType) and kind.shape == ()]
+        return list(dict.fromkeys((*self._losses, *found)))
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """What a step returns where no outputs are named.
+
+        These are the losses of an algorithm that updates the state, or where none is known, its own outputs
+        that are assigned to nothing; all outputs of one that updates nothing.
+        """
+        return (self._losses or self._own) if self.updates else self.outputs
+
+    @property
+    def _losses(self) -> tuple[str, ...]:
+        """What the algorithm differentiates; a prepared model may have its derivatives written out."""
+        return tuple(filter(self.has, self._part.losses)) or tuple(n for n in self._own if n == LOSS)
+
+    @property
+    def _own(self) -> tuple[str, ...]:
+        return tuple(n for n in self.outputs if n in self._part.own)
 
     def has(self, name: str) -> bool:
         """Return whether the graph of the part has a value of this name."""

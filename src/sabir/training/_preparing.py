@@ -14,7 +14,7 @@ from sabir.rewriting import Rewriter, change_ir_version, remove_unread
 from sabir.training._algorithms import Builders, algorithms
 from sabir.training._inference_mode import to_inference
 from sabir.training._initializing import initial_values
-from sabir.training._losses import LOSSES, Loss, metric
+from sabir.training._losses import LOSS, LOSSES, Loss, metric
 from sabir.training._modes import TrainingMode, changes_in_training
 from sabir.training._optimizers import PREVIEW, AdamW, Optimizer
 from sabir.training._parameters import check_groups, trained
@@ -94,7 +94,7 @@ def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     ... g (float[N,2] x) => (float[N,1] y) <float[2,1] w = {1.0, -1.0}> { y = MatMul (x, w) }''')
     >>> from sabir.training import SGD, prepare
     >>> session = sabir.TrainingSession(prepare(model, 'mse', optimizer=SGD(0.1)))
-    >>> found = session.step({'x': [[1.0, 0.0]], 'label': [[3.0]]}, algorithm=0, outputs='loss')
+    >>> found = session.step({'x': [[1.0, 0.0]], 'label': [[3.0]]})
     >>> print(found['loss'], session.state['w'].ravel())
     4.0 [ 1.4 -1. ]
     """
@@ -198,7 +198,7 @@ def _objective(b: Builder, model: Model, plan: Plan, mode: TrainingMode | None) 
         raise UnsupportedError(
             f"the model has a value {quote(plan.target)}; choose another name of the target"
         )
-    value = b.output(loss.build(b, scores, target), "loss")
+    value = b.output(loss.build(b, scores, target), LOSS)
     return value, [b.output(metric(name, loss, b, scores, target), name) for name in plan.metrics]
 
 

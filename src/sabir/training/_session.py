@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _INITIALIZING, _STEPPING = 0, 1  # which random numbers are drawn
 
 
-class TrainingSession:
+class TrainingSession:  # ruff: ignore[too-many-public-methods]  also what fit, replicas and logs call
     """A training model as the standard describes it: an object that is initialized, stepped and run.
 
     The state variables are the initializers that bindings name; they start with the values in the model. A
@@ -114,6 +114,13 @@ class TrainingSession:
         """The inputs for inference."""
         return self._ports_of(self._inference)
 
+    def outputs_of(self, algorithm: int) -> list[str]:
+        """Return the names of all outputs of a step of one algorithm: those of both graphs but the updates.
+
+        Raises UnsupportedError where there is no such algorithm.
+        """
+        return list(self._algorithm(algorithm).outputs)
+
     def inputs_of(self, algorithm: int) -> tuple[ModelPort, ...]:
         """Return the inputs of a step of one algorithm: those of the main graph, then its own.
 
@@ -137,7 +144,7 @@ class TrainingSession:
         return next((i for i, p in reversed([*enumerate(self._algorithms)]) if not p.updates), None)
 
     def scalars_of(self, algorithms: Sequence[int]) -> list[str]:
-        """Return the names of the scalars that algorithms return and assign to nothing."""
+        """Return the names of the losses of algorithms, and of other scalars that they assign to nothing."""
         return list(dict.fromkeys(n for i in algorithms for n in self._algorithms[i].scalars))
 
     def begin_epoch(self, number: int) -> None:
@@ -221,12 +228,18 @@ class TrainingSession:
         algorithm: int | Sequence[int] | None = None,
         outputs: str | Sequence[str] | None = None,
     ) -> dict[str, Any]:
-        """Run one algorithm, or several in sequence, assign the updates, and return outputs by name.
+        """Run one algorithm, or several in sequence, assign the updates, and return the loss or other values.
 
-        `algorithm` is a number, several numbers, or None for all algorithms in sequence, one iteration.
-        `feeds` has values for the inputs of the main graph and of the algorithms. `outputs` names values of
-        either graph, by default the outputs of both that no binding assigns. Of several algorithms the second
-        reads what the first assigned; the assignments are made together, at the end.
+        `feeds` has values for the inputs of the main graph and of the algorithms. `algorithm` is a number,
+        several numbers, or None for all that update the state (all, where none does), in sequence: one
+        iteration. Of several algorithms the second reads what the first assigned; the assignments are made
+        together, at the end.
+
+        The result has values by name, and only what they and the updates need is computed. `outputs` names
+        values of either graph. By default an algorithm that updates the state returns its losses: the values
+        that its operators Gradient differentiate, or without them the output `loss`, or without that all
+        outputs of its own that no binding assigns. One that updates nothing returns all outputs of both
+        graphs.
 
         Raises UnsupportedError for a model without training information or such an algorithm; FeedError for
         feeds that do not fit; EvaluationError where a node fails, or an update has another type or shape than
@@ -249,17 +262,15 @@ class TrainingSession:
         in_epoch: bool,
     ) -> dict[str, Any]:
         self._require_training()
-        indices = [algorithm] if isinstance(algorithm, int) else algorithm
-        parts = self._algorithms if indices is None else [self._algorithm(i) for i in indices]
-        if not parts:
-            raise UnsupportedError("a step runs one algorithm or more; the list of algorithms is empty")
+        parts = self._chosen(algorithm)
         request = read_request(feeds, outputs, self._ports_of(parts[0]))
-        check_names(request.feeds, [p for part in parts for p in self._ports_of(part)])
+        readers = self._algorithms if algorithm is None else parts
+        check_names(request.feeds, [p for part in readers for p in self._ports_of(part)])
         check_outputs(request.outputs or (), parts)
         results = dict[str, Any]()
         step = StepState(self._store, 1 if any(part.updates for part in parts) else 0, in_epoch=in_epoch)
         for number, part in enumerate(parts, 1):
-            wanted = part.outputs if request.outputs is None else tuple(filter(part.has, request.outputs))
+            wanted = part.results if request.outputs is None else tuple(filter(part.has, request.outputs))
             commit = None
             if number == len(parts) and not self._is_shared(part):
                 commit = self._pending = Commit(functools.partial(step.ended, part))
@@ -372,6 +383,15 @@ class TrainingSession:
             raise UnsupportedError(
                 f"{self.model!r} has no training information; sabir.training.prepare adds it"
             )
+
+    def _chosen(self, algorithm: int | Sequence[int] | None) -> list[RunnablePart]:
+        """Return the algorithms of a step, by default those with updates; raises UnsupportedError."""
+        if algorithm is None:
+            return [self._algorithms[i] for i in self.updating] or self._algorithms
+        parts = [self._algorithm(i) for i in ([algorithm] if isinstance(algorithm, int) else algorithm)]
+        if not parts:
+            raise UnsupportedError("a step runs one algorithm or more; the list of algorithms is empty")
+        return parts
 
     def _algorithm(self, index: int) -> RunnablePart:
         if not 0 <= index < len(self._algorithms):

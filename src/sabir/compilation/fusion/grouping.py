@@ -382,7 +382,7 @@ class Grouping:
             shapes = {group.space} if has_epilogue else {group.space, group.narrow()}
             if not all(o.shape in shapes for o in inside):
                 return _OTHER_RESULT
-            return _UPDATE if has_epilogue and is_update(self, group) else None
+            return _UPDATE if is_update(self, group) else None
         return None if group.reduced is not None and x.shape == group.narrow() else _OTHER_SHAPE
 
     def allowed(self, group: Group, needed: Sequence[Group]) -> bool:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.loops import Expression, Map, Stored
+from sabir.compilation.fusion.views import Copy
+from sabir.loops import Expression, Map, Permute, Stored
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,14 +23,19 @@ def is_update(grouping: Grouping, group: Group) -> bool:
     """Return whether the maps after a product read two fed tensors of its shape, and compute two outputs.
 
     A tile of a product is short pieces of rows that are far apart in memory. An epilogue that also reads and
-    writes other tensors is slower than a nest, which goes row by row.
+    writes other tensors is slower than a nest, which goes row by row. So is a copy in another order of axes.
     """
-    if group.kind != "product":
+    if group.kind != "product" and not _is_transposition(group):
         return False
     found = grouping.updates.get(group)
     if found is None:
         found = grouping.updates[group] = _has_state_behind(grouping, group.members[0])
     return found
+
+
+def _is_transposition(group: Group) -> bool:
+    first = group.members[0]
+    return isinstance(first, Copy) and first.into is None and isinstance(first.operand, Permute)
 
 
 def _has_state_behind(grouping: Grouping, x: Expression) -> bool:

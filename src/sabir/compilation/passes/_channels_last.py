@@ -5,7 +5,9 @@
 
 A convolution computes NHWC, and lowering wraps the result in a Permute to NCHW. This pass sinks the Permute
 below the maps, reductions, slices and joins that read it, until it meets the Permute of the next convolution
-and both cancel. Only tensors that enter or leave such a part of a graph are transposed.
+and both cancel. Only tensors that enter or leave such a part of a graph are transposed, and what the gradient
+of filters reads and computes: its image, whose windows are larger than their number, is read as NCHW, and its
+result is written in the order of the filters.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ _LEAST_RANK = 3  # N, C and one more axis
 def channels_last(expressions: Mapping[int, Expression]) -> dict[int, Expression]:
     """Return the expressions by slot, computed in NHWC around convolutions and poolings."""
     found = postorder(expressions.values())
-    return rewrite(expressions, _Layouts(x for x in found if isinstance(x, Contract)).rule)
+    moved = rewrite(expressions, _Layouts(x for x in found if isinstance(x, Contract)).rule)
+    return rewrite(moved, _filters_first)
 
 
 def is_seed(x: Expression) -> bool:
@@ -85,7 +88,7 @@ class _Layouts:
             case Permute():
                 return _permuted(operands[0], x.axes)
             case Windows() if x in self.products and x.is_large:  # a product reads these with strides
-                return replace(x, operand=operands[0])
+                return replace(x, operand=_spatial_last(operands[0], x.axes[-1]))
             case Windows():
                 return replace(x, operand=_contiguous(operands[0]))
             case Map():
@@ -172,6 +175,31 @@ def _behind_views(x: Contract) -> Expression:
     while isinstance(a, (Permute, Reshape)):
         a = a.operand
     return a
+
+
+def _filters_first(x: Expression, new: Mapping[Expression, Expression]) -> Expression | None:
+    """Copy a gradient of filters, whose product has the filters last, in the order of the filters.
+
+    A kernel of transposed tiles reads and writes whole cache lines. That of an optimizer does not.
+    """
+    if not isinstance(x, Permute) or not isinstance(x.operand, Contract) or x.axes[-1] == x.rank - 1:
+        return None
+    windows = _behind_views(x.operand)
+    if not isinstance(windows, Windows) or not windows.is_large:
+        return None
+    y = rebuilt(x, new)
+    return Copy(y.element, y.shape, y)
+
+
+def _spatial_last(x: Expression, axis: int) -> Expression:
+    """Return an image `[C, ..., N]`; a copy in the order NCHW unless its last spatial axis has stride 1.
+
+    Large windows overlap: products read an element of the copy once for each of them, side by side along `k`.
+    """
+    if not isinstance(x, VIEWS) or is_number(x) or Views().locate(x).strides[axis] == 1:
+        return x
+    whole = _permuted(x, (x.rank - 1, *range(x.rank - 1)))
+    return _permuted(Copy(whole.element, whole.shape, whole), (*range(1, x.rank), 0))
 
 
 def _contiguous(x: Expression) -> Expression:

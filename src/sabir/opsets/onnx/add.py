@@ -23,7 +23,7 @@ broadcasting.one_way_before(v7, commutes=True)
 
 @v14.gradient
 def gradient(g: Gradient, a: Value, b: Value, /) -> tuple[Value, Value]:
-    return g.fit(g.dy, a), g.fit(g.dy, b)
+    return g.fit(g.dy, a, b), g.fit(g.dy, b, a)
 
 
 @add.examples

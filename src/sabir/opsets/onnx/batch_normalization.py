@@ -350,8 +350,8 @@ def gradient(
     if g.dys[0] is None:
         return (None,) * 5
     if training_mode:
-        axes = [i for i in range(g.rank(x)) if i != 1]
-        return *normalization_gradients.scaled(g, x, scale, bias, axes, epsilon), g.zeros(mean), g.zeros(var)
+        found = normalization_gradients.by_batch(g, x, scale, bias, epsilon)
+        return *found, g.zeros(mean), g.zeros(var)
     return normalization_gradients.by_statistics(g, x, (scale, bias, mean, var), epsilon)
 
 

@@ -24,7 +24,7 @@ broadcasting.one_way_before(v7)
 
 @v14.gradient
 def gradient(g: Gradient, a: Value, b: Value, /) -> tuple[Value, Value]:
-    return g.fit(g.Div(g.dy, b), a), g.fit(g.Neg(g.Div(g.Mul(g.dy, g.y()), b)), b)
+    return g.fit(g.Div(g.dy, b), a, b), g.fit(g.Neg(g.Div(g.Mul(g.dy, g.y()), b)), b, a)
 
 
 @div.examples

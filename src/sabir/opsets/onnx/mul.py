@@ -22,7 +22,7 @@ broadcasting.one_way_before(v7, commutes=True)
 
 @v14.gradient
 def gradient(g: Gradient, a: Value, b: Value, /) -> tuple[Value, Value]:
-    return g.fit(g.Mul(g.dy, b), a), g.fit(g.Mul(g.dy, a), b)
+    return g.fit(g.Mul(g.dy, b), a, b), g.fit(g.Mul(g.dy, a), b, a)
 
 
 @mul.examples

@@ -22,7 +22,7 @@ broadcasting.one_way_before(v7)
 
 @v14.gradient
 def gradient(g: Gradient, a: Value, b: Value, /) -> tuple[Value, Value]:
-    return g.fit(g.dy, a), g.fit(g.Neg(g.dy), b)
+    return g.fit(g.dy, a, b), g.fit(g.Neg(g.dy), b, a)
 
 
 @sub.examples

@@ -56,6 +56,26 @@ def scaled(
     )
 
 
+def by_batch(g: Gradient, x: Value, scale: Value, bias: Value, epsilon: float) -> tuple[Value, Value, Value]:
+    """Return the gradients of a normalisation of each channel of `x` (N, C, ...) by its mean and variance.
+
+    The gradients of the scale and the bias are the only sums over elements that those of `x` depend on.
+    """
+    axes = [i for i in range(g.rank(x)) if i != 1]
+    wide, dy = halves.widened(g, x), halves.widened(g, g.dy)
+    normal = Normal.of(g, wide, axes, epsilon)
+    along, total = (g.ReduceSum(d, axes) for d in (g.Mul(dy, normal.y), dy))
+    count = g.CastLike(g.Div(g.Size(x), g.Size(scale)), wide)
+    rest = g.Sub(g.Sub(dy, g.Div(total, count)), g.Mul(normal.y, g.Div(along, count)))
+    factor = g.Mul(typed(g, per_channel(g, scale, x), element_of(wide)), normal.inverse)
+    along, total = (g.Squeeze(d, axes) if g.rank(x) > 1 else d for d in (along, total))
+    return (
+        halves.rounded(g, g.Mul(factor, rest), x),
+        typed(g, along, element_of(scale)),
+        typed(g, total, element_of(bias)),
+    )
+
+
 def per_channel(g: ShapedBuilder, parameter: Value, x: Value) -> Value:
     """Return a parameter (C) so that it broadcasts to `x` (N, C, ...)."""
     spatial = [*range(1, g.rank(x) - 1)]

@@ -43,12 +43,16 @@ def standardized(x: Expression, axes: Iterable[int], epsilon: float) -> Standard
 
 
 def statistics(x: Expression, axes: tuple[int, ...], shape: Sizes) -> tuple[Expression, Expression]:
-    """Return mean and population variance of `x` over some axes, computed in double, with a shape."""
-    wide = loops.cast(x, "double")
+    """Return mean and population variance of `x` over some axes, in double, with a shape.
+
+    Those of floats are computed in float: sums in blocks are as accurate as the elements.
+    """
+    wide = loops.cast(x, "float") if x.element in loops.HALVES else x
     mean = loops.mean(wide, axes)
     deviation = loops.apply("sub", wide, mean)
     variance = loops.mean(loops.apply("mul", deviation, deviation), axes)
-    return loops.reshape(mean, shape), loops.reshape(variance, shape)
+    found, spread = (loops.cast(loops.reshape(s, shape), "double") for s in (mean, variance))
+    return found, spread
 
 
 def updated(old: Expression, new: Expression, momentum: float) -> Expression:

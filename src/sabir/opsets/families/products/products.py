@@ -92,7 +92,10 @@ def matmul_gradient(g: Gradient, a: Value, b: Value) -> tuple[Value, Value]:
         db = _of_weights(g, g.Flatten(left, axis=-1), g.Flatten(dy, axis=-1))
     else:
         db = g.MatMul(_transposed(g, left), dy)
-    return g.fit(da if rows else g.Squeeze(da, [-2]), a), g.fit(db if columns else g.Squeeze(db, [-1]), b)
+    da, db = da if rows else g.Squeeze(da, [-2]), db if columns else g.Squeeze(db, [-1])
+    if g.rank(b) <= MATRIX:  # no batch repeats `a`, and the product of flattened stacks has summed over it
+        return da, db
+    return g.fit(da, a), db if g.rank(a) <= MATRIX else g.fit(db, b)
 
 
 def _of_weights(g: Gradient, a: Value, dy: Value) -> Value:

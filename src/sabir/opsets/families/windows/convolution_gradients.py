@@ -70,7 +70,13 @@ def gradient_of_convolution(
 
 
 def _spread(g: Gradient, filters: Filters, begin: Sizes, end: Sizes) -> Value:
-    """Return the transposed convolution of the output's gradient, cropped to the size of the input."""
+    """Return the transposed convolution of the output's gradient, cropped to the size of the input.
+
+    With strides of 1 it is the convolution with the filters turned around.
+    """
+    turned = _turned(g, filters, begin, end)
+    if turned is not None:
+        return turned
     options: dict[str, Any] = {
         "group": filters.group,
         "strides": filters.strides,
@@ -83,6 +89,28 @@ def _spread(g: Gradient, filters: Filters, begin: Sizes, end: Sizes) -> Value:
     whole = g.ConvTranspose(g.dy, filters.weights, **options)
     zero = combined(g, "Mul", begin, 0)
     return padded(g, whole, combined(g, "Sub", zero, begin), combined(g, "Sub", zero, end))
+
+
+def _turned(g: Gradient, filters: Filters, begin: Sizes, end: Sizes) -> Value | None:
+    """Return `_spread` as a convolution that pads the gradient by as much as the other one did not pad.
+
+    None with other strides, in groups, and where sizes are not known or the padding is as wide as a window.
+    """
+    kernel, rank = filters.kernel, len(filters.strides)
+    if filters.group != 1 or any(stride != 1 for stride in filters.strides):
+        return None
+    if not isinstance(kernel, tuple) or not isinstance(begin, tuple) or not isinstance(end, tuple):
+        return None
+    reach = [(size - 1) * step for size, step in zip(kernel, filters.dilations, strict=True)]
+    pads = [r - n for edges in (begin, end) for r, n in zip(reach, edges, strict=True)]
+    windows = sizes_of(g, g.dy)
+    if min(pads) < 0 or not isinstance(windows, tuple) or 0 in windows:
+        return None
+    w = g.Transpose(filters.weights, perm=[1, 0, *range(2, rank + 2)])
+    if any(size != 1 for size in kernel):
+        starts, ends = [size - 1 for size in kernel], [-size - 1 for size in kernel]
+        w = g.Slice(w, starts, ends, [*range(2, rank + 2)], [-1] * rank)
+    return g.Conv(g.dy, w, pads=pads, dilations=filters.dilations)
 
 
 def _with_a_window(g: Gradient, filters: Filters) -> tuple[Value, Sizes]:

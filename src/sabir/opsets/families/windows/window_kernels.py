@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from sabir.loops import Size, Sizes
 
 _MOST_TAPS = 4096  # of a window that a kernel combines
+_PLANAR, _TAPS = 4, (3, 3)  # the rank and the taps of filters that can be transformed
+_CHECKED_WINDOWS = 128  # of an image at least
 _MOST_FILTERS = 8  # of a single channel, which is repeated for each; more become a product
 
 
@@ -37,20 +39,43 @@ def convolved(
     if loops.is_finite(w) is not False:  # 0 times infinity in the padding is NaN
         w, window = trimmed(x, w, window)
         y = by_parts(x, w, window, _ungrouped) if group == 1 and x.element in loops.FLOATS else None
-    leaves_out = y is not None or w is not filters
+    must_be_finite = y is not None or w is not filters
     if y is None:
         each = loops.filters_of(w, group)
         alone = group > 1 and w.shape[1] == 1 and _are_few(w.shape[2:])
         if alone and isinstance(each, int) and 1 < each <= _MOST_FILTERS:
             x, group, each = _repeated(x, each), group * each, 1
         found = windows_of(x, window, 0, multiplied=True)
-        y = channels_first(loops.filtered(found, w, group))
-    checked = unless_finite(filters) if leaves_out else None
+        varies = group == 1 and loops.is_finite(filters) is None
+        finite = varies and window.strides == window.dilations and _reads_little_of(filters, found)
+        must_be_finite = must_be_finite or finite
+        y = channels_first(loops.filtered(found, w, group, finite=finite))
+    checked = unless_finite(_whole(filters)) if must_be_finite else None
     if checked is not None:
         y = loops.apply("add", y, checked)
     if bias is None:
         return y
     return loops.apply("add", y, loops.reshape(bias, (w.shape[0], *(1,) * len(window.kernel))))
+
+
+def _reads_little_of(w: Expression, found: Expression) -> bool:
+    """Return whether windows in a plane are so many that a check of the filters costs little beside them.
+
+    Filters that are known to be finite may be transformed, by Winograd's algorithm, to fewer products.
+    """
+    counts = found.shape[1 : w.rank - 1]
+    known_counts = [n for n in counts if isinstance(n, int)]
+    is_planar = w.rank == _PLANAR and tuple(w.shape[2:]) == _TAPS and w.element == "float"
+    return is_planar and len(known_counts) == len(counts) and math.prod(known_counts) >= _CHECKED_WINDOWS
+
+
+def _whole(x: Expression) -> Expression:
+    """Return what a view shows all elements of, in another order."""
+    while isinstance(x, (loops.Permute, loops.Reshape)) or (
+        isinstance(x, loops.Slice) and x.shape == x.operand.shape
+    ):
+        x = x.operand
+    return x
 
 
 def _ungrouped(x: Expression, w: Expression, window: Window) -> Expression:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeGuard
 
 from sabir import loops
@@ -46,10 +47,10 @@ def _rule(x: Expression, new: Mapping[Expression, Expression]) -> Expression | N
     if not isinstance(x, Filtered):
         return None
     y = rebuilt(x, new)
-    return _chosen(y.windows, y.filters, y.group) if isinstance(y, Filtered) else None
+    return _chosen(y.windows, y.filters, y.group, finite=y.finite) if isinstance(y, Filtered) else None
 
 
-def _chosen(found: Expression, w: Expression, group: int) -> Expression:
+def _chosen(found: Expression, w: Expression, group: int, *, finite: bool = False) -> Expression:
     taps, each = w.rank - 2, loops.filters_of(w, group)
     if group > 1 and w.shape[1] == 1 and each == 1 and _are_few(w.shape[2:]):
         return loops.slide("sum", found, taps, loops.squeeze(w, [1]))
@@ -61,7 +62,12 @@ def _chosen(found: Expression, w: Expression, group: int) -> Expression:
     if group == 1 and isinstance(found, loops.Windows) and found.is_large:
         b = loops.permute(w, [*range(1, w.rank), 0])  # filters last, channels first
         return loops.convolve(found, b, found.rank - taps - 1, 1 + taps)
-    return loops.as_products(found, w, group, loops.convolve)
+    return loops.as_products(found, w, group, _convolve_finite if finite else loops.convolve)
+
+
+def _convolve_finite(a: Expression, b: Expression, rows: int, depth: int) -> Expression:
+    product = loops.convolve(a, b, rows, depth)
+    return replace(product, finite=True) if isinstance(product, loops.Contract) else product
 
 
 def _wants_rows(found: Expression, w: Expression) -> TypeGuard[loops.Windows]:

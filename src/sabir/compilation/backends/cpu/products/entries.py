@@ -254,7 +254,8 @@ def _blocked(
     """Return the product and its axes of `k`; tiles of one large panel are `blocked` along the first.
 
     So is one that reads `a` with a stride along `k` and has several axes of `k`, because each step of `k`
-    reads another cache line of a row. Scratch memory is reserved for the accumulators.
+    reads another cache line of a row, and one of several axes whose number of steps is symbolic: its panels
+    may be large. Scratch memory is reserved for the accumulators.
     """
     heuristics = builder.heuristics
     width = product.width * product.panels * element_bytes(product.element)  # of a row of accumulators
@@ -271,7 +272,8 @@ def _blocked(
     if blocks > 1:
         because = Reason("a panel of {} bytes > {}", (count * width, heuristics.large_panel))
         builder.decisions.add(entry.nodes, "k", Reason("{} blocks of k", (blocks,)), "one", because)
-    if product.panels > 1 or (blocks == 1 and not (product.apart and len(depth) > 1)):
+    along_first = len(depth) > 1 and (product.apart or not isinstance(count, int))
+    if product.panels > 1 or (blocks == 1 and not along_first):
         return replace(product, depth_axes=len(depth)), depth
     if len(depth) == 1:
         ((count, step),) = depth

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation.backends.cpu.elementwise.entries import nest_values, note_writes
 from sabir.compilation.backends.cpu.jobs import tiles_of_a_job, up
-from sabir.compilation.backends.cpu.products.direct import is_constant
 from sabir.compilation.backends.cpu.products.panels import Panels, lanes_of, packed_panels
 from sabir.compilation.backends.cpu.products.spec import PART_STEPS
 from sabir.compilation.backends.cpu.products.tiles import window_tiles
@@ -44,7 +43,6 @@ _NOT_PLANAR = Reason("its images have not two axes")
 _MERGED = Reason("its rows and columns are one axis")
 _SYMBOLIC = Reason("the number of channels or filters is symbolic")
 _APART = Reason("its windows are not side by side")
-_VARYING = Reason("its filters vary from run to run")
 _INFINITE = Reason("its filters may have infinities or NaN, whose differences are NaN")
 _SYMBOLIC_IMAGE = Reason("the size of the image is symbolic")
 
@@ -55,8 +53,8 @@ def why_direct(
     """Return why a product is not computed by one of Winograd's algorithms; None if it is.
 
     They are for convolutions of 2-D images by 3x3 windows whose taps are as far apart as the windows, with
-    constant and finite filters: differences of infinities are NaN. `nesting` is the nest with merged axes.
-    The answer does not depend on the size of the batch.
+    finite filters: differences of infinities are NaN. Filters that vary are transformed in each run.
+    `nesting` is the nest with merged axes. The answer does not depend on the size of the batch.
     """
     if contract.rows == 1 or contract.depth == 1:
         return NO_CONVOLUTION
@@ -80,17 +78,15 @@ def why_direct(
     if filters > most and not (isinstance(height, int) and isinstance(width, int)):
         return Reason("{} channels times filters > {} for an image of symbolic size", (filters, most))
     few = _why_few(builder.heuristics, (height, width), _SMALL)
-    return few or _why_unfit(builder, a.located, b.located)
+    return few or _why_unfit(contract, a.located, b.located)
 
 
-def _why_unfit(builder: PlanBuilder, a: Located, b: Located) -> Reason | None:
+def _why_unfit(contract: Contract, a: Located, b: Located) -> Reason | None:
     """Return why the strides of windows or the filters do not suit Winograd's algorithms; None if they do."""
     strides = a.strides
     if strides[-_ROW_AXES:] != (*strides[-2 * _ROW_AXES + 1 : -_ROW_AXES], 1):
         return _APART
-    if not is_constant(builder.lowered, b):
-        return _VARYING
-    return None if is_finite(b.base) is True else _INFINITE
+    return None if contract.finite or is_finite(b.base) is True else _INFINITE
 
 
 def _why_few(heuristics: Heuristics, image: Sequence[Size], results: int) -> Reason | None:
