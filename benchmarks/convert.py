@@ -9,7 +9,7 @@ from pathlib import Path
 import harness as h  # before numpy: it pins the threads
 import numpy as np
 import onnx
-from graph import BLOCKS, chain
+from graph import SIZES, chain
 from machine import gigaflops, processor
 from onnx.version_converter import convert_version
 
@@ -38,7 +38,7 @@ def main() -> None:
 
 def subjects(zoo: Path | None) -> list[tuple[str, sabir.Model, int]]:
     """Return what is converted, and to which opset."""
-    found = [(f"a chain of {4 * BLOCKS} nodes, 18 → 21", chain(), 21)]
+    found = [(f"a chain of {SIZES[0]:,} nodes, 18 → 21", chain(SIZES[0]), 21)]
     if zoo is not None and (zoo / "bert_base.onnx").exists():
         bert = sabir.load(zoo / "bert_base.onnx")
         found += [("BERT-base, 18 → 21", bert, 21), ("BERT-base, 18 → 13", bert, 13)]

@@ -97,14 +97,14 @@ def _attention_layer(b: sabir.Builder, x: Any, prefix: str) -> Any:
         at = f"{prefix}/{name}"
         y = b.MatMul(x, b.initializer(f"{at}.weight", weight), name=f"{at}/MatMul")
         y = b.Add(y, b.initializer(f"{at}.bias", weight[0]), name=f"{at}/Add")
-        shape = b.Constant(value=np.int64([0, 0, HEADS, WIDTH // HEADS]), name=f"{at}/Constant")
+        shape = b.Constant(value=np.asarray([0, 0, HEADS, WIDTH // HEADS], np.int64), name=f"{at}/Constant")
         heads.append(
             b.Transpose(b.Reshape(y, shape, name=f"{at}/Reshape"), perm=perm, name=f"{at}/Transpose")
         )
     query, key, value = heads
     weights = b.Softmax(b.MatMul(query, key, name=f"{prefix}/MatMul"), axis=-1, name=f"{prefix}/Softmax")
     mixed = b.Transpose(b.MatMul(weights, value, name=f"{prefix}/MatMul_1"), perm=(0, 2, 1, 3), name=prefix)
-    shape = b.Constant(value=np.int64([0, 0, WIDTH]), name=f"{prefix}/Constant")
+    shape = b.Constant(value=np.asarray([0, 0, WIDTH], np.int64), name=f"{prefix}/Constant")
     summed = b.Add(b.Reshape(mixed, shape, name=f"{prefix}/Reshape"), x, name=f"{prefix}/Add")
     scale, bias = (b.initializer(f"{prefix}.norm.{part}", weight[0]) for part in ("weight", "bias"))
     return b.LayerNormalization(summed, scale, bias, axis=-1, name=f"{prefix}/LayerNormalization")

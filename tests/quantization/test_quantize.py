@@ -210,7 +210,7 @@ def test_both_functions_have_the_same_parameters():
     assert plain.parameters == reported.parameters
     assert (plain.return_annotation, reported.return_annotation) == ("Model", "Quantization")
     with pytest.raises(TypeError, match="blok"):
-        sabir.quantize(dense(), "int4", blok=8)
+        sabir.quantize(dense(), "int4", blok=8)  # pyright: ignore[reportCallIssue]  the mistake is the test
 
 
 def test_names_documentation_and_metadata_stay():
