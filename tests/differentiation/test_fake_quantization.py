@@ -84,6 +84,17 @@ def test_integers_that_are_read_otherwise_are_refused():
         sabir.differentiate(model, "z", "x")
 
 
+def test_integers_that_a_branch_reads_are_refused():
+    """A gradient of integers does not leave a subgraph."""
+    branch = "y = If(c) <then_branch = t () => (o) { o = DequantizeLinear(q, s, p) }, else_branch = e () => (o) { o = Neg(s) }>"
+    model = sabir.parse(
+        f"""{HEAD} g (float x, bool c) => (float y) <float s = {{0.25}}, uint8 p = {{10}}> {{
+            q = QuantizeLinear(x, s, p)  {branch} }}"""
+    )
+    with pytest.raises(UnsupportedError, match="it ends at <Node (QuantizeLinear|If)>$"):
+        sabir.differentiate(model, "y", "x")
+
+
 def test_the_scales_of_blocks_are_refused():
     model = sabir.parse(
         f"""{HEAD} g (float[2,4] x) => (float[2,4] y) <float[2,2] s = {{1.0, 2.0, 0.5, 0.25}}> {{

@@ -58,8 +58,8 @@ def differentiate(  # ruff: ignore[too-many-arguments]  each is an option of the
         bool,
         typer.Option(
             "--strict",
-            help="Refuse a gradient that is zero because every path ends at comparisons, casts to integers or "
-            "the like.",
+            help="Refuse a gradient that is zero because every path ends at comparisons, casts to integers "
+            "or the like.",
         ),
     ] = False,
     opsets: OpsetsOption = None,

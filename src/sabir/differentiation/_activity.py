@@ -17,7 +17,7 @@ _STRUCTURAL = frozenset({"OptionalHasElement", "SequenceLength", "Shape", "Size"
 
 # their integers encode real numbers, so a derivative of zero would hide that training stops there
 _ENCODING = frozenset({"BitCast", "DynamicQuantizeLinear", "QuantizeLinear"})
-_ENCODING_PREFIX = "QLinear"
+_ENCODING_PREFIXES = ("QAttention", "QGemm", "QLinear", "QOrdered")
 
 
 def carries_gradient(type_: Type | None) -> bool:
@@ -157,12 +157,12 @@ def is_constant_between_jumps(node: Node, stopped: Iterable[Node]) -> bool:
     operator with subgraphs has the derivative zero if all nodes in them do at which gradients end.
     """
     ends = set(stopped)
+    if any(_is_quantized(v) and not passes(node, v) for v in reads(node)):
+        return False
     if node.graphs:
         inner = (n for graph in node.graphs for n in graph.all_nodes())
         return all(is_constant_between_jumps(n, ends) for n in inner if not n.graphs and _is_end(n, ends))
-    if node in ends or node.op in _ENCODING or node.op.startswith(_ENCODING_PREFIX):
-        return False
-    if any(_is_quantized(v) and not passes(node, v) for v in reads(node)):
+    if node in ends or node.op in _ENCODING or node.op.startswith(_ENCODING_PREFIXES):
         return False
     return all(_is_discrete(v.type) for v in results(node) if not carries(v))
 
