@@ -95,14 +95,31 @@ def test_integers_that_a_branch_reads_are_refused():
         sabir.differentiate(model, "y", "x")
 
 
+def test_blocks_of_four_bits():
+    """Blocks of 2 along the last axis, the last one of a single element."""
+    model = sabir.parse(
+        f"""{HEAD} g (float[2,3] x, float[2,2] s) => (float z) <int4[2,2] p = {{0, 2, -1, 3}}> {{
+            q = QuantizeLinear<axis = 1, block_size = 2>(x, s, p)
+            y = DequantizeLinear<axis = 1, block_size = 2>(q, s, p)
+            z = ReduceSumSquare<keepdims = 0>(y) }}"""
+    )
+    feeds = {"x": np.float32([[1.2, 9, 10.4], [-3.6, 0.3, 2]]), "s": np.float32([[1, 2], [0.5, 0.25]])}
+    y = sabir.evaluate(model, feeds, ["y"])["y"]
+    assert y.tolist() == [[1, 7, 10], [-3.5, 0.5, 1]]  # 9 and 2 are beyond 7 and (7 - 3) * 0.25
+    found = sabir.vjp(model, feeds, "z", "x")["x"]
+    assert found.tolist() == [[2, 0, 20], [-7, 1, 0]]
+
+
 def test_the_scales_of_blocks_are_refused():
     model = sabir.parse(
-        f"""{HEAD} g (float[2,4] x) => (float[2,4] y) <float[2,2] s = {{1.0, 2.0, 0.5, 0.25}}> {{
+        f"""{HEAD} g (float[2,4] x, float[2,2] s) => (float[2,4] y) {{
             q = QuantizeLinear<axis = 1, block_size = 2>(x, s)
             y = DequantizeLinear<axis = 1, block_size = 2>(q, s) }}"""
     )
-    with pytest.raises(UnsupportedError, match="DequantizeLinear passes no gradients through blocks"):
-        sabir.differentiate(model, "y", "x")
+    with pytest.raises(
+        UnsupportedError, match="DequantizeLinear passes no gradients to the scales of blocks"
+    ):
+        sabir.differentiate(model, "y", ["x", "s"])
 
 
 def test_a_layer_in_a_branch():

@@ -17,16 +17,23 @@ from sabir.opsets.typing import Gradient
 @v13.gradient
 def gradient(
     g: Gradient, x: Value, scale: Value, zero: Value | None = None, /, *, axis: int, block_size: int = 0
-) -> tuple[Value, Value, None]:
+) -> tuple[Value, Value | None, None]:
     """Straight through the rounding; where the result saturates it is 0, as in PyTorch."""
+    if block_size and g.wants(1):
+        raise UnsupportedError("QuantizeLinear passes no gradients to the scales of blocks")
+
+    def wide(parameter: Value) -> Value:
+        cast = g.Cast(parameter, to=FLOAT.number)
+        if block_size:
+            return quantized_graphs.spread_blocks(g, cast, axis, block_size, x)
+        return quantized_graphs.spread_axis(g, cast, axis, x)
+
+    spread = wide(scale)
+    quotient = g.Div(g.Cast(x, to=FLOAT.number), spread)
+    inside = _fits(g, quotient, None if zero is None else wide(zero))
+    dx = g.Where(inside, g.Div(g.Cast(g.dy, to=FLOAT.number), spread), 0)
     if block_size:
-        raise UnsupportedError("QuantizeLinear passes no gradients through blocks")
-    wide, spread, dy = (
-        g.Cast(v, to=FLOAT.number) for v in (x, quantized_graphs.spread_axis(g, scale, axis, x), g.dy)
-    )
-    quotient = g.Div(wide, spread)
-    offset = None if zero is None else quantized_graphs.spread_axis(g, zero, axis, x)
-    dx = g.Where(_fits(g, quotient, offset), g.Div(dy, spread), 0)
+        return calls.typed(g, dx, element_of(x)), None, None
     d_scale = g.Reshape(g.fit(g.Neg(g.Mul(dx, quotient)), spread), g.sizes(scale), allowzero=1)
     return calls.typed(g, dx, element_of(x)), calls.typed(g, d_scale, element_of(scale)), None
 
@@ -39,6 +46,6 @@ def _fits(g: Gradient, quotient: Value, offset: Value | None) -> Value:
         return g.LessOrEqual(g.Abs(quotient), float(info.finfo(to.dtype).max))
     code = g.Round(quotient)
     if offset is not None:
-        code = g.Add(code, g.Cast(offset, to=FLOAT.number))
+        code = g.Add(code, offset)
     least, most = int(info.iinfo(to.dtype).min), int(info.iinfo(to.dtype).max)
     return g.And(g.GreaterOrEqual(code, least), g.LessOrEqual(code, most))
