@@ -6,6 +6,7 @@ import pytest
 import sabir
 from sabir.base import UnsupportedError
 from support.cases import each_of
+from support.gradients import compare_with_onnxruntime
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>\n'
 X = np.float32([-100, -32.3, -32, -1.3, 0.3, 0.74, 31.4, 31.9, 32.5, 50])
@@ -36,6 +37,7 @@ def test_the_gradient_is_that_of_the_identity_in_the_range(kind, zero, values, i
     results = sabir.evaluate(found, {"x": X, "s": SCALE})
     assert results["grad_x"].dtype == np.float32
     assert results["grad_x"].tolist() == inside  # exact: the scale is a power of 2
+    compare_with_onnxruntime(found, {"x": X, "s": SCALE}, results)
     y = sabir.evaluate(fake(kind, zero), {"x": X, "s": SCALE}, ["y"])["y"]
     assert y.tolist() == values
     other = sabir.evaluate(found, {"x": X * np.float32(1.2), "s": SCALE * np.float32(1.2)})["grad_x"]

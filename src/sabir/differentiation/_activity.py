@@ -50,6 +50,11 @@ def passes(node: Node, operand: Value) -> bool:
     return carries_gradient(operand.type) or _is_call(node, "DequantizeLinear")
 
 
+def dequantizes(node: Node, operand: Value) -> bool:
+    """Return whether a node is DequantizeLinear and reads integers that QuantizeLinear computes."""
+    return _is_call(node, "DequantizeLinear") and _is_quantized(operand)
+
+
 def _is_quantized(value: Value) -> bool:
     """Return whether a value has integers that QuantizeLinear computes and DequantizeLinear reads."""
     if value.node is None or not _is_call(value.node, "QuantizeLinear"):

@@ -39,7 +39,7 @@ def written_gradients(
         list(wanted),
         names=wanted,
         recompute=recompute,
-        strict=True,  # a parameter that stays as it is, is an error of the model
+        strict=True,
         registry=rewriter.registry,
     )
     b.graph.outputs = outputs
