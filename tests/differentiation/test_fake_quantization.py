@@ -10,7 +10,7 @@ from support.gradients import compare_with_onnxruntime
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>\n'
 X = np.float32([-100, -32.3, -32, -1.3, 0.3, 0.74, 31.4, 31.9, 32.5, 50])
-SCALE = np.float32(0.25)
+SCALE = np.array(0.25, np.float32)
 
 # of torch.fake_quantize_per_tensor_affine: the values at X, and where the gradient of their sum is 1, not 0
 PER_TENSOR = [
@@ -40,7 +40,7 @@ def test_the_gradient_is_that_of_the_identity_in_the_range(kind, zero, values, i
     compare_with_onnxruntime(found, {"x": X, "s": SCALE}, results)
     y = sabir.evaluate(fake(kind, zero), {"x": X, "s": SCALE}, ["y"])["y"]
     assert y.tolist() == values
-    other = sabir.evaluate(found, {"x": X * np.float32(1.2), "s": SCALE * np.float32(1.2)})["grad_x"]
+    other = sabir.evaluate(found, {"x": X * np.float32(1.2), "s": np.float32(SCALE * 1.2)})["grad_x"]
     np.testing.assert_allclose(other, inside, rtol=1e-6)
 
 
