@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence  # ruff: ignore[typing-only-standard-library-import]  of a field
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -226,7 +226,7 @@ class Focal(LabelLoss):
         scores = self._in_axis_1(b, scores)
         if not self.gamma:
             return _mean(b, self.operator, scores, target, self.ignore_index, self._weights(b, scores))
-        ignored = {} if self.ignore_index is None else {"ignore_index": self.ignore_index}
+        ignored: dict[str, Any] = {} if self.ignore_index is None else {"ignore_index": self.ignore_index}
         losses = b.op(self.operator, scores, target, reduction="none", **ignored)
         missed = b.Sub(number(b, scores, 1), b.Exp(b.Neg(losses)))
         losses = b.Mul(losses, b.Pow(missed, number(b, scores, self.gamma)))
@@ -338,7 +338,7 @@ def _mean(
     b: Builder, operator: str, scores: Value, target: Value, ignored: int | None, weights: Array | None
 ) -> Value:
     """Build the weighted mean of the losses of labels by an operator of the standard."""
-    options = {} if ignored is None else {"ignore_index": ignored}
+    options: dict[str, Any] = {} if ignored is None else {"ignore_index": ignored}
     operands = (scores, target) if weights is None else (scores, target, weights)
     return b.op(operator, *operands, reduction="mean", **options)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from itertools import starmap
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -66,7 +66,7 @@ def metrics_of(asked: Metrics) -> tuple[Metric, ...]:
     Raises UnsupportedError for a function without a name, or a name that occurs twice.
     """
     if isinstance(asked, Mapping):
-        return tuple(starmap(Metric, asked.items()))
+        return tuple(starmap(Metric, cast("Mapping[str, str | Function]", asked).items()))
     each = [asked] if isinstance(asked, str) or callable(asked) else [*asked]
     found = tuple(Metric(one if isinstance(one, str) else _name(one), one) for one in each)
     names = [metric.name for metric in found]
