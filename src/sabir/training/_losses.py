@@ -58,7 +58,7 @@ class Loss(ABC):
 class LossFunction(Loss):
     """A loss of one's own: `function(b, scores, target)` builds a scalar with the builder `b`.
 
-    `of` is the type of the target, by default that of the output; the scores are the output itself. `prepare`
+    `target_type` is by default the type of the output; the scores are the output itself. `prepare`
     also takes the function alone.
 
     >>> loss = LossFunction(lambda b, scores, target: b.ReduceMax(b.Abs(b.Sub(scores, target)), keepdims=0))
@@ -67,10 +67,10 @@ class LossFunction(Loss):
     """
 
     function: Function
-    of: TensorType | None = None
+    target_type: TensorType | None = None
 
     def target(self, output: TensorType) -> TensorType:
-        return TensorType(output.element, output.shape) if self.of is None else self.of
+        return self.target_type or TensorType(output.element, output.shape)
 
     def build(self, b: Builder, scores: Value, target: Value) -> Value:
         return built_scalar(self.function, "loss", b, scores, target)

@@ -11,7 +11,7 @@ import numpy as np
 
 from sabir.base import UnsupportedError, quote
 from sabir.ir import TensorType
-from sabir.training._classification import LabelLoss
+from sabir.training._labels import LabelLoss
 from sabir.training._losses import built_scalar, dtype_of, number
 from sabir.training._regression import MeanAbsoluteError, MeanSquaredError
 
