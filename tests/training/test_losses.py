@@ -126,6 +126,32 @@ def test_negative_log_likelihood_has_the_options_of_cross_entropy():
     assert NegativeLogLikelihood() != CrossEntropy()
 
 
+HALVES = [
+    CrossEntropy(ignore_index=1, weights=WEIGHTS, label_smoothing=0.1), Focal(ignore_index=1), Dice(ignore_index=1),
+    KLDivergence(), Huber(), SmoothL1(),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("loss", HALVES, ids=str)
+def test_sums_of_many_elements_do_not_exceed_float16(loss):
+    rows = 1 << 15
+    many = np.tile(X, (rows, 1))
+    if isinstance(loss, KLDivergence | Huber | SmoothL1):
+        target = np.tile(CHANCES if isinstance(loss, KLDivergence) else NUMBERS, (rows, 1))
+    else:
+        target = np.tile(OTHERS, rows)
+    text = PLUS.replace("double[4,3] w", "double[3] w = {0, 0, 0}")
+    expected = sabir.TrainingSession(prepare(sabir.parse(text), loss)).step({"x": many, "label": target})[
+        "loss"
+    ]
+    session = sabir.TrainingSession(
+        prepare(sabir.parse(text.replace("double", "float16")), loss, optimizer=SGD(1.0))
+    )
+    feeds = {"x": many.astype("f2"), "label": target if target.dtype == np.int64 else target.astype("f2")}
+    np.testing.assert_allclose(session.step(feeds)["loss"], expected, rtol=2e-3)
+    assert np.isfinite(session.state["w"]).all()
+
+
 IMAGES = np.random.default_rng(1).standard_normal((2, 3, 2, 2))
 MARKS = np.array([[[0, 2], [1, IGNORED]], [[2, 2], [0, 1]]])
 LAST = HEAD + "g (double[N,T,3] x) => (double[N,T,3] y) <double[2,4,3] w> { y = Add (x, w) }"

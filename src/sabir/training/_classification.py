@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from sabir.base import UnsupportedError
+from sabir.elements import FLOAT
 from sabir.training._labels import (
     AXIS_1,
     ClassLoss,
     LabelLoss,
-    mean_of_labels,
     rank_of,
     share,
     tensor_type_of,
 )
-from sabir.training._losses import Loss, check_number, dtype_of, number
+from sabir.training._losses import Loss, check_number, number
 
 if TYPE_CHECKING:
     from sabir.ir import Array, Builder, Value
@@ -56,7 +56,7 @@ class CrossEntropy(LabelLoss):
     def build(self, b: Builder, scores: Value, target: Value) -> Value:
         scores = self._in_axis_1(b, scores)
         weights = self._weights(b, scores)
-        hard = mean_of_labels(b, self.operator, scores, target, self.ignore_index, weights)
+        hard = self._mean(b, scores, target, weights)
         if not self.label_smoothing:
             return hard
         soft = self._of_all_classes(b, scores, target, weights)
@@ -74,7 +74,7 @@ class CrossEntropy(LabelLoss):
             return b.ReduceMean(losses, keepdims=0)
         if counted is not None:
             losses = b.Where(counted, losses, number(b, scores, 0))
-        return b.Div(b.ReduceSum(losses, keepdims=0), b.ReduceSum(factors, keepdims=0))
+        return _ratio(b, losses, factors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,17 +113,14 @@ class Focal(LabelLoss):
     def build(self, b: Builder, scores: Value, target: Value) -> Value:
         scores = self._in_axis_1(b, scores)
         if not self.gamma:
-            return mean_of_labels(
-                b, self.operator, scores, target, self.ignore_index, self._weights(b, scores)
-            )
-        ignored: dict[str, Any] = {} if self.ignore_index is None else {"ignore_index": self.ignore_index}
-        losses = b.op(self.operator, scores, target, reduction="none", **ignored)
+            return self._mean(b, scores, target, self._weights(b, scores))
+        losses = b.op(self.operator, scores, target, reduction="none", **self._ignoring)
         missed = b.Sub(number(b, scores, 1), b.Exp(b.Neg(losses)))
         losses = b.Mul(losses, b.Pow(missed, number(b, scores, self.gamma)))
         factors = self._factors(b, scores, target)
         if factors is None:
             return b.ReduceMean(losses, keepdims=0)
-        return b.Div(b.ReduceSum(b.Mul(losses, factors), keepdims=0), b.ReduceSum(factors, keepdims=0))
+        return _ratio(b, b.Mul(losses, factors), factors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +146,13 @@ class Dice(LabelLoss):
             raise UnsupportedError(f"the smooth of Dice is above 0; got {self.smooth}")
 
     def build(self, b: Builder, scores: Value, target: Value) -> Value:
-        scores = self._in_axis_1(b, scores)
+        element = tensor_type_of(b, scores).element
+        # sums of many places exceed float16, and bfloat16 does not count so far
+        wide = scores if element.dtype.itemsize >= FLOAT.dtype.itemsize else b.Cast(scores, to=FLOAT.number)
+        loss = self._of_wide(b, self._in_axis_1(b, wide), target)
+        return loss if wide is scores else b.Cast(loss, to=element.number)
+
+    def _of_wide(self, b: Builder, scores: Value, target: Value) -> Value:
         chances, truth = b.Softmax(scores, axis=1), self._truth(b, scores, target)
         counted = self._counted(b, target)
         if counted is not None:
@@ -193,8 +196,9 @@ class KLDivergence(ClassLoss):
     def build(self, b: Builder, scores: Value, target: Value) -> Value:
         axis = self._axis(tensor_type_of(b, scores))
         logs = b.LogSoftmax(scores, axis=axis) if self.logits else scores
-        least = np.asarray(np.finfo(dtype_of(b, scores)).tiny)
-        parts = b.Mul(target, b.Sub(b.Log(b.Max(target, least)), logs))
+        possible = b.Greater(target, number(b, scores, 0))
+        logs_of_target = b.Log(b.Where(possible, target, number(b, scores, 1)))  # 0 log 0 is 0
+        parts = b.Mul(target, b.Sub(logs_of_target, logs))
         return b.ReduceMean(b.ReduceSum(parts, np.array([axis], np.int64), keepdims=0), keepdims=0)
 
 
@@ -223,6 +227,11 @@ class BinaryCrossEntropy(Loss):
         border = number(b, scores, 0.0 if self.logits else 0.5)
         sure = b.Greater(target, number(b, scores, 0.5))
         return share(b, b.Equal(b.Greater(scores, border), sure))
+
+
+def _ratio(b: Builder, losses: Value, factors: Value) -> Value:
+    """Build the ratio of two sums, by means: sums of many places exceed float16."""
+    return b.Div(b.ReduceMean(losses, keepdims=0), b.ReduceMean(factors, keepdims=0))
 
 
 def _sum_of_classes(b: Builder, values: Value) -> Value:

@@ -107,17 +107,24 @@ class LabelLoss(ClassLoss):
 
     def perplexity(self, b: Builder, scores: Value, target: Value) -> Value:
         """Build e to the power of the mean cross-entropy, without weights."""
-        return b.Exp(
-            mean_of_labels(b, self.operator, self._in_axis_1(b, scores), target, self.ignore_index, None)
-        )
+        return b.Exp(self._mean(b, self._in_axis_1(b, scores), target, None))
+
+    def _mean(self, b: Builder, scores: Value, target: Value, weights: Array | None) -> Value:
+        """Build the weighted mean of the cross-entropies of labels by an operator of the standard."""
+        operands = (scores, target) if weights is None else (scores, target, weights)
+        return b.op(self.operator, *operands, reduction="mean", **self._ignoring)
+
+    @property
+    def _ignoring(self) -> dict[str, Any]:
+        """The attribute that an operator of the standard has for labels to ignore."""
+        return {} if self.ignore_index is None else {"ignore_index": self.ignore_index}
 
     def _share(self, b: Builder, right: Value, target: Value) -> Value:
         """Build the share of truth values among those whose label counts."""
         counted = self._counted(b, target)
         if counted is None:
             return share(b, right)
-        number_right = b.ReduceSum(b.Cast(b.And(right, counted), to=FLOAT.number), keepdims=0)
-        return b.Div(number_right, b.ReduceSum(b.Cast(counted, to=FLOAT.number), keepdims=0))
+        return b.Div(share(b, b.And(right, counted)), share(b, counted))
 
     def _counted(self, b: Builder, target: Value) -> Value | None:
         """Build where a label counts, None where all count."""
@@ -138,20 +145,13 @@ class LabelLoss(ClassLoss):
         return None if self.weights is None else np.asarray(self.weights, dtype_of(b, scores))
 
 
-def mean_of_labels(
-    b: Builder, operator: str, scores: Value, target: Value, ignored: int | None, weights: Array | None
-) -> Value:
-    """Build the weighted mean of the losses of labels by an operator of the standard."""
-    options: dict[str, Any] = {} if ignored is None else {"ignore_index": ignored}
-    operands = (scores, target) if weights is None else (scores, target, weights)
-    return b.op(operator, *operands, reduction="mean", **options)
-
-
 def share(b: Builder, right: Value) -> Value:
+    """Build the share of true values, float."""
     return b.ReduceMean(b.Cast(right, to=FLOAT.number), keepdims=0)
 
 
 def tensor_type_of(b: Builder, value: Value) -> TensorType:
+    """Return the type of scores; raises UnsupportedError where it is unknown or no tensor's."""
     kind = b.type_of(value)
     if not isinstance(kind, TensorType):
         raise UnsupportedError(f"the scores are {kind or 'of unknown type'}; the classes need a tensor")
@@ -159,9 +159,10 @@ def tensor_type_of(b: Builder, value: Value) -> TensorType:
 
 
 def rank_of(kind: TensorType) -> int:
+    """Return the rank of a type whose shape is known."""
     return len(kind.shape or ())
 
 
 __all__ = [
-    "AXIS_1", "ClassLoss", "LabelLoss", "mean_of_labels", "rank_of", "share", "tensor_type_of",
+    "AXIS_1", "ClassLoss", "LabelLoss", "rank_of", "share", "tensor_type_of",
 ]  # fmt: skip
