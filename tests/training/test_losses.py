@@ -222,6 +222,8 @@ def test_an_axis_that_any_dimension_may_be_is_asked_for():
     softmax = text.replace("y = Add (x, w)", "z = Add (x, w)  y = Softmax (z)")
     with pytest.raises(UnsupportedError, match="axis 2 computes the output, and the loss has axis 1"):
         prepare(with_weights(softmax, (2, 4, 3)), CrossEntropy(axis=1))
+    with pytest.raises(UnsupportedError, match="needs the axis 3"):
+        prepare(with_weights(text, (2, 4, 3)), CrossEntropy(axis=3))
     for shape in (["N"], None):
         with pytest.raises(UnsupportedError, match="rank 2"):
             CrossEntropy().target(tensor_type("float", shape))

@@ -113,7 +113,7 @@ def test_metrics_that_are_refused():
         ("cross_entropy", "top_5", "needs 5 classes; there are 4"), ("cross_entropy", "r2", r"compares numbers; the target is int64\[N\]"),
         ("cross_entropy", "mse", "compares numbers"), ("mse", "top_0", f"there are {', '.join(METRICS)}"),
         ("mse", [lambda *given: given[1]], "without a name"), ("mse", {"worst": lambda *given: given[1]}, "'worst'.*scalar"),
-        ("mse", ["mae", "mae"], "two metrics have the name 'mae'"),
+        ("mse", ["mae", "mae"], "two results have the name 'mae'"), ("mse", {"loss": "mae"}, "the name 'loss'"),
     ]  # fmt: skip
     for loss, metrics, message in cases:
         with pytest.raises(UnsupportedError, match=message):

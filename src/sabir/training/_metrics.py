@@ -12,7 +12,7 @@ import numpy as np
 from sabir.base import UnsupportedError, quote
 from sabir.ir import TensorType
 from sabir.training._labels import LabelLoss
-from sabir.training._losses import built_scalar, dtype_of, number
+from sabir.training._losses import LOSS, built_scalar, dtype_of, number
 from sabir.training._regression import MeanAbsoluteError, MeanSquaredError
 
 if TYPE_CHECKING:
@@ -63,16 +63,17 @@ class Metric(NamedTuple):
 def metrics_of(asked: Metrics) -> tuple[Metric, ...]:
     """Return metrics that are asked for by name, as functions, or by the names of outputs.
 
-    Raises UnsupportedError for a function without a name, or a name that occurs twice.
+    Raises UnsupportedError for a function without a name, or a name that is the loss's or occurs twice.
     """
     if isinstance(asked, Mapping):
-        return tuple(starmap(Metric, cast("Mapping[str, str | Function]", asked).items()))
-    each = [asked] if isinstance(asked, str) or callable(asked) else [*asked]
-    found = tuple(Metric(one if isinstance(one, str) else _name(one), one) for one in each)
-    names = [metric.name for metric in found]
+        found = tuple(starmap(Metric, cast("Mapping[str, str | Function]", asked).items()))
+    else:
+        each = [asked] if isinstance(asked, str) or callable(asked) else [*asked]
+        found = tuple(Metric(one if isinstance(one, str) else _name(one), one) for one in each)
+    names = [LOSS, *(metric.name for metric in found)]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise UnsupportedError(f"two metrics have the name {quote(twice)}; a dict gives each its name")
+        raise UnsupportedError(f"two results have the name {quote(twice)}; a dict gives each metric its name")
     return found
 
 
