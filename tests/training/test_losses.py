@@ -201,6 +201,15 @@ def test_the_operators_of_a_model_tell_the_axis_of_the_classes(build, shape):
     assert target.type == tensor_type("int64", shape)
 
 
+def test_a_product_and_a_convolution_tell_no_axis():
+    b = sabir.Builder(21)
+    filters = b.initializer("k", np.zeros((4, 4, 1)))
+    x = b.input("z", "double", [2, 4, 6])
+    b.output(b.Add(b.Conv(x, filters), tokens(b)), "y")
+    with pytest.raises(UnsupportedError, match="axis=1"):
+        prepare(b.model())
+
+
 def test_sizes_tell_the_axis_of_the_classes():
     for given, found in {
         ("N", 3): ["N"],

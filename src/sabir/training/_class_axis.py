@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _MATRIX = 2  # the rank of samples with scores
 _SOFTMAXES = ("Softmax", "LogSoftmax")
-_FIRST, _LAST = ("Conv", "ConvTranspose", "Resize", "BatchNormalization"), ("MatMul", "Gemm")
+_FIRST, _LAST = ("Conv", "ConvTranspose", "Resize", "BatchNormalization"), ("MatMul",)
 _ELEMENTWISE = ("Add", "Sub", "Mul", "Div", "Cast", "Identity", "Relu", "Clip", "Tanh")
 
 
@@ -50,22 +50,22 @@ def axis_of_softmax(output: Value, rank: int) -> int | None:
     return (axis.value if axis is not None and isinstance(axis.value, int) else -1) % rank
 
 
-def _axis_by_operator(value: Value, rank: int) -> int | None:
-    """Return the axis of features of the products and convolutions from which an output is elementwise."""
-    waiting, seen = [value], {value}
+def _axis_by_operator(output: Value, rank: int) -> int | None:
+    """Return the axis of features of the products, or convolutions, from which an output is elementwise."""
+    waiting, seen, found = [output], {output}, set[int]()
     while waiting:
-        node = waiting.pop(0).node
+        node = waiting.pop().node
         if node is None or canonical_domain(node.domain):
             continue
         if node.op in _FIRST:
-            return 1
-        if node.op in _LAST:
-            return rank - 1
-        if node.op in _ELEMENTWISE:
+            found.add(1)
+        elif node.op in _LAST:
+            found.add(rank - 1)
+        elif node.op in _ELEMENTWISE:
             new = [v for v in node.inputs if v is not None and v not in seen]
             waiting += new
             seen.update(new)
-    return None
+    return found.pop() if len(found) == 1 else None
 
 
 def _only_constant_size(shape: Shape) -> int | None:

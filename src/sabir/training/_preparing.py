@@ -86,9 +86,12 @@ def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     gradients in the state, `grad_` and the name of the parameter, and the second applies their mean.
 
     Dropout and BatchNormalization are in training mode inside the algorithm, and in inference mode in the
-    main graph; running statistics are state. The algorithm returns `loss`, the `metrics` and
-    `rate`; the last training information has no bindings, and evaluates loss and metrics of the main
-    graph. `initialize` has rules by pattern, or one for all: glorot, he, normal, zeros, ones. `recompute` has
+    main graph; running statistics are state. The algorithm returns `loss`, the `metrics` and `rate`; the last
+    training information has no bindings, and evaluates loss and metrics of the main graph. `metrics` are
+    names (a number may replace that of top_5 in `METRICS`) and functions as for `loss`, by their names, or a
+    dict of either by names of outputs.
+
+    `initialize` has rules by pattern, or one for all: glorot, he, normal, zeros, ones. `recompute` has
     patterns of node names, as `differentiate` takes them: the results of these nodes are computed again for
     the gradients, which are then written out, and not one operator Gradient. One pattern may be a string.
 
