@@ -1,28 +1,32 @@
 """Training: models that hold state, initialise, step and infer; training models made of inference models."""
 
-from sabir.training._distributing import distribute
-from sabir.training._fitting import Epoch, Progress
-from sabir.training._losses import (
-    LOSSES,
-    METRICS,
+from sabir.training._classification import (
+    IGNORED,
     BinaryCrossEntropy,
     CrossEntropy,
-    Loss,
-    MeanAbsoluteError,
-    MeanSquaredError,
+    Dice,
+    Focal,
+    KLDivergence,
     NegativeLogLikelihood,
 )
+from sabir.training._distributing import distribute
+from sabir.training._fitting import Epoch, Progress
+from sabir.training._losses import Loss, LossFunction
+from sabir.training._metrics import METRICS
 from sabir.training._models import initialization_model, step_model
 from sabir.training._modes import trained_weights
+from sabir.training._named_losses import LOSSES
 from sabir.training._optimizers import SGD, Adagrad, Adam, AdamW, Optimizer, StandardOptimizer
 from sabir.training._parameters import Group
 from sabir.training._preparing import prepare
+from sabir.training._regression import Huber, MeanAbsoluteError, MeanSquaredError, SmoothL1
 from sabir.training._saving import strip_training
 from sabir.training._schedules import Constant, Cosine, Linear, Schedule, Step
 from sabir.training._session import TrainingSession
 from sabir.training._state import State
 
 __all__ = [
+    "IGNORED",
     "LOSSES",
     "METRICS",
     "SGD",
@@ -33,16 +37,22 @@ __all__ = [
     "Constant",
     "Cosine",
     "CrossEntropy",
+    "Dice",
     "Epoch",
+    "Focal",
     "Group",
+    "Huber",
+    "KLDivergence",
     "Linear",
     "Loss",
+    "LossFunction",
     "MeanAbsoluteError",
     "MeanSquaredError",
     "NegativeLogLikelihood",
     "Optimizer",
     "Progress",
     "Schedule",
+    "SmoothL1",
     "StandardOptimizer",
     "State",
     "Step",
