@@ -19,15 +19,21 @@ from sabir.cli._screen import Screen, plain, seconds_text
 from sabir.cli._training_log import TrainingLog, plotting, write_plot
 from sabir.serial import format_by_name
 from sabir.training import (
+    LAMB,
     LOSSES,
     METRICS,
     SGD,
+    AdaBelief,
+    Adafactor,
     Adagrad,
     Adam,
     AdamW,
     Constant,
     Cosine,
     Linear,
+    Lion,
+    RAdam,
+    RMSprop,
     TrainingSession,
     prepare,
     trained_weights,
@@ -46,8 +52,13 @@ EXAMPLES = (
     "sabir train model.onnx --data train.npz --checkpoint half.onnx --log course.csv -o trained.onnx",
     "sabir train half.onnx --data train.npz --epochs 40 -o trained.onnx",
 )
-_OPTIMIZERS: dict[str, Any] = {"adamw": AdamW, "adam": Adam, "adagrad": Adagrad, "sgd": SGD}
-_RATES = {"adamw": 1e-3, "adam": 1e-3, "adagrad": 1e-2, "sgd": 1e-2}
+_OPTIMIZERS: dict[str, Any] = {
+    "adamw": AdamW, "adam": Adam, "adagrad": Adagrad, "sgd": SGD, "rmsprop": RMSprop, "lion": Lion,
+    "lamb": LAMB, "adabelief": AdaBelief, "radam": RAdam, "adafactor": Adafactor,
+}  # fmt: skip
+_RATES = {"lion": 1e-4, "adagrad": 1e-2, "sgd": 1e-2, "rmsprop": 1e-2, "adafactor": 1e-2}
+_RATE = 1e-3  # of the other optimizers
+_WITH_MOMENTUM = ("sgd", "rmsprop")
 _TARGET = "label"
 
 
@@ -79,13 +90,19 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
         ),
     ] = None,
     optimizer: Annotated[
-        Literal["adamw", "adam", "adagrad", "sgd"] | None,
+        Literal[
+            "adamw", "adam", "adagrad", "sgd", "rmsprop", "lion", "lamb", "adabelief", "radam", "adafactor"
+        ]
+        | None,
         typer.Option("--optimizer", help="The optimizer, adamw by default."),
     ] = None,
     rate: Annotated[
-        float | None, typer.Option("--rate", help="The learning rate; 0.001 for adam and adamw, else 0.01.")
+        float | None,
+        typer.Option("--rate", help="The learning rate; by default one that suits the optimizer."),
     ] = None,
-    momentum: Annotated[float | None, typer.Option("--momentum", help="The momentum of sgd.")] = None,
+    momentum: Annotated[
+        float | None, typer.Option("--momentum", help="The momentum of sgd or rmsprop.")
+    ] = None,
     weight_decay: Annotated[
         float | None, typer.Option("--weight-decay", help="The decay of the weights; 0.01 for adamw, else 0.")
     ] = None,
@@ -177,7 +194,9 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
         name = optimizer or "adamw"
         samples = max((len(a) for a in arrays.values() if a.ndim), default=0)
         steps = epochs * -(-samples // batch)
-        rates = _schedule(schedule or "constant", _RATES[name] if rate is None else rate, steps, warmup or 0)
+        rates = _schedule(
+            schedule or "constant", _RATES.get(name, _RATE) if rate is None else rate, steps, warmup or 0
+        )
         asked = _Preparing(
             loss or "cross_entropy",
             _optimizer(name, rates, momentum, weight_decay),
@@ -272,8 +291,8 @@ def _schedule(name: str, rate: float, steps: int, warmup: int) -> Schedule:
 def _optimizer(
     name: str, schedule: Schedule, momentum: float | None, weight_decay: float | None
 ) -> Optimizer:
-    if momentum and name != "sgd":
-        raise UnsupportedError("--momentum is for --optimizer sgd")
+    if momentum and name not in _WITH_MOMENTUM:
+        raise UnsupportedError(f"--momentum is for --optimizer {' or '.join(_WITH_MOMENTUM)}")
     options: dict[str, Any] = {} if weight_decay is None else {"weight_decay": weight_decay}
     if momentum:
         options["momentum"] = momentum

@@ -1,5 +1,7 @@
 """Training: models that hold state, initialise, step and infer; training models made of inference models."""
 
+from sabir.training._adafactor import Adafactor
+from sabir.training._adaptive import LAMB, AdaBelief, Lion, RAdam, RMSprop
 from sabir.training._distributing import distribute
 from sabir.training._fitting import Epoch, Progress
 from sabir.training._losses import (
@@ -23,9 +25,12 @@ from sabir.training._session import TrainingSession
 from sabir.training._state import State
 
 __all__ = [
+    "LAMB",
     "LOSSES",
     "METRICS",
     "SGD",
+    "AdaBelief",
+    "Adafactor",
     "Adagrad",
     "Adam",
     "AdamW",
@@ -36,12 +41,15 @@ __all__ = [
     "Epoch",
     "Group",
     "Linear",
+    "Lion",
     "Loss",
     "MeanAbsoluteError",
     "MeanSquaredError",
     "NegativeLogLikelihood",
     "Optimizer",
     "Progress",
+    "RAdam",
+    "RMSprop",
     "Schedule",
     "StandardOptimizer",
     "State",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sabir.base import UnsupportedError, quote
 from sabir.elements import DOUBLE, FLOAT
 from sabir.ir import Tensor, TensorType, TrainingInfo
 from sabir.training._losses import LOSS
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from sabir.ir import Array, Builder, Graph, Value
     from sabir.rewriting import DetachedBuilder, Rewriter
     from sabir.training._modes import TrainingMode
+    from sabir.training._optimizers import Optimizer
     from sabir.training._preparing import Plan
 
 _TINY = 1e-6  # what PyTorch adds to a norm before it divides by it
@@ -132,12 +134,23 @@ def _applied(
     for value, gradient in zip(parameters, _clipped(b, plan.clip, gradients), strict=True):
         group = group_of(value.name, plan.groups)
         decay = optimizer.weight_decay if group.weight_decay is None else group.weight_decay
-        slots = {n: state.new(f"{n}_{value.name}", v, value) for n, v in optimizer.slots().items()}
+        slots = _slots(state, optimizer, value)
         x = Parameter(value, gradient, group.scale, decay, slots)
         new, changed = optimizer.update(moment, x)
         pairs = [(value, new), *((slots[name], changed[name]) for name in slots)]
         updates += [(old, v if due is None else b.Where(due, v, old)) for old, v in pairs]
     return updates
+
+
+def _slots(state: _State, optimizer: Optimizer, value: Value) -> dict[str, Value]:
+    """Add the state variables of a parameter, in its element type."""
+    data = value.constant
+    if not isinstance(data, Tensor):
+        raise UnsupportedError(f"{quote(value.name)} is no dense tensor, so it cannot be trained")
+    return {
+        name: state.new(f"{name}_{value.name}", np.full(slot.shape, slot.initial, data.element.dtype))
+        for name, slot in optimizer.slots_of(tuple(data.shape)).items()
+    }
 
 
 def _clipped(b: Builder, clip: float | None, gradients: Sequence[Value]) -> list[Value]:

@@ -1,0 +1,185 @@
+"""Optimizers beyond Adam: other averages of gradients, and steps scaled to the norm of a parameter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sabir.training._optimizers import Optimizer, check_number
+
+if TYPE_CHECKING:
+    from sabir.ir import Builder, Value
+    from sabir.training._optimizers import Moment, Parameter
+
+
+@dataclass(frozen=True, slots=True)
+class RMSprop(Optimizer):
+    """RMSprop as in PyTorch; `weight_decay` is part of the gradient.
+
+    `alpha` is how much of the average of squares a step keeps. With `centered` the squares are those of the
+    difference to the average of the gradients.
+
+    >>> list(RMSprop(1e-2, momentum=0.9).slots())
+    ['squares', 'momentum']
+    """
+
+    alpha: float = 0.99
+    eps: float = 1e-8
+    momentum: float = 0.0
+    centered: bool = False
+
+    def __post_init__(self) -> None:
+        Optimizer.__post_init__(self)
+        check_number("alpha", self.alpha, below=1)
+
+    def slots(self) -> dict[str, float]:
+        wanted = {"squares": True, "mean": self.centered, "momentum": self.momentum > 0}
+        return {name: 0.0 for name, present in wanted.items() if present}
+
+    def update(self, moment: Moment, x: Parameter) -> tuple[Value, dict[str, Value]]:
+        b, gradient = moment.b, self.decayed(moment.b, x)
+        slots = {"squares": x.mixed(b, x.slots["squares"], b.Mul(gradient, gradient), self.alpha)}
+        variance = slots["squares"]
+        if self.centered:
+            slots["mean"] = x.mixed(b, x.slots["mean"], gradient, self.alpha)
+            variance = b.Sub(variance, b.Mul(slots["mean"], slots["mean"]))
+        step = b.Div(gradient, b.Add(b.Sqrt(variance), x.number(self.eps)))
+        if self.momentum:
+            step = b.Add(b.Mul(x.slots["momentum"], x.number(self.momentum)), step)
+            slots["momentum"] = step
+        return b.Sub(x.value, b.Mul(step, moment.scaled_rate(x.scale, x.element))), slots
+
+
+@dataclass(frozen=True, slots=True)
+class Lion(Optimizer):
+    """Lion (Chen et al. 2023): a step of the same length for each element, by the sign of a moving average.
+
+    `weight_decay` is no part of the gradient. Rates are smaller than those of Adam, often a tenth.
+
+    >>> list(Lion(1e-4).slots())
+    ['mean']
+    """
+
+    betas: tuple[float, float] = (0.9, 0.99)
+
+    def slots(self) -> dict[str, float]:
+        return {"mean": 0.0}
+
+    def update(self, moment: Moment, x: Parameter) -> tuple[Value, dict[str, Value]]:
+        b, (first, second), mean = moment.b, self.betas, x.slots["mean"]
+        direction = b.Sign(x.mixed(b, mean, x.gradient, first))
+        moved = b.Sub(x.decayed(moment), b.Mul(direction, moment.scaled_rate(x.scale, x.element)))
+        return moved, {"mean": x.mixed(b, mean, x.gradient, second)}
+
+
+@dataclass(frozen=True, slots=True)
+class AdaBelief(Optimizer):
+    """AdaBelief (Zhuang et al. 2020): Adam with the squared distance of gradients to their average.
+
+    `weight_decay` is no part of the gradient.
+
+    >>> list(AdaBelief(1e-3).slots())
+    ['mean', 'squares']
+    """
+
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+
+    def slots(self) -> dict[str, float]:
+        return {"mean": 0.0, "squares": 0.0}
+
+    def update(self, moment: Moment, x: Parameter) -> tuple[Value, dict[str, Value]]:
+        b, (first, second) = moment.b, self.betas
+        mean = x.mixed(b, x.slots["mean"], x.gradient, first)
+        surprise = b.Sub(x.gradient, mean)
+        squares = x.mixed(b, x.slots["squares"], b.Mul(surprise, surprise), second)
+        squares = b.Add(squares, x.number(self.eps))
+        root = b.Mul(b.Sqrt(squares), moment.inverse_root_of_bias(second, x.element))
+        step = b.Div(mean, b.Add(root, x.number(self.eps)))
+        moved = b.Sub(x.decayed(moment), b.Mul(step, moment.corrected_rate(x.scale, first, x.element)))
+        return moved, {"mean": mean, "squares": squares}
+
+
+@dataclass(frozen=True, slots=True)
+class LAMB(Optimizer):
+    """LAMB (You et al. 2019): a step of Adam that is scaled to the norm of the parameter, for large batches.
+
+    The step and the decay of the weights together get the length of the parameter times the rate. A parameter
+    or a step of zeros is not scaled.
+
+    >>> LAMB(1e-3).eps
+    1e-06
+    """
+
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-6
+
+    def slots(self) -> dict[str, float]:
+        return {"mean": 0.0, "squares": 0.0}
+
+    def update(self, moment: Moment, x: Parameter) -> tuple[Value, dict[str, Value]]:
+        b, (first, second) = moment.b, self.betas
+        mean = x.mixed(b, x.slots["mean"], x.gradient, first)
+        squares = x.mixed(b, x.slots["squares"], b.Mul(x.gradient, x.gradient), second)
+        root = b.Mul(b.Sqrt(squares), moment.inverse_root_of_bias(second, x.element))
+        bias = moment.scalar(x.element, lambda: moment.bias(first), "bias", first)
+        step = b.Div(b.Div(mean, bias), b.Add(root, x.number(self.eps)))
+        if x.weight_decay:
+            step = b.Add(step, b.Mul(x.value, x.number(x.weight_decay)))
+        rate = b.Mul(moment.scaled_rate(x.scale, x.element), _trust(b, x, step))
+        return b.Sub(x.value, b.Mul(step, rate)), {"mean": mean, "squares": squares}
+
+
+def _trust(b: Builder, x: Parameter, step: Value) -> Value:
+    """Return the norm of a parameter by that of its step, a scalar; 1 where one of them is 0."""
+    zero, one = x.number(0), x.number(1)
+    length, moved = (b.ReduceL2(value, keepdims=0) for value in (x.value, step))
+    known = b.And(b.Greater(length, zero), b.Greater(moved, zero))
+    return b.Where(known, b.Div(length, b.Where(known, moved, one)), one)
+
+
+@dataclass(frozen=True, slots=True)
+class RAdam(Optimizer):
+    """RAdam as in PyTorch: Adam whose first steps are not divided by a variance of too few gradients.
+
+    `weight_decay` is part of the gradient.
+
+    >>> list(RAdam(1e-3).slots())
+    ['mean', 'squares']
+    """
+
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+
+    def slots(self) -> dict[str, float]:
+        return {"mean": 0.0, "squares": 0.0}
+
+    def update(self, moment: Moment, x: Parameter) -> tuple[Value, dict[str, Value]]:
+        b, gradient, (first, second) = moment.b, self.decayed(moment.b, x), self.betas
+        mean = x.mixed(b, x.slots["mean"], gradient, first)
+        squares = x.mixed(b, x.slots["squares"], b.Mul(gradient, gradient), second)
+        factor = moment.scalar(x.element, lambda: _rectified(moment, second), "rectified", second)
+        root = b.Add(b.Sqrt(squares), x.number(self.eps))
+        adapted = b.Where(b.Greater(factor, x.number(0)), b.Div(factor, root), x.number(1))
+        step = b.Mul(mean, adapted)
+        moved = b.Sub(x.value, b.Mul(step, moment.corrected_rate(x.scale, first, x.element)))
+        return moved, {"mean": mean, "squares": squares}
+
+
+_FEW = 5.0  # the length of an average, in gradients, up to which its variance is not known
+
+
+def _rectified(moment: Moment, beta: float) -> Value:
+    """Return the factor of a step that is divided by the root of squares, in double; 0: do not divide."""
+    b, bias, most = moment.b, moment.bias(beta), 2 / (1 - beta) - 1
+    power = b.Sub(np.float64(1), bias)
+    length = b.Sub(np.float64(most), b.Div(b.Mul(b.Mul(moment.count(), power), np.float64(2)), bias))
+    known = b.Max(length, np.float64(_FEW))
+    share = b.Div(b.Mul(b.Sub(known, np.float64(4)), b.Sub(known, np.float64(2))), known)
+    square = b.Mul(b.Mul(share, np.float64(most / ((most - 4) * (most - 2)))), bias)
+    return b.Where(b.Greater(length, np.float64(_FEW)), b.Sqrt(square), np.float64(0))
+
+
+__all__ = ["LAMB", "AdaBelief", "Lion", "RAdam", "RMSprop"]
