@@ -2,6 +2,7 @@
 
 from sabir.training._adafactor import Adafactor
 from sabir.training._adaptive import LAMB, AdaBelief, Lion, RAdam, RMSprop
+from sabir.training._averaging import averaged
 from sabir.training._distributing import distribute
 from sabir.training._fitting import Epoch, Progress
 from sabir.training._losses import (
@@ -55,6 +56,7 @@ __all__ = [
     "State",
     "Step",
     "TrainingSession",
+    "averaged",
     "distribute",
     "initialization_model",
     "prepare",
