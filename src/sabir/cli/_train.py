@@ -32,9 +32,12 @@ from sabir.training import (
     Cosine,
     Linear,
     Lion,
+    OneCycle,
+    Polynomial,
     RAdam,
     RMSprop,
     TrainingSession,
+    WarmUp,
     prepare,
     trained_weights,
 )
@@ -58,6 +61,7 @@ _OPTIMIZERS: dict[str, Any] = {
 }  # fmt: skip
 _RATES = {"lion": 1e-4, "adagrad": 1e-2, "sgd": 1e-2, "rmsprop": 1e-2, "adafactor": 1e-2}
 _RATE = 1e-3  # of the other optimizers
+_DECAYS = {"linear": Linear, "cosine": Cosine, "polynomial": Polynomial}
 _WITH_MOMENTUM = ("sgd", "rmsprop")
 _TARGET = "label"
 
@@ -107,8 +111,8 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
         float | None, typer.Option("--weight-decay", help="The decay of the weights; 0.01 for adamw, else 0.")
     ] = None,
     schedule: Annotated[
-        Literal["constant", "linear", "cosine"] | None,
-        typer.Option("--schedule", help="How the rate falls to 0 over all epochs; constant by default."),
+        Literal["constant", "linear", "cosine", "polynomial", "one-cycle"] | None,
+        typer.Option("--schedule", help="How the rate changes over all epochs; constant by default."),
     ] = None,
     warmup: Annotated[
         int | None, typer.Option("--warmup", help="The steps in which the rate rises first.")
@@ -281,11 +285,13 @@ def _prepared(model: Model, arrays: dict[str, Array], asked: _Preparing, registr
 
 
 def _schedule(name: str, rate: float, steps: int, warmup: int) -> Schedule:
-    if name == "constant" and not warmup:
-        return Constant(rate)
+    if warmup and name in {"constant", "one-cycle"}:
+        return WarmUp(_schedule(name, rate, steps - warmup, 0), warmup)
     if name == "constant":
-        raise UnsupportedError("--warmup is for the schedules linear and cosine")
-    return (Linear if name == "linear" else Cosine)(rate, max(1, steps), warmup)
+        return Constant(rate)
+    if name == "one-cycle":
+        return OneCycle(rate, steps)
+    return _DECAYS[name](rate, max(1, steps), warmup)
 
 
 def _optimizer(

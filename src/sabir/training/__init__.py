@@ -19,9 +19,19 @@ from sabir.training._models import initialization_model, step_model
 from sabir.training._modes import trained_weights
 from sabir.training._optimizers import SGD, Adagrad, Adam, AdamW, Optimizer, StandardOptimizer
 from sabir.training._parameters import Group
+from sabir.training._plateau import ReduceOnPlateau
 from sabir.training._preparing import prepare
 from sabir.training._saving import strip_training
-from sabir.training._schedules import Constant, Cosine, Linear, Schedule, Step
+from sabir.training._schedules import (
+    Constant,
+    Cosine,
+    Linear,
+    OneCycle,
+    Polynomial,
+    Schedule,
+    Step,
+    WarmUp,
+)
 from sabir.training._session import TrainingSession
 from sabir.training._state import State
 
@@ -47,15 +57,19 @@ __all__ = [
     "MeanAbsoluteError",
     "MeanSquaredError",
     "NegativeLogLikelihood",
+    "OneCycle",
     "Optimizer",
+    "Polynomial",
     "Progress",
     "RAdam",
     "RMSprop",
+    "ReduceOnPlateau",
     "Schedule",
     "StandardOptimizer",
     "State",
     "Step",
     "TrainingSession",
+    "WarmUp",
     "averaged",
     "distribute",
     "initialization_model",

@@ -28,8 +28,8 @@ def averaged(model: Model) -> Model:
     >>> session = sabir.TrainingSession(prepare(model, 'mse', optimizer=SGD(0.1), average=0.5))
     >>> for _ in range(2):
     ...     found = session.step({'x': [[1.0, 0.0]], 'label': [[3.0]]})
-    >>> mean = averaged(session.checkpoint())
-    >>> print(session.state['w'].ravel(), sabir.evaluate(mean, {'x': np.eye(2, dtype=np.float32)})['y'].ravel())
+    >>> feeds, mean = {'x': np.eye(2, dtype=np.float32)}, averaged(session.checkpoint())
+    >>> print(session.state['w'].ravel(), sabir.evaluate(mean, feeds)['y'].ravel())
     [ 1.72 -1.  ] [ 1.56 -1.  ]
     """
     state = model.state()
