@@ -16,7 +16,7 @@ from sabir.cli._models import ModelPath, RequiredOutputPath, load_any, report_sa
 from sabir.cli._operators import NewerOpsetsOption, OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._progress import training_bar
 from sabir.cli._screen import Screen, plain, seconds_text
-from sabir.cli._training_log import TrainingLog, plotting, write_plot
+from sabir.cli._training_plot import plotting, write_plot
 from sabir.serial import format_by_name
 from sabir.training import (
     LAMB,
@@ -36,6 +36,7 @@ from sabir.training import (
     Polynomial,
     RAdam,
     RMSprop,
+    TrainingLog,
     TrainingSession,
     WarmUp,
     prepare,
@@ -168,7 +169,12 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
         bool, typer.Option("--keep-training", help="Save the training model, not the one for inference.")
     ] = False,
     log: Annotated[
-        Path | None, typer.Option("--log", metavar="FILE", help="Write a row of CSV as each epoch ends.")
+        Path | None,
+        typer.Option(
+            "--log",
+            metavar="FILE",
+            help="Write a row as each epoch ends: lines of JSON for .jsonl, else CSV.",
+        ),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="Draw the loss as a PNG file.")
@@ -221,7 +227,7 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
     found: list[Epoch] = []
     callbacks: list[Callable[[Epoch], None]] = [found.append, lambda epoch: _report(screen, epoch)]
     if log is not None:
-        callbacks.append(TrainingLog(log, session, validates=validate is not None).add)
+        callbacks.append(TrainingLog(log, session, validates=validate is not None))
     with training_bar() as progress:
         session.fit(
             arrays,

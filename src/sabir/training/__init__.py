@@ -5,6 +5,7 @@ from sabir.training._adaptive import LAMB, AdaBelief, Lion, RAdam, RMSprop
 from sabir.training._averaging import averaged
 from sabir.training._distributing import distribute
 from sabir.training._fitting import Epoch, Progress
+from sabir.training._log import TrainingLog
 from sabir.training._losses import (
     LOSSES,
     METRICS,
@@ -68,6 +69,7 @@ __all__ = [
     "StandardOptimizer",
     "State",
     "Step",
+    "TrainingLog",
     "TrainingSession",
     "WarmUp",
     "averaged",
