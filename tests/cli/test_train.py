@@ -79,6 +79,7 @@ def test_a_model_is_trained(cli, line, tmp_path):
         ("--optimizer", "lamb", "--schedule", "polynomial", "--warmup", "2"),
         ("--optimizer", "lion", "--warmup", "2"),
         ("--optimizer", "radam"),
+        ("--optimizer", "nadam"),
         ("--optimizer", "adabelief"),
         ("--optimizer", "adafactor"),
     ],

@@ -32,6 +32,7 @@ from sabir.training import (
     Cosine,
     Linear,
     Lion,
+    NAdam,
     OneCycle,
     Polynomial,
     RAdam,
@@ -58,7 +59,7 @@ EXAMPLES = (
 )
 _OPTIMIZERS: dict[str, Any] = {
     "adamw": AdamW, "adam": Adam, "adagrad": Adagrad, "sgd": SGD, "rmsprop": RMSprop, "lion": Lion,
-    "lamb": LAMB, "adabelief": AdaBelief, "radam": RAdam, "adafactor": Adafactor,
+    "lamb": LAMB, "adabelief": AdaBelief, "radam": RAdam, "nadam": NAdam, "adafactor": Adafactor,
 }  # fmt: skip
 _RATES = {"lion": 1e-4, "adagrad": 1e-2, "sgd": 1e-2, "rmsprop": 1e-2, "adafactor": 1e-2}
 _RATE = 1e-3  # of the other optimizers
@@ -96,7 +97,17 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
     ] = None,
     optimizer: Annotated[
         Literal[
-            "adamw", "adam", "adagrad", "sgd", "rmsprop", "lion", "lamb", "adabelief", "radam", "adafactor"
+            "adamw",
+            "adam",
+            "adagrad",
+            "sgd",
+            "rmsprop",
+            "lion",
+            "lamb",
+            "adabelief",
+            "radam",
+            "nadam",
+            "adafactor",
         ]
         | None,
         typer.Option("--optimizer", help="The optimizer, adamw by default."),

@@ -1,7 +1,7 @@
 """Training: models that hold state, initialise, step and infer; training models made of inference models."""
 
 from sabir.training._adafactor import Adafactor
-from sabir.training._adaptive import LAMB, AdaBelief, Lion, RAdam, RMSprop
+from sabir.training._adaptive import LAMB, AdaBelief, Lion, NAdam, RAdam, RMSprop
 from sabir.training._averaging import averaged
 from sabir.training._distributing import distribute
 from sabir.training._fitting import Epoch, Progress
@@ -57,6 +57,7 @@ __all__ = [
     "Loss",
     "MeanAbsoluteError",
     "MeanSquaredError",
+    "NAdam",
     "NegativeLogLikelihood",
     "OneCycle",
     "Optimizer",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.training._optimizers import Optimizer, check_number
+from sabir.training._optimizers import Optimizer, Slot, check_number
 
 if TYPE_CHECKING:
     from sabir.ir import Builder, Value
@@ -44,7 +44,8 @@ class RMSprop(Optimizer):
         variance = slots["squares"]
         if self.centered:
             slots["mean"] = x.mixed(b, x.slots["mean"], gradient, self.alpha)
-            variance = b.Sub(variance, b.Mul(slots["mean"], slots["mean"]))
+            # rounding may leave less than 0
+            variance = b.Max(b.Sub(variance, b.Mul(slots["mean"], slots["mean"])), x.number(0))
         step = b.Div(gradient, b.Add(b.Sqrt(variance), x.number(self.eps)))
         if self.momentum:
             step = b.Add(b.Mul(x.slots["momentum"], x.number(self.momentum)), step)
@@ -75,7 +76,24 @@ class Lion(Optimizer):
 
 
 @dataclass(frozen=True, slots=True)
-class AdaBelief(Optimizer):
+class _Moments(Optimizer):
+    """An optimizer with moving averages of the gradients and of their squares."""
+
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+
+    def slots(self) -> dict[str, float]:
+        return {"mean": 0.0, "squares": 0.0}
+
+    def _moments(self, b: Builder, x: Parameter, gradient: Value) -> tuple[Value, Value]:
+        """Build the new averages of a gradient and of its squares."""
+        mean, squares = x.slots["mean"], x.slots["squares"]
+        first, second = self.betas
+        return x.mixed(b, mean, gradient, first), x.mixed(b, squares, b.Mul(gradient, gradient), second)
+
+
+@dataclass(frozen=True, slots=True)
+class AdaBelief(_Moments):
     """AdaBelief (Zhuang et al. 2020): Adam with the squared distance of gradients to their average.
 
     `weight_decay` is no part of the gradient.
@@ -83,12 +101,6 @@ class AdaBelief(Optimizer):
     >>> list(AdaBelief(1e-3).slots())
     ['mean', 'squares']
     """
-
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
-
-    def slots(self) -> dict[str, float]:
-        return {"mean": 0.0, "squares": 0.0}
 
     def update(self, moment: Moment, x: Parameter) -> tuple[Value, dict[str, Value]]:
         b, (first, second) = moment.b, self.betas
@@ -103,7 +115,7 @@ class AdaBelief(Optimizer):
 
 
 @dataclass(frozen=True, slots=True)
-class LAMB(Optimizer):
+class LAMB(_Moments):
     """LAMB (You et al. 2019): a step of Adam that is scaled to the norm of the parameter, for large batches.
 
     The step and the decay of the weights together get the length of the parameter times the rate. A parameter
@@ -113,16 +125,11 @@ class LAMB(Optimizer):
     1e-06
     """
 
-    betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-6
-
-    def slots(self) -> dict[str, float]:
-        return {"mean": 0.0, "squares": 0.0}
 
     def update(self, moment: Moment, x: Parameter) -> tuple[Value, dict[str, Value]]:
         b, (first, second) = moment.b, self.betas
-        mean = x.mixed(b, x.slots["mean"], x.gradient, first)
-        squares = x.mixed(b, x.slots["squares"], b.Mul(x.gradient, x.gradient), second)
+        mean, squares = self._moments(b, x, x.gradient)
         root = b.Mul(b.Sqrt(squares), moment.inverse_root_of_bias(second, x.element))
         bias = moment.scalar(x.element, lambda: moment.bias(first), "bias", first)
         step = b.Div(b.Div(mean, bias), b.Add(root, x.number(self.eps)))
@@ -141,7 +148,7 @@ def _trust(b: Builder, x: Parameter, step: Value) -> Value:
 
 
 @dataclass(frozen=True, slots=True)
-class RAdam(Optimizer):
+class RAdam(_Moments):
     """RAdam as in PyTorch: Adam whose first steps are not divided by a variance of too few gradients.
 
     `weight_decay` is part of the gradient.
@@ -150,16 +157,9 @@ class RAdam(Optimizer):
     ['mean', 'squares']
     """
 
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
-
-    def slots(self) -> dict[str, float]:
-        return {"mean": 0.0, "squares": 0.0}
-
     def update(self, moment: Moment, x: Parameter) -> tuple[Value, dict[str, Value]]:
         b, gradient, (first, second) = moment.b, self.decayed(moment.b, x), self.betas
-        mean = x.mixed(b, x.slots["mean"], gradient, first)
-        squares = x.mixed(b, x.slots["squares"], b.Mul(gradient, gradient), second)
+        mean, squares = self._moments(b, x, gradient)
         factor = moment.scalar(x.element, lambda: _rectified(moment, second), "rectified", second)
         root = b.Add(b.Sqrt(squares), x.number(self.eps))
         adapted = b.Where(b.Greater(factor, x.number(0)), b.Div(factor, root), x.number(1))
@@ -168,12 +168,60 @@ class RAdam(Optimizer):
         return moved, {"mean": mean, "squares": squares}
 
 
+@dataclass(frozen=True, slots=True)
+class NAdam(_Moments):
+    """NAdam as in PyTorch: Adam with the momentum of Nesterov; `weight_decay` is part of the gradient.
+
+    The momentum of a step rises to the first of `betas`, the faster the greater `momentum_decay` is; the
+    product of those so far is state, a scalar.
+
+    >>> NAdam(2e-3).slots_of((4, 3))['momenta']
+    Slot(shape=(), initial=1.0)
+    """
+
+    momentum_decay: float = 4e-3
+
+    def __post_init__(self) -> None:
+        Optimizer.__post_init__(self)
+        check_number("momentum_decay", self.momentum_decay)
+
+    def slots_of(self, shape: tuple[int, ...]) -> dict[str, Slot]:
+        return {**_Moments.slots_of(self, shape), "momenta": Slot((), 1.0)}
+
+    def update(self, moment: Moment, x: Parameter) -> tuple[Value, dict[str, Value]]:
+        b, gradient = moment.b, self.decayed(moment.b, x)
+        mean, squares = self._moments(b, x, gradient)
+        now, after = (self._momentum(moment, x, ahead) for ahead in (0, 1))
+        momenta, one = b.Mul(x.slots["momenta"], now), x.number(1)
+        share = b.Div(b.Sub(one, now), b.Sub(one, momenta))
+        share_of_mean = b.Div(after, b.Sub(one, b.Mul(momenta, after)))
+        direction = b.Add(b.Mul(gradient, share), b.Mul(mean, share_of_mean))
+        root = b.Mul(b.Sqrt(squares), moment.inverse_root_of_bias(self.betas[1], x.element))
+        step = b.Div(direction, b.Add(root, x.number(self.eps)))
+        moved = b.Sub(x.value, b.Mul(step, moment.scaled_rate(x.scale, x.element)))
+        return moved, {"mean": mean, "squares": squares, "momenta": momenta}
+
+    def _momentum(self, moment: Moment, x: Parameter, ahead: int) -> Value:
+        """Return the momentum of this step, or of one `ahead` of it, in the type of a parameter."""
+        b = moment.b
+
+        def compute() -> Value:
+            count = b.Mul(b.Add(moment.count(), np.float64(ahead)), np.float64(self.momentum_decay))
+            falling = b.Mul(b.Pow(np.float64(_BASE), count), np.float64(0.5))
+            return b.Mul(b.Sub(np.float64(1), falling), np.float64(self.betas[0]))
+
+        return moment.scalar(x.element, compute, "momentum", ahead)
+
+
+_BASE = 0.96  # of the rise of the momentum of NAdam, from its paper
 _FEW = 5.0  # the length of an average, in gradients, up to which its variance is not known
 
 
 def _rectified(moment: Moment, beta: float) -> Value:
     """Return the factor of a step that is divided by the root of squares, in double; 0: do not divide."""
     b, bias, most = moment.b, moment.bias(beta), 2 / (1 - beta) - 1
+    if most <= _FEW:
+        return b.Mul(bias, np.float64(0))
     power = b.Sub(np.float64(1), bias)
     length = b.Sub(np.float64(most), b.Div(b.Mul(b.Mul(moment.count(), power), np.float64(2)), bias))
     known = b.Max(length, np.float64(_FEW))
@@ -182,4 +230,4 @@ def _rectified(moment: Moment, beta: float) -> Value:
     return b.Where(b.Greater(length, np.float64(_FEW)), b.Sqrt(square), np.float64(0))
 
 
-__all__ = ["LAMB", "AdaBelief", "Lion", "RAdam", "RMSprop"]
+__all__ = ["LAMB", "AdaBelief", "Lion", "NAdam", "RAdam", "RMSprop"]
