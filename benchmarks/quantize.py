@@ -106,7 +106,8 @@ def exported(python: str, folder: Path) -> Path:
     path = folder / f"{TIMM}.onnx"
     script = Path(__file__).with_name("timm_network.py")
     command = [python, str(script), TIMM, str(path)]
-    subprocess.run(command, stdout=sys.stderr, check=False)  # ruff: ignore[subprocess-without-shell-equals-true]
+    # ruff: ignore[subprocess-without-shell-equals-true]  our own script, in the Python that the user names
+    subprocess.run(command, stdout=sys.stderr, check=False)
     return path
 
 

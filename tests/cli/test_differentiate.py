@@ -65,6 +65,18 @@ def test_recomputation(cli, tmp_path):
     assert "no node has a name that matches 'z'" in cli(*words, "--recompute", "z").err
 
 
+def test_strict(cli, tmp_path):
+    source, out = tmp_path / "steps.onnx", tmp_path / "g.onnx"
+    steps = '<ir_version: 10, opset_import: ["" : 21]> g (float[2] x) => (float[2] y) { i = Cast<to = 7>(x)  y = Cast<to = 1>(i) }'
+    sabir.save(sabir.parse(steps), source)
+    words = ("differentiate", source, "--of", "y", "--wrt", "x", "-o", out)
+    refused = cli(*words, "--strict")
+    assert (refused.code, out.exists()) == (2, False)
+    assert "no gradient of 'y' reaches 'x': it ends at <Node Cast>" in refused.err
+    assert cli(*words).code == 0
+    assert sabir.evaluate(sabir.load(out), {"x": np.float32([1.5, 2])})["grad_x"].tolist() == [0, 0]
+
+
 def test_the_extension_names_the_format(cli, model, tmp_path):
     out = tmp_path / "g.onnxtxt"
     assert cli("differentiate", model, "--of", "loss", "--wrt", "w", "-o", out).code == 0

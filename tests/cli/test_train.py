@@ -175,6 +175,28 @@ def test_early_stopping_writes_the_best_epoch(cli, line, tmp_path):
     assert sabir.dumps(sabir.load(best)) == sabir.dumps(sabir.load(other))
 
 
+def test_options_of_a_loss(cli, fails, write, tmp_path):
+    """The words of a sentence are classes of axis 2, which sizes do not tell."""
+    model = write(
+        '<ir_version: 10, opset_import: ["" : 21]>\n'
+        "g (float[2,3,3] x) => (float[2,3,3] y) <float[3] w = {0, 0, 0}> { y = Add (x, w) }"
+    )
+    data, out = tmp_path / "data.npz", tmp_path / "out.onnx"
+    np.savez(data, x=np.zeros((2, 3, 3), np.float32), label=np.array([[0, 1, -100], [1, -100, 1]]))
+    words = ("train", model, "--data", data, "-o", out, *WORDS[2:], "--loss", "cross_entropy")
+    options = [f"--loss-option={pair}" for pair in ("axis=-1", "ignore_index=-100", "weights=2,0.5,1")]
+    assert cli(*words, *options).code == 0
+    # by hand: factors 2 and 3 * 0.5 of the labels, chances of a third
+    gradient = 1 / 3 - np.array([2, 1.5, 0]) / 3.5
+    np.testing.assert_allclose(sabir.load(out).graph.initializers["w"].array(), -0.1 * gradient, rtol=1e-5)
+    assert "axis=" in fails(*words)
+    assert "has 'axis'" in fails(*words, "--loss-option", "gama=2")
+    assert "axis=NUMBER" in fails(*words, "--loss-option", "axis=last")
+    assert "from 0 to 1" in fails(*words, "--loss-option", "axis=-1", "--loss-option", "label_smoothing=2")
+    assert "has no options" in fails(*words, "--loss", "mse", "--loss-option", "axis=1")
+    assert "'cost' is a value" in fails(*words, "--loss", "cost", "--loss-option", "axis=1")
+
+
 def test_what_is_refused(fails, line, tmp_path, monkeypatch):
     model, data = line
     out = tmp_path / "out.onnx"

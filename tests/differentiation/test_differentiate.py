@@ -35,10 +35,10 @@ def operator(name, gradient=None, *, reason=""):
     return op
 
 
-def of(text, gradient=None, wrt=("x",), *, seed=None, **options):
+def of(text, gradient=None, wrt=("x",), *, seed=None, strict=False, **options):
     model = sabir.parse(HEAD + text)
     registry = STANDARD.with_operators(operator("Op", gradient, **options))
-    found = differentiate(model, "y", list(wrt), seed=seed, registry=registry)
+    found = differentiate(model, "y", list(wrt), seed=seed, strict=strict, registry=registry)
     verify(found)
     return found, registry
 
@@ -68,7 +68,7 @@ ONE = "g (float[2] x) => (float[2] y) { y = test.Op(x) }"
 )  # fmt: skip
 def test_what_is_refused(text, error, message):
     with pytest.raises(error, match=message):
-        of(text)
+        of(text, strict=True)
 
 
 def test_the_declared_reason_is_reported():
@@ -90,6 +90,13 @@ def test_an_unknown_name_is_refused():
 def test_an_operator_that_passes_nothing_on_is_named():
     with pytest.raises(UnsupportedError, match="no gradient of 'y' reaches 'x': it ends at <Node test.Op>$"):
         of(ONE, lambda g, a, b=None, /: None)
+
+
+def test_an_operator_in_a_branch_that_passes_nothing_on():
+    branches = [f"{name} = {name} () => (o) {{ o = test.Op(x) }}" for name in ("then_branch", "else_branch")]
+    text = f"g (float[2] x, bool c) => (float[2] y) {{ y = If(c) <{', '.join(branches)}> }}"
+    with pytest.raises(UnsupportedError, match="no gradient of 'y' reaches 'x': it ends at <Node If>$"):
+        of(text, lambda g, a, b=None, /: None)
 
 
 def test_a_gradient_for_each_input_is_required():

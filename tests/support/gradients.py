@@ -155,7 +155,7 @@ def cases_of(name):
 def depends(model, of, name, *, must=False):
     """Whether gradients of an output pass to an input; where the standard says so, they must."""
     try:
-        differentiate(model, of, [name])
+        differentiate(model, of, [name], strict=True)
     except SchemaError as error:
         assert f"does not depend on '{name}'" in str(error)
         return False
@@ -171,7 +171,7 @@ def reaching(model, of, names):
     left = list(names)
     while left:
         try:
-            differentiate(model, of, left)
+            differentiate(model, of, left, strict=True)
         except SchemaError as error:
             unrelated = [n for n in left if f"does not depend on {n!r}" in str(error)]
             assert unrelated, error

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.training import SGD, Adagrad, Adam, AdamW, CrossEntropy, prepare
+from sabir.training import SGD, Adagrad, Adam, AdamW, prepare
 from support import curves
 
 RECORDED = json.loads((Path(__file__).parent / "curves.json").read_text())
@@ -69,10 +69,9 @@ def trained(model, optimizer, kind, engine):
     b = sabir.Builder(21)
     first = {n: b.initializer(n, v.astype(dtype)) for n, v in curves.weights(model).items()}
     b.output(MODELS[model](b, first, kind), "scores")
-    loss = CrossEntropy(axis=-1) if model == "transformer" else "cross_entropy"
     chosen = KINDS.get(optimizer, SGD)(**curves.OPTIMIZERS[optimizer])
     # the mask of the transformer is an initializer too, and no parameter
-    prepared = prepare(b.model(), loss, optimizer=chosen, trainable=list(curves.SHAPES[model]))
+    prepared = prepare(b.model(), optimizer=chosen, trainable=list(curves.SHAPES[model]))
     session = sabir.TrainingSession(prepared, engine=engine)
     losses = []
     for x, y in curves.batches(model):

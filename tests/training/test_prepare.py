@@ -468,3 +468,24 @@ def test_running_statistics_belong_to_one_layer():
     np.testing.assert_allclose(session.state["mean1"], 0.1 * x.mean(0), rtol=1e-5)
     np.testing.assert_allclose(session.state["var1"], 0.9 + 0.1 * x.var(0), rtol=1e-5)
     assert not np.array_equal(session.state["one"], [1, 1])  # it is trained, and no variance any more
+
+
+@pytest.mark.parametrize("recompute", [(), ("product",)])  # by the operator Gradient, and written out
+def test_fake_quantization_trains_the_weights_before_it(recompute):
+    text = """<ir_version: 10, opset_import: ["" : 21]>
+    g (float[N,2] x) => (float[N] y) <float[2] w = {1.0, -2.0}, float s = {0.02}, int8 p = {0}> {
+        q = QuantizeLinear (w, s, p)  r = DequantizeLinear (q, s, p)  [product] y = MatMul (x, r) }"""
+    x = np.random.default_rng(1).standard_normal((16, 2)).astype(np.float32)
+    feeds = {"x": x, "label": x @ np.float32([0.3, 0.6])}
+    session, _ = trained(text, steps=60, feeds=feeds, optimizer=SGD(0.1), recompute=recompute)
+    np.testing.assert_allclose(session.state["w"], [0.3, 0.6], atol=0.02)  # a step of the quantization
+
+
+@pytest.mark.parametrize("recompute", [(), ("product",)])
+def test_a_weight_that_cannot_learn_is_refused(recompute):
+    text = """<ir_version: 10, opset_import: ["" : 21]>
+    g (float[N,2] x) => (float[N] y) <float[2] w = {0.5, 0.25}> {
+        r = Bernoulli (w)  [product] y = MatMul (x, r) }"""
+    # Bernoulli, or the comparison with random numbers that a session replaces it by
+    with pytest.raises(UnsupportedError, match=r"reaches 'w': it ends at <Node (Bernoulli|Less)>$"):
+        trained(text, feeds={"x": np.float32(X), "label": np.float32(T)}, recompute=recompute)

@@ -25,7 +25,7 @@ EXAMPLES = (
 )
 
 
-def differentiate(
+def differentiate(  # ruff: ignore[too-many-arguments]  each is an option of the command
     model: ModelPath,
     *,
     of: Annotated[str, typer.Option("--of", metavar="NAME", help="The value to differentiate.")],
@@ -54,6 +54,14 @@ def differentiate(
             "keeping them. May be repeated.",
         ),
     ] = None,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Refuse a gradient that is zero because every path ends at comparisons, casts to integers "
+            "or the like.",
+        ),
+    ] = False,
     opsets: OpsetsOption = None,
     operators: OperatorsOption = None,
     documents: OpsetDocumentsOption = None,
@@ -69,7 +77,9 @@ def differentiate(
     versions, registry = opsets_of(opsets), registry_of(operators, documents)
     loaded = load_any(model)
     names = _names(wrt, {v.name for v in loaded.graph.defined()})
-    found = differentiated(loaded, of, names, seed=seed, recompute=recompute or (), registry=registry)
+    found = differentiated(
+        loaded, of, names, seed=seed, recompute=recompute or (), strict=strict, registry=registry
+    )
     added = list(found.graph.outputs)[len(loaded.graph.outputs) :]
     if versions:
         found = convert(found, opsets=versions, registry=registry)

@@ -12,6 +12,7 @@ from sabir.cli._files import read_archive
 
 # ruff: ignore[typing-only-first-party-import]  typer reads these at run time
 from sabir.cli._limits import LimitOption, UntrustedOption
+from sabir.cli._loss_options import loss_with_options
 from sabir.cli._models import ModelPath, RequiredOutputPath, load_any, report_saved, report_screen, save_any
 from sabir.cli._operators import NewerOpsetsOption, OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._progress import training_bar
@@ -72,6 +73,7 @@ class _Preparing(NamedTuple):
     """The options about the training model that is made of an inference model."""
 
     loss: str
+    loss_options: list[str]
     optimizer: Optimizer
     metrics: list[str]
     trainable: list[str]
@@ -93,6 +95,14 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
             "--loss",
             metavar="NAME",
             help=f"{', '.join(LOSSES)}, or a scalar of the model; cross_entropy by default.",
+        ),
+    ] = None,
+    loss_options: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--loss-option",
+            metavar="NAME=NUMBER",
+            help="An option of the loss, such as axis=-1 or weights=1,2,0.5. May be repeated.",
         ),
     ] = None,
     optimizer: Annotated[
@@ -205,9 +215,10 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
     registry = registry_of(operators, documents)
     loaded, arrays, screen = load_any(model), read_archive(data), report_screen(output)
     given = {
-        "--loss": loss, "--optimizer": optimizer, "--rate": rate, "--momentum": momentum,
-        "--weight-decay": weight_decay, "--schedule": schedule, "--warmup": warmup, "--metrics": metrics,
-        "--trainable": trainable, "--frozen": frozen, "--clip": clip, "--initialize": initialize,
+        "--loss": loss, "--loss-option": loss_options, "--optimizer": optimizer, "--rate": rate,
+        "--momentum": momentum, "--weight-decay": weight_decay, "--schedule": schedule,
+        "--warmup": warmup, "--metrics": metrics, "--trainable": trainable, "--frozen": frozen,
+        "--clip": clip, "--initialize": initialize,
     }  # fmt: skip
     if loaded.training:
         _refuse_preparing(given)
@@ -220,6 +231,7 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
         )
         asked = _Preparing(
             loss or "cross_entropy",
+            loss_options or [],
             _optimizer(name, rates, momentum, weight_decay),
             metrics or [],
             trainable or ["*"],
@@ -289,7 +301,7 @@ def _prepared(model: Model, arrays: dict[str, Array], asked: _Preparing, registr
         )
     return prepare(
         model,
-        asked.loss,
+        loss_with_options(asked.loss, asked.loss_options) if asked.loss_options else asked.loss,
         target=others[0] if others else _TARGET,
         optimizer=asked.optimizer,
         trainable=asked.trainable,

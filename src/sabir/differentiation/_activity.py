@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.ir import Node, OptionalType, SequenceType, TensorType
+from sabir.elements import BOOL
+from sabir.ir import Node, OptionalType, SequenceType, TensorType, canonical_domain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
 
 # their results depend on no number of an operand, so the derivative is zero
 _STRUCTURAL = frozenset({"OptionalHasElement", "SequenceLength", "Shape", "Size"})
+
+# their integers encode real numbers, so a derivative of zero would hide that training stops there
+_ENCODING = frozenset({"BitCast", "DynamicQuantizeLinear", "QuantizeLinear"})
+_ENCODING_PREFIXES = ("QAttention", "QGemm", "QLinear", "QOrdered")
 
 
 def carries_gradient(type_: Type | None) -> bool:
@@ -29,6 +34,38 @@ def carries_gradient(type_: Type | None) -> bool:
             return carries_gradient(type_.item)
         case _:
             return False
+
+
+def carries(value: Value) -> bool:
+    """Return whether a value has a gradient: by its type, or as the integers of a quantization.
+
+    The integers between QuantizeLinear and DequantizeLinear have one, in floating point: rounding counts as
+    the identity there (a straight-through estimator).
+    """
+    return carries_gradient(value.type) or _is_quantized(value)
+
+
+def passes(node: Node, operand: Value) -> bool:
+    """Return whether a gradient may pass through a node to an operand that carries gradients."""
+    return carries_gradient(operand.type) or _is_call(node, "DequantizeLinear")
+
+
+def dequantizes(node: Node, operand: Value) -> bool:
+    """Return whether a node is DequantizeLinear and reads integers that QuantizeLinear computes."""
+    return _is_call(node, "DequantizeLinear") and _is_quantized(operand)
+
+
+def _is_quantized(value: Value) -> bool:
+    """Return whether a value has integers that QuantizeLinear computes and DequantizeLinear reads."""
+    if value.node is None or not _is_call(value.node, "QuantizeLinear"):
+        return False
+    return any(
+        slot == 0 and isinstance(u, Node) and _is_call(u, "DequantizeLinear") for u, slot in value.uses
+    )
+
+
+def _is_call(node: Node, op: str) -> bool:
+    return node.op == op and not canonical_domain(node.domain)
 
 
 def reads(node: Node) -> Iterator[Value]:
@@ -58,8 +95,8 @@ def reached(graph: Graph, sources: Iterable[Value]) -> set[Value]:
     """
     found = set(sources)
     for node in graph.sorted_nodes():
-        if any(v in found for v in reads(node)):
-            found.update(v for v in results(node) if carries_gradient(v.type))
+        if any(v in found and passes(node, v) for v in reads(node)):
+            found.update(v for v in results(node) if carries(v))
     return found
 
 
@@ -115,3 +152,38 @@ def _ends(node: Node, carrying: set[Value], on_path: set[Value], stopped: set[No
     if not outputs or not any(v in carrying and v in on_path for v in reads(node)):
         return False
     return node in stopped or not any(v in carrying for v in outputs)
+
+
+def is_constant_between_jumps(node: Node, stopped: Iterable[Node]) -> bool:
+    """Return whether a node at which gradients end has the derivative zero wherever it has one.
+
+    Functions whose results are integers or truth values have, unless these encode real numbers, as those of
+    QuantizeLinear and BitCast do. `stopped` are nodes that compute other results and pass no gradient on; an
+    operator with subgraphs has the derivative zero if all nodes in them do at which gradients end.
+    """
+    ends = set(stopped)
+    if any(_is_quantized(v) and not passes(node, v) for v in reads(node)):
+        return False
+    if node.graphs:
+        inner = (n for graph in node.graphs for n in graph.all_nodes())
+        return all(is_constant_between_jumps(n, ends) for n in inner if not n.graphs and _is_end(n, ends))
+    if node in ends or node.op in _ENCODING or node.op.startswith(_ENCODING_PREFIXES):
+        return False
+    return all(_is_discrete(v.type) for v in results(node) if not carries(v))
+
+
+def _is_end(node: Node, stopped: set[Node]) -> bool:
+    return node in stopped or (
+        any(carries(v) for v in reads(node)) and not any(carries(v) for v in results(node))
+    )
+
+
+def _is_discrete(type_: Type | None) -> bool:
+    """Return whether a type is one of integers or truth values, or a container of them."""
+    match type_:
+        case TensorType():
+            return type_.element.is_integer or type_.element is BOOL
+        case SequenceType() | OptionalType():
+            return _is_discrete(type_.item)
+        case _:
+            return False

@@ -40,6 +40,7 @@ class Request(NamedTuple):
     seed: str | None
     names: Mapping[str, str]
     recompute: tuple[str, ...]
+    strict: bool
 
 
 def differentiate(
@@ -50,6 +51,7 @@ def differentiate(
     seed: str | None = None,
     names: Mapping[ValueOrName, str] | None = None,
     recompute: str | Sequence[str] = (),
+    strict: bool = False,
     registry: Registry = STANDARD,
     limits: Limits | None = None,
 ) -> Model:
@@ -70,11 +72,14 @@ def differentiate(
     gradients, but computed again. Nodes with the same text in the groups of a pattern are one segment, which
     is computed again at once from what other nodes of the model read, such as the input of a block.
 
+    A function that is constant between jumps, such as a comparison, ArgMax or a Cast to integers, has the
+    gradient zero; `strict` refuses a value of `wrt` on which `of` depends through such functions alone.
+
     Raises NotFoundError for an unknown name and a pattern that no node matches, SchemaError for a value that
     is no floating-point tensor or is of another model, a name that is taken, or an invalid graph;
-    UnsupportedError for an operator without a gradient on the way, and where operators stop every path from a
-    value of `wrt` to `of`; ConversionError where the model cannot be converted; LimitError where the work
-    would exceed `limits`.
+    UnsupportedError for an operator without a gradient on the way, and where every path from a value of `wrt`
+    to `of` ends at an operator that passes no gradient on; ConversionError where the model cannot be
+    converted; LimitError where the work would exceed `limits`.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N] x, float w) => (float[N] y) { y = Mul (x, w) }''')
@@ -87,7 +92,7 @@ def differentiate(
     target, by = name_of(model, "of", of), names_of(model, "wrt", wrt)
     stated = {name_of(model, "names", value): name for value, name in (names or {}).items()}
     patterns = (recompute,) if isinstance(recompute, str) else tuple(recompute)
-    request = Request(target, by, seed, stated, patterns)
+    request = Request(target, by, seed, stated, patterns, strict)
     return run_with_limits(limits, _differentiate, model, request, registry)
 
 
@@ -95,7 +100,7 @@ def _differentiate(model: Model, request: Request, registry: Registry) -> Model:
     _check_names(request)
     model = prepared(model, registry)
     if calls_in_graph(model, registry):
-        write_out(model, registry)
+        write_out(model, registry, strict=request.strict)
     target, *sources = values_named(model.graph, (request.of, *request.wrt))
     inline_functions(model, target, sources, registry)
     rewriter = Rewriter(model, registry=registry)
@@ -132,7 +137,7 @@ def _append(rewriter: Rewriter, target: Value, sources: Sequence[Value], request
     segments = segments_of(graph, request.recompute)
     pullback = Pullback(Job(rewriter), graph, sources, b)
     for source, name, found in zip(sources, outputs, pullback.run([(target, gradient)]), strict=True):
-        output = b.Identity(pullback.zeros(source, target) if found is None else found)
+        output = b.Identity(pullback.zeros(source, target, strict=request.strict) if found is None else found)
         output.name, output.type = name, source.type and without_contents(source.type)
         b.output(output)
     remove_unread(b.graph)

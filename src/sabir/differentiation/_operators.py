@@ -36,12 +36,14 @@ if TYPE_CHECKING:
     from sabir.schema import Registry, Version
 
 
-def expand_in_graph(model: Model, registry: Registry = STANDARD, limits: Limits | None = None) -> Model:
+def expand_in_graph(
+    model: Model, registry: Registry = STANDARD, limits: Limits | None = None, *, strict: bool = False
+) -> Model:
     """Return a copy of a model whose calls that read the graph around them are replaced by ordinary nodes.
 
     These are the calls of `Gradient`. Names of values stay; a model below operator set 18 is converted to it.
     A value that a derivative does not list as an independent variable or a constant keeps its value in the
-    graph, with a SabirWarning if it is an input of the model.
+    graph, with a SabirWarning if it is an input of the model. `strict` is that of `differentiate`.
 
     Raises NotFoundError for a name that no value has, SchemaError where a derivative depends on itself,
     UnsupportedError where no gradient passes, ConversionError, LimitError.
@@ -55,20 +57,20 @@ def expand_in_graph(model: Model, registry: Registry = STANDARD, limits: Limits 
 
     def run() -> Model:
         copy = prepared(model, registry)
-        write_out(copy, registry)
+        write_out(copy, registry, strict=strict)
         return copy
 
     return run_with_limits(limits, run)
 
 
-def write_out(model: Model, registry: Registry) -> None:
+def write_out(model: Model, registry: Registry, *, strict: bool = False) -> None:
     """Replace the calls of a model, which must be `prepared`; raises as `expand_in_graph`."""
     bind_names(model, registry, _version)
     inline_all(model, registry)
     named = bound_names(model, Scope.of(model, registry, newer_opsets=True), _version)
     rewriter = Rewriter(model, registry=registry)
     with inferred_types(model, rewriter):
-        expansion = _Expansion(rewriter, named)
+        expansion = _Expansion(rewriter, named, strict=strict)
         for node in [n for n in model.graph.all_nodes() if _version(n, rewriter.scope) is not None]:
             expansion.expand(node)
     for graph in model.graph.scopes():
@@ -84,8 +86,8 @@ def _version(node: Node, scope: Scope) -> Version | None:
 class _Expansion:
     """The replacement of the calls of one model; one whose result another one differentiates comes first."""
 
-    def __init__(self, rewriter: Rewriter, named: Mapping[Node, Named]) -> None:
-        self.rewriter, self.job, self.named = rewriter, Job(rewriter), named
+    def __init__(self, rewriter: Rewriter, named: Mapping[Node, Named], *, strict: bool) -> None:
+        self.rewriter, self.job, self.named, self.strict = rewriter, Job(rewriter), named, strict
         self._open: list[Node] = []
 
     def expand(self, node: Node) -> None:
@@ -223,7 +225,7 @@ class _Around:
         pullback = Pullback(self._expansion.job, graph, wanted, b, cut=frozenset(cut))
         found = pullback.run([(target, b.Expand(one, b.sizes(target)))])
         results = iter([
-            b.Identity(pullback.zeros(v, target) if d is None else d)
+            b.Identity(pullback.zeros(v, target, strict=self._expansion.strict) if d is None else d)
             for v, d in zip(wanted, found, strict=True)
         ])
         return tuple(None if o is None else next(results) for o in outputs)

@@ -11,7 +11,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sabir.base import ACCIDENTS, SchemaError, UnsupportedError, check_nodes, check_time, quote
-from sabir.differentiation._activity import blockers, carries_gradient, reached, reads, results
+from sabir.differentiation._activity import (
+    blockers,
+    carries,
+    is_constant_between_jumps,
+    passes,
+    reached,
+    reads,
+    results,
+)
 from sabir.differentiation._call import GradientBuilder
 from sabir.differentiation._carrying import Residuals
 from sabir.ir import Function
@@ -55,7 +63,8 @@ class Pullback:
     """The gradients of the values of one graph with respect to some of them, or to what it captures.
 
     `active` are the values that may have a gradient: those on the way from the results to `wrt`. `stopped`
-    are the nodes whose operator passed no gradient on to an active value.
+    are the nodes whose operator passed no gradient on to an active value, in subgraphs too, and `drawn` those
+    that draw random numbers, which have the gradient zero.
     """
 
     def __init__(
@@ -75,11 +84,14 @@ class Pullback:
         self._wrt, self._target, self._cut = wrt, target, cut
         self.active = reached(graph, wrt)
         self.stopped: list[Node] = []
+        self.drawn: list[Node] = []
         self._parts: dict[Value, list[Value]] = {}
 
     def inside(self, body: Graph, wrt: Sequence[Value], target: ShapedDetachedBuilder) -> Pullback:
         """Return the pullback of a subgraph of one of the nodes."""
-        return Pullback(self.job, body, wrt, target)
+        inner = Pullback(self.job, body, wrt, target)
+        inner.stopped, inner.drawn = self.stopped, self.drawn
+        return inner
 
     def run(self, seeds: Iterable[tuple[Value | None, Value | None]]) -> list[Value | None]:
         """Return the gradients with respect to `wrt`, None where none arrives.
@@ -95,9 +107,15 @@ class Pullback:
             self._pull(node)
         return [self._total(v) for v in self._wrt]
 
-    def zeros(self, source: Value, target: Value) -> Value:
-        """Return the gradient where none arrives; raises UnsupportedError if every path is blocked."""
-        ends = blockers(self.graph, source, target, self.stopped)
+    def zeros(self, source: Value, target: Value, *, strict: bool) -> Value:
+        """Return the gradient where none arrives; raises UnsupportedError where it may not be zero.
+
+        With `strict` it raises wherever `target` depends on numbers of `source`.
+        """
+        ends = blockers(self.graph, source, target, [*self.stopped, *self.drawn])
+        if not strict:
+            others = (node for node in ends if node not in self.drawn)
+            ends = [node for node in others if not is_constant_between_jumps(node, self.stopped)]
         if not ends:
             return self._target.zeros(source)
         names = ", ".join(map(repr, ends))
@@ -127,7 +145,7 @@ class Pullback:
             return
         version = self._version(node)
         if version.find("gradient") is None and version.operator.random:
-            self.stopped.append(node)
+            self.drawn.append(node)
         elif version.find("gradient") is None:
             self._pull_body(node, version)
         else:
@@ -151,7 +169,8 @@ class Pullback:
                 f"the gradient of {version} returns {len(found)} values for {len(operands)} inputs"
             )
         self.job.count(self.rewriter.place(g, InsertionPoint.end(self._target.graph)))
-        contributions = [*zip(operands, found, strict=False), *g.added]
+        pairs = zip(operands, found, strict=False)
+        contributions = [*((v, d) for v, d in pairs if v is None or passes(node, v)), *g.added]
         for value, gradient in contributions:
             if value is not None and gradient is not None:
                 self._contribute(value, gradient)
@@ -168,8 +187,8 @@ class Pullback:
             ) from error
         self.job.count(nodes)
         for new in nodes:
-            if any(v in self.active for v in reads(new)):
-                self.active.update(v for v in results(new) if carries_gradient(v.type))
+            if any(v in self.active and passes(new, v) for v in reads(new)):
+                self.active.update(v for v in results(new) if carries(v))
         for new in reversed(nodes):
             self._pull(new)
 

@@ -3,13 +3,12 @@
 from sabir.patterns._apply import ApplyRules
 from sabir.patterns._match import Match
 from sabir.patterns._pattern import Pattern, PatternBuilder
-from sabir.patterns._rule import Build, RewriteRule
+from sabir.patterns._rule import RewriteRule
 from sabir.patterns._rules_file import load_rules, parse_rules
 from sabir.patterns._why_not import Refusal, refusals, why_not
 
 __all__ = [
     "ApplyRules",
-    "Build",
     "Match",
     "Pattern",
     "PatternBuilder",

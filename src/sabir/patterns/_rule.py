@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from sabir.patterns._match import Match
     from sabir.rewriting import DetachedBuilder
 
-PatternSource: TypeAlias = "str | Pattern | Callable[..., Any]"
-Build: TypeAlias = "Callable[[DetachedBuilder, Match], Value | tuple[Value, ...] | None]"
-Where: TypeAlias = "str | Callable[[Match], bool]"
+    PatternSource: TypeAlias = str | Pattern | Callable[..., Any]
+    Build: TypeAlias = Callable[[DetachedBuilder, Match], Value | tuple[Value, ...] | None]
+    Where: TypeAlias = str | Callable[[Match], bool]
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,13 +28,15 @@ def vjp(
     wrt: ValueOrName | Iterable[ValueOrName],
     cotangent: Any = None,
     *,
+    strict: bool = False,
     registry: Registry = STANDARD,
     limits: Limits | None = None,
 ) -> dict[str, Array]:
     """Return the product of a vector and the Jacobian of `of` with respect to each value of `wrt`, by name.
 
     `feeds` are those of `sabir.evaluate`. `cotangent` is the vector, of the shape of `of`: the weight of each
-    element, by default 1. Raises what `differentiate` and `evaluate` raise.
+    element, by default 1. `strict` is that of `differentiate`. Raises what `differentiate` and `evaluate`
+    raise.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (double[N] x) => (double[N] y) { y = Mul (x, x) }''')
@@ -43,7 +45,7 @@ def vjp(
     """
 
     def run() -> dict[str, Array]:
-        rows = _Rows(model, feeds, of, wrt, registry)
+        rows = _Rows(model, feeds, of, wrt, registry, strict=strict)
         seed = np.ones(rows.value.shape) if cotangent is None else np.asarray(cotangent)
         if seed.shape != rows.value.shape:
             raise FeedError(
@@ -60,13 +62,14 @@ def jacobian(
     of: ValueOrName,
     wrt: ValueOrName | Iterable[ValueOrName],
     *,
+    strict: bool = False,
     registry: Registry = STANDARD,
     limits: Limits | None = None,
 ) -> dict[str, Array]:
     """Return the Jacobian of `of` with respect to each value of `wrt`, by name: of small models.
 
     An entry has the dimensions of `of`, then those of the value of `wrt`; each element of `of` takes a run of
-    the interpreter. Raises what `differentiate` and `evaluate` raise.
+    the interpreter. `strict` is that of `differentiate`. Raises what `differentiate` and `evaluate` raise.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (double[2] x) => (double[2] y) { s = ReduceSum <keepdims = 0> (x)  y = Mul (x, s) }''')
@@ -74,7 +77,7 @@ def jacobian(
     [[4. 1.]
      [2. 5.]]
     """
-    return run_with_limits(limits, lambda: _Rows(model, feeds, of, wrt, registry).all())
+    return run_with_limits(limits, lambda: _Rows(model, feeds, of, wrt, registry, strict=strict).all())
 
 
 def hessian(
@@ -83,13 +86,15 @@ def hessian(
     of: ValueOrName,
     wrt: ValueOrName | Iterable[ValueOrName],
     *,
+    strict: bool = False,
     registry: Registry = STANDARD,
     limits: Limits | None = None,
 ) -> dict[tuple[str, str], Array]:
     """Return the second derivatives of `of` with respect to each pair of values of `wrt`: of small models.
 
     The entry for `(a, b)` has the dimensions of `a`, then those of `b`. Of an `of` that is no scalar, they
-    are those of the sum of its elements. Raises what `differentiate` and `evaluate` raise.
+    are those of the sum of its elements. Those of straight pieces, such as Relu's, are zeros, which `strict`
+    refuses as `differentiate` does. Raises what `differentiate` and `evaluate` raise.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (double[2] x) => (double y) { s = Mul (x, x)  c = Mul (s, x)  y = ReduceSum <keepdims = 0> (c) }''')
@@ -100,12 +105,12 @@ def hessian(
 
     def run() -> dict[tuple[str, str], Array]:
         names = names_of(model, "wrt", wrt)
-        first = _differentiated(model, name_of(model, "of", of), names, None, registry)
+        first = _differentiated(model, name_of(model, "of", of), names, None, registry, strict=strict)
         gradients = [o.name for o in list(first.graph.outputs)[-len(names) :] if o is not None]
         return {
             (name, other): rows
             for name, gradient in zip(names, gradients, strict=True)
-            for other, rows in _Rows(first, feeds, gradient, names, registry).all().items()
+            for other, rows in _Rows(first, feeds, gradient, names, registry, strict=strict).all().items()
         }
 
     return run_with_limits(limits, run)
@@ -121,11 +126,13 @@ class _Rows:
         of: ValueOrName,
         wrt: ValueOrName | Iterable[ValueOrName],
         registry: Registry,
+        *,
+        strict: bool,
     ) -> None:
         self._wrt, self.of = names_of(model, "wrt", wrt), name_of(model, "of", of)
         values = (v for g in model.graphs() for inner in g.scopes() for v in inner.defined())
         self._seed = FreshNames(v.name for v in values).fresh("seed")
-        found = _differentiated(model, self.of, self._wrt, self._seed, registry)
+        found = _differentiated(model, self.of, self._wrt, self._seed, registry, strict=strict)
         outputs = list(found.graph.outputs)[len(model.graph.outputs) :]
         self._outputs = [o.name for o in outputs if o is not None]
         runner = Runner(model, registry)
@@ -161,8 +168,10 @@ def _units(shape: tuple[int, ...], count: int) -> Iterator[Array]:
         yield unit.reshape(shape)
 
 
-def _differentiated(model: Model, of: str, wrt: Sequence[str], seed: str | None, registry: Registry) -> Model:
+def _differentiated(
+    model: Model, of: str, wrt: Sequence[str], seed: str | None, registry: Registry, *, strict: bool
+) -> Model:
     # ruff: ignore[import-outside-top-level]  a session needs no gradients
     from sabir.differentiation import differentiate
 
-    return differentiate(model, of, wrt, seed=seed, registry=registry)
+    return differentiate(model, of, wrt, seed=seed, strict=strict, registry=registry)

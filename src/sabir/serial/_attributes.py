@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sabir.base import WireError
-from sabir.ir import ATTRIBUTE_TYPES, Attribute, AttributeType
+from sabir.ir import ATTRIBUTE_TYPES, Attribute, AttributeType, Tensor
 from sabir.serial._residues import ResidueCollector, TextFields, restore
 from sabir.serial._types import fill_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sabir.ir import Graph, SparseTensor, Tensor
+    from sabir.ir import Graph, SparseTensor
 
 FIELDS: dict[AttributeType, str] = {
     "float": "f", "int": "i", "string": "s", "tensor": "t", "graph": "g", "floats": "floats", "ints": "ints",
@@ -59,7 +59,9 @@ class AttributeReader:
         key = proto.SerializeToString()
         found = self._seen.get(key)
         if found is None:
-            found = self._seen[key] = self._read(proto)
+            found = self._read(proto)
+            if number != _TENSOR or _is_small(found.value):
+                self._seen[key] = found
         return found
 
     def _read(self, proto: Any) -> Attribute:
@@ -110,6 +112,11 @@ def _other_values(proto: Any, field: str, present: list[str]) -> Any:
         else:
             getattr(rest, other).MergeFrom(content)
     return rest
+
+
+def _is_small(value: Any) -> bool:
+    """Return whether a tensor is small: the data of a large one is not in its message, and is not kept."""
+    return isinstance(value, Tensor) and value.nbytes <= _SMALL
 
 
 def _decoded(text: bytes) -> str | bytes:

@@ -3,25 +3,28 @@
 from sabir.training._adafactor import Adafactor
 from sabir.training._adaptive import LAMB, AdaBelief, Lion, NAdam, RAdam, RMSprop
 from sabir.training._averaging import averaged
+from sabir.training._classification import (
+    IGNORED,
+    BinaryCrossEntropy,
+    CrossEntropy,
+    Dice,
+    Focal,
+    KLDivergence,
+    NegativeLogLikelihood,
+)
 from sabir.training._distributing import distribute
 from sabir.training._fitting import Epoch, Progress
 from sabir.training._log import TrainingLog
-from sabir.training._losses import (
-    LOSSES,
-    METRICS,
-    BinaryCrossEntropy,
-    CrossEntropy,
-    Loss,
-    MeanAbsoluteError,
-    MeanSquaredError,
-    NegativeLogLikelihood,
-)
+from sabir.training._losses import Loss, LossFunction
+from sabir.training._metrics import METRICS
 from sabir.training._models import initialization_model, step_model
 from sabir.training._modes import trained_weights
+from sabir.training._named_losses import LOSSES
 from sabir.training._optimizers import SGD, Adagrad, Adam, AdamW, Optimizer, StandardOptimizer
 from sabir.training._parameters import Group
 from sabir.training._plateau import ReduceOnPlateau
 from sabir.training._preparing import prepare
+from sabir.training._regression import Huber, MeanAbsoluteError, MeanSquaredError, SmoothL1
 from sabir.training._saving import strip_training
 from sabir.training._schedules import (
     Constant,
@@ -37,6 +40,7 @@ from sabir.training._session import TrainingSession
 from sabir.training._state import State
 
 __all__ = [
+    "IGNORED",
     "LAMB",
     "LOSSES",
     "METRICS",
@@ -50,11 +54,16 @@ __all__ = [
     "Constant",
     "Cosine",
     "CrossEntropy",
+    "Dice",
     "Epoch",
+    "Focal",
     "Group",
+    "Huber",
+    "KLDivergence",
     "Linear",
     "Lion",
     "Loss",
+    "LossFunction",
     "MeanAbsoluteError",
     "MeanSquaredError",
     "NAdam",
@@ -67,6 +76,7 @@ __all__ = [
     "RMSprop",
     "ReduceOnPlateau",
     "Schedule",
+    "SmoothL1",
     "StandardOptimizer",
     "State",
     "Step",

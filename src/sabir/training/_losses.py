@@ -1,22 +1,26 @@
-"""Losses and metrics: what a training model computes from an output and a target."""
+"""What a loss is, and a loss that is a function of the builder."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from sabir.base import UnsupportedError, quote
-from sabir.elements import FLOAT, INT64
+from sabir.base import UnsupportedError
 from sabir.ir import TensorType
 
 if TYPE_CHECKING:
-    from sabir.ir import Array, Builder, Type, Value
+    from collections.abc import Callable
+
+    from sabir.ir import Array, Builder, Value
+
 
 LOSS = "loss"  # the name of the loss in a prepared model
-_LEAST_LOGARITHM = -100.0  # what PyTorch takes for the logarithm of 0
+
+Function: TypeAlias = "Callable[[Builder, Value, Value], Value]"
+"""A loss or a metric: builds a scalar with the builder, of the scores and the target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,11 @@ class Loss(ABC):
     >>> print(MeanSquaredError().target(sabir.ir.tensor_type('float', ['N', 2])))
     float[N,2]
     """
+
+    def of_output(self, output: Value, kind: TensorType) -> Loss:
+        """Return the loss with what it finds out about an output of a type; raises UnsupportedError."""
+        del output, kind
+        return self
 
     def scores(self, output: Value) -> Value:
         """Return what the loss is computed from: the output, or what the model computes it from."""
@@ -46,142 +55,54 @@ class Loss(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class CrossEntropy(Loss):
-    """The cross-entropy of classes: the target has the number of the right one, int64.
+class LossFunction(Loss):
+    """A loss of one's own: `function(b, scores, target)` builds a scalar with the builder `b`.
 
-    The classes are along `axis` of the output. If a Softmax computes the output, the loss is computed from
-    the operand of it, else the output is taken for logits.
+    `target_type` is by default the type of the output; the scores are the output itself. `prepare`
+    also takes the function alone.
 
-    >>> print(CrossEntropy(axis=-1).target(sabir.ir.tensor_type('float', ['N', 'T', 50])))
-    int64[N,T]
+    >>> loss = LossFunction(lambda b, scores, target: b.ReduceMax(b.Abs(b.Sub(scores, target)), keepdims=0))
+    >>> print(loss.target(sabir.ir.tensor_type('float', ['N', 2])))
+    float[N,2]
     """
 
-    axis: int = 1
-    operators: ClassVar[tuple[str, ...]] = ("Softmax",)
-    loss_operator: ClassVar[str] = "SoftmaxCrossEntropyLoss"
-
-    def scores(self, output: Value) -> Value:
-        node = output.node
-        first = None if node is None else node.inputs[0]
-        return output if node is None or node.op not in self.operators or first is None else first
+    function: Function
+    target_type: TensorType | None = None
 
     def target(self, output: TensorType) -> TensorType:
-        if output.shape is None or len(output.shape) <= self.axis or len(output.shape) < -self.axis:
-            raise UnsupportedError(
-                f"{type(self).__name__} needs the axis {self.axis}; the output is {output}"
-            )
-        shape = list(output.shape)
-        del shape[self.axis]
-        return TensorType(INT64, tuple(shape))
+        return self.target_type or TensorType(output.element, output.shape)
 
     def build(self, b: Builder, scores: Value, target: Value) -> Value:
-        rank = _rank(b.type_of(scores))
-        axis = self.axis % rank
-        if axis != 1:
-            order = [i for i in range(rank) if i != axis]
-            scores = b.Transpose(scores, perm=[order[0], axis, *order[1:]])
-        return b.op(self.loss_operator, scores, target, reduction="mean")
-
-    def accuracy(self, b: Builder, scores: Value, target: Value) -> Value:
-        return _share(b, b.Equal(b.ArgMax(scores, axis=self.axis, keepdims=0), target))
+        return built_scalar(self.function, "loss", b, scores, target)
 
 
-@dataclass(frozen=True, slots=True)
-class NegativeLogLikelihood(CrossEntropy):
-    """The cross-entropy of classes where the output is logarithms of probabilities.
-
-    >>> NegativeLogLikelihood().axis
-    1
-    """
-
-    operators: ClassVar[tuple[str, ...]] = ()
-    loss_operator: ClassVar[str] = "NegativeLogLikelihoodLoss"
-
-
-@dataclass(frozen=True, slots=True)
-class MeanSquaredError(Loss):
-    """The mean of squared differences.
-
-    >>> print(MeanSquaredError().target(sabir.ir.tensor_type('double', [3])))
-    double[3]
-    """
-
-    def build(self, b: Builder, scores: Value, target: Value) -> Value:
-        difference = b.Sub(scores, target)
-        return b.ReduceMean(b.Mul(difference, difference), keepdims=0)
+def built_scalar(function: Function, what: str, b: Builder, scores: Value, target: Value) -> Value:
+    """Return what a function builds; raises UnsupportedError where it is no scalar of numbers."""
+    value = function(b, scores, target)
+    kind = b.type_of(value)
+    if isinstance(kind, TensorType) and kind.element.is_float and not kind.shape:
+        return value
+    raise UnsupportedError(
+        f"the function of the {what} builds {kind or 'an unknown type'}; it must be a scalar"
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class MeanAbsoluteError(Loss):
-    """The mean of absolute differences.
-
-    >>> print(MeanAbsoluteError().target(sabir.ir.tensor_type('float', [3])))
-    float[3]
-    """
-
-    def build(self, b: Builder, scores: Value, target: Value) -> Value:
-        return b.ReduceMean(b.Abs(b.Sub(scores, target)), keepdims=0)
+def number(b: Builder, like: Value, value: float) -> Array:
+    """Return a scalar of the element type of a value."""
+    return np.asarray(value, dtype_of(b, like))
 
 
-@dataclass(frozen=True, slots=True)
-class BinaryCrossEntropy(Loss):
-    """The cross-entropy of truth values: the target is 1, 0, or a probability between them.
-
-    The output is logits or, without `logits`, probabilities; the logarithms of these are taken for at least
-    -100.
-
-    >>> BinaryCrossEntropy().logits
-    True
-    """
-
-    logits: bool = True
-
-    def build(self, b: Builder, scores: Value, target: Value) -> Value:
-        if self.logits:
-            return b.ReduceMean(b.Sub(b.Softplus(scores), b.Mul(scores, target)), keepdims=0)
-        one, least = _number(b, scores, 1), _number(b, scores, _LEAST_LOGARITHM)
-        right = b.Mul(target, b.Max(b.Log(scores), least))
-        wrong = b.Mul(b.Sub(one, target), b.Max(b.Log(b.Sub(one, scores)), least))
-        return b.Neg(b.ReduceMean(b.Add(right, wrong), keepdims=0))
-
-    def accuracy(self, b: Builder, scores: Value, target: Value) -> Value:
-        border = _number(b, scores, 0.0 if self.logits else 0.5)
-        sure = b.Greater(target, _number(b, scores, 0.5))
-        return _share(b, b.Equal(b.Greater(scores, border), sure))
+def dtype_of(b: Builder, value: Value) -> np.dtype:
+    """Return the element type of a value, float where inference does not know it."""
+    kind = b.type_of(value)
+    return kind.element.dtype if isinstance(kind, TensorType) else np.dtype(np.float32)
 
 
-LOSSES: dict[str, Loss] = {
-    "cross_entropy": CrossEntropy(), "nll": NegativeLogLikelihood(), "mse": MeanSquaredError(),
-    "mae": MeanAbsoluteError(), "bce_logits": BinaryCrossEntropy(), "bce": BinaryCrossEntropy(logits=False),
-}  # fmt: skip
-"""The losses by the names that `prepare` and `sabir train` know."""
-
-METRICS = ("accuracy", "mse", "mae")
+def check_number(what: str, value: float, *, least: float = 0.0, most: float = np.inf) -> None:
+    """Raise UnsupportedError for an option that is not a number from `least` to `most`."""
+    if not least <= value <= most:
+        limit = f"from {least:g} to {most:g}" if most < np.inf else f"of {least:g} or more"
+        raise UnsupportedError(f"{what} is a number {limit}; got {value}")
 
 
-def metric(name: str, loss: Loss, b: Builder, scores: Value, target: Value) -> Value:
-    """Build a metric by its name; raises UnsupportedError for one that does not exist for the loss."""
-    if name == "accuracy":
-        return loss.accuracy(b, scores, target)
-    if name not in METRICS:
-        raise UnsupportedError(f"there is no metric {quote(name)}; there are {', '.join(METRICS)}")
-    return LOSSES[name].build(b, scores, target)
-
-
-def _share(b: Builder, right: Value) -> Value:
-    return b.ReduceMean(b.Cast(right, to=FLOAT.number), keepdims=0)
-
-
-def _number(b: Builder, like: Value, value: float) -> Array:
-    kind = b.type_of(like)
-    return np.asarray(value, kind.element.dtype if isinstance(kind, TensorType) else np.float32)
-
-
-def _rank(kind: Type | None) -> int:
-    return len(kind.shape) if isinstance(kind, TensorType) and kind.shape is not None else 2
-
-
-__all__ = [
-    "LOSS", "LOSSES", "METRICS", "BinaryCrossEntropy", "CrossEntropy", "Loss", "MeanAbsoluteError",
-    "MeanSquaredError", "NegativeLogLikelihood", "metric",
-]  # fmt: skip
+__all__ = ["LOSS", "Function", "Loss", "LossFunction", "built_scalar", "check_number", "dtype_of", "number"]

@@ -63,7 +63,7 @@ def _check_index(model: Model, index: int) -> None:
 
 
 def _ordinary(part: Part, registry: Registry) -> Model:
-    expanded = expand_in_graph(part.model, registry)
+    expanded = expand_in_graph(part.model, registry, strict=True)
     found = pruned(part._replace(model=expanded), part.outputs)
     kept = set(found.graph.outputs)
     for value in (v for node in found.graph.all_nodes() for v in node.outputs):

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from sabir.base import NotFoundError, UnsupportedError, quote
+from sabir.differentiation import dequantizes
 from sabir.ir import Tensor, TensorType, canonical_domain
 from sabir.training._optimizers import check_number
 
@@ -85,14 +86,17 @@ def check_groups(groups: Sequence[Group], parameters: Sequence[Value]) -> None:
 
 
 def _reached(rewriter: Rewriter, target: Value) -> set[Value]:
-    """Return the values that a gradient of the target reaches, through floating-point tensors."""
+    """Return the values that a gradient of the target reaches, through floating-point tensors.
+
+    It also reaches what is quantized and dequantized.
+    """
     found, pending = {target}, [target]
     while pending:
         node = pending.pop().node
         if node is None:
             continue
         for value in _passed(rewriter, node):
-            if value not in found and _is_float(rewriter, value):
+            if value not in found and (_is_float(rewriter, value) or dequantizes(node, value)):
                 found.add(value)
                 pending.append(value)
     return found

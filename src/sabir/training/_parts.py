@@ -224,7 +224,7 @@ class RunnablePart:
         if self._stream is not None:
             model, keys, count = draw_from_keys(model, registry)
         if calls_in_graph(model, registry):
-            model = expand_in_graph(model, registry)
+            model = expand_in_graph(model, registry, strict=True)
         fed = (*part.fed, keys) if count else part.fed
         return part._replace(model=model, fed=fed), keys, count
 

@@ -14,8 +14,10 @@ from sabir.rewriting import Rewriter, change_ir_version, remove_unread
 from sabir.training._algorithms import Builders, algorithms
 from sabir.training._inference_mode import to_inference
 from sabir.training._initializing import initial_values
-from sabir.training._losses import LOSS, LOSSES, Loss, metric
+from sabir.training._losses import LOSS
+from sabir.training._metrics import metrics_of
 from sabir.training._modes import TrainingMode, changes_in_training
+from sabir.training._named_losses import LOSSES, loss_of
 from sabir.training._optimizers import PREVIEW, AdamW, Optimizer, check_number
 from sabir.training._parameters import check_groups, trained
 
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from sabir.base import Limits
     from sabir.ir import Builder, Graph, Model, Value
     from sabir.schema import Registry
+    from sabir.training._losses import Function, Loss
+    from sabir.training._metrics import Metric, Metrics
     from sabir.training._parameters import Group
 
 _OLDEST_OPSET = 18  # that gradients are written for
@@ -46,14 +50,14 @@ class Plan(NamedTuple):
     average: float | None
     accumulate: int
     split: bool
-    metrics: tuple[str, ...]
+    metrics: tuple[Metric, ...]
     initialize: Mapping[str, str]
     recompute: tuple[str, ...]
 
 
 def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     model: Model,
-    loss: str | Loss = "cross_entropy",
+    loss: str | Loss | Function = "cross_entropy",
     *,
     target: str = "label",
     output: str | None = None,
@@ -66,7 +70,7 @@ def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     average: float | None = None,
     accumulate: int = 1,
     split: bool = False,
-    metrics: str | Sequence[str] = (),
+    metrics: Metrics = (),
     initialize: str | Mapping[str, str] | None = None,
     recompute: str | Sequence[str] = (),
     registry: Registry = STANDARD,
@@ -74,9 +78,10 @@ def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
 ) -> Model:
     """Return a training model of an inference model: a copy of it with training information.
 
-    `loss` is a loss of `sabir.training`, the name of one (cross_entropy, nll, mse, mae, bce, bce_logits), or
-    the name of a scalar of the main graph. It compares `output`, by default the first output, with a new
-    input `target`. `optimizer` is by default `AdamW(1e-3)`.
+    `loss` is a loss of `sabir.training`, the name of one (a key of `LOSSES`), a function that builds one,
+    `lambda b, scores, target: ...`, or the name of a scalar of the main graph. It compares `output`, by
+    default the first output, with a new input `target`, which for a function has the type of the output
+    (`LossFunction` takes another). `optimizer` is by default `AdamW(1e-3)`.
 
     Trained are the floating-point initializers of rank 1 or more that a gradient reaches, if their names
     match a pattern of `trainable` and none of `frozen`. `groups` change the rate and the decay for some.
@@ -88,9 +93,12 @@ def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     mean.
 
     Dropout and BatchNormalization are in training mode inside the algorithm, and in inference mode in the
-    main graph; running statistics are state. The algorithm returns `loss`, the `metrics` (accuracy, mse, mae)
-    and `rate`; the last training information has no bindings, and evaluates loss and metrics of the main
-    graph. `initialize` has rules by pattern, or one for all: glorot, he, normal, zeros, ones. `recompute` has
+    main graph; running statistics are state. The algorithm returns `loss`, the `metrics` and `rate`; the last
+    training information has no bindings, and evaluates loss and metrics of the main graph. `metrics` are
+    names (a number may replace that of top_5 in `METRICS`) and functions as for `loss`, by their names, or a
+    dict of either by names of outputs.
+
+    `initialize` has rules by pattern, or one for all: glorot, he, normal, zeros, ones. `recompute` has
     patterns of node names, as `differentiate` takes them: the results of these nodes are computed again for
     the gradients, which are then written out, and not one operator Gradient. One pattern may be a string.
 
@@ -120,8 +128,8 @@ def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
             f"an optimizer is an object such as sabir.training.AdamW(1e-3); got {chosen!r}"
         )
     plan = Plan(
-        loss, target, output, chosen, _names(trainable), _names(frozen), tuple(groups), clip, clip_value,
-        average, accumulate, split, _names(metrics), rules, _names(recompute),
+        loss_of(loss), target, output, chosen, _names(trainable), _names(frozen), tuple(groups), clip,
+        clip_value, average, accumulate, split, metrics_of(metrics), rules, _names(recompute),
     )  # fmt: skip
     return run_with_limits(limits, _prepare, model, plan, registry)
 
@@ -184,7 +192,7 @@ def _evaluation(model: Model, plan: Plan, registry: Registry) -> TrainingInfo:
 def _objective(b: Builder, model: Model, plan: Plan, mode: TrainingMode | None) -> tuple[Value, list[Value]]:
     """Build the loss and the metrics, of the values in training mode where there is one."""
     graph = model.graph
-    loss = LOSSES.get(plan.loss, plan.loss) if isinstance(plan.loss, str) else plan.loss
+    loss = plan.loss
     if isinstance(loss, str):
         found = next((v for v in graph.defined() if v.name == loss), None)
         if found is None:
@@ -199,18 +207,19 @@ def _objective(b: Builder, model: Model, plan: Plan, mode: TrainingMode | None) 
             raise UnsupportedError(f"the loss {quote(loss)} is {kind}; a loss is a scalar")
         return mode.value(found) if mode is not None else found, []
     original = _output(graph, plan.output)
-    scores = loss.scores(original)
-    scores = mode.value(scores) if mode is not None else scores
     kind = b.type_of(original)
     if not isinstance(kind, TensorType):
         raise UnsupportedError(f"the output {quote(original.name)} is {kind or 'of unknown type'}")
+    loss = loss.of_output(original, kind)
+    scores = loss.scores(original)
+    scores = mode.value(scores) if mode is not None else scores
     target = b.input(plan.target, without_contents(loss.target(kind)))
     if target.name != plan.target:
         raise UnsupportedError(
             f"the model has a value {quote(plan.target)}; choose another name of the target"
         )
     value = b.output(loss.build(b, scores, target), LOSS)
-    return value, [b.output(metric(name, loss, b, scores, target), name) for name in plan.metrics]
+    return value, [b.output(m.build(loss, b, scores, target), m.name) for m in plan.metrics]
 
 
 def _output(graph: Graph, name: str | None) -> Value:

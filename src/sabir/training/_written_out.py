@@ -34,7 +34,13 @@ def written_gradients(
     combined = _combined(b, rewriter, loss, parameters, names)
     wanted: dict[Value | str, str] = {v.name: rewriter.names.fresh(f"grad_{v.name}") for v in parameters}
     found = differentiate(
-        combined, loss.name, list(wanted), names=wanted, recompute=recompute, registry=rewriter.registry
+        combined,
+        loss.name,
+        list(wanted),
+        names=wanted,
+        recompute=recompute,
+        strict=True,
+        registry=rewriter.registry,
     )
     b.graph.outputs = outputs
     known = {v.name: v for v in (*rewriter.model.graph.defined(), *b.graph.defined())}

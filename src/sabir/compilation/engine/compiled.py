@@ -277,7 +277,7 @@ class Compiled:
             return
         if not all(isinstance(x, np.ndarray) for x in feeds.values()):
             return
-        stages = StagedRun(ended.program, feeds, ended.sizes, ended.names)
+        stages = StagedRun(ended.program, feeds, ended.sizes, ended.names, self._evaluating)
         control = self._stops.control
         fast = staged_run(stages, self._front, self._limits, control)
         self._stops.keep(control, partial(setattr, self, "_fast", fast))

@@ -25,6 +25,7 @@ from sabir.evaluation import CallBinder, run_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from sabir.base import Limits
     from sabir.compilation.engine.cuts import Cut
@@ -178,12 +179,16 @@ class StagedProgram:
 
 
 class StagedRun(NamedTuple):
-    """A run of a staged plan that has ended: the inputs by name, the sizes, and the names of its outputs."""
+    """A run of a staged plan that has ended: the inputs by name, the sizes, and the names of its outputs.
+
+    Calls of numpy run in the context that `evaluating` returns.
+    """
 
     program: StagedProgram
     feeds: Mapping[str, Array]
     sizes: Mapping[str, int]
     outputs: tuple[str, ...]
+    evaluating: Callable[[], AbstractContextManager[object]]
 
 
 def staged_run(ended: StagedRun, front: Front, limits: Limits | None, control: Control) -> FastRun:
@@ -217,7 +222,7 @@ def staged_run(ended: StagedRun, front: Front, limits: Limits | None, control: C
         run.budget = budget()
         run.budget.raise_for(numbers)
         arrays = [feeds[name] for name, *_ in kinds]
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), ended.evaluating():
             results = program.run(arrays, ended.sizes, run, control)
         return front.finish(ended.outputs, results, arrays, run)
 

@@ -45,13 +45,12 @@ from sabir.scheduling import ABSENT, OperatorCall, ScheduledSubgraph
 from sabir.schema import as_results
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from sabir.compilation.frontend.control import LoweredControl
     from sabir.compilation.frontend.prepare import Prepared
     from sabir.ir import Array, Dim, Known, Type
     from sabir.loops import Size, Sizes
-    from sabir.scheduling import ValueInfo
 
 
 KEYS = -1  # the slot of the tensor with the keys of random numbers, which belongs to no value
@@ -311,16 +310,14 @@ class _Subgraph:
         results = range(self._program.size, self._program.size + len(self._plan.results))
         for own, slot in zip(results, self._plan.results, strict=True):
             found.expressions[own] = _operand(found, slot)
-        self._check_declared(
-            found, zip((*inputs, *results), (*self._program.inputs, *self._program.outputs), strict=True)
-        )
+        self._check_declared([found.expressions[slot] for slot in (*inputs, *results)])
         return Inner(found, inputs, read, tuple(results), self._plan.cost)
 
-    def _check_declared(self, inner: Lowered, values: Iterable[tuple[int, ValueInfo]]) -> None:
-        """Raise NotLowered if a value contradicts its declared type: the interpreter warns in a run."""
+    def _check_declared(self, found: Sequence[Expression]) -> None:
+        """Raise NotLowered if an input or a result contradicts its declared type: the interpreter warns."""
         named: dict[Expr, Size] = {symbol(name): symbol(name) for name in self._found.assumptions.symbols}
-        for slot, value in values:
-            kind, x = value.type, inner.expressions[slot]
+        for x, value in zip(found, (*self._program.inputs, *self._program.outputs), strict=True):
+            kind = value.type
             if kind is None:
                 continue
             if not isinstance(kind, TensorType) or kind.element.name not in {x.element, ""}:
@@ -367,7 +364,10 @@ class _Subgraph:
         kinds += [_type(self._found, slot) for slot in self._subgraph.captured]
         prepared = self._prepared(dict(zip(slots, kinds, strict=True)))
         inner = Lowered(
-            prepared, dict(zip(slots, (*operands, *self.captured), strict=True)), depth=self._depth
+            prepared,
+            dict(zip(slots, (*operands, *self.captured), strict=True)),
+            assumptions=self._found.assumptions,
+            depth=self._depth,
         )
         for slot, array in prepared.constants.items():
             if slot not in inner.expressions and element(array.dtype).name in ELEMENTS:
@@ -380,7 +380,9 @@ class _Subgraph:
         for x in inner.expressions.values():
             if any(isinstance(d, Expr) and d.symbols & prepared.unknown for d in x.shape):
                 raise NotLowered("a size within the body is known in a run only")
-        return tuple(_operand(inner, slot) for slot in self._plan.results)
+        results = tuple(_operand(inner, slot) for slot in self._plan.results)
+        self._check_declared((*operands, *results))
+        return results
 
 
 def _fits(named: dict[Expr, Size], declared: Dim, size: Size) -> bool:

@@ -220,18 +220,25 @@ _ALL = (10, 13, 19, 21, 23, 24, 25, 28)
 def gradient(
     g: Gradient, x: Value, scale: Value, zero: Value | None = None, /, *,
     axis: int = 1, block_size: int = 0,
-) -> tuple[Value | None, Value, None]:  # fmt: skip
-    """A scale has the sum of what it multiplied; 8-bit floats and smaller ones are straight through."""
+) -> tuple[Value, Value | None, None]:  # fmt: skip
+    """A scale has the sum of what it multiplied; gradients of integers are floats, read by QuantizeLinear."""
     if block_size:
-        raise UnsupportedError("DequantizeLinear passes no gradients to the scales of blocks")
+        if g.wants(1):
+            raise UnsupportedError("DequantizeLinear passes no gradients to the scales of blocks")
+        wide = g.Cast(graphs.spread_blocks(g, scale, axis, block_size, x), to=FLOAT.number)
+        return _in_type(g, g.Mul(g.Cast(g.dy, to=FLOAT.number), wide), x), None, None
     one = g.initializer("one", np.ones((), _element(scale).dtype))
     steps = g.DequantizeLinear(x, g.Expand(one, g.sizes(scale)), zero, axis=axis)
     dy, part, spread = (
         g.Cast(v, to=FLOAT.number) for v in (g.dy, steps, graphs.spread_axis(g, scale, axis, x))
     )
-    dx = g.Cast(g.Mul(dy, spread), to=_element(x).number) if _element(x).is_float else None
     d_scale = g.Reshape(g.fit(g.Mul(dy, part), spread), g.sizes(scale), allowzero=1)
-    return dx, g.Cast(d_scale, to=_element(scale).number), None
+    return _in_type(g, g.Mul(dy, spread), x), g.Cast(d_scale, to=_element(scale).number), None
+
+
+def _in_type(g: Gradient, dx: Value, x: Value) -> Value:
+    """Return a gradient of numbers in their type, that of integers as it is."""
+    return g.Cast(dx, to=_element(x).number) if _element(x).is_float else dx
 
 
 @dequantize_linear.examples

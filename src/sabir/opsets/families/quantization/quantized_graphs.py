@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sabir.base import UnsupportedError
 from sabir.elements import DOUBLE, FLOAT, INT32, INT64
 from sabir.ir import Tensor, TensorType
 from sabir.opsets.families.equivalents.roundings import nearest
@@ -151,3 +152,15 @@ def spread_axis(g: ShapedBuilder, scale: Value, axis: int, x: Value) -> Value:
     rank = g.rank(x)
     after = [*range(1, rank - axis % rank)]
     return g.Unsqueeze(scale, after) if after else scale
+
+
+def spread_blocks(g: ShapedBuilder, scale: Value, axis: int, block_size: int, x: Value) -> Value:
+    """Return the scales of blocks along an axis of `x`, each repeated for the elements of its block.
+
+    Raises UnsupportedError where the size of the axis is unknown.
+    """
+    shape = g.shape(x)
+    size = None if shape is None else shape[axis]
+    if not isinstance(size, int):
+        raise UnsupportedError("a gradient of blocks needs the size of their axis, which is unknown")
+    return g.Gather(scale, np.arange(size) // block_size, axis=axis)
