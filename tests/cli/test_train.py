@@ -72,6 +72,29 @@ def test_a_model_is_trained(cli, line, tmp_path):
     assert float(rows[-1]["validation_loss"]) < 1e-5 < float(rows[0]["loss"])
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--optimizer", "rmsprop", "--momentum", "0.5", "--schedule", "one-cycle", "--warmup", "2"),
+        ("--optimizer", "lamb", "--schedule", "polynomial", "--warmup", "2"),
+        ("--optimizer", "lion", "--warmup", "2"),
+        ("--optimizer", "radam"),
+        ("--optimizer", "nadam"),
+        ("--optimizer", "adabelief"),
+        ("--optimizer", "adafactor"),
+    ],
+    ids=str,
+)
+def test_optimizers_and_schedules_lower_the_loss(cli, line, tmp_path, words):
+    model, data = line
+    log = tmp_path / "log.csv"
+    rest = ("--loss", "mse", "--engine", "reference", "--epochs", 10, "--log", log)
+    assert cli("train", model, "--data", data, "-o", tmp_path / "trained.onnx", *words, *rest).code == 0
+    with log.open() as file:
+        losses = [float(row["loss"]) for row in csv.DictReader(file)]
+    assert losses[-1] < losses[0]
+
+
 def test_a_checkpoint_goes_on_as_if_nothing_had_stopped(cli, line, tmp_path):
     model, data = line
     whole, half, rest = (tmp_path / f"{name}.onnx" for name in ("whole", "half", "rest"))
@@ -179,7 +202,7 @@ def test_what_is_refused(fails, line, tmp_path, monkeypatch):
     out = tmp_path / "out.onnx"
     cases = [
         ("--loss", "hinge"), ("--metrics", "accuracy", "--loss", "mse"), ("--frozen", "q*", "--loss", "mse"), ("--momentum", "0.9"),
-        ("--warmup", "3"), ("--clip", "-1", "--loss", "mse"), ("--checkpoint", "x.xyz"), ("--rate", "-1", "--loss", "mse"),
+        ("--warmup", "-1", "--loss", "mse"), ("--schedule", "one-cycle", "--warmup", "2", "--loss", "mse"), ("--clip", "-1", "--loss", "mse"), ("--checkpoint", "x.xyz"), ("--rate", "-1", "--loss", "mse"),
         ("--rate", "nan", "--loss", "mse"), ("--schedule", "cosine", "--warmup", "3", "--loss", "mse"), ("--frozen", "*", "--loss", "mse"),
     ]  # fmt: skip
     for words in cases:

@@ -17,19 +17,30 @@ from sabir.cli._models import ModelPath, RequiredOutputPath, load_any, report_sa
 from sabir.cli._operators import NewerOpsetsOption, OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._progress import training_bar
 from sabir.cli._screen import Screen, plain, seconds_text
-from sabir.cli._training_log import TrainingLog, plotting, write_plot
+from sabir.cli._training_plot import plotting, write_plot
 from sabir.serial import format_by_name
 from sabir.training import (
+    LAMB,
     LOSSES,
     METRICS,
     SGD,
+    AdaBelief,
+    Adafactor,
     Adagrad,
     Adam,
     AdamW,
     Constant,
     Cosine,
     Linear,
+    Lion,
+    NAdam,
+    OneCycle,
+    Polynomial,
+    RAdam,
+    RMSprop,
+    TrainingLog,
     TrainingSession,
+    WarmUp,
     prepare,
     trained_weights,
 )
@@ -47,8 +58,14 @@ EXAMPLES = (
     "sabir train model.onnx --data train.npz --checkpoint half.onnx --log course.csv -o trained.onnx",
     "sabir train half.onnx --data train.npz --epochs 40 -o trained.onnx",
 )
-_OPTIMIZERS: dict[str, Any] = {"adamw": AdamW, "adam": Adam, "adagrad": Adagrad, "sgd": SGD}
-_RATES = {"adamw": 1e-3, "adam": 1e-3, "adagrad": 1e-2, "sgd": 1e-2}
+_OPTIMIZERS: dict[str, Any] = {
+    "adamw": AdamW, "adam": Adam, "adagrad": Adagrad, "sgd": SGD, "rmsprop": RMSprop, "lion": Lion,
+    "lamb": LAMB, "adabelief": AdaBelief, "radam": RAdam, "nadam": NAdam, "adafactor": Adafactor,
+}  # fmt: skip
+_RATES = {"lion": 1e-4, "adagrad": 1e-2, "sgd": 1e-2, "rmsprop": 1e-2, "adafactor": 1e-2}
+_RATE = 1e-3  # of the other optimizers
+_DECAYS = {"linear": Linear, "cosine": Cosine, "polynomial": Polynomial}
+_WITH_MOMENTUM = ("sgd", "rmsprop")
 _TARGET = "label"
 
 
@@ -89,19 +106,35 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
         ),
     ] = None,
     optimizer: Annotated[
-        Literal["adamw", "adam", "adagrad", "sgd"] | None,
+        Literal[
+            "adamw",
+            "adam",
+            "adagrad",
+            "sgd",
+            "rmsprop",
+            "lion",
+            "lamb",
+            "adabelief",
+            "radam",
+            "nadam",
+            "adafactor",
+        ]
+        | None,
         typer.Option("--optimizer", help="The optimizer, adamw by default."),
     ] = None,
     rate: Annotated[
-        float | None, typer.Option("--rate", help="The learning rate; 0.001 for adam and adamw, else 0.01.")
+        float | None,
+        typer.Option("--rate", help="The learning rate; by default one that suits the optimizer."),
     ] = None,
-    momentum: Annotated[float | None, typer.Option("--momentum", help="The momentum of sgd.")] = None,
+    momentum: Annotated[
+        float | None, typer.Option("--momentum", help="The momentum of sgd or rmsprop.")
+    ] = None,
     weight_decay: Annotated[
         float | None, typer.Option("--weight-decay", help="The decay of the weights; 0.01 for adamw, else 0.")
     ] = None,
     schedule: Annotated[
-        Literal["constant", "linear", "cosine"] | None,
-        typer.Option("--schedule", help="How the rate falls to 0 over all epochs; constant by default."),
+        Literal["constant", "linear", "cosine", "polynomial", "one-cycle"] | None,
+        typer.Option("--schedule", help="How the rate changes over all epochs; constant by default."),
     ] = None,
     warmup: Annotated[
         int | None, typer.Option("--warmup", help="The steps in which the rate rises first.")
@@ -157,7 +190,12 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
         bool, typer.Option("--keep-training", help="Save the training model, not the one for inference.")
     ] = False,
     log: Annotated[
-        Path | None, typer.Option("--log", metavar="FILE", help="Write a row of CSV as each epoch ends.")
+        Path | None,
+        typer.Option(
+            "--log",
+            metavar="FILE",
+            help="Write a row as each epoch ends: lines of JSON for .jsonl, else CSV.",
+        ),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="Draw the loss as a PNG file.")
@@ -188,7 +226,9 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
         name = optimizer or "adamw"
         samples = max((len(a) for a in arrays.values() if a.ndim), default=0)
         steps = epochs * -(-samples // batch)
-        rates = _schedule(schedule or "constant", _RATES[name] if rate is None else rate, steps, warmup or 0)
+        rates = _schedule(
+            schedule or "constant", _RATES.get(name, _RATE) if rate is None else rate, steps, warmup or 0
+        )
         asked = _Preparing(
             loss or "cross_entropy",
             loss_options or [],
@@ -210,7 +250,7 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
     found: list[Epoch] = []
     callbacks: list[Callable[[Epoch], None]] = [found.append, lambda epoch: _report(screen, epoch)]
     if log is not None:
-        callbacks.append(TrainingLog(log, session, validates=validate is not None).add)
+        callbacks.append(TrainingLog(log, session, validates=validate is not None))
     with training_bar() as progress:
         session.fit(
             arrays,
@@ -274,18 +314,20 @@ def _prepared(model: Model, arrays: dict[str, Array], asked: _Preparing, registr
 
 
 def _schedule(name: str, rate: float, steps: int, warmup: int) -> Schedule:
-    if name == "constant" and not warmup:
-        return Constant(rate)
+    if warmup and name in {"constant", "one-cycle"}:
+        return WarmUp(_schedule(name, rate, steps - warmup, 0), warmup)
     if name == "constant":
-        raise UnsupportedError("--warmup is for the schedules linear and cosine")
-    return (Linear if name == "linear" else Cosine)(rate, max(1, steps), warmup)
+        return Constant(rate)
+    if name == "one-cycle":
+        return OneCycle(rate, steps)
+    return _DECAYS[name](rate, max(1, steps), warmup)
 
 
 def _optimizer(
     name: str, schedule: Schedule, momentum: float | None, weight_decay: float | None
 ) -> Optimizer:
-    if momentum and name != "sgd":
-        raise UnsupportedError("--momentum is for --optimizer sgd")
+    if momentum and name not in _WITH_MOMENTUM:
+        raise UnsupportedError(f"--momentum is for --optimizer {' or '.join(_WITH_MOMENTUM)}")
     options: dict[str, Any] = {} if weight_decay is None else {"weight_decay": weight_decay}
     if momentum:
         options["momentum"] = momentum

@@ -1,5 +1,8 @@
 """Training: models that hold state, initialise, step and infer; training models made of inference models."""
 
+from sabir.training._adafactor import Adafactor
+from sabir.training._adaptive import LAMB, AdaBelief, Lion, NAdam, RAdam, RMSprop
+from sabir.training._averaging import averaged
 from sabir.training._classification import (
     IGNORED,
     BinaryCrossEntropy,
@@ -11,6 +14,7 @@ from sabir.training._classification import (
 )
 from sabir.training._distributing import distribute
 from sabir.training._fitting import Epoch, Progress
+from sabir.training._log import TrainingLog
 from sabir.training._losses import Loss, LossFunction
 from sabir.training._metrics import METRICS
 from sabir.training._models import initialization_model, step_model
@@ -18,18 +22,31 @@ from sabir.training._modes import trained_weights
 from sabir.training._named_losses import LOSSES
 from sabir.training._optimizers import SGD, Adagrad, Adam, AdamW, Optimizer, StandardOptimizer
 from sabir.training._parameters import Group
+from sabir.training._plateau import ReduceOnPlateau
 from sabir.training._preparing import prepare
 from sabir.training._regression import Huber, MeanAbsoluteError, MeanSquaredError, SmoothL1
 from sabir.training._saving import strip_training
-from sabir.training._schedules import Constant, Cosine, Linear, Schedule, Step
+from sabir.training._schedules import (
+    Constant,
+    Cosine,
+    Linear,
+    OneCycle,
+    Polynomial,
+    Schedule,
+    Step,
+    WarmUp,
+)
 from sabir.training._session import TrainingSession
 from sabir.training._state import State
 
 __all__ = [
     "IGNORED",
+    "LAMB",
     "LOSSES",
     "METRICS",
     "SGD",
+    "AdaBelief",
+    "Adafactor",
     "Adagrad",
     "Adam",
     "AdamW",
@@ -44,19 +61,29 @@ __all__ = [
     "Huber",
     "KLDivergence",
     "Linear",
+    "Lion",
     "Loss",
     "LossFunction",
     "MeanAbsoluteError",
     "MeanSquaredError",
+    "NAdam",
     "NegativeLogLikelihood",
+    "OneCycle",
     "Optimizer",
+    "Polynomial",
     "Progress",
+    "RAdam",
+    "RMSprop",
+    "ReduceOnPlateau",
     "Schedule",
     "SmoothL1",
     "StandardOptimizer",
     "State",
     "Step",
+    "TrainingLog",
     "TrainingSession",
+    "WarmUp",
+    "averaged",
     "distribute",
     "initialization_model",
     "prepare",

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sabir.base import UnsupportedError, quote
 from sabir.elements import DOUBLE, FLOAT
 from sabir.ir import Tensor, TensorType, TrainingInfo
+from sabir.training._averaging import average_name
 from sabir.training._losses import LOSS
 from sabir.training._optimizers import PREVIEW, Moment, Parameter
 from sabir.training._parameters import group_of
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from sabir.ir import Array, Builder, Graph, Value
     from sabir.rewriting import DetachedBuilder, Rewriter
     from sabir.training._modes import TrainingMode
+    from sabir.training._optimizers import Optimizer
     from sabir.training._preparing import Plan
 
 _TINY = 1e-6  # what PyTorch adds to a norm before it divides by it
@@ -129,25 +132,64 @@ def _applied(
     moment = Moment(b, after, rate)
     b.output(b.Cast(rate, to=FLOAT.number), "rate")
     updates = [(base, b.Identity(base)), (before, after if due is None else b.Where(due, after, before))]
-    for value, gradient in zip(parameters, _clipped(b, plan.clip, gradients), strict=True):
+    for value, gradient in zip(parameters, _clipped(b, plan, gradients), strict=True):
         group = group_of(value.name, plan.groups)
         decay = optimizer.weight_decay if group.weight_decay is None else group.weight_decay
-        slots = {n: state.new(f"{n}_{value.name}", v, value) for n, v in optimizer.slots().items()}
+        slots = _slots(state, optimizer, value)
         x = Parameter(value, gradient, group.scale, decay, slots)
         new, changed = optimizer.update(moment, x)
         pairs = [(value, new), *((slots[name], changed[name]) for name in slots)]
+        if plan.average is not None:
+            pairs.append(_averaged(state, moment, x, new, plan.average))
         updates += [(old, v if due is None else b.Where(due, v, old)) for old, v in pairs]
     return updates
 
 
-def _clipped(b: Builder, clip: float | None, gradients: Sequence[Value]) -> list[Value]:
-    """Return gradients whose norm, over all of them, is at most `clip`."""
+def _averaged(state: _State, moment: Moment, x: Parameter, new: Value, share: float) -> tuple[Value, Value]:
+    """Add the moving average of a parameter; return it and its new value, that of the parameter at first."""
+    b, name = moment.b, average_name(x.value.name)
+    average = state.new(name, _data(x.value).array())
+    if average.name != name:
+        raise UnsupportedError(
+            f"the model has a value {quote(name)}, which is the name of an average; rename it"
+        )
+    return average, b.Where(moment.is_first(), new, x.mixed(b, average, new, share))
+
+
+def _slots(state: _State, optimizer: Optimizer, value: Value) -> dict[str, Value]:
+    """Add the state variables of a parameter, in its element type."""
+    data = _data(value)
+    return {
+        name: state.new(f"{name}_{value.name}", np.full(slot.shape, slot.initial, data.element.dtype))
+        for name, slot in optimizer.slots_of(tuple(data.shape)).items()
+    }
+
+
+def _data(value: Value) -> Tensor:
+    """Return the first value of a parameter; raises UnsupportedError."""
+    data = value.constant
+    if not isinstance(data, Tensor):
+        raise UnsupportedError(f"{quote(value.name)} is no dense tensor, so it cannot be trained")
+    return data
+
+
+def _clipped(b: Builder, plan: Plan, gradients: Sequence[Value]) -> list[Value]:
+    """Return gradients limited to a range, whose norm, over all of them, is at most `plan.clip`."""
+    gradients, clip = [_limited(b, plan.clip_value, g) for g in gradients], plan.clip
     if clip is None:
-        return list(gradients)
+        return gradients
     squares = [b.Cast(b.ReduceSumSquare(g, keepdims=0), to=DOUBLE.number) for g in gradients]
     share = b.Div(np.float64(clip), b.Add(b.Sqrt(b.Sum(*squares)), np.float64(_TINY)))
     share = b.Min(share, np.float64(1))
     return [b.Mul(g, b.CastLike(share, g)) for g in gradients]
+
+
+def _limited(b: Builder, limit: float | None, gradient: Value) -> Value:
+    """Return a gradient whose elements are at most `limit` away from 0."""
+    if limit is None:
+        return gradient
+    dtype = _kind(b, gradient).element.dtype
+    return b.Clip(gradient, np.asarray(-limit, dtype), np.asarray(limit, dtype))
 
 
 def _accumulated(

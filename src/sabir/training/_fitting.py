@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from sabir.base import FeedError, UnsupportedError, quote
+from sabir.base import EvaluationError, FeedError, UnsupportedError, quote
 from sabir.serial import format_by_name
 from sabir.training._data import Batches
+from sabir.training._guarding import Guard, monitored
 from sabir.training._parts import check_names
 
 if TYPE_CHECKING:
@@ -45,8 +46,7 @@ class Epoch(NamedTuple):
     @property
     def monitored(self) -> float:
         """The loss that early stopping looks at: of the validation, where there is one."""
-        found = self.validation or self.results
-        return found.get("loss", next(iter(found.values()), math.nan))
+        return monitored(self.validation or self.results)
 
 
 class Progress(NamedTuple):
@@ -77,11 +77,13 @@ class Fitting(NamedTuple):
     progress: Callable[[Progress], Any] | None
     checkpoint: str | os.PathLike[str] | None
     checkpoint_steps: int | None
+    keep_steps: int | None
 
 
 def fit(session: TrainingSession, data: Data, asked: Fitting) -> list[Epoch]:
     """Train a session; see `TrainingSession.fit`."""
-    for name, number in (("patience", asked.patience), ("checkpoint_steps", asked.checkpoint_steps)):
+    for name in ("patience", "checkpoint_steps", "keep_steps"):
+        number = getattr(asked, name)
         if number is not None and number < 1:
             raise UnsupportedError(f"{name} is 1 or more, or None; got {number}")
     if asked.checkpoint is not None:
@@ -101,6 +103,10 @@ def fit(session: TrainingSession, data: Data, asked: Fitting) -> list[Epoch]:
     except KeyboardInterrupt:
         run.save()
         raise
+    except EvaluationError:
+        if run.guard.has_gone_back:
+            run.save()
+        raise
     return found
 
 
@@ -117,6 +123,7 @@ class _Run:
         if asked.validate is not None and self._evaluation is None:
             raise UnsupportedError("the model has no training information without bindings, which evaluates")
         self._check_validation()
+        self.guard = Guard(session, self._algorithms, self._outputs, asked.keep_steps)
         self._lowest, self._waited, self.is_over = math.inf, 0, False
         self._best: Store | None = None
 
@@ -136,16 +143,19 @@ class _Run:
         session, asked, started = self._session, self._asked, time.perf_counter()
         number, first = session.position
         means, done = _Means(), first
+        self.guard.keep(batches)
         for feeds in batches.epoch(number, first):
-            results = session.step_in_epoch(feeds, self._algorithms, self._outputs)
+            results = self.guard.step(feeds, batches)
             means.add(results, _samples(feeds))
             done += 1
             if asked.progress is not None:
                 asked.progress(Progress(number + 1, asked.epochs, done, batches.count, means.values))
             if asked.checkpoint_steps and session.steps % asked.checkpoint_steps == 0:
+                self.guard.keep(batches)
                 self.save()
         if not done:
             raise FeedError("the data has no batches")
+        self.guard.keep(batches)
         validation = {} if asked.validate is None else self._validation(asked.validate)
         session.begin_epoch(number + 1)
         seconds = time.perf_counter() - started

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from sabir.ir import TensorType
 from sabir.training._schedules import Constant, Schedule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from sabir.elements import ElementType
     from sabir.ir import Array, Builder, Value
@@ -49,8 +49,7 @@ class Moment:
         """Return `1 - beta ** step`, in double."""
 
         def compute() -> Value:
-            step = self.b.Cast(self.step, to=element("double").number)
-            return self.b.Sub(np.float64(1), self.b.Pow(np.float64(beta), step))
+            return self.b.Sub(np.float64(1), self.b.Pow(np.float64(beta), self.count()))
 
         return self._once("bias", beta, compute)
 
@@ -68,6 +67,18 @@ class Moment:
         root = self._once("root", beta, lambda: self.b.Div(np.float64(1), self.b.Sqrt(self.bias(beta))))
         return self._cast(root, to, "root", beta)
 
+    def scalar(self, to: ElementType, compute: Callable[[], Value], *key: Any) -> Value:
+        """Return a scalar as an element type; `compute` builds it in double, once for a key."""
+        return self._cast(self._once(*key, compute), to, *key)
+
+    def count(self) -> Value:
+        """Return the number of the step, from 1, in double."""
+        return self._once("count", lambda: self.b.Cast(self.step, to=element("double").number))
+
+    def is_first(self) -> Value:
+        """Return whether the step is the first one, a scalar of bool."""
+        return self._once("first", lambda: self.b.Equal(self.step, np.int64(1)))
+
     def _times(self, factor: float) -> Value:
         return self.rate if factor == 1 else self.b.Mul(self.rate, np.float64(factor))
 
@@ -80,6 +91,13 @@ class Moment:
         if found is None:
             found = self._found[key[:-1]] = key[-1]()
         return found
+
+
+class Slot(NamedTuple):
+    """A state variable of one parameter: its shape, and the number that fills it at first."""
+
+    shape: tuple[int, ...]
+    initial: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +119,17 @@ class Parameter:
         """Return a number in the element type of the parameter."""
         return np.asarray(value, self.element.dtype)
 
+    def mixed(self, b: Builder, average: Value, value: Value, beta: float) -> Value:
+        """Build `beta * average + (1 - beta) * value`, a moving average."""
+        return b.Add(b.Mul(average, self.number(beta)), b.Mul(value, self.number(1 - beta)))
+
+    def decayed(self, moment: Moment) -> Value:
+        """Build the value, less its decay times the rate: a decay that is no part of the gradient."""
+        if not self.weight_decay:
+            return self.value
+        b, rate = moment.b, moment.scaled_rate(self.scale, self.element)
+        return b.Mul(self.value, b.Sub(self.number(1), b.Mul(rate, self.number(self.weight_decay))))
+
 
 @dataclass(frozen=True, slots=True)
 class Optimizer(ABC):
@@ -119,6 +148,7 @@ class Optimizer(ABC):
         check_number("momentum", getattr(self, "momentum", 0.0))
         check_number("eps", getattr(self, "eps", 0.0))
         check_number("initial", getattr(self, "initial", 0.0))
+        check_number("dampening", getattr(self, "dampening", 0.0), below=1)
         for beta in getattr(self, "betas", ()):
             check_number("a beta", beta, below=1)
 
@@ -128,8 +158,12 @@ class Optimizer(ABC):
         return self.rate if isinstance(self.rate, Schedule) else Constant(float(self.rate))
 
     def slots(self) -> dict[str, float]:
-        """Return the state that each parameter has, by name, with its first value."""
+        """Return the state that each parameter has in its own shape, by name, with its first value."""
         return {}
+
+    def slots_of(self, shape: tuple[int, ...]) -> dict[str, Slot]:
+        """Return the state that a parameter of a shape has, by name."""
+        return {name: Slot(shape, initial) for name, initial in self.slots().items()}
 
     @abstractmethod
     def update(self, moment: Moment, x: Parameter) -> tuple[Value, dict[str, Value]]:
@@ -146,12 +180,15 @@ class Optimizer(ABC):
 class SGD(Optimizer):
     """Gradient descent, with momentum, plain or of Nesterov, as in PyTorch.
 
+    From the second step on the momentum takes `1 - dampening` of the gradient.
+
     >>> list(SGD(0.1, momentum=0.9).slots())
     ['momentum']
     """
 
     momentum: float = 0.0
     nesterov: bool = False
+    dampening: float = 0.0
 
     def slots(self) -> dict[str, float]:
         return {"momentum": 0.0} if self.momentum else {}
@@ -161,11 +198,20 @@ class SGD(Optimizer):
         slots: dict[str, Value] = {}
         if self.momentum:
             share = x.number(self.momentum)
-            slots["momentum"] = b.Add(b.Mul(x.slots["momentum"], share), direction)
+            slots["momentum"] = b.Add(b.Mul(x.slots["momentum"], share), self._damped(moment, x, direction))
             direction = (
                 b.Add(direction, b.Mul(slots["momentum"], share)) if self.nesterov else slots["momentum"]
             )
         return b.Sub(x.value, b.Mul(direction, moment.scaled_rate(x.scale, x.element))), slots
+
+    def _damped(self, moment: Moment, x: Parameter, direction: Value) -> Value:
+        """Return what the momentum takes of the gradient: all of it in the first step."""
+        if not self.dampening:
+            return direction
+        b = moment.b
+        one, rest = np.float64(1), np.float64(1 - self.dampening)
+        taken = moment.scalar(x.element, lambda: b.Where(moment.is_first(), one, rest), "dampening")
+        return b.Mul(direction, taken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,12 +278,7 @@ class AdamW(Adam):
     weight_decay: float = field(default=0.01, kw_only=True)
 
     def update(self, moment: Moment, x: Parameter) -> tuple[Value, dict[str, Value]]:
-        start = x.value
-        if x.weight_decay:
-            rate = moment.scaled_rate(x.scale, x.element)
-            kept = moment.b.Sub(x.number(1), moment.b.Mul(rate, x.number(x.weight_decay)))
-            start = moment.b.Mul(x.value, kept)
-        return self._moved(moment, x, start, x.gradient)
+        return self._moved(moment, x, x.decayed(moment), x.gradient)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +318,6 @@ class StandardOptimizer(Optimizer):
 _STANDARD = {"Momentum": ("momentum",), "Adagrad": ("squares",), "Adam": ("mean", "squares")}
 
 __all__ = [
-    "PREVIEW", "SGD", "Adagrad", "Adam", "AdamW", "Moment", "Optimizer", "Parameter", "StandardOptimizer",
-    "check_number",
+    "PREVIEW", "SGD", "Adagrad", "Adam", "AdamW", "Moment", "Optimizer", "Parameter", "Slot",
+    "StandardOptimizer", "check_number",
 ]  # fmt: skip

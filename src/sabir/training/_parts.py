@@ -17,7 +17,7 @@ from sabir.base import (
     suggest,
 )
 from sabir.differentiation import expand_in_graph
-from sabir.evaluation import ModelPort
+from sabir.evaluation import ModelPort, Runner
 from sabir.ir import TensorType
 from sabir.opsets import with_internal
 from sabir.runtime import Session
@@ -27,7 +27,7 @@ from sabir.training._losses import LOSS
 from sabir.training._random import draw_from_keys, keys_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from sabir.base import Limits
     from sabir.compilation import Commit
@@ -126,11 +126,7 @@ class RunnablePart:
         """
         session, wanted = self._session(outputs)
         over = {} if commit is None else self._replaceable(session, state, feeds)
-        inputs = {n: state[n] for n in wanted if n in state and n not in feeds}
-        inputs.update((n, v) for n, v in feeds.items() if n in wanted)
-        _, keys, count = self._prepared()
-        if keys in wanted and self._stream is not None:
-            inputs[keys] = keys_for((path[0], *self._stream, *path[1:]), count)
+        inputs = self._inputs(wanted, feeds, state, path)
         spares = self._spares.free()
         results = session.run_reusing(inputs, {**spares, **over}, commit)
         updates = {} if commit is not None and commit.done else self.assigned(results, state)
@@ -138,6 +134,36 @@ class RunnablePart:
         fresh = {o: results[o] for o in assigned if o not in in_place}
         self._spares.keep({o: x for o, x in fresh.items() if _size(x) > _SMALL}, spares)
         return {n: np.copy(results[n]) if n in assigned else results[n] for n in outputs}, updates
+
+    def observe(
+        self,
+        feeds: Mapping[str, Any],
+        state: Mapping[str, Array],
+        path: tuple[int, ...],
+        see: Callable[[str, Mapping[str, Any]], None],
+    ) -> None:
+        """Run the part with the interpreter, and show each value, as `Runner.run_observed` does."""
+        options = self._options
+        part, _, _ = self._prepared()
+        model = pruned(part, self.outputs)
+        runner = Runner(model, options.registry, options.limits, newer_opsets=options.newer_opsets)
+        wanted = frozenset(port.name for port in runner.inputs)
+        runner.run_observed(self._inputs(wanted, feeds, state, path), see)
+
+    def _inputs(
+        self,
+        wanted: frozenset[str],
+        feeds: Mapping[str, Any],
+        state: Mapping[str, Array],
+        path: tuple[int, ...],
+    ) -> dict[str, Any]:
+        """Return the inputs of a run: feeds, state, and the keys of random numbers."""
+        inputs = {n: state[n] for n in wanted if n in state and n not in feeds}
+        inputs.update((n, v) for n, v in feeds.items() if n in wanted)
+        _, keys, count = self._prepared()
+        if keys in wanted and self._stream is not None:
+            inputs[keys] = keys_for((path[0], *self._stream, *path[1:]), count)
+        return inputs
 
     def assigned(self, results: Mapping[str, Any], state: Mapping[str, Array]) -> dict[str, Array]:
         """Return the new values of the state variables among results; raises EvaluationError as `run`."""

@@ -18,7 +18,7 @@ from sabir.training._losses import LOSS
 from sabir.training._metrics import metrics_of
 from sabir.training._modes import TrainingMode, changes_in_training
 from sabir.training._named_losses import LOSSES, loss_of
-from sabir.training._optimizers import PREVIEW, AdamW, Optimizer
+from sabir.training._optimizers import PREVIEW, AdamW, Optimizer, check_number
 from sabir.training._parameters import check_groups, trained
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ class Plan(NamedTuple):
     frozen: tuple[str, ...]
     groups: tuple[Group, ...]
     clip: float | None
+    clip_value: float | None
+    average: float | None
     accumulate: int
     split: bool
     metrics: tuple[Metric, ...]
@@ -64,6 +66,8 @@ def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     frozen: str | Sequence[str] = (),
     groups: Sequence[Group] = (),
     clip: float | None = None,
+    clip_value: float | None = None,
+    average: float | None = None,
     accumulate: int = 1,
     split: bool = False,
     metrics: Metrics = (),
@@ -81,9 +85,12 @@ def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
 
     Trained are the floating-point initializers of rank 1 or more that a gradient reaches, if their names
     match a pattern of `trainable` and none of `frozen`. `groups` change the rate and the decay for some.
-    Gradients are scaled where their norm, over all parameters, is above `clip`. With `accumulate` the mean of
-    the gradients of so many steps is applied in the last of them. With `split` the first algorithm sums
-    gradients in the state, `grad_` and the name of the parameter, and the second applies their mean.
+    Gradients are limited to the range from `-clip_value` to `clip_value`, and then scaled where their norm,
+    over all parameters, is above `clip`. With `average`, such as 0.999, the state has moving averages of the
+    parameters too, of which a step keeps that share; `averaged` puts them into the model. With `accumulate`
+    the mean of the gradients of so many steps is applied in the last of them. With `split` the first
+    algorithm sums gradients in the state, `grad_` and the name of the parameter, and the second applies their
+    mean.
 
     Dropout and BatchNormalization are in training mode inside the algorithm, and in inference mode in the
     main graph; running statistics are state. The algorithm returns `loss`, the `metrics` and `rate`; the last
@@ -111,6 +118,10 @@ def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
         raise UnsupportedError("accumulate is 1 or more, and 1 for a split model, where the caller counts")
     if clip is not None and not clip > 0:
         raise UnsupportedError(f"clip is a norm above 0, or None; got {clip}")
+    if clip_value is not None and not clip_value > 0:
+        raise UnsupportedError(f"clip_value is a number above 0, or None; got {clip_value}")
+    if average is not None:
+        check_number("average", average, below=1)
     chosen = AdamW(1e-3) if optimizer is None else optimizer
     if not isinstance(chosen, Optimizer):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
         raise UnsupportedError(
@@ -118,7 +129,7 @@ def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
         )
     plan = Plan(
         loss_of(loss), target, output, chosen, _names(trainable), _names(frozen), tuple(groups), clip,
-        accumulate, split, metrics_of(metrics), rules, _names(recompute),
+        clip_value, average, accumulate, split, metrics_of(metrics), rules, _names(recompute),
     )  # fmt: skip
     return run_with_limits(limits, _prepare, model, plan, registry)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -92,8 +92,89 @@ class Cosine(_Decay):
     """
 
     def _left(self, b: Builder, done: Value) -> Value:
-        wave = b.Cos(b.Mul(done, np.float64(math.pi)))
-        return b.Mul(b.Add(wave, np.float64(1)), np.float64(0.5))
+        return _wave(b, done, 1, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Polynomial(_Decay):
+    """A rate that rises for `warmup` steps, and falls until step `steps` to `end` by a power of what is left.
+
+    >>> Polynomial(0.1, 1000, power=3).power
+    3
+    """
+
+    power: float = field(default=2.0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        _Decay.__post_init__(self)
+        if not (math.isfinite(self.power) and self.power > 0):
+            raise UnsupportedError(f"the power of a polynomial is a number above 0; got {self.power}")
+
+    def _left(self, b: Builder, done: Value) -> Value:
+        return b.Pow(b.Sub(np.float64(1), done), np.float64(self.power))
+
+
+@dataclass(frozen=True, slots=True)
+class OneCycle(Schedule):
+    """One cycle, as in PyTorch: half a wave up to `rate` in a share `rise` of the steps, and one down.
+
+    It begins with `rate / first`, and its last step has `rate / first / last`, as have all later ones.
+
+    >>> OneCycle(0.1, 1000).rise
+    0.3
+    """
+
+    steps: int
+    rise: float = 0.3
+    first: float = 25.0
+    last: float = 1e4
+
+    def __post_init__(self) -> None:
+        Schedule.__post_init__(self)
+        if not (0 < self.rise < 1 and self.rise * self.steps > 1):
+            raise UnsupportedError(f"a rise in {self.rise:g} of {self.steps} steps is not one step or more")
+        if not (1 <= self.first < math.inf and 1 <= self.last < math.inf):
+            raise UnsupportedError(
+                f"first and last divide a rate and are 1 or more; got {self.first} and {self.last}"
+            )
+
+    def factor(self, b: Builder, step: Value) -> Value:
+        top = self.rise * self.steps - 1
+        up = _wave(b, b.Div(step, np.float64(top)), 1 / self.first, 1)
+        done = b.Div(b.Sub(step, np.float64(top)), np.float64(self.steps - 1 - top))
+        down = _wave(b, done, 1, 1 / self.first / self.last)
+        return b.Where(b.LessOrEqual(step, np.float64(top)), up, down)
+
+
+def _wave(b: Builder, done: Value, start: float, end: float) -> Value:
+    """Return a number on half a wave from `start` to `end`, when a share of it is done."""
+    done = b.Clip(done, np.float64(0), np.float64(1))
+    left = b.Mul(b.Add(b.Cos(b.Mul(done, np.float64(math.pi))), np.float64(1)), np.float64(0.5))
+    return b.Add(b.Mul(left, np.float64(start - end)), np.float64(end))
+
+
+@dataclass(frozen=True, slots=True)
+class WarmUp(Schedule):
+    """Any schedule, after `steps` steps in which the rate rises in a line to the first one of the schedule.
+
+    >>> WarmUp(Step(0.1, every=30), 5).rate
+    0.1
+    """
+
+    rate: float = field(init=False)
+    schedule: Schedule
+    steps: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rate", self.schedule.rate)
+        if self.steps < 1:
+            raise UnsupportedError(f"a warm-up takes 1 step or more; got {self.steps}")
+
+    def factor(self, b: Builder, step: Value) -> Value:
+        steps = np.float64(self.steps)
+        risen = b.Min(b.Div(b.Add(step, np.float64(1)), steps), np.float64(1))
+        inner = self.schedule.factor(b, b.Max(b.Sub(step, steps), np.float64(0)))
+        return risen if inner is None else b.Mul(risen, inner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,4 +203,6 @@ def rate_of(b: Builder, schedule: Schedule, base: Value, step: Value) -> Value:
     return base if factor is None else b.Mul(base, factor)
 
 
-__all__ = ["Constant", "Cosine", "Linear", "Schedule", "Step", "rate_of"]
+__all__ = [
+    "Constant", "Cosine", "Linear", "OneCycle", "Polynomial", "Schedule", "Step", "WarmUp", "rate_of",
+]  # fmt: skip

@@ -164,6 +164,7 @@ class TrainingSession:  # ruff: ignore[too-many-public-methods]  also what fit, 
         progress: Callable[[Progress], Any] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_steps: int | None = None,
+        keep_steps: int | None = 100,
     ) -> list[Epoch]:
         """Train until `epochs` epochs are complete, and return what each came to.
 
@@ -180,6 +181,12 @@ class TrainingSession:  # ruff: ignore[too-many-public-methods]  also what fit, 
         after each epoch, after every `checkpoint_steps` steps, at the end, and when the training is
         interrupted; a session of this file goes on at the same batch with the same numbers, as `epochs`
         counts those that were made before.
+
+        A loss that is NaN or infinite, and state that becomes so, stop the training with an EvaluationError
+        that names the epoch, the step and the node. The session, and the checkpoint, then have the state
+        before the first step that went wrong: a copy of the state is made after every `keep_steps` steps and
+        each epoch, and the steps since are repeated. Batches of an iterator cannot be repeated; the state is
+        then that of the copy. With None there is no copy, and only losses are looked at.
 
         Raises UnsupportedError for a model that cannot be trained or validated, FeedError for data that does
         not fit, and what `step` and `save` raise.
@@ -204,6 +211,7 @@ class TrainingSession:  # ruff: ignore[too-many-public-methods]  also what fit, 
             progress,
             checkpoint,
             checkpoint_steps,
+            keep_steps,
         )
         return fit(self, data, asked)
 
@@ -281,6 +289,17 @@ class TrainingSession:  # ruff: ignore[too-many-public-methods]  also what fit, 
         if not self._settled():
             self._commit(step.store)
         return results
+
+    def observe(
+        self, feeds: Mapping[str, Any], algorithm: int, see: Callable[[str, Mapping[str, Any]], None]
+    ) -> None:
+        """Compute the next step of an algorithm with the interpreter, show each value, and change nothing.
+
+        `see` is called as that of `Runner.run_observed`. `feeds` may have inputs of other algorithms.
+        """
+        part = self._algorithm(algorithm)
+        known = {n: v for n, v in feeds.items() if any(p.name == n for p in self._ports_of(part))}
+        part.observe(known, self._store.values, (self.seed, self.steps), see)
 
     def computed(self, work: Work, values: Mapping[str, Array]) -> Computed:
         """Return outputs and updates of an algorithm for a state, and change nothing."""

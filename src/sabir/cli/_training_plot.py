@@ -1,0 +1,52 @@
+"""The course of a training as a picture."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+from sabir.base import UnsupportedError
+from sabir.files import replace_file
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from sabir.training import Epoch
+
+_VALIDATION = "validation_"
+
+
+def _columns(epochs: Sequence[Epoch]) -> dict[str, list[float]]:
+    """Return the numbers of every epoch by name; those of the validation have a prefix."""
+    rows = [{**e.results, **{f"{_VALIDATION}{n}": v for n, v in e.validation.items()}} for e in epochs]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name, float("nan")) for row in rows] for name in names}
+
+
+def plotting() -> Any:
+    """Return the module that draws; raises UnsupportedError where it is not installed."""
+    try:
+        from matplotlib import figure  # ruff: ignore[import-outside-top-level]  # pyright: ignore[reportMissingImports, reportUnknownVariableType] - an extra that one option needs
+    except ImportError:
+        message = "--plot draws with matplotlib; install it with `pip install 'sabir[plot]'`"
+        raise UnsupportedError(message) from None
+    return figure  # pyright: ignore[reportUnknownVariableType] - as above
+
+
+def write_plot(path: Path, epochs: Sequence[Epoch]) -> None:
+    """Draw the loss over the epochs into a PNG file; raises UnsupportedError, FileError."""
+    picture = plotting().Figure(figsize=(8, 5), layout="constrained")
+    axes = picture.subplots()
+    for name, values in _columns(epochs).items():
+        if name.removeprefix(_VALIDATION) == "loss":
+            axes.plot([e.number for e in epochs], values, label=name.replace("_", " "))
+    axes.set_xlabel("epoch")
+    axes.set_ylabel("loss")
+    axes.legend()
+    data = io.BytesIO()
+    picture.savefig(data, format="png", dpi=150)
+    replace_file(path, [data.getvalue()])
+
+
+__all__ = ["plotting", "write_plot"]
