@@ -62,7 +62,7 @@ def test_without_them_the_error_says_how(cli):
         ("acme_room", "write it as MODULE:NAME"),
         ("nowhere_at_all:x", "nowhere_at_all cannot be imported"),
         ("acme_room:missing", "acme_room has nothing of that name"),
-        ("acme_room:nothing", "acme_room has a int; it must be a Registry"),
+        ("acme_room:nothing", "is a int; it must be a Registry"),
     ],
 )
 def test_a_wrong_option_is_refused(option, message, cli):

@@ -208,6 +208,7 @@ def test_a_plan_of_every_operator_can_be_read():
                 session.run(feeds)
         except sabir.SabirError:
             continue  # an example of an error
-        if any(plan.is_native for plan in sessions[0]._plans) and not was_read(sessions[1]):
+        whole = sessions[0]._plans._kept  # a plan in stages is not stored: later ones are compiled in runs
+        if any(plan.is_native for plan in whole) and not was_read(sessions[1]):
             unread.append(operator.name)
     assert not unread
