@@ -1,5 +1,6 @@
 """Write the API reference: `python tools/write_api.py FOLDER`; every public package, from its docstrings."""
 
+import dataclasses
 import importlib
 import inspect
 import pkgutil
@@ -29,15 +30,24 @@ def public_packages() -> list[str]:
     return ["sabir", *(n for n in names if getattr(importlib.import_module(n), "__all__", None))]
 
 
-def write_annotations_of_tuples(package: str) -> None:
-    """Replace the annotations of named tuples' constructors, which pdoc cannot resolve, by their source."""
+def write_annotations(package: str) -> None:
+    """Replace annotations of constructors that pdoc cannot resolve by their source.
+
+    These are those of named tuples, and of fields that a dataclass inherits from one of another module.
+    """
     module = importlib.import_module(package)
     for item in (getattr(module, name) for name in module.__all__):
-        if inspect.isclass(item) and issubclass(item, tuple) and hasattr(item, "_fields"):
+        if not inspect.isclass(item):
+            continue
+        if issubclass(item, tuple) and hasattr(item, "_fields"):
             annotations = item.__new__.__annotations__
             annotations |= {
                 n: Written(a.__forward_arg__) for n, a in annotations.items() if type(a) is ForwardRef
             }
+        elif dataclasses.is_dataclass(item) and "__init__" in vars(item):
+            annotations = vars(item)["__init__"].__annotations__
+            inherited = annotations.keys() - item.__annotations__.keys() - {"return"}
+            annotations |= {n: Written(str(annotations[n])) for n in inherited}
 
 
 if __name__ == "__main__":
@@ -45,6 +55,6 @@ if __name__ == "__main__":
     pdoc.render.configure(docformat="markdown", footer_text=f"Sabir {sabir.__version__}")
     packages = public_packages()
     for name in packages:
-        write_annotations_of_tuples(name)
+        write_annotations(name)
     pdoc.pdoc(*packages, output_directory=folder)
     print(f"{folder}: {len(list(folder.rglob('*.html')))} pages")
