@@ -16,11 +16,10 @@ if TYPE_CHECKING:
 
     from sabir.ir import Array, Builder, Value
 
+    Function: TypeAlias = Callable[[Builder, Value, Value], Value]
+    """A loss or a metric: builds a scalar with the builder, of the scores and the target."""
 
 LOSS = "loss"  # the name of the loss in a prepared model
-
-Function: TypeAlias = "Callable[[Builder, Value, Value], Value]"
-"""A loss or a metric: builds a scalar with the builder, of the scores and the target."""
 
 
 @dataclass(frozen=True, slots=True)

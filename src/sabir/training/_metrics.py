@@ -21,12 +21,11 @@ if TYPE_CHECKING:
     from sabir.ir import Builder, Value
     from sabir.training._losses import Function, Loss
 
+    Metrics: TypeAlias = str | Function | Iterable[str | Function] | Mapping[str, str | Function]
+    """What `prepare` takes for metrics: names, functions with a name, or either by the name of an output."""
 
 METRICS = ("accuracy", "top_5", "perplexity", "mse", "mae", "r2")
 """The names of metrics that `prepare` and `sabir train` know; the number of `top_5` may be another."""
-
-Metrics: TypeAlias = "str | Function | Iterable[str | Function] | Mapping[str, str | Function]"
-"""What `prepare` takes for metrics: names, functions with a name, or either by the name of an output."""
 
 _TOP = re.compile(r"top_([1-9][0-9]*)")
 _NUMBERS = {"mse": MeanSquaredError().build, "mae": MeanAbsoluteError().build}
