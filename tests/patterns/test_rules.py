@@ -39,7 +39,7 @@ def test_alternatives_and_imports():
     imports = {acme = 3}
     shared = true
     """)
-    found = sabir.rewrite(MODEL, rule, verify=False)
+    found = sabir.rewrite(MODEL, rule)  # not compared: the operator is not known
     assert found.opsets == {"": 24, "acme": 3}
     assert [node.op for node in found.graph] == ["Silu", "Tanh"]
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import TYPE_CHECKING, Literal, NamedTuple, overload
 
-from sabir.base import EvaluationError, quote, run_with_limits, without_collector
+from sabir.base import quote, run_with_limits, without_collector
 from sabir.editing import Finder
-from sabir.ir import all_tensors, check_is_model
+from sabir.ir import check_is_model
 from sabir.opsets import STANDARD
-from sabir.optimization._verifying import MOST_VERIFIED, verify_equal
+from sabir.optimization._verifying import verified
 from sabir.patterns import ApplyRules, RewriteRule, load_rules, refusals, why_not
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ def rewrite(
     and why it leaves the nodes alone in which its pattern could end.
 
     `verify` runs both models on random inputs of several shapes; by default that is done for models of up to
-    256 MiB. Raises EvaluationError where they differ, SchemaError where replacements are replaced without
-    end, LimitError; for a file, what `load_rules` raises.
+    256 MiB whose operators are all known. Raises EvaluationError where they differ, SchemaError where
+    replacements are replaced without end, LimitError; for a file, what `load_rules` raises.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 24]>
     ... g (float[N,4] x) => (float[N,4] y) { s = Sigmoid (x)  y = Mul (s, x) }''')
@@ -148,19 +148,9 @@ class _Job(NamedTuple):
         copy, applying = model.clone(), ApplyRules(self.rules, registry=self.registry)
         with without_collector():  # hardly any node becomes garbage, and each pass would visit all of them
             applying.run(copy)
-        verification = self._verified(model, copy, applying.applied) if applying.applied else None
+        verification = None
+        if applying.applied:
+            after = f"the rules {', '.join(dict.fromkeys(map(quote, applying.applied)))}"
+            verification = verified(model, copy, after, verify=self.verify, registry=self.registry)
         refused = refusals(copy, self.rules, registry=self.registry) if self.explain else ()
         return Rewriting(copy, Counter(applying.applied), refused, verification)
-
-    def _verified(self, old: Model, new: Model, applied: Sequence[str]) -> Verification | None:
-        """Compare the results of both models; raises EvaluationError where they differ."""
-        size = sum(place.tensor.nbytes for place in all_tensors(old))
-        if not (self.verify or (self.verify is None and size <= MOST_VERIFIED)):
-            return None
-        found = verify_equal(old, new, registry=self.registry)
-        if not found.equal:
-            names = ", ".join(dict.fromkeys(map(quote, applied)))
-            raise EvaluationError(
-                f"output {quote(found.where)} differs by {found.difference:.3g} after the rules {names}"
-            )
-        return found

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.base import (
-    EvaluationError,
     Limits,
     NotFoundError,
     SabirError,
@@ -25,7 +24,7 @@ from sabir.optimization._folding import Fold
 from sabir.optimization._joining import JoinProducts
 from sabir.optimization._protected import protected
 from sabir.optimization._states import DropZeroStates
-from sabir.optimization._verifying import MOST_VERIFIED, verify_equal
+from sabir.optimization._verifying import verified
 from sabir.rewriting import change_ir_version, merge_equal, remove_dead_nodes
 from sabir.schema import Scope
 from sabir.simplification import OPTIMIZATIONS, REWRITES, Simplify
@@ -74,8 +73,8 @@ def simplify(
     64 KiB. What is not known, such as the operators of other domains, stays.
 
     `verify` runs both models on random inputs of several shapes; by default that is done for models of up to
-    256 MiB. Raises EvaluationError where they differ, NotFoundError for a name in `keep` that no value of the
-    main graph has, SchemaError for nodes that read each other in a cycle, LimitError.
+    256 MiB whose operators are all known. Raises EvaluationError where they differ, NotFoundError for a name
+    in `keep` that no value of the main graph has, SchemaError for nodes that read each other in a cycle, LimitError.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N,4] x) => (float[N,2,2] y) { s = Shape (x)  i = Constant <value = int64[1] {0}> ()
@@ -126,13 +125,7 @@ def _simplified(model: Model, options: _Options) -> Simplification:
     job = _Job(copy, options)
     with without_collector():  # hardly any node becomes garbage, and each pass would visit all of them
         job.run()
-    found = None
-    if options.verify or (options.verify is None and _bytes(model) <= MOST_VERIFIED):
-        found = verify_equal(model, copy, registry=options.registry)
-        if not found.equal:
-            raise EvaluationError(
-                f"output {quote(found.where)} differs by {found.difference:.3g} after the simplification"
-            )
+    found = verified(model, copy, "the simplification", verify=options.verify, registry=options.registry)
     return Simplification(copy, applied=job.applied, verification=found)
 
 

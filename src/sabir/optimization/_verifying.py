@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from sabir.base import FeedError, SabirError, quote
+from sabir.base import EvaluationError, FeedError, SabirError, SchemaError, quote
 from sabir.evaluation import Runner
-from sabir.ir import Expr, TensorType
+from sabir.ir import Expr, TensorType, all_tensors
+from sabir.rewriting import Rewriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -39,6 +40,32 @@ class Verification(NamedTuple):
     def equal(self) -> bool:
         """Whether all outputs are equal up to rounding."""
         return self.difference <= _TOLERANCE
+
+
+def verified(
+    old: Model, new: Model, after: str, *, verify: bool | None, registry: Registry
+) -> Verification | None:
+    """Compare the results of two models; raises EvaluationError, which says after what, where they differ.
+
+    With `verify` of None that is done for models of up to 256 MiB whose operators are all known; None is
+    returned where it is not done.
+    """
+    if verify is None:
+        size = sum(place.tensor.nbytes for place in all_tensors(old))
+        verify = size <= MOST_VERIFIED and _are_known(old, registry) and _are_known(new, registry)
+    if not verify:
+        return None
+    found = verify_equal(old, new, registry=registry)
+    if not found.equal:
+        raise EvaluationError(f"output {quote(found.where)} differs by {found.difference:.3g} after {after}")
+    return found
+
+
+def _are_known(model: Model, registry: Registry) -> bool:
+    """Return whether all nodes call operators, or functions, that are known."""
+    rewriter = Rewriter(model, registry=registry)
+    nodes = (node for graph in model.graphs() for node in graph.all_nodes())
+    return not any(isinstance(rewriter.callee(node), SchemaError) for node in nodes)
 
 
 def verify_equal(old: Model, new: Model, *, registry: Registry) -> Verification:
