@@ -74,7 +74,8 @@ def simplify(
 
     `verify` runs both models on random inputs of several shapes; by default that is done for models of up to
     256 MiB whose operators are all known. Raises EvaluationError where they differ, NotFoundError for a name
-    in `keep` that no value of the main graph has, SchemaError for nodes that read each other in a cycle, LimitError.
+    in `keep` that no value of the main graph has, SchemaError for nodes that read each other in a cycle,
+    LimitError.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N,4] x) => (float[N,2,2] y) { s = Shape (x)  i = Constant <value = int64[1] {0}> ()
