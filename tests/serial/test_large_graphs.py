@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.proto import ModelProto, encode_bytes
+from sabir.proto import ModelProto, TensorProto, encode_bytes
 
 UNKNOWN = encode_bytes(900, b"from the future")
 GRAPH, NODE, ATTRIBUTE, SUBGRAPH = 7, 1, 5, 6  # the numbers of the fields that contain one another
@@ -62,3 +62,12 @@ def test_a_finding_about_equal_constants_names_every_place():
     found = [str(f.location) for f in sabir.findings(message.SerializeToString(), select=["TENSOR005"])]
 
     assert [where.split("/")[1] for where in found] == ["node[0] 'Constant'", "node[1] 'Constant'"]
+
+
+def test_a_tensor_of_an_attribute_whose_bytes_are_of_no_type_is_read():
+    message = sabir.to_proto(constants([0, -1], [0, -1]))
+    for node in message.graph.node:
+        node.attribute[0].t.data_type = TensorProto.STRING  # whose elements have no raw form
+    data = message.SerializeToString()
+
+    assert sabir.dumps(sabir.loads(data)) == data

@@ -116,7 +116,7 @@ def _other_values(proto: Any, field: str, present: list[str]) -> Any:
 
 def _is_small(value: Any) -> bool:
     """Return whether a tensor is small: the data of a large one is not in its message, and is not kept."""
-    return isinstance(value, Tensor) and value.nbytes <= _SMALL
+    return isinstance(value, Tensor) and value.size <= _SMALL  # its bytes may be of no type
 
 
 def _decoded(text: bytes) -> str | bytes:
