@@ -114,6 +114,11 @@ class Value(Readable, ValueOperators):
         source = self.source
         return isinstance(source, Nested) and self in source.inputs
 
+    @property
+    def is_output(self) -> bool:
+        """Whether this value is an output of a graph."""
+        return any(isinstance(user, Nested) for user, _ in self._uses)
+
     def replace_with(self, other: Value) -> None:
         """Make every reader of this value, graph outputs included, read `other` instead."""
         if not isinstance(other, Value):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker

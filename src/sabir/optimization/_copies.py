@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.ir import Graph, canonical_domain
+from sabir.ir import canonical_domain
 from sabir.rewriting import erase_node
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class DropCopies(NamedTuple):
                 if output is None or node is None or not is_copy(node) or node.graph is not graph:
                     continue
                 source, maker = node.inputs[0], None if node.inputs[0] is None else node.inputs[0].node
-                if source is None or maker is None or maker.graph is not graph or _is_output(source):
+                if source is None or maker is None or maker.graph is not graph or source.is_output:
                     continue
                 if source in self.kept or source in annotated or output in annotated:
                     continue
@@ -49,10 +49,6 @@ class DropCopies(NamedTuple):
 def is_copy(node: Node) -> bool:
     """Return whether a node is a call of Identity."""
     return node.op == "Identity" and not canonical_domain(node.domain) and len(node.inputs) == 1
-
-
-def _is_output(value: Value) -> bool:
-    return any(isinstance(use.user, Graph) for use in value.uses)
 
 
 def _take_over(copy: Node, source: Value, output: Value, maker: Node) -> None:

@@ -164,7 +164,7 @@ class _Folding:
     def _become_constants(self, node: Node, graph: Graph, results: Sequence[Constant]) -> None:
         """Let the outputs of a node be initializers; what a graph outputs stays the result of a node."""
         outputs = list(node.outputs)
-        if _is_source(node) and any(v is not None and _is_output(v) for v in outputs):
+        if _is_source(node) and any(v is not None and v.is_output for v in outputs):
             return
         self._changed = True
         data_of = [d for v, d in zip(outputs, results, strict=False) if v is not None]
@@ -173,7 +173,7 @@ class _Folding:
         for value, data in zip(outputs, results, strict=False):
             if value is None or not value.is_read:
                 continue
-            if _is_output(value):
+            if value.is_output:
                 graph.insert(constant_node(value, data), after=graph.previous(node))
                 continue
             graph.set_initializer(value, data)
@@ -213,17 +213,13 @@ class _Folding:
             if value is None or not isinstance(kind, TensorType) or not _is_symbolic(kind.known):
                 continue
             first = known.setdefault((kind.element.number, kind.shape, kind.known), value)
-            if first is not value and not _is_output(value) and value not in self._kept and value.is_read:
+            if first is not value and not value.is_output and value not in self._kept and value.is_read:
                 value.replace_with(first)
                 self._changed = True
 
 
 def _is_source(node: Node) -> bool:
     return node.op == _SOURCE and not canonical_domain(node.domain)
-
-
-def _is_output(value: Value) -> bool:
-    return any(isinstance(use.user, Graph) for use in value.uses)
 
 
 def _is_symbolic(known: Known | None) -> bool:

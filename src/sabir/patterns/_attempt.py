@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.base import SabirError, SchemaError, counted
-from sabir.ir import Node, TensorType
 from sabir.patterns._matching import Matcher
 from sabir.rewriting import enclosing, graph_of
 from sabir.schema import Unconvertible, as_results
@@ -13,7 +12,7 @@ from sabir.schema import Unconvertible, as_results
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sabir.ir import Graph, Value
+    from sabir.ir import Graph, Node, TensorType, Value
     from sabir.patterns._match import Match
     from sabir.patterns._pattern import Pattern
     from sabir.patterns._rule import RewriteRule
@@ -162,7 +161,7 @@ class Attempt:
         found: list[Value] = []
         for output, result in zip(outputs, results, strict=True):
             _require_type(match.type_of(output), match.type_of(result))
-            is_copy = match.stands_for(result) and _must_stay(output)
+            is_copy = match.stands_for(result) and output.is_output
             found.append(
                 b.Identity(result) if is_copy else result
             )  # refused for a type that it does not admit
@@ -187,8 +186,3 @@ def _require_type(old: TensorType | None, new: TensorType | None) -> None:
         )
     if not same:
         raise Unconvertible(f"it computes {new}, the pattern {old}")
-
-
-def _must_stay(output: Value) -> bool:
-    """Return whether a graph has a value as its output."""
-    return any(not isinstance(use.user, Node) for use in output.uses)

@@ -127,7 +127,7 @@ def _add_result(plan: Plan, node: Node) -> Value | None:
     result, use = next(iter(node.outputs), None), only_use(node)
     if use is not None and _is_rectifier(use):
         result = next(iter(use.user.outputs), None)
-    if result is None or not result.uses or any(not isinstance(use.user, Node) for use in result.uses):
+    if result is None or not result.is_read or result.is_output:
         return None
     plan.values[result] = None
     plan.everywhere.add(result)

@@ -45,7 +45,9 @@ def merge_equal(
             if key is None:
                 continue
             first = found.setdefault(key, node)
-            if first is not node and not any(_is_output(v) or v in kept for v in node.outputs):
+            if first is not node and not any(
+                (v is not None and v.is_output) or v in kept for v in node.outputs
+            ):
                 count += 1
                 for old, new in zip(node.outputs, first.outputs, strict=True):
                     if old is not None and new is not None:
@@ -76,7 +78,7 @@ def _merge_constants(graph: Graph, most_bytes: int | None, kept: Collection[Valu
 
 
 def _is_mergeable(value: Value, kept: Collection[Value]) -> bool:
-    return not (value.is_input or _is_output(value) or value in kept)
+    return not (value.is_input or value.is_output or value in kept)
 
 
 def _contents(data: Tensor) -> bytes:
@@ -97,7 +99,3 @@ def _key(node: Node) -> Hashable:
         canonical_domain(node.domain), node.op, tuple(node.inputs), tuple(v is None for v in node.outputs),
         frozenset((name, a.type, a.value) for name, a in node.attributes.items()),
     )  # fmt: skip
-
-
-def _is_output(value: Value | None) -> bool:
-    return value is not None and any(isinstance(use.user, Graph) for use in value.uses)

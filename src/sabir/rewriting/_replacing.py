@@ -98,9 +98,8 @@ def check_replacement(node: Node, results: Sequence[object]) -> None:
 
 def _must_stay(output: Value, graph: Graph) -> bool:
     """Return whether something other than a node refers to a value."""
-    if any(isinstance(use.user, Graph) for use in output.uses):
-        return True
-    return any(output is a.value or any(output is v for _, v in a.parameters) for a in graph.annotations)
+    annotated = (v for a in graph.annotations for v in (a.value, *(v for _, v in a.parameters)))
+    return output.is_output or any(output is v for v in annotated)
 
 
 def _move_layouts(old: Value, new: Value) -> None:

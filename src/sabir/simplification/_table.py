@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.ir import Node, known_equal
+from sabir.ir import known_equal
 from sabir.simplification._declaring import declaring
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _ONE = "c = Constant <value_float = 1.0> ()"
 def _identity(_b: DetachedBuilder, m: Match) -> Value | None:
     # an output of a graph that is also another value needs its Identity
     (y,) = m.root.outputs
-    return None if y is None or any(not isinstance(u.user, Node) for u in y.uses) else m["x"]
+    return None if y is None or y.is_output else m["x"]
 
 
 @_rewrite(
