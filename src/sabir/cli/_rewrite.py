@@ -140,17 +140,11 @@ def _prove(rules: list[RewriteRule], registry: Registry, *, as_json: bool) -> No
 
 def _show_refusals(refusals: list[Refusal], *, as_json: bool) -> None:
     if as_json:
-        write_json([{"rule": r.rule, "node": _label(r), "reason": r.reason} for r in refusals])
+        write_json([{"rule": r.rule, "node": r.place, "reason": r.reason} for r in refusals])
         return
     screen = Screen()
     for refusal in refusals:
-        screen.line(plain(f"{refusal.rule} at {_label(refusal)}: {refusal.reason or 'the rule applies'}"))
-
-
-def _label(refusal: Refusal) -> str:
-    node = refusal.node
-    output = next((v.name for v in node.outputs if v is not None), "")
-    return f"{node.op} {quote(node.name or output)}"
+        screen.line(plain(f"{refusal.rule} at {refusal.place}: {refusal.reason or 'the rule applies'}"))
 
 
 def _report(result: Rewriting, before: Model, output: Path, *, as_json: bool) -> None:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from sabir.patterns import RewriteRule
     from sabir.schema import Registry
 
-_NEWEST = 28
 _TOLERANCE = 1e-5
 _SPECIAL = np.asarray(
     [[0.0, -0.0], [1.5, -2.5], [np.nan, np.inf], [-np.inf, 1e-45], [-1e-40, 3.4e38], [0.49999997, -7.0]],
@@ -48,7 +47,7 @@ def prove(rule: RewriteRule, opsets: Iterable[int] = (), *, registry: Registry =
     """
     if not rule.examples:
         raise SchemaError(f"rule {quote(rule.name)} has no example, so nothing proves it")
-    first, end = rule.since, rule.until or _NEWEST + 1
+    first, end = rule.since, rule.until or (registry.newest_opset("") or rule.since) + 1
     chosen = [opset for opset in opsets if first <= opset < end] or [end - 1]
     for opset in chosen:
         for place, text in enumerate(rule.examples, 1):

@@ -10,7 +10,7 @@ import numpy as np
 from sabir.base import EvaluationError, FeedError, SabirError, SchemaError, quote
 from sabir.evaluation import Runner
 from sabir.ir import Expr, TensorType, all_tensors
-from sabir.rewriting import Rewriter
+from sabir.schema import Callees, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -63,9 +63,10 @@ def verified(
 
 def _are_known(model: Model, registry: Registry) -> bool:
     """Return whether all nodes call operators, or functions, that are known."""
-    rewriter = Rewriter(model, registry=registry)
-    nodes = (node for graph in model.graphs() for node in graph.all_nodes())
-    return not any(isinstance(rewriter.callee(node), SchemaError) for node in nodes)
+    main, callees = Scope.of(model, registry, newer_opsets=True), Callees()
+    scopes = {function.graph: main.of_body(function) for function in model.functions}
+    calls = ((node, scopes.get(graph, main)) for graph in model.graphs() for node in graph.all_nodes())
+    return not any(isinstance(callees.find(node, scope), SchemaError) for node, scope in calls)
 
 
 def verify_equal(old: Model, new: Model, *, registry: Registry) -> Verification:

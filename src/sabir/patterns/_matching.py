@@ -50,13 +50,12 @@ class Matcher:
         self._rests: dict[str, Sequence[Value | None]] = {}
         self._attributes: dict[str, Any] = {}
         self._trail: list[tuple[dict[Any, Any], Any]] = []
-        self._root: Node | None = None
+        self._accepted: Match | None = None
         self.reason = ""
 
     def match(self, node: Node, accept: Callable[[Match], bool] | None = None) -> Match | None:
         """Return the first match at a node that `accept` accepts, None without one."""
-        self._root, self._accept = node, accept or _accept_all
-        self._accepted: Match | None = None
+        self._accept = accept or _accept_all
         self._visit(self._pattern.anchor, node, None)
         return self._accepted
 
@@ -97,7 +96,7 @@ class Matcher:
                     return False
             elif operand.call in self._nodes or operand.call in self._stand_ins:
                 if self._value_of(operand.call, operand.slot) is not value:
-                    return self._explain and self.refuse(f"{_named(reader)} reads another value twice")
+                    return self._explain and self.refuse(f"{named(reader)} reads another value twice")
             elif operand.call.is_optional:
                 return self._solve_optional(operand.call, value, reader, goals)
             else:
@@ -182,13 +181,13 @@ class Matcher:
             formals = formals[:-1]
             rest = tuple(operands[len(formals) :])
             if self._rests.get(last.name, rest) != rest:
-                return self._explain and self.refuse(f"*{last.name} are other operands at {_named(node)}")
+                return self._explain and self.refuse(f"*{last.name} are other operands at {named(node)}")
             if last.name not in self._rests:
                 self._set(self._rests, last.name, rest)
             operands = operands[: len(formals)]
         if len(operands) > len(formals):
             return self._explain and self.refuse(
-                f"{_named(node)} has {len(operands)} operands, the pattern {len(formals)}"
+                f"{named(node)} has {len(operands)} operands, the pattern {len(formals)}"
             )
         operands += [None] * (len(formals) - len(operands))
         for pair in zip(reversed(formals), reversed(operands), strict=True):
@@ -199,11 +198,11 @@ class Matcher:
         """Check what only the whole match decides, and let the caller accept it."""
         if not (self._has_no_other_readers() and all(starmap(self._is_operator, self._nodes.items()))):
             return False
-        if self._root is None or (len(self._pattern.roots) > 1 and self._makes_cycle()):
+        if len(self._pattern.roots) > 1 and self._makes_cycle():
             return False
         named = {name: n for call, n in self._nodes.items() for name in call.outputs if name}
         bindings = Bindings(dict(self._values), dict(self._rests), named, dict(self._attributes))
-        match = Match(self._root, bindings, self._rewriter)
+        match = Match(self._nodes[self._pattern.anchor], bindings, self._rewriter)
         if not self._accept(match):
             return False
         self._accepted = match
@@ -215,44 +214,42 @@ class Matcher:
         """Return whether a value is that output of a node that may be the call."""
         node = None if value is None else value.node
         if value is None or node is None or node.graph is not reader.graph:
-            found = f"{_named(reader)} reads {_value(value)}, which no node of its graph computes"
+            found = f"{named(reader)} reads {_value(value)}, which no node of its graph computes"
             return self.refuse(f"{found}; the pattern has {call!r}") if self._explain else False
         if slot >= len(node.outputs) or node.outputs[slot] is not value:
-            return self._explain and self.refuse(f"{quote(value.name)} is another output of {_named(node)}")
+            return self._explain and self.refuse(f"{quote(value.name)} is another output of {named(node)}")
         return True
 
     def _is_call(self, call: PatternCall, node: Node) -> bool:
         """Return whether a node calls the operator of a call, with its attributes, and no other outputs."""
         if node.op != call.op or canonical_domain(node.domain) != call.domain:
-            return self._explain and self.refuse(f"the pattern has {call!r}, the model {_named(node)}")
+            return self._explain and self.refuse(f"the pattern has {call!r}, the model {named(node)}")
         outputs = node.outputs
         if len(outputs) == len(call.outputs) == 1 and outputs[0] is not None:
             return not call.attributes or self._has_attributes(call, node)  # most calls
         pairs = enumerate(outputs)
         if any(v is not None and v.is_read and not _is_named(call, slot) for slot, v in pairs):
-            return self._explain and self.refuse(
-                f"an output of {_named(node)} is read that the pattern lacks"
-            )
+            return self._explain and self.refuse(f"an output of {named(node)} is read that the pattern lacks")
         if any(_is_named(call, slot) and not _has_output(node, slot) for slot in range(len(call.outputs))):
-            return self._explain and self.refuse(f"{_named(node)} has fewer outputs than the pattern")
+            return self._explain and self.refuse(f"{named(node)} has fewer outputs than the pattern")
         return not call.attributes or self._has_attributes(call, node)
 
     def _has_attributes(self, call: PatternCall, node: Node) -> bool:
         try:
             found = attributes_of(node, self._rewriter)
         except (Unconvertible, SabirError) as error:
-            return self.refuse(f"{_named(node)}: {error}")
+            return self.refuse(f"{named(node)}: {error}")
         for name, attribute in call.attributes.items():
             value = found.get(name)
             if attribute.ref:
                 if attribute.ref in self._attributes and not _equal(self._attributes[attribute.ref], value):
                     return self.refuse(
-                        f"{quote(attribute.ref)} is {value} at {_named(node)}, and another before"
+                        f"{quote(attribute.ref)} is {value} at {named(node)}, and another before"
                     )
                 self._set(self._attributes, attribute.ref, value)
             elif not _equal(attribute.value, value):
                 wanted = attribute.value
-                return self.refuse(f"{name} of {_named(node)} is {value}, the pattern has {wanted}")
+                return self.refuse(f"{name} of {named(node)} is {value}, the pattern has {wanted}")
         return True
 
     def _bind(self, variable: Variable | None, value: Value | None, reader: Node) -> bool:
@@ -263,7 +260,7 @@ class Matcher:
                 what = (
                     "reads an operand that the pattern leaves out" if variable is None else "lacks an operand"
                 )
-                return self._explain and self.refuse(f"{_named(reader)} {what}")
+                return self._explain and self.refuse(f"{named(reader)} {what}")
             return True
         if variable.is_constant and constant_of(value) is None:
             return self._explain and self.refuse(f"${variable.name}: {quote(value.name)} is no constant")
@@ -274,21 +271,21 @@ class Matcher:
         if found is value or _are_equal_constants(found, value):
             return True
         return self._explain and self.refuse(
-            f"{quote(variable.name)} is {quote(found.name)}, and {quote(value.name)} at {_named(reader)}"
+            f"{quote(variable.name)} is {quote(found.name)}, and {quote(value.name)} at {named(reader)}"
         )
 
     def _is_literal(self, literal: Literal, value: Value | None, reader: Node) -> bool:
         data = None if value is None else constant_of(value)
         if data is None:
             return self._explain and self.refuse(
-                f"{_named(reader)} reads {_value(value)}, which is no constant"
+                f"{named(reader)} reads {_value(value)}, which is no constant"
             )
         if _same_elements(literal.data, data):
             if value is not None and literal.name and literal.name not in self._values:
                 self._set(self._values, literal.name, value)
             return True
         return self._explain and self.refuse(
-            f"the constant {_value(value)} of {_named(reader)} is not {literal.data.tolist()}"
+            f"the constant {_value(value)} of {named(reader)} is not {literal.data.tolist()}"
         )
 
     def _has_no_other_readers(self) -> bool:
@@ -302,7 +299,7 @@ class Matcher:
                     continue
                 reader = next((use.user for use in value.uses if use.user not in inside), None)
                 if reader is not None:
-                    what = _named(reader) if isinstance(reader, Node) else "the outputs of the graph"
+                    what = named(reader) if isinstance(reader, Node) else "the outputs of the graph"
                     return self._explain and self.refuse(
                         f"{quote(value.name)} is inside of the pattern, and {what} read it too;"
                         " a rule that is `shared` may match it"
@@ -317,7 +314,7 @@ class Matcher:
         if isinstance(callee, Version):
             return True
         return self.refuse(
-            str(callee) if isinstance(callee, SabirError) else f"{_named(node)} calls a function"
+            str(callee) if isinstance(callee, SabirError) else f"{named(node)} calls a function"
         )
 
     def _makes_cycle(self) -> bool:
@@ -327,7 +324,7 @@ class Matcher:
             others = {name for other in self._pattern.roots for name in _variables(other)} - own
             values = [v for name in others for v in self._bound(name)]
             if _depends(values, {self._nodes[root]}):
-                self.refuse(f"an operand of the pattern depends on {_named(self._nodes[root])}")
+                self.refuse(f"an operand of the pattern depends on {named(self._nodes[root])}")
                 return True
         return False
 
@@ -397,7 +394,8 @@ def _has_output(node: Node, slot: int) -> bool:
     return slot < len(node.outputs) and node.outputs[slot] is not None
 
 
-def _named(node: Node) -> str:
+def named(node: Node) -> str:
+    """Return a node as messages name it: its operator, and its name or that of its first output."""
     output = next((v for v in node.outputs if v is not None), None)
     label = node.name or (output.name if output is not None else "")
     return f"{node.op} {quote(label)}"

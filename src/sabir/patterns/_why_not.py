@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sabir.ir import Node, canonical_domain
 from sabir.opsets import STANDARD
 from sabir.patterns._attempt import Attempt
+from sabir.patterns._matching import named
 from sabir.rewriting import Rewriter
 
 if TYPE_CHECKING:
@@ -33,6 +34,11 @@ class Refusal(NamedTuple):
     node: Node
     reason: str
     matched: int = 0
+
+    @property
+    def place(self) -> str:
+        """The node as messages name it, `Mul 'm'`."""
+        return named(self.node)
 
 
 def why_not(
