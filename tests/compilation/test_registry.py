@@ -8,6 +8,7 @@ import pytest
 
 import sabir.compilation
 from sabir.compilation.backends.cpu.families import families
+from sabir.compilation.fusion.families import Later
 from sabir.loops import Descend, MatrixSteps, PoolRegions
 
 COMPILATION = Path(sabir.compilation.__file__).parent
@@ -24,6 +25,13 @@ def test_each_folder_with_a_declaration_is_registered(folder):
 def test_each_writer_of_code_is_a_function(specification):
     module, function = families().writers[specification].split(":")
     assert callable(getattr(importlib.import_module(module), function))
+
+
+@pytest.mark.parametrize("family", families().by_name.values(), ids=lambda family: family.name)
+def test_each_function_of_a_declaration_exists(family):
+    functions = [f for f in (family.plan, family.group, family.claim, family.schedule) if f is not None]
+    assert functions
+    assert all(isinstance(f, Later) and callable(f.function) for f in functions)
 
 
 @pytest.mark.parametrize(

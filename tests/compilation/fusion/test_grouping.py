@@ -130,7 +130,14 @@ class Claims:
 
         self.families = Families([
             Family("product", plan, (Contract,), group, closed=False, epilogue=True, row_major=True),
-            Family("attention", plan, claims=(Contract,), claim=claim, schedule=schedule),
+            Family(
+                "attention",
+                plan,
+                claims=(Contract,),
+                claim=claim,
+                schedule=schedule,
+                scheduled=frozenset({"attention"}),
+            ),
         ])
 
 
@@ -167,6 +174,7 @@ def test_scheduling_leaves_out_what_a_family_plans_together():
     for group in left:
         claims.families.plan(None, group)
     assert claims.asked == ["plan product", "plan product"]
+    assert list(claims.families.scheduled(None, groups[::2])) == groups[::2]
 
 
 def test_a_family_that_plans_no_single_groups():

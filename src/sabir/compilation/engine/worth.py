@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 AT_ONCE = 2.0  # seconds that any plan may cost; models in use cost half a second
 _PLAN = 5e-3  # seconds to compile a plan without calls
 _CALL = 3e-4  # seconds to plan a call, measured with chains of small products, maps and softmaxes
-_CHARACTER = (
-    1.6e-5  # seconds to compile a kernel, for each character of its specification: 5 to 27 microseconds
-)
+_CHARACTER = 1e-5  # seconds to compile a kernel, for each character of its specification: 7 to 14 us
 _RUNS = 4  # interpreted runs that cost as much as a plan that is compiled at once
 _CALL_RUN, _NUMBER_RUN = 1e-5, 1e-9  # seconds of the interpreter for a call, and for each element
 _WORK_RUN = 5e-10  # seconds of the interpreter for a byte of the limit `work`

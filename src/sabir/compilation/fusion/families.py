@@ -6,6 +6,7 @@ and the builder of plans calls the family of a group to add its entries. Neither
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -16,6 +17,28 @@ if TYPE_CHECKING:
     from sabir.loops import Expression
 
 
+class Later:
+    """A function, named as `module:function`, whose module is imported by the first call.
+
+    A plan loads the modules of the families that it needs, and few plans need many.
+    """
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the function."""
+        return self.function(*arguments)
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function itself."""
+        module, _, function = self.name.partition(":")
+        return getattr(importlib.import_module(module), function)
+
+
 class Family(NamedTuple):
     """A family of kernels; `name` is the kind of its groups.
 
@@ -23,7 +46,8 @@ class Family(NamedTuple):
     - `claims` are kinds of another family that this one can compute faster in some cases: `claim` adds an
       expression to a group, and returns whether it did.
     - `plan` adds the entries of a group to a plan; its first argument is the builder of the backend.
-    - `schedule` takes all groups in order, plans some of them together, and yields the rest.
+    - `schedule` takes all groups in order, plans some of them together, and yields the rest. It has nothing
+      to do where no group is of a kind in `scheduled`.
     - No further expression joins a `closed` group. In a family with an `epilogue`, maps that read the result
       join the group.
     - A `row_major` kernel writes only row-major results.
@@ -40,6 +64,7 @@ class Family(NamedTuple):
     epilogue: bool = False
     row_major: bool = False
     schedule: Callable[[Any, Sequence[Group]], Iterator[Group]] | None = None
+    scheduled: frozenset[str] = frozenset()
     kernels: Mapping[str, str] = {}
 
 
@@ -75,9 +100,9 @@ class Families:
 
     def scheduled(self, builder: Any, groups: Sequence[Group]) -> Iterator[Group]:
         """Yield the groups in order, except those that a family has planned together."""
-        left = iter(groups)
+        left, kinds = iter(groups), {group.kind for group in groups}
         for family in self.by_name.values():
-            if family.schedule is not None:
+            if family.schedule is not None and not kinds.isdisjoint(family.scheduled):
                 left = family.schedule(builder, list(left))
         return left
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from sabir.compilation.backends.cpu.attention.entries import add_attention
-from sabir.compilation.backends.cpu.attention.scores import claim_scores
-from sabir.compilation.fusion.families import Family
+from sabir.compilation.fusion.families import Family, Later
 from sabir.loops import Contract
 
 FAMILIES = (
     Family(
         "attention",
-        add_attention,
+        Later("sabir.compilation.backends.cpu.attention.entries:add_attention"),
         claims=(Contract,),
-        claim=claim_scores,
+        claim=Later("sabir.compilation.backends.cpu.attention.scores:claim_scores"),
         closed=False,
         epilogue=True,
         kernels={"Attention": "sabir.compilation.backends.cpu.attention.kernel:attention_text"},

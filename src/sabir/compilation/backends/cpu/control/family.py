@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from sabir.compilation.backends.cpu.control.entries import add_control
-from sabir.compilation.fusion.families import Family
+from sabir.compilation.fusion.families import Family, Later
 
 _KERNEL = "sabir.compilation.backends.cpu.control.kernel"
 FAMILIES = (
     Family(
         "control",
-        add_control,
+        Later("sabir.compilation.backends.cpu.control.entries:add_control"),
         kernels={
             "Choice": f"{_KERNEL}:choice_text",
             "Jump": f"{_KERNEL}:jump_text",

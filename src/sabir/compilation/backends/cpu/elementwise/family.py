@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from sabir.compilation.backends.cpu.elementwise.entries import add_nest
-from sabir.compilation.fusion.families import Family
+from sabir.compilation.fusion.families import Family, Later
 
 FAMILIES = (
     Family(
         "nest",
-        add_nest,
+        Later("sabir.compilation.backends.cpu.elementwise.entries:add_nest"),
         closed=False,
         kernels={"Nest": "sabir.compilation.backends.cpu.elementwise.kernel:nest_text"},
     ),

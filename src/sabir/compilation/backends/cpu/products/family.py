@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from sabir.compilation.backends.cpu.products.entries import add_product
-from sabir.compilation.backends.cpu.products.grouping import group_product
-from sabir.compilation.fusion.families import Family
+from sabir.compilation.fusion.families import Family, Later
 from sabir.loops import Contract
 
 FAMILIES = (
     Family(
         "product",
-        add_product,
+        Later("sabir.compilation.backends.cpu.products.entries:add_product"),
         (Contract,),
-        group_product,
+        Later("sabir.compilation.backends.cpu.products.grouping:group_product"),
         closed=False,
         epilogue=True,
         kernels={

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from sabir.compilation.backends.cpu.regions.entries import add_regions, group_regions
-from sabir.compilation.fusion.families import Family
+from sabir.compilation.fusion.families import Family, Later
 from sabir.loops import PoolRegions
 
 FAMILIES = (
     Family(
         "regions",
-        add_regions,
+        Later("sabir.compilation.backends.cpu.regions.entries:add_regions"),
         (PoolRegions,),
-        group_regions,
+        Later("sabir.compilation.backends.cpu.regions.entries:group_regions"),
         row_major=True,
         kernels={"Regions": "sabir.compilation.backends.cpu.regions.kernel:regions_text"},
     ),

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from sabir.compilation.backends.cpu.singles.entries import add_single, group_scatter, group_single
-from sabir.compilation.fusion.families import Family
+from sabir.compilation.fusion.families import Family, Later
 from sabir.loops import Best, Couple, Cumulate, Scatter
 
 FAMILIES = (
     Family(
         "single",
-        add_single,
+        Later("sabir.compilation.backends.cpu.singles.entries:add_single"),
         (Cumulate, Best, Couple),
-        group_single,
+        Later("sabir.compilation.backends.cpu.singles.entries:group_single"),
         kernels={
             "Cumulation": "sabir.compilation.backends.cpu.singles.cumulation:cumulation_text",
             "Selection": "sabir.compilation.backends.cpu.singles.selection:selection_text",
@@ -20,9 +19,9 @@ FAMILIES = (
     ),
     Family(
         "scatter",
-        add_single,
+        Later("sabir.compilation.backends.cpu.singles.entries:add_single"),
         (Scatter,),
-        group_scatter,
+        Later("sabir.compilation.backends.cpu.singles.entries:group_scatter"),
         kernels={"Scattering": "sabir.compilation.backends.cpu.singles.scattering:scattering_text"},
     ),
 )

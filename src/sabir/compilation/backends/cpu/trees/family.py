@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from sabir.compilation.backends.cpu.trees.entries import add_trees, group_trees
-from sabir.compilation.fusion.families import Family
+from sabir.compilation.fusion.families import Family, Later
 from sabir.loops import Descend
 
 FAMILIES = (
     Family(
         "trees",
-        add_trees,
+        Later("sabir.compilation.backends.cpu.trees.entries:add_trees"),
         (Descend,),
-        group_trees,
+        Later("sabir.compilation.backends.cpu.trees.entries:group_trees"),
         row_major=True,
         kernels={"Descent": "sabir.compilation.backends.cpu.trees.kernel:descent_text"},
     ),

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from sabir.compilation.backends.cpu.windows.entries import add_windows, group_windows
-from sabir.compilation.fusion.families import Family
+from sabir.compilation.fusion.families import Family, Later
 from sabir.loops import Slide
 
 FAMILIES = (
     Family(
         "windows",
-        add_windows,
+        Later("sabir.compilation.backends.cpu.windows.entries:add_windows"),
         (Slide,),
-        group_windows,
+        Later("sabir.compilation.backends.cpu.windows.entries:group_windows"),
         closed=False,
         epilogue=True,
         kernels={"Sliding": "sabir.compilation.backends.cpu.windows.kernel:sliding_text"},
