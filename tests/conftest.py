@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from support import bounds, cases, official
 from support.engines import ENGINES
@@ -25,6 +26,10 @@ os.environ.setdefault("SABIR_CACHE", str(SHARED))
 
 # A fault of the compiler fails the test that meets it, and every pass is verified.
 os.environ.setdefault("SABIR_STRICT_COMPILER", "1")
+
+# A busy machine makes no example wrong.
+settings.register_profile("sabir", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("sabir")
 
 # A shell's background job ignores interrupts, and so would every process that a test starts and interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

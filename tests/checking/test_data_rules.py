@@ -201,7 +201,7 @@ def tensors(draw):
     return proto
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(tensors())
 def test_a_tensor_that_cannot_be_read_breaks_a_rule(proto):
     """What our reader or onnx's checker refuses has a finding, and no error stops the checker."""
@@ -259,7 +259,7 @@ def sparse_tensors(draw):
     return proto
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(sparse_tensors())
 def test_a_sparse_tensor_that_cannot_be_read_breaks_a_rule(proto):
     model = graph_of("")

@@ -64,7 +64,7 @@ def disguise(model, seed):
     return model
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_names_and_order_do_not_matter(data):
     case = data.draw(st.sampled_from(official()), label="case")

@@ -40,7 +40,7 @@ def random_edit(data, graph, values):
             del graph.outputs[data.draw(st.integers(0, len(graph.outputs) - 1))]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.data())
 def test_random_edits(data):
     x = Value("x")

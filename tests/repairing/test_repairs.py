@@ -544,7 +544,7 @@ UNREPAIRED = {
 }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(models())
 def test_any_model_is_repaired_as_far_as_can_be(proto):
     try:

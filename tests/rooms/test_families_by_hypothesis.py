@@ -21,8 +21,8 @@ FULL_SHAPES = st.lists(st.integers(1, 4), max_size=4)
 SOLID_SHAPES = st.lists(st.integers(1, 4), min_size=1, max_size=3)
 WIDE = 2**63 - 1
 
-few = settings(max_examples=25, deadline=None)
-some = settings(max_examples=50, deadline=None)
+few = settings(max_examples=25)
+some = settings(max_examples=50)
 
 
 def array(draw, shape, dtypes=NUMBERS, *, least=-8, most=8):
@@ -248,7 +248,7 @@ def stops(start, end, step, size):
     return list(range(first, min(max(end, low), high), step)) if size else []
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_slice_with_steps_of_either_sign_and_bounds_outside(data):
     x = array(data.draw, data.draw(st.lists(st.integers(0, 5), min_size=1, max_size=3)))

@@ -108,7 +108,7 @@ def varint(number):
     return bytes([*parts, number])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_no_damage_makes_another_error(data):
     good = bytearray(small_model())

@@ -148,11 +148,12 @@ class Attributes(MutableMapping[str, Attribute]):
     What is assigned is converted as by `Attribute.of`: `node.attributes["axis"] = 1`.
     """
 
-    __slots__ = ("_items", "_node")
+    __slots__ = ("_items", "_node", "may_have_graphs")
 
     def __init__(self, node: Node, items: Mapping[str, Attribute | object] | None = None) -> None:
         """Raises UnsupportedError for a value that no attribute type fits; then nothing is linked."""
         self._node = node
+        self.may_have_graphs = False  # whether one of them was ever a graph: few are, and all walks ask
         self._items: dict[str, Attribute] = {}
         if items:
             self._items = {
@@ -171,8 +172,12 @@ class Attributes(MutableMapping[str, Attribute]):
     def _adopt(self) -> None:
         for attribute in self._items.values():
             if attribute.type in GRAPH_TYPES:
-                for graph in attribute.graphs:
-                    graph.parent = self._node
+                self._link(attribute)
+
+    def _link(self, attribute: Attribute) -> None:
+        for graph in attribute.graphs:
+            self.may_have_graphs = True
+            graph.parent = self._node
 
     def __getitem__(self, name: str) -> Attribute:
         return self._items[name]
@@ -181,8 +186,7 @@ class Attributes(MutableMapping[str, Attribute]):
         attribute = Attribute.of(name, value)
         self._unlink(name)
         self._items[name] = attribute
-        for graph in attribute.graphs:
-            graph.parent = self._node
+        self._link(attribute)
 
     def __delitem__(self, name: str) -> None:
         self._unlink(name)

@@ -165,10 +165,9 @@ class Node(Listed):
     @property
     def graphs(self) -> tuple[Graph, ...]:
         """The subgraphs among the attributes."""
-        items = self._attributes._items
-        if not items:
+        if not self._attributes.may_have_graphs:
             return ()
-        return tuple([g for a in items.values() if a.type in GRAPH_TYPES for g in a.graphs])
+        return tuple([g for a in self._attributes._items.values() if a.type in GRAPH_TYPES for g in a.graphs])
 
     def replace_output(self, old: Value, new: Value) -> None:
         """Let this node compute `new` instead of `old`; the readers of `old` then read `new`.

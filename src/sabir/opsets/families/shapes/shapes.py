@@ -44,8 +44,8 @@ def broadcast_dim(dims: Sequence[Dim]) -> Dim:
     A number above 1 is the result. For different symbols it is unknown, because one of them may be 1.
     """
     wide = [d for d in dims if d != 1]
-    if not wide:
-        return 1
+    if len(wide) <= 1:
+        return wide[0] if wide else 1
     numbers = [d for d in wide if isinstance(d, int)]
     # a symbol may be 1, unless a plan is made for larger sizes
     fixed = [*numbers, *(d for d in wide if not isinstance(d, int) and is_one(d) is False)]
