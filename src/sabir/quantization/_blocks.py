@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from sabir.elements import INT4, INT8, UINT4, UINT8
 from sabir.quantization._codes import codes_of_blocks, codes_of_channels
 from sabir.quantization._editing import Edit
-from sabir.quantization._weights import Weighted, weighted_nodes
+from sabir.quantization._tables import quantize_table
+from sabir.quantization._weights import LEAST, Table, Weighted, weighted_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from sabir.schema import Registry
 
 OPSET = 21  # DequantizeLinear has blocks and integers of 4 bits from here on
-_LEAST = 8  # weights that share a scale of 4 bytes
 _TYPES = {(4, True): INT4, (4, False): UINT4, (8, True): INT8, (8, False): UINT8}
 
 
@@ -41,12 +41,14 @@ def quantize_weights(
 
     def reports() -> Iterator[NodeReport]:
         for found in list(weighted_nodes(model, excluded)):
-            if not isinstance(found, Weighted):
+            if isinstance(found, Table):
+                yield quantize_table(edit, found)
+            elif not isinstance(found, Weighted):
                 yield found.report()
-            elif block and found.data.shape[found.summed] < _LEAST:
+            elif block and found.data.shape[found.summed] < LEAST:
                 size = found.data.shape[found.summed]
                 yield found.wide(
-                    f"a block would have {size} weights, and saves little with fewer than {_LEAST}"
+                    f"a block would have {size} weights, and saves little with fewer than {LEAST}"
                 )
             else:
                 yield found.quantized(to.name, edit.dequantize_weights(found, compute).error)

@@ -9,7 +9,8 @@ import numpy as np
 from sabir.elements import FLOAT, INT8
 from sabir.quantization._codes import codes_of_channels
 from sabir.quantization._editing import Edit
-from sabir.quantization._weights import Weighted, attribute, weighted_nodes
+from sabir.quantization._tables import quantize_table
+from sabir.quantization._weights import Table, Weighted, attribute, weighted_nodes
 from sabir.rewriting import InsertionPoint
 
 if TYPE_CHECKING:
@@ -42,10 +43,12 @@ class _Dynamic:
     def __init__(self, model: Model, registry: Registry) -> None:
         self.edit = Edit(model, registry)
         self._activations: dict[tuple[Value, Graph], tuple[Value, Value, Value]] = {}
-        self._weights: dict[tuple[Value, Graph, bool], Value] = {}
 
     def reports(self, excluded: Exclusion) -> Iterator[NodeReport]:
         for found in list(weighted_nodes(self.edit.model, excluded)):
+            if isinstance(found, Table):
+                yield quantize_table(self.edit, found)
+                continue
             if not isinstance(found, Weighted):
                 yield found.report()
                 continue
@@ -92,25 +95,15 @@ class _Dynamic:
             self._activations[x, graph] = found
         return found
 
-    def _stored(
-        self, b: DetachedBuilder, weighted: Weighted, codes: Codes, *, transposed: bool = False
-    ) -> Value:
-        """Return the initializer of the integers, which nodes with the same weights share."""
-        graph = weighted.node.graph
-        if graph is None:
-            raise ValueError(f"{weighted.node!r} is in no graph")
-        key = weighted.weights, graph, transposed
-        if key not in self._weights:
-            integers = np.ascontiguousarray(codes.integers.T) if transposed else codes.integers
-            self._weights[key] = b.initializer(f"{weighted.weights.name}_quantized", integers)
-        return self._weights[key]
-
     def _product(
         self, b: DetachedBuilder, weighted: Weighted, codes: Codes, activation: tuple[Value, Value, Value]
     ) -> Value:
         x, scale, zero = activation
         node = weighted.node
-        integers = self._stored(b, weighted, codes, transposed=weighted.channel == 0)
+        if weighted.channel == 0:
+            integers = self.edit.stored(b, weighted, "_transposed", np.ascontiguousarray(codes.integers.T))
+        else:
+            integers = self.edit.stored(b, weighted, "_quantized", codes.integers)
         sums = b.Cast(b.MatMulInteger(x, integers, zero), to=FLOAT.number)
         scales = b.initializer(f"{weighted.weights.name}_scale", codes.scale)
         y = b.Mul(sums, b.Mul(scale, scales))
@@ -122,7 +115,7 @@ class _Dynamic:
     ) -> Value:
         x, scale, zero = activation
         node = weighted.node
-        integers = self._stored(b, weighted, codes)
+        integers = self.edit.stored(b, weighted, "_quantized", codes.integers)
         facts: dict[str, Any] = dict(node.attributes.items())  # those of ConvInteger are those of Conv
         sums = b.op("ConvInteger", x, integers, zero, **facts)
         per_channel = (-1, *(1,) * (len(weighted.data.shape) - 2))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 
     from sabir.ir import Array, Graph, Model, Node, Value
     from sabir.quantization._codes import Codes
-    from sabir.quantization._weights import Weighted
+    from sabir.quantization._weights import Table, Weighted
     from sabir.rewriting import DetachedBuilder
     from sabir.schema import Registry
+
+W = TypeVar("W", "Weighted", "Table")
 
 
 class Edit:
@@ -29,18 +31,32 @@ class Edit:
         self._released: dict[Value, None] = {}
         self._codes: dict[Value, Codes] = {}
         self._real: dict[tuple[Value, Graph], Value] = {}
+        self._stored: dict[tuple[Value, Graph, str], Value] = {}
 
     def tensor_type(self, value: Value) -> TensorType | None:
         """Return the type of a tensor as inference knows it."""
         kind = self.rewriter.inference.type_of(value)
         return kind if isinstance(kind, TensorType) else None
 
-    def codes(self, weighted: Weighted, compute: Callable[[Weighted], Codes]) -> Codes:
+    def codes(self, weighted: W, compute: Callable[[W], Codes]) -> Codes:
         """Return the integers of the weights of a node; nodes with the same weights share them."""
         found = self._codes.get(weighted.weights)
         if found is None:
             found = self._codes[weighted.weights] = compute(weighted)
         return found
+
+    def stored(self, b: DetachedBuilder, weighted: Weighted | Table, end: str, data: Array) -> Value:
+        """Return an initializer made of the weights of a node, which other nodes of its graph share.
+
+        Its name is that of the weights with `end`.
+        """
+        graph = weighted.node.graph
+        if graph is None:
+            raise ValueError(f"{weighted.node!r} is in no graph")
+        key = weighted.weights, graph, end
+        if key not in self._stored:
+            self._stored[key] = b.initializer(f"{weighted.weights.name or 'weights'}{end}", data)
+        return self._stored[key]
 
     def dequantize_weights(
         self, weighted: Weighted, compute: Callable[[Weighted], Codes], *, with_zero: bool = False

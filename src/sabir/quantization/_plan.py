@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sabir.elements import FLOAT, INT8
 from sabir.ir import Node, canonical_domain, places
 from sabir.quantization._report import NodeReport
-from sabir.quantization._weights import Weighted, Wide, only_use, weighted_nodes
+from sabir.quantization._weights import Table, Weighted, Wide, only_use, weighted_nodes
 from sabir.rewriting import constant_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _MOVING = frozenset({"Flatten", "MaxPool", "Reshape", "Squeeze", "Transpose", "U
 
 @dataclass
 class Plan:
-    """What is quantized in the main graph.
+    """What is quantized in the main graph, and tables everywhere.
 
     `values` are rounded. Those in `everywhere`, results of convolutions, are rounded for all nodes that read
     them; others only for the inputs in `slots` of quantized nodes. A value in `same_range` has the parameters
@@ -34,6 +34,7 @@ class Plan:
 
     graph: Graph
     weighted: list[Weighted] = field(default_factory=list[Weighted])
+    tables: list[Table] = field(default_factory=list[Table])
     kept: dict[Node, NodeReport] = field(default_factory=dict[Node, NodeReport])
     others: dict[Node, NodeReport] = field(default_factory=dict[Node, NodeReport])
     values: dict[Value, None] = field(default_factory=dict["Value", None])
@@ -59,13 +60,18 @@ def planned(edit: Edit, excluded: Exclusion) -> Plan:
     where = {place.object: place.location for place in places(edit.model, Node)}
     for node in plan.graph.sorted_nodes():
         found = candidates.pop(node, None)
-        if isinstance(found, Weighted):
+        if isinstance(found, Table):
+            plan.tables.append(found)
+        elif isinstance(found, Weighted):
             _add_weighted(plan, edit, found)
         elif found is not None:
             _add_unweighted(plan, edit, found)
         elif _may_follow(plan, node) and not excluded.reason(node, where[node]):
             _add_follower(plan, node, where[node])
     for node, found in candidates.items():
+        if isinstance(found, Table):
+            plan.tables.append(found)
+            continue
         reason = (
             found.reason if isinstance(found, Wide) else "calibration does not see the values of subgraphs"
         )

@@ -101,7 +101,8 @@ def quantize_and_report(  # ruff: ignore[too-many-arguments]  all but two are by
 def quantize(*arguments: Any, **options: Any) -> Model:
     """Return a copy of a model with operands of fewer bits: integers, or 16-bit floats.
 
-    Integers are operands of MatMul, Gemm and Conv, 16-bit floats of most operators.
+    Integers are operands of MatMul, Gemm and Conv, and rows that Gather reads from a constant matrix, which
+    have 8 bits and a scale each; 16-bit floats are operands of most operators.
 
     - `weights_only`, or to `"int4"`: constant weights become integers with one scale for each `block` of
       products that are summed, or with a block of 0 for each output channel. Products are computed in float.

@@ -18,6 +18,7 @@ from sabir.quantization._equalization import equalize
 from sabir.quantization._plan import Plan, planned
 from sabir.quantization._ranges import Quantized, RangeChoice
 from sabir.quantization._rectifiers import is_implied
+from sabir.quantization._tables import quantize_table
 from sabir.rewriting import InsertionPoint, constant_of
 
 if TYPE_CHECKING:
@@ -106,7 +107,9 @@ class _Static:
     def __init__(self, edit: Edit, plan: Plan, parameters: dict[Value, Quantized]) -> None:
         self._edit, self._plan, self._parameters = edit, plan, parameters
         self._activations = {weighted.node: weighted.node.inputs[0] for weighted in plan.weighted}
+        self._order = [place.object for place in places(edit.model, Node)]
         self._codes: dict[Node, Codes] = {}
+        self._tables: dict[Node, NodeReport] = {}
         self._shifts: dict[Node, Shift] = {}
         self._uncorrected: dict[Node, str] = {}
 
@@ -116,6 +119,8 @@ class _Static:
             self._codes[weighted.node] = self._edit.dequantize_weights(weighted, _channels, with_zero=True)
         for value in self._plan.values:
             self._round(value)
+        for table in self._plan.tables:
+            self._tables[table.node] = quantize_table(self._edit, table)
 
     def correct(self, before: Model, feeds: Feeds, progress: Callable[[int, int], None]) -> None:
         """Add the mean error of each output channel to the biases; `before` is the model of floats."""
@@ -144,7 +149,7 @@ class _Static:
 
         `uncorrected` is why no bias was corrected at all.
         """
-        reports = self._plan.kept | self._plan.others
+        reports = self._plan.kept | self._plan.others | self._tables
         for weighted in self._plan.weighted:
             shift = self._shifts.get(weighted.node)
             reports[weighted.node] = replace(
@@ -153,8 +158,7 @@ class _Static:
                 uncorrected=self._uncorrected.get(weighted.node, uncorrected),
                 equalized=factors.get(weighted.node),
             )
-        order = [place.object for place in places(self._edit.model, Node)]
-        return tuple(reports[node] for node in order if node in reports)
+        return tuple(reports[node] for node in self._order if node in reports)
 
     def _quantize_bias(self, weighted: Weighted, codes: Codes) -> None:
         """Store a constant bias as int32 in the scale of the sums of products, unless it is too large."""

@@ -1,4 +1,4 @@
-"""The nodes of a model that multiply by constant weights, and the axes of these weights."""
+"""The nodes of a model that multiply by constant weights or look rows of them up, and the axes of weights."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 WEIGHTED = ("MatMul", "Gemm", "Conv")  # operators whose input 1 may be weights
 WEIGHT = 1  # the input that has the weights
+LEAST = 8  # weights that share a scale of 4 bytes
+_REAL = frozenset({"float", "float16", "bfloat16"})
 _MATRIX = 2  # axes
 
 
@@ -52,6 +54,17 @@ class Weighted:
 
 
 @dataclass(frozen=True)
+class Table:
+    """A Gather of rows of a constant matrix, such as an embedding of tokens."""
+
+    node: Node
+    location: Location
+    weights: Value
+    data: Tensor
+    indices: Value
+
+
+@dataclass(frozen=True)
 class Wide:
     """A node of an operator that may have weights, and the reason why it has none to quantize."""
 
@@ -65,18 +78,18 @@ class Wide:
         return NodeReport(str(self.location), self.node.name, self.node.op, reason=self.reason)
 
 
-def weighted_nodes(model: Model, excluded: Exclusion) -> Iterator[Weighted | Wide]:
+def weighted_nodes(model: Model, excluded: Exclusion) -> Iterator[Weighted | Table | Wide]:
     """Yield the nodes with weights, and those of the same operators that have none or may not be changed.
 
-    The data is read, so that weights which are infinite or no number are reported. Raises NotFoundError for
-    an excluded name that no node has.
+    Of Gather these are only the nodes that read rows of a constant matrix. The data is read, so that weights
+    which are infinite or no number are reported. Raises NotFoundError for an excluded name that no node has.
     """
     excluded.require_names(model)
     bodies = {function.graph for function in model.functions}
     state = model.state()
     for place in list(places(model, Node)):
         node: Node = place.object
-        if node.op not in WEIGHTED or canonical_domain(node.domain):
+        if canonical_domain(node.domain) or not (node.op in WEIGHTED or _table_of(node, state) is not None):
             continue
         if reason := excluded.reason(node, place.location):
             yield Wide(node, place.location, reason, is_excluded=True)
@@ -87,8 +100,10 @@ def weighted_nodes(model: Model, excluded: Exclusion) -> Iterator[Weighted | Wid
                 "it is in a function; `sabir inline` replaces its calls",
                 is_excluded=True,
             )
-        else:
+        elif node.op in WEIGHTED:
             yield _weighted(node, place.location, state)
+        else:
+            yield _table(node, place.location, state)
 
 
 def _root(node: Node) -> object:
@@ -103,16 +118,45 @@ def _weighted(node: Node, location: Location, state: frozenset[Value]) -> Weight
     data = None if weights is None else constant_of(weights, state)
     if weights is None or data is None:
         return Wide(node, location, f"input {WEIGHT} is no constant")
-    if data.element.name not in {"float", "float16", "bfloat16"}:
+    if data.element.name not in _REAL:
         return Wide(node, location, f"its weights are {data.element}")
     if len(data.shape) < _MATRIX or not data.size:
         return Wide(node, location, f"its weights have the shape {list(data.shape)}")
-    try:
-        if not np.isfinite(data.array()).all():
-            return Wide(node, location, "some of its weights are infinite or no number")
-    except SabirError as error:
-        return Wide(node, location, str(error))
+    if reason := _unusable(data):
+        return Wide(node, location, reason)
     return Weighted(node, location, weights, data, *_axes(node, len(data.shape)))
+
+
+def _unusable(data: Tensor) -> str:
+    """Return why weights cannot be quantized, or nothing."""
+    try:
+        return "" if np.isfinite(data.array()).all() else "some of its weights are infinite or no number"
+    except SabirError as error:
+        return str(error)
+
+
+def _table_of(node: Node, state: frozenset[Value]) -> tuple[Value, Tensor, Value] | None:
+    """Return the constant matrix whose rows a Gather reads, if they are long enough, and the indices."""
+    if node.op != "Gather" or attribute(node, "axis", 0) or len(node.inputs) <= WEIGHT:
+        return None
+    weights, indices = node.inputs[0], node.inputs[1]
+    data = None if weights is None else constant_of(weights, state)
+    if weights is None or data is None or indices is None or data.element.name not in _REAL:
+        return None
+    is_table = len(data.shape) == _MATRIX and data.shape[0] > 1 and data.shape[1] >= LEAST
+    return (weights, data, indices) if is_table else None
+
+
+def _table(node: Node, location: Location, state: frozenset[Value]) -> Table | Wide:
+    found = _table_of(node, state)
+    if found is None:
+        raise ValueError(f"{node!r} reads no table")
+    weights, data, indices = found
+    for use in weights.uses:
+        if not isinstance(use.user, Node) or _table_of(use.user, state) is None:
+            return Wide(node, location, f"something else reads {weights.name} too, and needs it wide")
+    reason = _unusable(data)
+    return Wide(node, location, reason) if reason else Table(node, location, weights, data, indices)
 
 
 def _axes(node: Node, rank: int) -> tuple[int, int]:
