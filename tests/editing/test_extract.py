@@ -92,6 +92,17 @@ def test_a_long_path_is_shortened():
         sabir.extract(b.model(), inputs=[], outputs="y")
 
 
+def test_a_value_in_a_function_is_answered_with_the_function():
+    model = sabir.parse("""<ir_version: 10, opset_import: ["" : 21, "my" : 1]>
+        g (float x) => (float y) { y = my.f (x) }
+        <domain: "my", opset_import: ["" : 21]>
+        f (a) => (b) { inner = Exp (a)  b = Neg (inner) }""")
+    with pytest.raises(NotFoundError, match=r"no value 'inner' outside of .* <Function my\.f>: inline"):
+        sabir.extract(model, outputs="inner")
+    flat = sabir.inline(model)
+    assert len(sabir.extract(flat, outputs=flat.graph[0].output.name).graph) == 1
+
+
 def test_what_is_not_there_is_answered_with_the_nearest_name():
     with pytest.raises(NotFoundError, match="no value 'hiden'; is it 'hidden'?"):
         sabir.extract(

@@ -51,8 +51,7 @@ class Finder:
             return name
         found = self._of_main_graph.get(name) or self._of_subgraphs.get(name)
         if not name or found is None:
-            near = suggest(name, self._of_main_graph) or suggest(name, self._of_subgraphs)
-            raise NotFoundError(f"the model has no value {quote(name)}{near}")
+            raise NotFoundError(f"the model has no value {quote(name)}{self._hint(name)}")
         return _only(found, "value", name)
 
     def values(self, names: Iterable[ValueOrName] | ValueOrName) -> list[Value]:
@@ -74,6 +73,13 @@ class Finder:
             near = suggest(name, self._nodes) or suggest(name, self._of_main_graph)
             raise NotFoundError(f"the model has no node {quote(name)}{near}")
         return _only(nodes, "node", name)
+
+    def _hint(self, name: str) -> str:
+        """Return what a message about a missing value ends with: its function, or the nearest name."""
+        for function in self.model.functions:
+            if name and any(v.name == name for graph in function.graph.scopes() for v in graph.defined()):
+                return f" outside of its functions; it is in {function!r}: inline that first (`sabir inline`)"
+        return suggest(name, self._of_main_graph) or suggest(name, self._of_subgraphs)
 
     def _require_inside(self, one: Value | Node, graph: Graph | None) -> None:
         if self.model.graph not in enclosing(graph):
