@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from sabir.base import Limits
     from sabir.compilation.engine.cuts import Cut
+    from sabir.compilation.frontend.lowering import Lowered
     from sabir.compilation.frontend.prepare import Prepared
     from sabir.compilation.native import Control
     from sabir.compilation.protocol import Backend, Bodies, Runnable
@@ -58,7 +59,7 @@ class Compiler:
         cut = cut_of(found)
         if cut is not None:
             return StagedProgram(self, prepared, sizes, cut, cost)
-        return self.whole(prepared, sizes, cost, progress)
+        return self._planned(found, sizes, cost, progress, {}, {})
 
     def whole(
         self, prepared: Prepared, sizes: Mapping[str, int], cost: PlanCost,
@@ -66,9 +67,15 @@ class Compiler:
         caches: Mapping[int, int] | None = None,
     ) -> Runnable:  # fmt: skip
         """Return one plan, whose results of open sizes are computed by the interpreter where it must."""
-        found = rewritten(lower(prepared, sizes), self._backend.passes, self._settings)
+        return self._planned(lower(prepared, sizes), sizes, cost, progress, updates or {}, caches or {})
+
+    def _planned(
+        self, found: Lowered, sizes: Mapping[str, int], cost: PlanCost, progress: Callable[[int, int], None],
+        updates: Mapping[int, int], caches: Mapping[int, int],
+    ) -> Runnable:  # fmt: skip
+        found = rewritten(found, self._backend.passes, self._settings)
         return self._backend.compile(
-            Request(found, sizes, self._settings, cost, progress, self.bodies, updates or {}, caches or {})
+            Request(found, sizes, self._settings, cost, progress, self.bodies, updates, caches)
         )
 
 

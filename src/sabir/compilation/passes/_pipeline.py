@@ -50,9 +50,10 @@ def run_pipeline(
     for each in passes:
         if each.name not in without and any(map(each.looks_for, parts)):
             check_time()
-            found = each.run(found)
+            before, found = found, each.run(found)
             _verified(found, f"the pass {each.name}", verify=verify)
-            parts = list(walk.postorder(found.values()))
+            if any(found[slot] is not x for slot, x in before.items()):
+                parts = list(walk.postorder(found.values()))
         if each.name == until:
             break
     return found
