@@ -24,10 +24,10 @@ export PYTHONNOUSERSITE = 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test quick cover lint types contracts docs reference generated standard lock bench fuzz sweep conversions distributed clean
+.PHONY: help demo test quick cover lint types contracts docs reference generated standard lock bench bench-quick fuzz sweep conversions distributed clean
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 demo: $(VENV)/.runtime $(VENV)/.package  ## read real handwritten digits with a model of Sabir's own
 	@$(BIN)/sabir demo
@@ -71,6 +71,9 @@ lock: $(VENV)/.dev  ## write ci.lock again: the newest release of everything tha
 
 bench: $(VENV)/.dev $(VENV)/.package  ## measure against the peers: ONLY="load graph" ZOO=folder BEFORE=src BENCH_THREADS=n
 	$(BIN)/python benchmarks/run.py $(if $(ZOO),--zoo "$(ZOO)") $(if $(BEFORE),--before "$(BEFORE)") $(ONLY)
+
+bench-quick: $(VENV)/.dev  ## five minutes: whether this tree is slower than the last commit; SINCE=COMMIT ONLY="squeezenet"
+	$(BIN)/python benchmarks/quick.py $(if $(filter-out main,$(SINCE)),--since $(SINCE)) $(if $(ONLY),"$(ONLY)")
 
 fuzz: $(VENV)/.fuzz $(VENV)/.package  ## coverage-guided fuzzing: ONLY="wire json" SECONDS=60 for each target
 	$(BIN)/python fuzz/run.py $(ONLY) --seconds $(SECONDS)

@@ -11,18 +11,16 @@ Each side has a process and a cache of its own. Feeds and threads are those of `
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
-import subprocess  # ruff: ignore[suspicious-subprocess-import]  each tree needs an interpreter of its own
-import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import harness as h  # before numpy: it pins the threads
 import onnx
+from pairs import Side
 
 BLOCKS, RUNS, COLD_RUNS, WARM_RUNS = 6, 8, 4, 4
 BLOCK_SECONDS = 0.5  # of one block, or three runs
@@ -56,41 +54,6 @@ for line in sys.stdin:
 """
 
 
-class Side:
-    """One model by one source tree; `first` is the seconds of the session and its first run."""
-
-    def __init__(self, tree: Path, cache: str, path: Path) -> None:
-        environment = os.environ | {"PYTHONPATH": str(tree), "SABIR_CACHE": cache}
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
-        self._process = subprocess.Popen(  # ruff: ignore[subprocess-without-shell-equals-true]  this Python
-            [sys.executable, "-c", WORKER, str(path), str(h.THREADS)],
-            env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        self.first = self._answer()
-
-    def block(self, runs: int) -> float:
-        """Return the median seconds of so many runs after two more."""
-        _open(self._process.stdin).write(f"{runs + 2}\n")
-        _open(self._process.stdin).flush()
-        return self._answer()
-
-    def close(self) -> None:
-        """End the process."""
-        self._process.communicate()
-
-    def _answer(self) -> float:
-        line = _open(self._process.stdout).readline()
-        if not line:
-            raise SystemExit("a run failed: its message is above")
-        return json.loads(line)
-
-
-def _open(stream: IO[str] | None) -> IO[str]:
-    if stream is None:
-        raise TypeError("the process has pipes")
-    return stream
-
-
 def main() -> None:
     """Print a table with a row a model."""
     cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -103,7 +66,7 @@ def main() -> None:
         trees = {"before": given.before, "now": OURS}
         caches = {name: str(Path(folder, name)) for name in trees}
         for tree in trees.values():
-            Side(tree, "off", paths[0]).close()  # writes the bytecode
+            _side(tree, "off", paths[0]).close()  # writes the bytecode
         rows = [_row(path, trees, caches) for path in paths]
     h.table(
         ("model", "run before", "run now", "ratio", "cold before", "cold now", "ratio",
@@ -112,6 +75,10 @@ def main() -> None:
     )  # fmt: skip
     mean = statistics.geometric_mean(ratio for _, ratio in rows)
     print(f"Geometric mean of the ratios of runs: {mean:.3f}.")
+
+
+def _side(tree: Path, cache: str, path: Path) -> Side:
+    return Side(tree, cache, ["-c", WORKER, str(path), str(h.THREADS)])
 
 
 def _row(path: Path, trees: dict[str, Path], caches: dict[str, str]) -> tuple[tuple[Any, ...], float]:
@@ -124,14 +91,14 @@ def _row(path: Path, trees: dict[str, Path], caches: dict[str, str]) -> tuple[tu
                 sides[name].close()
             os.sync()  # what the cache of the other side has written is not written during this run
             cold = f"{path.stem} {min(number, COLD_RUNS - 1)}"
-            sides[name] = Side(trees[name], str(Path(caches[name], cold)), path)
+            sides[name] = _side(trees[name], str(Path(caches[name], cold)), path)
             firsts[name].append(sides[name].first)
     taken: dict[str, list[float]] = {name: [] for name in trees}
-    runs = max(1, min(RUNS, int(BLOCK_SECONDS / sides["now"].block(1)) - 2))
+    runs = max(1, min(RUNS, int(BLOCK_SECONDS / sides["now"].block(3)) - 2))
     for number in range(BLOCKS):
         for name in sorted(trees, reverse=bool(number % 2)):
             time.sleep(h.PAUSE)
-            taken[name].append(sides[name].block(runs))
+            taken[name].append(sides[name].block(runs + 2))
     for side in sides.values():
         side.close()
     pairs = (

@@ -48,7 +48,7 @@ def main() -> None:
     cli.add_argument("folder", type=Path, nargs="?")
     folder = cli.parse_args().folder
     print(f"{h.THREADS} thread(s) on both sides.\n")
-    h.table(("model", "Sabir", "onnxruntime", "ratio", "difference"), list(starmap(_row, _models())))
+    h.table(("model", "Sabir", "onnxruntime", "ratio", "difference"), list(starmap(_row, models())))
     if folder is None:
         return
     print("The same runs in one process after the other, and in two at once, each with as many threads.\n")
@@ -71,7 +71,7 @@ def _row(name: str, data: bytes) -> tuple[str, ...]:
 # ---------------------------------------------------------------- models
 
 
-def _models() -> Iterator[tuple[str, bytes]]:
+def models() -> Iterator[tuple[str, bytes]]:
     yield "two nodes: Add and Relu of 8 numbers", _built([1, 8], lambda b, x: b.Relu(b.Add(x, x)))
     yield "policy network 64-64-64-8, 1 row", _built([1, 64], _network(64, 64, 64, 8))
     yield "the same, 32 rows", _built([32, 64], _network(64, 64, 64, 8))

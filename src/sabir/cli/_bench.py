@@ -11,6 +11,7 @@ import numpy as np
 import typer
 
 from sabir.base import UnsupportedError, counted
+from sabir.cli._bench_folder import FORMATS, bench_folder
 from sabir.cli._compile import values_of
 from sabir.cli._feed_options import (
     DimsOption,
@@ -26,12 +27,12 @@ from sabir.cli._json import JsonOption, write_json
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption, UntrustedOption
-from sabir.cli._models import ModelPath, load_any, shown
+from sabir.cli._models import load_any, shown
 from sabir.cli._operators import NewerOpsetsOption, OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._peers import PEERS, peer
 from sabir.cli._progress import counting_bar
 from sabir.cli._screen import Screen, bytes_text, plain, seconds_text
-from sabir.cli._usage import FAULTY
+from sabir.cli._usage import FAULTY, refuse
 from sabir.compilation import Compiled, Settings
 from sabir.compilation.native import usable_cores
 from sabir.debugging import difference
@@ -49,6 +50,7 @@ EXAMPLES = (
     "sabir bench model.onnx --dim batch=8",
     "sabir bench model.onnx --engine compiled --threads 1 --rounds 200",
     "sabir bench model.onnx --against onnxruntime",
+    "sabir bench models/ --against onnxruntime -o table.html",
 )
 _GIGA = 1e9
 _BLOCK = 10  # timed runs of one program before the other has its turn
@@ -88,7 +90,11 @@ def _choice(name: str, known: Sequence[str]) -> Callable[[str | None], str | Non
 
 
 def bench(  # ruff: ignore[too-many-arguments]  each is an option
-    model: ModelPath,
+    context: typer.Context,
+    model: Annotated[
+        Path,
+        typer.Argument(metavar="MODEL", help="A model, or a folder of .onnx, .onnxtxt and .textproto files."),
+    ],
     *,
     inputs: InputsOption = None,
     dims: DimsOption = None,
@@ -116,11 +122,20 @@ def bench(  # ruff: ignore[too-many-arguments]  each is an option
     newer_opsets: NewerOpsetsOption = False,
     operators: OperatorsOption = None,
     documents: OpsetDocumentsOption = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help=f"Also write the table of a folder: {', '.join(FORMATS)}.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
     _: LimitOption = None,
     __: UntrustedOption = False,
 ) -> None:
-    """Measure how fast a model runs, in time, GFLOP/s and memory.
+    """Measure how fast a model runs, or every model of a folder, in time, GFLOP/s and memory.
 
     With --against another program runs the same model on the same inputs and as many threads, in turns:
     blocks of some runs, with a pause between them in which the threads of the other go to sleep. The exit
@@ -128,7 +143,14 @@ def bench(  # ruff: ignore[too-many-arguments]  each is an option
 
     GFLOP/s count the operations of kernels, and are compared with the most that this machine was measured to
     do. The memory is the most that the process has used up to the first runs, with the model itself.
+
+    Each model of a folder is measured in a process of its own, one after the other.
     """
+    if model.is_dir():
+        bench_folder(context, model, output, as_json=as_json)
+        return
+    if output is not None:
+        refuse("-o writes the table of a folder; for one model redirect --json")
     registry, loaded = registry_of(operators, documents), load_any(model)
     chosen: Any = engine  # one of the names, as the option has checked
     session = Session(

@@ -13,16 +13,17 @@ JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Write the r
 
 def write_json(data: Any) -> None:
     """Write a value to standard output; numbers that JSON lacks become the strings `NaN` and `Infinity`."""
-    typer.echo(json.dumps(_finite(data), indent=2, allow_nan=False))
+    typer.echo(json.dumps(as_finite(data), indent=2, allow_nan=False))
 
 
-def _finite(data: Any) -> Any:
+def as_finite(data: Any) -> Any:
+    """Return a value for JSON: numbers that it lacks become the strings `NaN` and `Infinity`."""
     match data:
         case float() if not math.isfinite(data):
             return "NaN" if math.isnan(data) else f"{'-' if data < 0 else ''}Infinity"
         case dict():
-            return {key: _finite(value) for key, value in cast("dict[str, Any]", data).items()}
+            return {key: as_finite(value) for key, value in cast("dict[str, Any]", data).items()}
         case list() | tuple():
-            return [_finite(value) for value in cast("list[Any]", data)]
+            return [as_finite(value) for value in cast("list[Any]", data)]
         case _:
             return data
