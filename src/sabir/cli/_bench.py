@@ -135,7 +135,7 @@ def bench(  # ruff: ignore[too-many-arguments]  each is an option
     _: LimitOption = None,
     __: UntrustedOption = False,
 ) -> None:
-    """Measure how fast a model runs, or every model of a folder, in time, GFLOP/s and memory.
+    """Measure how fast models run, in time, GFLOP/s and memory.
 
     With --against another program runs the same model on the same inputs and as many threads, in turns:
     blocks of some runs, with a pause between them in which the threads of the other go to sleep. The exit
