@@ -1,11 +1,11 @@
 """`sabir rewrite`, as a user runs it."""
 
 import json
+import sys
 
 import pytest
 
 import sabir
-from cli.test_app import spawn
 
 RULES = """[[rule]]
 name = "swish"
@@ -19,7 +19,7 @@ g (float[N,4] x) => (float[N,4] y) { [sig] s = Sigmoid (x)  [mul] m = Mul (x, s)
 
 
 @pytest.fixture
-def folder(tmp_path):
+def folder(tmp_path, monkeypatch):
     (tmp_path / "rules.toml").write_text(RULES)
     (tmp_path / "mine.py").write_text(
         "import sabir\n"
@@ -28,50 +28,54 @@ def folder(tmp_path):
         "both, wrong = [one, other], [one, 3]\n"
     )
     sabir.save(sabir.parse(MODEL), tmp_path / "model.onnx")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
     return tmp_path
 
 
 @pytest.mark.parametrize("rules", ["rules.toml", "mine:both", "mine:other"])
-def test_a_model_is_rewritten(folder, rules):
-    done = spawn("rewrite", "model.onnx", "--rules", rules, "-o", "out.onnx", cwd=folder)
-    assert done.returncode == 0, done.stderr
+def test_a_model_is_rewritten(cli, folder, rules):
+    done = cli("rewrite", "model.onnx", "--rules", rules, "-o", "out.onnx")
+    assert done.code == 0, done.err
     assert [node.op for node in sabir.load(folder / "out.onnx").graph] == ["Swish", "Tanh"]
-    lines = done.stdout.splitlines()
+    lines = done.out.splitlines()
     assert lines[0].split() == ["swish", "1"]
     assert "2 nodes of 3" in lines
     assert any(line.startswith("largest difference on") for line in lines)
 
 
-def test_json(folder):
-    done = spawn("rewrite", "model.onnx", "--rules", "rules.toml", "-o", "out.onnx", "--json", cwd=folder)
-    report = json.loads(done.stdout)
+@pytest.mark.usefixtures("folder")
+def test_json(cli):
+    done = cli("rewrite", "model.onnx", "--rules", "rules.toml", "-o", "out.onnx", "--json")
+    report = json.loads(done.out)
     assert report["applied"] == {"swish": 1}
     assert report["nodes"] == 2
     assert report["verification"]["difference"] < 1e-5
-    why = spawn("rewrite", "model.onnx", "--rules", "rules.toml", "--why-not", "out", "--json", cwd=folder)
-    assert json.loads(why.stdout) == [
+    why = cli("rewrite", "model.onnx", "--rules", "rules.toml", "--why-not", "out", "--json")
+    assert json.loads(why.out) == [
         {
             "rule": "swish",
             "node": "Tanh 'out'",
             "reason": "no Mul, in which its pattern ends, follows the node",
         }
     ]
-    proof = spawn("rewrite", "--rules", "rules.toml", "--prove", "--json", cwd=folder)
-    assert json.loads(proof.stdout) == {"rules": 1, "failures": {}}
+    proof = cli("rewrite", "--rules", "rules.toml", "--prove", "--json")
+    assert json.loads(proof.out) == {"rules": 1, "failures": {}}
 
 
-def test_explanations_and_proofs(folder):
-    why = spawn("rewrite", "model.onnx", "--rules", "rules.toml", "--why-not", "sig", cwd=folder)
-    assert (why.returncode, why.stdout) == (0, "swish at Mul 'mul': the rule applies\n")
-    proof = spawn("rewrite", "--rules", "rules.toml", "--prove", cwd=folder)
-    assert (proof.returncode, proof.stdout) == (0, "'swish': 1 example, near misses: 1, all as declared\n")
+def test_explanations_and_proofs(cli, folder):
+    why = cli("rewrite", "model.onnx", "--rules", "rules.toml", "--why-not", "sig")
+    assert (why.code, why.out) == (0, "swish at Mul 'mul': the rule applies\n")
+    proof = cli("rewrite", "--rules", "rules.toml", "--prove")
+    assert (proof.code, proof.out) == (0, "'swish': 1 example, near misses: 1, all as declared\n")
     (folder / "rules.toml").write_text(RULES.replace("Swish (x)", "Abs (x)"))
-    proof = spawn("rewrite", "--rules", "rules.toml", "--prove", cwd=folder)
-    assert proof.returncode == 1
-    assert "differs by" in proof.stdout
-    wrong = spawn("rewrite", "model.onnx", "--rules", "rules.toml", "-o", "out.onnx", cwd=folder)
-    assert wrong.returncode == 1
-    assert "differs by" in wrong.stderr
+    proof = cli("rewrite", "--rules", "rules.toml", "--prove")
+    assert proof.code == 1
+    assert "differs by" in proof.out
+    wrong = cli("rewrite", "model.onnx", "--rules", "rules.toml", "-o", "out.onnx")
+    assert wrong.code == 1
+    assert "differs by" in wrong.err
     assert not (folder / "out.onnx").exists()
 
 
@@ -91,8 +95,8 @@ def test_explanations_and_proofs(folder):
         (["model.onnx", "-o", "out.onnx"], "--rules"),
     ],
 )
-def test_bad_usage(folder, arguments, problem):
-    done = spawn("rewrite", *arguments, cwd=folder)
-    assert done.returncode in {1, 2}
-    assert problem in done.stderr
+def test_bad_usage(cli, folder, arguments, problem):
+    done = cli("rewrite", *arguments)
+    assert done.code in {1, 2}
+    assert problem in done.err
     assert not (folder / "out.onnx").exists()

@@ -95,7 +95,7 @@ def test_captures_of_a_branch_in_a_loop_are_those_of_the_body(monkeypatch):
 
 
 @settings(
-    max_examples=GRAPHS or 150,
+    max_examples=GRAPHS or 90,
     derandomize=not GRAPHS,
     database=None,
     deadline=None,

@@ -15,7 +15,7 @@ from support.awkward import CALLED, READS, awkward_call
 from support.differences import difference
 
 TOOL = Path(__file__).parents[2] / "tools" / "sweep.py"
-COUNT = 3000
+COUNT = 1500
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it guards pages, and reads its memory from /proc")

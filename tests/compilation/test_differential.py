@@ -17,7 +17,7 @@ GRAPHS = int(os.environ.get("SABIR_GRAPHS", "0"))
 
 
 @settings(
-    max_examples=GRAPHS or 200,
+    max_examples=GRAPHS or 120,
     derandomize=not GRAPHS,
     database=None,
     deadline=None,
