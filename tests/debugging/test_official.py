@@ -1,43 +1,19 @@
-# ruff: file-ignore[banned-api]  the official cases are onnx's
 """Official models: their traces have what runs return, their costs are found, and their parts are valid."""
 
-import warnings
-
-import numpy as np
 import pytest
-from onnx import numpy_helper
-from onnx.backend.test.loader import load_node_model_tests
 
 import sabir
 from sabir.debugging import difference
-from sabir.ir import OptionalType, SequenceType, TensorType, verify
+from sabir.ir import TensorType, verify
 from support.cases import each_of
+from support.official import cases, feeds_of
 
 SEVERAL = 3  # nodes: an official model of as many is that of an operator written as others
 
 
-def cases():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        loaded = load_node_model_tests()
-    for case in loaded:
-        if len(case.model.graph.node) >= SEVERAL and not any("Random" in op for op in operators(case)):
-            yield pytest.param(case, id=case.name)
-
-
-def operators(case):
-    return {node.op_type for node in case.model.graph.node}
-
-
-def feeds_of(model, case):
-    ((inputs, _),) = case.data_sets
-    return {v.name: value_of(x, v.type) for v, x in zip(model.graph.inputs, inputs, strict=False)}
-
-
-def value_of(x, kind):
-    if isinstance(kind, (SequenceType, OptionalType)):
-        return x
-    return numpy_helper.to_array(x) if hasattr(x, "SerializeToString") else np.asarray(x)
+def is_wanted(case):
+    operators = {node.op_type for node in case.model.graph.node}
+    return len(case.model.graph.node) >= SEVERAL and not any("Random" in op for op in operators)
 
 
 def has_unknown_ranks(model):
@@ -49,7 +25,7 @@ def has_unknown_ranks(model):
 
 # the cases of SequenceMap declare items as float[N] of sizes that differ, against Spec/ir.txt
 @pytest.mark.filterwarnings(r"ignore:(in|out)put .*, item \d is declared:sabir.SabirWarning")
-@each_of("case", cases(), group=lambda case: case.name[:9])
+@each_of("case", cases(is_wanted, share=3), group=lambda case: case.name[:9])
 def test_an_official_model(case):
     model = sabir.loads(case.model.SerializeToString())
     before = sabir.dumps(model)

@@ -1,28 +1,17 @@
 # ruff: file-ignore[banned-api]  the official cases are onnx's, and so is the other implementation
 """Official models merged with an Identity, beside `onnx.compose`."""
 
-import warnings
-
 import onnx
-import pytest
 from onnx import compose, helper
-from onnx.backend.test.loader import load_node_model_tests
 
 import sabir
 from support.cases import each_of
+from support.official import cases, first_operator
 
 
-def cases():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        loaded = load_node_model_tests()
-    for case in loaded:
-        if case.model.graph.output and case.model.graph.output[0].type.HasField("tensor_type"):
-            yield pytest.param(case, id=case.name)
-
-
-def first_operator(case):
-    return case.model.graph.node[-1].op_type
+def returns_tensors(case):
+    outputs = case.model.graph.output
+    return bool(outputs) and outputs[0].type.HasField("tensor_type")
 
 
 def identity_of(port, opsets, ir_version):
@@ -41,7 +30,7 @@ def names(values):
     return [value.name for value in values]
 
 
-@each_of("case", cases(), group=first_operator)
+@each_of("case", cases(returns_tensors, share=2), group=first_operator)
 def test_the_same_nodes_and_ports(case):
     model = case.model
     port = model.graph.output[0]

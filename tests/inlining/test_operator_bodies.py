@@ -1,49 +1,25 @@
-# ruff: file-ignore[banned-api]  the official cases are onnx's
 """Operators expanded into their bodies compute what they computed."""
-
-import warnings
 
 import numpy as np
 import pytest
-from onnx import numpy_helper
-from onnx.backend.test.loader import load_node_model_tests
 
 import sabir
-from sabir.ir import OptionalType, SequenceType, verify
+from sabir.ir import verify
 from sabir.opsets import STANDARD
 from support.cases import each_of
+from support.official import cases, feeds_of, first_operator
 
 
-def cases():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        loaded = load_node_model_tests()
-    for case in loaded:
-        opsets = {o.domain: o.version for o in case.model.opset_import}
-        (*_, node) = case.model.graph.node
-        version = STANDARD.find_version(node.domain, node.op_type, opsets.get(node.domain))
-        if version is not None and version.find("body") is not None and not version.operator.random:
-            yield pytest.param(case, id=case.name)
-
-
-def first_operator(case):
-    return case.model.graph.node[-1].op_type
-
-
-def feeds_of(model, case):
-    ((inputs, _),) = case.data_sets
-    return {v.name: value_of(x, v.type) for v, x in zip(model.graph.inputs, inputs, strict=False)}
-
-
-def value_of(x, kind):
-    if isinstance(kind, (SequenceType, OptionalType)):
-        return x
-    return numpy_helper.to_array(x) if hasattr(x, "SerializeToString") else np.asarray(x)
+def has_body(case):
+    opsets = {o.domain: o.version for o in case.model.opset_import}
+    (*_, node) = case.model.graph.node
+    version = STANDARD.find_version(node.domain, node.op_type, opsets.get(node.domain))
+    return version is not None and version.find("body") is not None and not version.operator.random
 
 
 # the cases of SequenceMap declare items as float[N] of sizes that differ, against Spec/ir.txt
 @pytest.mark.filterwarnings(r"ignore:(in|out)put .*, item \d is declared:sabir.SabirWarning")
-@each_of("case", cases(), group=first_operator)
+@each_of("case", cases(has_body), group=first_operator)
 def test_expanded_operators(case):
     model = sabir.loads(case.model.SerializeToString())
     feeds = feeds_of(model, case)

@@ -1,44 +1,14 @@
-# ruff: file-ignore[banned-api]  the official cases are onnx's
 """The simplified models of the official suite pass the checker, and compute what they computed."""
-
-import warnings
 
 import numpy as np
 import pytest
-from onnx import numpy_helper
-from onnx.backend.test.loader import load_node_model_tests
 
 import sabir
 from sabir.base import SabirError
-from sabir.ir import OptionalType, SequenceType, verify
+from sabir.ir import verify
 from sabir.optimization import simplify_model
 from support.cases import each_of
-
-
-def cases():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        loaded = load_node_model_tests()
-    return [pytest.param(case, id=case.name) for case in loaded]
-
-
-def first_operator(case):
-    return case.model.graph.node[-1].op_type
-
-
-def feeds_of(model, case):
-    ((inputs, _),) = case.data_sets
-    return {v.name: value_of(x, v.type) for v, x in zip(model.graph.inputs, inputs, strict=False)}
-
-
-def value_of(x, kind):
-    if isinstance(kind, (SequenceType, OptionalType)):
-        return x
-    return numpy_helper.to_array(x) if hasattr(x, "SerializeToString") else np.asarray(x)
-
-
-def is_random(model):
-    return any(sabir.opsets.STANDARD.find(n.domain, n.op).random for n in model.graph.all_nodes())
+from support.official import cases, feeds_of, first_operator, is_random
 
 
 def errors_of(model):
@@ -46,7 +16,7 @@ def errors_of(model):
 
 
 @pytest.mark.filterwarnings(r"ignore:(in|out)put .* is declared:sabir.SabirWarning")
-@each_of("case", cases(), group=first_operator)
+@each_of("case", cases(share=2), group=first_operator)
 def test_simplified_models(case):
     model = sabir.loads(case.model.SerializeToString())
     before = sabir.dumps(model)

@@ -1,17 +1,14 @@
-# ruff: file-ignore[banned-api]  the official cases are onnx's
 """The official models, quantized: they are valid, keep their inputs and outputs, and compute nearly the same."""
 
 import warnings
 
 import numpy as np
-import pytest
-from onnx import numpy_helper
-from onnx.backend.test.loader import load_node_model_tests
 
 import sabir
 from sabir.ir import TensorType, verify
 from sabir.quantization import quantize_and_report
 from support.cases import each_of
+from support.official import cases, feeds_of, first_operator
 
 # where a small change of an operand changes a result as a whole, or where results of float16 are infinite
 _JUMPS = {
@@ -30,24 +27,18 @@ _JUMPS = {
 _WEIGHTED = {"MatMul", "Gemm", "Conv"}
 
 
-def loaded_cases():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        cases = load_node_model_tests()
-    for case in cases:
-        values = [v for inputs, _ in case.data_sets for v in inputs]
-        kinds = [v.type.WhichOneof("value") for v in (*case.model.graph.input, *case.model.graph.output)]
-        if set(kinds) == {"tensor_type"} and all(
-            hasattr(v, "dims") or isinstance(v, np.ndarray) for v in values
-        ):
-            yield case
+def has_tensors(case):
+    """Return whether a case has tensors alone, and numbers that float16 can tell apart."""
+    values = [v for inputs, _ in case.data_sets for v in inputs]
+    kinds = {v.type.WhichOneof("value") for v in (*case.model.graph.input, *case.model.graph.output)}
+    is_tensor = kinds == {"tensor_type"} and all(
+        hasattr(v, "dims") or isinstance(v, np.ndarray) for v in values
+    )
+    return is_tensor and "large_number" not in case.name  # such as 10000 and 10003
 
 
-def cases(wanted):
-    for case in loaded_cases():
-        # numbers of which float16 knows no differences, such as 10000 and 10003
-        if wanted(case.model.graph) and "large_number" not in case.name:
-            yield pytest.param(case, id=case.name)
+def wanted(what):
+    return lambda case: has_tensors(case) and what(case.model.graph)
 
 
 def has_float(graph):
@@ -62,17 +53,7 @@ def has_weights(graph):
     return len(graph.node) == 1 and node.op_type in _WEIGHTED and has_float(graph)
 
 
-def first_operator(case):
-    return case.model.graph.node[-1].op_type
-
-
-def feeds_of(model, case):
-    ((inputs, _),) = case.data_sets
-    arrays = [x if isinstance(x, np.ndarray) else numpy_helper.to_array(x) for x in inputs]
-    return {v.name: x for v, x in zip(model.graph.inputs, arrays, strict=False)}
-
-
-@each_of("case", cases(has_float), group=first_operator)
+@each_of("case", cases(wanted(has_float), share=3), group=first_operator)
 def test_models_in_16_bits(case):
     model = sabir.loads(case.model.SerializeToString())
     feeds = feeds_of(model, case)
@@ -97,7 +78,7 @@ def test_models_in_16_bits(case):
             np.testing.assert_allclose(got[name], value, atol=0.03 * scale, rtol=0.03)
 
 
-@each_of("case", cases(has_weights), group=first_operator)
+@each_of("case", cases(wanted(has_weights)), group=first_operator)
 def test_products_with_weights_in_integers(case):
     model = sabir.loads(case.model.SerializeToString())
     feeds = feeds_of(model, case)
