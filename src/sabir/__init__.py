@@ -17,6 +17,7 @@ from sabir.base import (
     CancelledError,
     CheckError,
     ConversionError,
+    Displayed,
     EvaluationError,
     ExternalDataError,
     FeedError,
@@ -88,9 +89,9 @@ _LATER = {
 # packages with public names, which need no `import` of their own
 _PACKAGES = (
     "base", "checking", "comparison", "compilation", "consumers", "conversion", "debugging",
-    "differentiation", "distributed", "editing", "elements", "evaluation", "generation", "inference",
-    "inlining", "ir", "opsets", "optimization", "patterns", "quantization", "repairing", "rewriting",
-    "runtime", "schema", "serial", "simplification", "syntax", "training",
+    "differentiation", "distributed", "drawing", "editing", "elements", "evaluation", "generation",
+    "inference", "inlining", "ir", "opsets", "optimization", "patterns", "quantization", "repairing",
+    "rewriting", "runtime", "schema", "serial", "simplification", "syntax", "training",
 )  # fmt: skip
 _later = importing_later(__name__, _LATER)
 
@@ -161,9 +162,17 @@ def _listing(item: Any) -> str:
     return listing(item)
 
 
+def _bundle(item: Any) -> dict[str, str]:
+    """Return what notebooks show of an object; pictures and tables are imported for the first one."""
+    from sabir.drawing import bundle  # ruff: ignore[import-outside-top-level]  as all of `_LATER`
+
+    return bundle(item)
+
+
 Builder.hooks = _BuilderHooks()
 OperatorSet.files = _OperatorSetFiles()
 Listed.listing = _listing
+Displayed.bundle = _bundle
 
 __all__ = [
     "Builder",

@@ -1,6 +1,7 @@
 """The foundation of every layer: errors, findings with locations, limits, memory that is used again."""
 
 from sabir.base._collector import without_collector
+from sabir.base._displayed import Displayed, displayed
 from sabir.base._errors import (
     ACCIDENTS,
     AttributeValueError,
@@ -79,6 +80,7 @@ __all__ = [
     "CancelledError",
     "CheckError",
     "ConversionError",
+    "Displayed",
     "EvaluationError",
     "Excess",
     "ExternalDataError",
@@ -113,6 +115,7 @@ __all__ = [
     "control_groups",
     "counted",
     "default_limits",
+    "displayed",
     "has_limits",
     "hinted",
     "hints",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
+from sabir.base._displayed import Displayed
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Self
@@ -250,7 +252,7 @@ class LimitError(SabirError):
         super().__init__(f"{needed}; {advice} with `sabir.Limits({fields})`")
 
 
-class CheckError(SabirError):
+class CheckError(SabirError, Displayed):
     """A model that breaks the rules; `findings` lists every finding.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>

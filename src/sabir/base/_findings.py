@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from sabir.base._displayed import displayed
 from sabir.base._errors import legible, quote
 
 Severity = Literal["error", "warning"]
@@ -72,6 +73,9 @@ class Finding(NamedTuple):
     location: Location
     hint: str = ""
     severity: Severity = "error"
+
+    def _repr_html_(self) -> str | None:
+        return displayed(self).get("text/html")
 
     def __str__(self) -> str:
         hint = f" ({self.hint})" if self.hint else ""

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from sabir.base import importing_later, listing_public
 from sabir.checking._engine import check, chosen, findings
+from sabir.checking._findings import Findings
 from sabir.checking._rule import GROUPS, RULES, Rule, Rules
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ __all__ = [
     "KEYWORDS",
     "RULES",
     "AttributeSite",
+    "Findings",
     "FunctionSite",
     "GraphSite",
     "Law",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.base import CheckError, Finding, Limits, SchemaError, run_with_limits, suggest
+from sabir.checking._findings import Findings
 from sabir.checking._rule import GROUPS, RULES, Rule
 from sabir.opsets import STANDARD
 
@@ -70,8 +71,8 @@ def findings(
     verify: bool = False,
     registry: Registry = STANDARD,
     limits: Limits | None = None,
-) -> Iterator[Finding]:
-    """Yield the findings of a model, or of operator sets, in reading order.
+) -> Findings:
+    """Yield the findings of a model, or of operator sets, in reading order; a notebook shows them as a table.
 
     Takes a model, an operator set, or the path or the bytes of a file with one of these. Operator sets in a
     list are checked together: the versions of a domain are compared. `select` and `ignore` are ids of rules,
@@ -88,11 +89,15 @@ def findings(
     >>> [(f.rule, str(f.location)) for f in sabir.findings(model)]
     [('NODE001', "graph/node[0] 'Reluu'")]
     """
-    from sabir.checking._violations import violations  # ruff: ignore[import-outside-top-level]  10 ms of `import sabir`
 
-    rules = chosen(select, ignore, strict=strict)
-    found = run_with_limits(limits, violations, model, rules, registry, types=types, verify=verify)
-    yield from sorted(found, key=lambda f: f.location.order)
+    def found() -> Iterator[Finding]:
+        from sabir.checking._violations import violations  # ruff: ignore[import-outside-top-level]  10 ms of `import sabir`
+
+        rules = chosen(select, ignore, strict=strict)
+        every = run_with_limits(limits, violations, model, rules, registry, types=types, verify=verify)
+        yield from sorted(every, key=lambda f: f.location.order)
+
+    return Findings(found())
 
 
 def chosen(select: Iterable[str] = (), ignore: Iterable[str] = (), *, strict: bool = False) -> list[Rule]:

@@ -31,11 +31,12 @@ from sabir.cli._models import load_any, shown
 from sabir.cli._operators import NewerOpsetsOption, OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._peers import PEERS, peer
 from sabir.cli._progress import counting_bar
-from sabir.cli._screen import Screen, bytes_text, plain, seconds_text
+from sabir.cli._screen import Screen, bytes_text, plain
 from sabir.cli._usage import FAULTY, refuse
 from sabir.compilation import Compiled, Settings
 from sabir.compilation.native import usable_cores
 from sabir.debugging import difference
+from sabir.drawing import seconds_text
 from sabir.runtime import ENGINES, Session
 
 if TYPE_CHECKING:

@@ -24,8 +24,9 @@ from sabir.cli._limits import LimitOption, UntrustedOption
 from sabir.cli._models import ModelPath, load_any, shown
 from sabir.cli._operators import NewerOpsetsOption, OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._progress import counting_bar
-from sabir.cli._screen import Screen, cut, plain, seconds_text
+from sabir.cli._screen import Screen, cut, plain
 from sabir.compilation import LISTINGS, PASSES, TARGETS, Compiled, Settings
+from sabir.drawing import seconds_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -14,8 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from sabir.checking import check
-from sabir.cli._screen import Screen, bytes_text, seconds_text
+from sabir.cli._screen import Screen, bytes_text
 from sabir.demo import digits
+from sabir.drawing import seconds_text
 from sabir.inference import infer
 from sabir.runtime import Session
 from sabir.serial import loads

@@ -17,8 +17,9 @@ from sabir.cli._json import JsonOption, write_json
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption, UntrustedOption
-from sabir.cli._screen import Screen, seconds_text
+from sabir.cli._screen import Screen
 from sabir.cli._usage import write_error
+from sabir.drawing import seconds_text
 from sabir.generation import Generation, TextGenerator, TextPieces
 
 if TYPE_CHECKING:

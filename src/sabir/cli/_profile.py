@@ -26,8 +26,9 @@ from sabir.cli._limits import LimitOption, UntrustedOption
 from sabir.cli._models import ModelPath, load_any, shown
 from sabir.cli._operators import NewerOpsetsOption, OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._progress import counting_bar
-from sabir.cli._screen import Screen, cut, plain, seconds_text
+from sabir.cli._screen import Screen, cut, plain
 from sabir.compilation import Compiled, Settings
+from sabir.drawing import seconds_text
 from sabir.files import replace_file
 
 if TYPE_CHECKING:
@@ -141,16 +142,11 @@ def _row(place: int, timing: Timing, total: float, limits: Roofline) -> tuple[st
         str(place),
         seconds_text(timing.seconds),
         f"{timing.seconds / total:.1%}",
-        _rate(timing.flops, timing.seconds),
-        _rate(timing.bytes, timing.seconds),
+        *timing.rates,
         "" if fraction is None else f"{fraction:.0%}",
         timing.kind,
         cut(", ".join(timing.nodes), 120),
     )
-
-
-def _rate(amount: int, seconds: float) -> str:
-    return f"{amount / seconds / _GIGA:.3g}" if amount and seconds else ""
 
 
 def _as_json(found: Profile, limits: Roofline, feeds: Feeds) -> dict[str, Any]:

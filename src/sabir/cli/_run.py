@@ -42,10 +42,11 @@ from sabir.cli._results import (
     summary,
 )
 from sabir.cli._results import as_json as value_as_json
-from sabir.cli._screen import Screen, plain, seconds_text
+from sabir.cli._screen import Screen, plain
 from sabir.cli._traced import run_traced
 from sabir.cli._usage import FAULTY, refuse
 from sabir.debugging import difference, type_text
+from sabir.drawing import seconds_text
 from sabir.runtime import Session
 
 if TYPE_CHECKING:

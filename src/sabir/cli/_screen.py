@@ -128,11 +128,3 @@ def exact_bytes_text(count: int) -> str:
     """Return a number of bytes as `bytes_text` does, and the exact number where that rounds it."""
     short = bytes_text(count)
     return short if "byte" in short else f"{short} ({count:,} bytes)"
-
-
-def seconds_text(seconds: float) -> str:
-    """Return a time as a person reads it: `3.21 ms`."""
-    for unit, scale in (("s", 1.0), ("ms", 1e3)):
-        if seconds * scale >= 1:
-            return f"{seconds * scale:.3g} {unit}"
-    return f"{seconds * 1e6:.3g} us"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sabir.base import counted
+from sabir.base import UnsupportedError, counted
 from sabir.cli import _weights
 from sabir.cli._facts import (
     Facts,
@@ -33,6 +33,7 @@ from sabir.cli._requirements import (
 )
 from sabir.cli._screen import Screen, cut, exact_bytes_text, plain
 from sabir.cli._usage import FAULTY
+from sabir.drawing import box_text, columns, one_line
 from sabir.ir import Tensor
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ EXAMPLES = (
     "sabir show model.onnx",
     "sabir show model.onnx --nodes | grep Conv",
     "sabir show model.onnx --tree",
+    "sabir show model.onnx --graph",
     "sabir show model.onnx --weights",
     "sabir show model.onnx --for onnxruntime-1.20",
     "sabir show model.onnx --opset 17 --opset ai.onnx.ml=3 --ir 8",
@@ -61,6 +63,9 @@ def show(  # ruff: ignore[too-many-arguments]  each is an option
     ] = False,
     tree: Annotated[
         bool, typer.Option("--tree", help="Show the subgraphs of nodes, and functions, as a tree.")
+    ] = False,
+    graph: Annotated[
+        bool, typer.Option("--graph", help="Draw the main graph, of at most 300 nodes, as boxes and lines.")
     ] = False,
     weights: Annotated[
         bool,
@@ -91,7 +96,7 @@ def show(  # ruff: ignore[too-many-arguments]  each is an option
         for place, parts in enumerate(shown_models):
             if len(loaded) > 1:
                 screen.line(("\n" if place else "") + screen.paint(f"== {plain(parts[0])}", bold=True))
-            _show(screen, *parts, nodes=nodes, tree=tree, weights=weights)
+            _show(screen, *parts, nodes=nodes, tree=tree, graph=graph, weights=weights)
     if any(report is not None and report.obstacles for report in reports):
         raise typer.Exit(FAULTY)
 
@@ -104,6 +109,7 @@ def _show(
     *,
     nodes: bool,
     tree: bool,
+    graph: bool,
     weights: bool,
 ) -> None:
     screen.line(screen.paint(shown(Path(path.name)), bold=True))
@@ -122,6 +128,9 @@ def _show(
     if tree:
         screen.heading("Tree")
         screen.lines(_trees(screen, loaded))
+    if graph:
+        screen.heading("Graph")
+        screen.lines(_drawn(screen, path, loaded.graph))
 
 
 def _summary(screen: Screen, loaded: Model) -> None:
@@ -293,6 +302,24 @@ def _tree(screen: Screen, graph: Graph, indent: str) -> Iterator[str]:
             twig, under = _branch(at, inner)
             yield f"{indent}{below}{twig}{plain(label)}: {plain(body.name)} {_interface(body)}"
             yield from _tree(screen, body, indent + below + under)
+
+
+def _drawn(screen: Screen, path: Path, graph: Graph) -> Iterator[str]:
+    """Yield the picture of a graph, cut at the right edge of the terminal; raises UnsupportedError."""
+    try:
+        rows = box_text(graph)
+    except UnsupportedError as error:
+        advice = f"`sabir view {shown(path)} -o page.html` shows it, `sabir extract` takes a part"
+        raise UnsupportedError(f"{error}; {advice}") from None
+    wide = max(map(columns, rows), default=0)
+    if not screen.is_terminal or wide <= screen.width:
+        yield from rows
+        return
+    yield from (one_line(row, screen.width) for row in rows)
+    yield (
+        f"the picture has {wide} columns, and the terminal {screen.width}: the rest is cut; "
+        "a file or a pipe gets all of it"
+    )
 
 
 def _branch(place: int, among: Sequence[object]) -> tuple[str, str]:

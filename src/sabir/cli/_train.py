@@ -16,8 +16,9 @@ from sabir.cli._loss_options import loss_with_options
 from sabir.cli._models import ModelPath, RequiredOutputPath, load_any, report_saved, report_screen, save_any
 from sabir.cli._operators import NewerOpsetsOption, OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._progress import training_bar
-from sabir.cli._screen import Screen, plain, seconds_text
+from sabir.cli._screen import Screen, plain
 from sabir.cli._training_plot import plotting, write_plot
+from sabir.drawing import seconds_text
 from sabir.serial import format_by_name
 from sabir.training import (
     LAMB,

@@ -92,3 +92,9 @@ class Comparison:
 
     def __str__(self) -> str:
         return "\n".join(self.report(most=_MOST_SHOWN))
+
+    def _repr_html_(self) -> str:
+        from sabir.drawing import fragment, note, table  # ruff: ignore[import-outside-top-level]  for notebooks alone
+
+        rows = ((c.bump or "none", c.kind, str(c.location), c.message) for c in self.changes)
+        return fragment(note(self._conclusion()), table(["requires", "change", "location", "what"], rows))

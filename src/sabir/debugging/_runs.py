@@ -71,6 +71,20 @@ class RunComparison:
         """Whether all outputs agree within the tolerances."""
         return not any(d.problem for d in self.outputs)
 
+    def _repr_html_(self) -> str:
+        from sabir.drawing import Number, note, titled_table  # ruff: ignore[import-outside-top-level]  for notebooks alone
+
+        columns = ("output", *map(Number, ("largest difference", "relative")), "problem")
+        rows = (
+            (d.name, Number(f"{d.largest:.3g}"), Number(f"{d.relative:.3g}"), d.problem) for d in self.outputs
+        )
+        parting = ""
+        if self.parting is not None:
+            names, nodes = (" and ".join(pair) for pair in (self.parting.names, self.parting.nodes))
+            parting = note(f"the runs part at {names}, which {nodes} compute")
+        title = f"{' and '.join(self.engines)}: {'equal' if self.equal else 'different'}"
+        return titled_table(title, columns, rows, parting)
+
 
 def compare_runs(  # ruff: ignore[too-many-arguments]  each is an option of the two runs
     first: Model,

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.base import Limits, run_with_limits
+from sabir.base import Limits, counted, run_with_limits
 from sabir.debugging._layers import layer_of
 from sabir.inference import Inference, SizedCall, change_model_dims, is_counted, multiply_adds
 from sabir.inlining import inline
@@ -94,6 +94,19 @@ class Summary:
     total: Costs
     uncounted: dict[str, int]
     unknown: tuple[str, ...]
+
+    def _repr_html_(self) -> str:
+        from sabir.drawing import Number, titled_table  # ruff: ignore[import-outside-top-level]  for notebooks alone
+
+        columns = ("layer", *map(Number, ("nodes", "parameters", "multiply-adds", "activations", "memory")))
+        rows = [("total", len(self.nodes), self.total)]
+        rows += [("/".join(row.layer), row.nodes, row.costs) for row in self.layers]
+        shown = (
+            (name, Number(f"{count:,}"), *(Number("?" if n is None else str(n)) for n in costs))
+            for name, count, costs in rows
+        )
+        title = f"costs of {counted(len(self.nodes), 'node')}; activations and memory in bytes"
+        return titled_table(title, columns, shown)
 
     @property
     def layers(self) -> tuple[LayerCosts, ...]:

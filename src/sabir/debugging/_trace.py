@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from sabir.base import Limits
+    from sabir.drawing import Cell
     from sabir.ir import Array
     from sabir.schema import Registry
 
@@ -84,6 +85,29 @@ class Trace:
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.values))
+
+    def _repr_html_(self) -> str:
+        from sabir.drawing import Number, titled_table  # ruff: ignore[import-outside-top-level]  for notebooks alone
+
+        columns = (
+            "value",
+            "type",
+            "computed by",
+            *map(Number, ("least", "greatest", "mean", "NaN", "infinite")),
+        )
+        title = f"{len(self.values):,} values" + (f"; stopped at {self.nan.value.name}" if self.nan else "")
+        return titled_table(title, columns, map(_row, self.values))
+
+
+def _row(value: TracedValue) -> tuple[Cell, ...]:
+    """Return a traced value as a row of a table."""
+    from sabir.drawing import Number  # ruff: ignore[import-outside-top-level]  for notebooks alone
+
+    numbers, found = [""] * 3, value.statistics
+    if found is not None and found.finite:
+        numbers = [f"{number:.4g}" for number in (found.minimum, found.maximum, found.mean)]
+    counts = [f"{count:,}" if count else "" for count in (value.nans, value.infinities)]
+    return value.name, value.type, value.node, *map(Number, (*numbers, *counts))
 
 
 class _StoppedError(Exception):

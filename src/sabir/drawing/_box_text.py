@@ -38,7 +38,7 @@ _LINES = dict(enumerate(" │││─┘┐┤─└┌├─┴┬┼"))  # by
 
 
 def box_text(graph: Graph) -> list[str]:
-    """Return a picture of a graph as lines of text, made of box-drawing characters.
+    r"""Return a picture of a graph as lines of text, made of box-drawing characters.
 
     Each node is a box with its operator and name, the initializers that it reads and its subgraphs; inputs
     and outputs have round corners, values of an enclosing graph dashed borders. Below a box stand the
@@ -49,7 +49,7 @@ def box_text(graph: Graph) -> list[str]:
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
-    >>> print(*box_text(model.graph), sep='\\n')
+    >>> print(*box_text(model.graph), sep='\n')
     ╭──────────╮
     │ x        │
     │ float[N] │
@@ -107,7 +107,7 @@ class _Text:
             self._tops.append(row)
             row += max((self._heights[p.box] for p in layer if p.box is not None), default=0)
             self._ends.append(row)
-            row += 1 + self._gaps[number].count if number < len(self._gaps) else 0
+            row += 1 + self._gaps[number].height if number < len(self._gaps) else 0
         self._rows = row
 
     def lines(self) -> list[str]:

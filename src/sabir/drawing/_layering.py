@@ -1,4 +1,4 @@
-"""The layer of each box of an acyclic graph: below all boxes whose values it reads, near those that read it."""
+"""The layer of each box of an acyclic graph: below all boxes that it reads, near those that read it."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.drawing._levels import levels_of
@@ -99,9 +99,7 @@ class _Columns:
             by_reader = sorted(written[box], key=lambda n: sum(below[n]) / len(below[n]))
             self._place_box(box, frame, by_reader)
         for box in range(len(frames)):
-            entries = sorted(
-                self._above[box], key=lambda link: (places[link.upper], self._exits[link.net])
-            )
+            entries = sorted(self._above[box], key=lambda link: (places[link.upper], self._exits[link.net]))
             for offset, link in zip(self._spread([self._spacing.pins] * len(entries)), entries, strict=True):
                 self._entries[link.net, box] = offset
 
@@ -128,7 +126,7 @@ class _Columns:
         boxes, spacing = self._levels.boxes, self._spacing
         return [
             self._reach[a] + self._left[b] + (spacing.boxes if a < boxes and b < boxes else spacing.lines)
-            for a, b in zip(layer, layer[1:], strict=False)
+            for a, b in pairwise(layer)
         ]
 
     def settle(self) -> None:
@@ -141,10 +139,7 @@ class _Columns:
             for layer, distance in layers if downwards else reversed(layers):
                 self._settle(layer, distance, map(wished, layer))
         for layer, distance in zip(self._levels.layers, distances, strict=True):
-            held = (
-                self._wish_above(item) if self._is_free(item) else Wish(self._x[item], _HELD) for item in layer
-            )
-            self._settle(layer, distance, held)
+            self._settle(layer, distance, map(self._wish_of_free, layer))
 
     def _settle(self, layer: Sequence[int], distances: Sequence[int], wishes: Iterable[Wish]) -> None:
         for item, x in zip(layer, settle(list(wishes), distances), strict=True):
@@ -168,6 +163,10 @@ class _Columns:
                 for link in self._below[item]
             ],
         )
+
+    def _wish_of_free(self, item: int) -> Wish:
+        """Return where an item wants to be once all but the free ones have their places."""
+        return self._wish_above(item) if self._is_free(item) else Wish(self._x[item], _HELD)
 
     def _wish(self, item: int, wanted: Sequence[int]) -> Wish:
         if not wanted:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.base import UnsupportedError, counted
+from sabir.base import UnsupportedError
 from sabir.drawing._layering import layers_of
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def levels_of(boxes: int, nets: Sequence[Net]) -> Levels:
     bends = sum(max(0, max(map(places.__getitem__, n.readers)) - places[n.source] - 1) for n in nets)
     if bends > MOST_BENDS:
         raise UnsupportedError(
-            f"lines of the picture would pass {counted(bends, 'layer')} of boxes, and at most {MOST_BENDS:,} are drawn"
+            f"a picture has at most {MOST_BENDS:,} bends of lines around boxes, and this one {bends:,}"
         )
     for number, net in enumerate(nets):
         _add(found, number, net, places)

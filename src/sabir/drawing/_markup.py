@@ -10,6 +10,7 @@ from sabir.drawing._texts import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+FONT = "ui-monospace,Menlo,Consolas,monospace"
 _LONGEST = 300  # characters of a text of a model
 _MOST_ROWS = 50
 
@@ -17,11 +18,11 @@ _MOST_ROWS = 50
 # scheme for all of its pictures, so equal rules of several outputs do no harm.
 STYLE = (
     "<style>"
-    ".sabir-table{border-collapse:collapse;font:12px/1.5 ui-monospace,Menlo,Consolas,monospace;margin:4px 0}"
+    f".sabir-table{{border-collapse:collapse;font:12px/1.5 {FONT};margin:4px 0}}"
     ".sabir-table th,.sabir-table td{border:0;border-bottom:1px solid #8884;padding:1px 12px 1px 0;"
     "text-align:left;vertical-align:top;white-space:pre-wrap;overflow-wrap:anywhere}"
     ".sabir-table td.sabir-number,.sabir-table th.sabir-number{text-align:right;white-space:nowrap}"
-    ".sabir-note{font:12px/1.5 ui-monospace,Menlo,Consolas,monospace;margin:4px 0}"
+    f".sabir-note{{font:12px/1.5 {FONT};margin:4px 0}}"
     "</style>"
 )
 
@@ -93,6 +94,15 @@ def fragment(*parts: str) -> str:
     return f"<div>{STYLE}{''.join(parts)}</div>"
 
 
+def titled_table(title: str, columns: Sequence[Cell], rows: Iterable[Sequence[Cell]], *more: str) -> str:
+    """Return a heading and a table as what a notebook shows, and more parts below them.
+
+    >>> '<b>1 node</b>' in titled_table('1 node', ['node'], [['relu']])
+    True
+    """
+    return fragment(heading(title), table(columns, rows), *more)
+
+
 def _row(tag: str, cells: Sequence[Cell]) -> str:
     return f"<tr>{''.join(_cell(tag, cell) for cell in cells)}</tr>"
 
@@ -103,4 +113,15 @@ def _cell(tag: str, cell: Cell) -> str:
     return f"<{tag}>{escaped(cell)}</{tag}>"
 
 
-__all__ = ["STYLE", "Cell", "Number", "escaped", "fragment", "heading", "note", "table"]
+__all__ = [
+    "FONT",
+    "STYLE",
+    "Cell",
+    "Number",
+    "escaped",
+    "fragment",
+    "heading",
+    "note",
+    "table",
+    "titled_table",
+]

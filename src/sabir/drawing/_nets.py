@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Frame(NamedTuple):
-    """The size of a box, and the widths of the labels of the values that leave it, 0 for one without a label."""
+    """The size of a box, and the widths of the labels of the values that leave it: 0 without a label."""
 
     width: int
     height: int

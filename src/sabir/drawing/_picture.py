@@ -48,7 +48,9 @@ class Picture:
     nets: list[Net] = field(default_factory=list[Net])
     values: list[Value] = field(default_factory=list["Value"])  # of the nets
 
-    def frames(self, measured: Callable[[Box], tuple[int, int]], label: Callable[[Value], int]) -> list[Frame]:
+    def frames(
+        self, measured: Callable[[Box], tuple[int, int]], label: Callable[[Value], int]
+    ) -> list[Frame]:
         """Return the sizes of the boxes, from functions that measure a box and the label of a value."""
         labels: list[list[int]] = [[] for _ in self.boxes]
         for net, value in zip(self.nets, self.values, strict=True):
@@ -145,7 +147,7 @@ class _Drawing:
 
 def _is_folded(node: Node) -> bool:
     """Return whether a node is a mark in the box of its only reader: it has no operands, as a constant."""
-    if node.inputs or node.attributes and any(node.graphs) or len(node.outputs) != 1:
+    if node.inputs or node.graphs or len(node.outputs) != 1:
         return False
     value = node.outputs[0]
     uses = () if value is None else value.uses

@@ -19,8 +19,8 @@ class Wish(NamedTuple):
 def settle(wishes: Sequence[Wish], distances: Sequence[int]) -> list[int]:
     """Return whole positions with the least sum of weighted squared differences from the wishes.
 
-    The order of the items stays, and `distances` are the least ones between each item and the next. That is an
-    isotonic regression once the distances are subtracted; adjacent violators are pooled to their mean.
+    The order of the items stays, and `distances` are the least ones between each item and the next. Once
+    they are subtracted, that is an isotonic regression: adjacent violators are pooled to their mean.
     """
     starts = list(accumulate(distances, initial=0))
     pools: list[tuple[float, float, int]] = []  # mean, weight, number of items

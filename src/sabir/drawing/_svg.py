@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.drawing._layout import laid_out
-from sabir.drawing._markup import escaped
+from sabir.drawing._markup import FONT, escaped
 from sabir.drawing._nets import Spacing
 from sabir.drawing._picture import Picture, operator_text, picture_of, type_text
 from sabir.drawing._texts import columns, one_line
@@ -35,7 +35,8 @@ _COLOURS = {  # background and border of a box in light and in dark
     "outer": ("#f4f4f4", "#999999", "#2b2b2b", "#777777"),
 }
 _DARK = "".join(
-    [f".sabir-graph .sabir-{kind}{{fill:{fill};stroke:{line}}}" for kind, (_, _, fill, line) in _COLOURS.items()]
+    f".sabir-graph .sabir-{kind}{{fill:{fill};stroke:{line}}}"
+    for kind, (_, _, fill, line) in _COLOURS.items()
 )
 _STYLE = (
     "<style>.sabir-graph{max-width:100%;height:auto}"
@@ -118,13 +119,13 @@ class _Svg:
         """Return the element."""
         width, height = self._layout.width + 2 * _MARGIN, self._bottom
         title = escaped(f"Graph {self._graph.name}" if self._graph.name else "Graph")
-        return "".join([
+        return (
             f'<svg xmlns="http://www.w3.org/2000/svg" class="sabir-graph" role="img" width="{width}" '
             f'height="{height}" viewBox="0 0 {width} {height}" fill="none" '
-            f'font-family="ui-monospace,Menlo,Consolas,monospace" font-size="10"><title>{title}</title>{_STYLE}'
-            f'<rect class="sabir-ground" width="{width}" height="{height}" rx="6" fill="#ffffff"/>',
-            *self._nets(), *self._boxes(), "</svg>",
-        ])  # fmt: skip
+            f'font-family="{FONT}" font-size="10"><title>{title}</title>{_STYLE}'
+            f'<rect class="sabir-ground" width="{width}" height="{height}" rx="6" fill="#ffffff"/>'
+            f"{''.join(self._nets())}{''.join(self._boxes())}</svg>"
+        )
 
     def _nets(self) -> Iterator[str]:
         """Yield the line of each value with its arrows and its label."""
@@ -145,7 +146,8 @@ class _Svg:
         for number, value in enumerate(self._picture.values):
             yield f'<g><path class="sabir-line" stroke="#8a929c" d="{"".join(paths[number])}"/>'
             yield f'<path class="sabir-arrow" fill="#8a929c" d="{"".join(arrows[number])}"/>'
-            yield f"<title>{escaped(f'{value.name}: {type_text(value)}')}</title>{self._net_label(number)}</g>"
+            hint = escaped(f"{value.name}: {type_text(value) or '?'}")
+            yield f"<title>{hint}</title>{self._net_label(number)}</g>"
 
     def _entered(self) -> set[tuple[int, int, int]]:
         """Return the layer, the net and the column of each end of a line that is no bend."""

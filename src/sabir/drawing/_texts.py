@@ -12,6 +12,9 @@ def one_line(text: object, width: int, *, end: bool = False) -> str:
     """Return a text as printable characters, cut to so many columns; with `end` its end remains.
 
     Other characters are written as escapes, so no text can break a line or turn its direction.
+
+    >>> one_line('/encoder/layer.0/Conv', 10, end=True), one_line('a\\nb', 10)
+    ('…er.0/Conv', 'a\\\\nb')
     """
     shown, most = str(text), _MANY * width
     is_long = len(shown) > most
@@ -23,7 +26,11 @@ def one_line(text: object, width: int, *, end: bool = False) -> str:
 
 
 def columns(text: str) -> int:
-    """Return how many columns of a terminal a text takes."""
+    """Return how many columns of a terminal a text takes.
+
+    >>> columns('weight'), columns('重み')
+    (6, 4)
+    """
     return len(text) if text.isascii() else sum(map(_column, text))
 
 
@@ -47,4 +54,16 @@ def _fitting(text: str, width: int) -> str:
     return text
 
 
-__all__ = ["columns", "one_line"]
+def seconds_text(seconds: float) -> str:
+    """Return a time as a person reads it.
+
+    >>> seconds_text(0.00321), seconds_text(4e-6)
+    ('3.21 ms', '4 us')
+    """
+    for unit, scale in (("s", 1.0), ("ms", 1e3)):
+        if seconds * scale >= 1:
+            return f"{seconds * scale:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} us"
+
+
+__all__ = ["columns", "one_line", "seconds_text"]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Run(NamedTuple):
     """A part of a leg with one horizontal track: it comes down in the column `top`, and goes on in others.
 
-    `after` is the run of the same leg that ends in `top`, by number, or None for one that comes from the layer.
+    `after` is the run of the same leg that ends in `top`, by number, or None where the leg begins.
     """
 
     net: int
@@ -29,11 +29,11 @@ class Run(NamedTuple):
 
 
 class Tracks(NamedTuple):
-    """The runs of a gap with the track of each, from 0 for the topmost, and the number of tracks."""
+    """The runs of a gap with the track of each, from 0 for the topmost, and how many tracks there are."""
 
     runs: list[Run]
     tracks: dict[int, int]
-    count: int
+    height: int
 
 
 def tracks_of(legs: Sequence[Leg]) -> Tracks:

@@ -81,9 +81,13 @@ class Attribute:
             return ()
         return (self.value,) if self.type == "graph" else self.value if self.type == "graphs" else ()
 
+    @property
+    def content(self) -> str:
+        """The value, or the reference, as a short text: long lists are cut, and tensors are not read."""
+        return f"@{self.ref}" if self.ref else _shown(self.value)
+
     def __repr__(self) -> str:
-        content = f"@{self.ref}" if self.ref else _shown(self.value)
-        return legible(f"Attribute({self.name}: {self.type} = {content})")
+        return legible(f"Attribute({self.name}: {self.type} = {self.content})")
 
 
 _LONGEST = 8  # items of a list that are shown

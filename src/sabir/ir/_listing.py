@@ -1,14 +1,16 @@
-"""What `print` shows of the model objects."""
+"""What `print` and notebooks show of the model objects."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sabir.base import Displayed
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Listed:
+class Listed(Displayed):
     """An object whose `str` is a listing in the text syntax, which `sabir` supplies, and else its `repr`."""
 
     __slots__ = ()

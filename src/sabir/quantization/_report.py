@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sabir.base import counted
+
 if TYPE_CHECKING:
     from sabir.ir import Model
 
@@ -62,3 +64,20 @@ class Quantization:
     nodes: tuple[NodeReport, ...] = ()
     opset: int | None = None
     damage: float | None = None
+
+    def _repr_html_(self) -> str:
+        from sabir.drawing import Number, titled_table  # ruff: ignore[import-outside-top-level]  for notebooks alone
+
+        columns = ("node", "operator", "to", Number("error of weights"), Number("damage"), "reason")
+        rows = (
+            (n.name or n.location, n.op, n.to, Number(_shown(n.error)), Number(_shown(n.damage)), n.reason)
+            for n in self.nodes
+        )
+        done = sum(n.is_quantized for n in self.nodes)
+        damage = "" if self.damage is None else f", relative error of the results {self.damage:.3g}"
+        title = f"{done:,} of {counted(len(self.nodes), 'node')} quantized{damage}"
+        return titled_table(title, columns, rows)
+
+
+def _shown(error: float | None) -> str:
+    return "" if error is None else f"{error:.3g}"

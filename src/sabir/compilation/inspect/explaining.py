@@ -94,6 +94,23 @@ class Explanation:
         lines += _section("without work in a run", (f"  {label}" for label in self.without_work))
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        from sabir.drawing import Number, fragment, heading, note, table  # ruff: ignore[import-outside-top-level]  for notebooks alone
+
+        decided = DecisionsOfNodes(d for d in self.decisions if d.rejected)
+        kernels = (
+            (Number(str(n)), k.kind, ", ".join(k.nodes), "; ".join(d.text for d in decided.of(k.nodes)))
+            for n, k in enumerate(self.kernels, 1)
+        )
+        evaluated = ((call.node, call.reason) for call in self.evaluated)
+        later = f", {len(self.later)} compiled in a run" if self.later else ""
+        return fragment(
+            heading(f"{counted(self.nodes, 'node')}: {counted(len(self.kernels), 'kernel')}{later}"),
+            table([Number(""), "kernel", "nodes", "decisions"], kernels),
+            table(["evaluated", "reason"], evaluated) or note("nothing is evaluated"),
+            note(f"{counted(len(self.without_work), 'node')} without work in a run"),
+        )
+
     def _kernels(self) -> Iterator[str]:
         """Yield the line of each kernel, and below it the decisions with rejected alternatives."""
         left = {d for d in self.decisions if d.rejected}

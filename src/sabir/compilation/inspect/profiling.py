@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sabir.compilation.plan.entries import Argument, Buffer, EvaluatedEntry
     from sabir.compilation.plan.layout import PartLayout, RunSizes
 
+_GIGA = 1e9
 _MICRO = 1e6  # microseconds in a second
 
 
@@ -53,6 +54,14 @@ class Timing:
     flops: int
     bytes: int
     decisions: tuple[Decision, ...] = ()
+
+    @property
+    def rates(self) -> tuple[str, str]:
+        """The GFLOP and the GB a second as texts, empty where nothing is counted."""
+        return self._rate(self.flops), self._rate(self.bytes)
+
+    def _rate(self, amount: int) -> str:
+        return f"{amount / self.seconds / _GIGA:.3g}" if amount and self.seconds else ""
 
     def fraction(self, roofline: Roofline) -> float | None:
         """Return the least time that the machine needs divided by the measured time.
@@ -111,6 +120,22 @@ class Profile:
                 others = max(old.others, len(timing.nodes) - 1)
                 found[node] = NodeTime(node, old.seconds + timing.seconds, others)
         return tuple(sorted(found.values(), key=lambda n: -n.seconds))
+
+    def _repr_html_(self) -> str:
+        from sabir.drawing import Number, seconds_text, titled_table  # ruff: ignore[import-outside-top-level]  for notebooks alone
+
+        slowest = sorted(enumerate(self.timings, 1), key=lambda pair: -pair[1].seconds)
+        total = self.seconds or 1.0
+        columns = (*map(Number, ("", "time", "share", "GFLOP/s", "GB/s")), "kind", "nodes")
+        rows = (
+            (
+                *map(Number, (str(place), seconds_text(t.seconds), f"{t.seconds / total:.1%}", *t.rates)),
+                t.kind,
+                ", ".join(t.nodes),
+            )
+            for place, t in slowest
+        )
+        return titled_table(f"{seconds_text(self.whole)} a run, median of {self.runs}", columns, rows)
 
     def trace(self) -> list[dict[str, object]]:
         """Return the events of one run in Chrome's trace format, kernels one after another.
