@@ -112,6 +112,7 @@ def _show(
     graph: bool,
     weights: bool,
 ) -> None:
+    drawn = list(_drawn(screen, path, loaded.graph)) if graph else []
     screen.line(screen.paint(shown(Path(path.name)), bold=True))
     if report is None:
         _summary(screen, loaded)
@@ -130,7 +131,7 @@ def _show(
         screen.lines(_trees(screen, loaded))
     if graph:
         screen.heading("Graph")
-        screen.lines(_drawn(screen, path, loaded.graph))
+        screen.lines(drawn)
 
 
 def _summary(screen: Screen, loaded: Model) -> None:

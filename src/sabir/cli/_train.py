@@ -17,6 +17,7 @@ from sabir.cli._models import ModelPath, RequiredOutputPath, load_any, report_sa
 from sabir.cli._operators import NewerOpsetsOption, OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._progress import training_bar
 from sabir.cli._screen import Screen, plain
+from sabir.cli._training_curves import reporting, show_loss
 from sabir.cli._training_plot import plotting, write_plot
 from sabir.drawing import seconds_text
 from sabir.serial import format_by_name
@@ -57,6 +58,7 @@ EXAMPLES = (
     "sabir train model.onnx --data digits.npz -o trained.onnx --metrics accuracy --epochs 20",
     "sabir train model.onnx --data a.npz --validate b.npz --loss mse --optimizer sgd -o trained.onnx",
     "sabir train model.onnx --data train.npz --checkpoint half.onnx --log course.csv -o trained.onnx",
+    "sabir train model.onnx --data train.npz --epochs 20 --report course.html -o trained.onnx",
     "sabir train half.onnx --data train.npz --epochs 40 -o trained.onnx",
 )
 _OPTIMIZERS: dict[str, Any] = {
@@ -201,6 +203,12 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="Draw the loss as a PNG file.")
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report", metavar="FILE", help="Write a page with curves, epochs and settings (HTML)."
+        ),
+    ] = None,
     _: LimitOption = None,
     __: UntrustedOption = False,
 ) -> None:
@@ -208,6 +216,8 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
 
     An inference model gets a loss, an optimizer and a target, the array of --data that is no input. A model
     with training information, such as a --checkpoint, is trained as it says, and goes on where it stopped.
+
+    A terminal shows the loss as a curve at the end.
     """
     if plot is not None:
         plotting()
@@ -252,7 +262,11 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
     callbacks: list[Callable[[Epoch], None]] = [found.append, lambda epoch: _report(screen, epoch)]
     if log is not None:
         callbacks.append(TrainingLog(log, session, validates=validate is not None))
-    with training_bar() as progress:
+    settings = {
+        "model": model, "data": data, "validation": validate, "epochs": epochs, "batch": batch,
+        "seed": session.seed, "engine": engine, "patience": patience, **_without_dashes(given),
+    }  # fmt: skip
+    with reporting(report, f"Training of {model.name}", settings, found), training_bar() as progress:
         session.fit(
             arrays,
             epochs=epochs,
@@ -269,10 +283,15 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
         )
     if found and session.position[0] < found[-1].number:
         screen.line(f"kept the best epoch, {session.position[0]}")
+    show_loss(screen, found)
     if plot is not None:
         write_plot(plot, found)
     save_any(session.checkpoint() if keep_training else session.export(), output)
     report_saved(screen, output)
+
+
+def _without_dashes(given: dict[str, Any]) -> dict[str, Any]:
+    return {name.removeprefix("--"): value for name, value in given.items()}
 
 
 def _refuse_preparing(given: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ import io
 from typing import TYPE_CHECKING, Any
 
 from sabir.base import UnsupportedError
+from sabir.cli._training_curves import curves_of
 from sabir.files import replace_file
 
 if TYPE_CHECKING:
@@ -13,15 +14,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sabir.training import Epoch
-
-_VALIDATION = "validation_"
-
-
-def _columns(epochs: Sequence[Epoch]) -> dict[str, list[float]]:
-    """Return the numbers of every epoch by name; those of the validation have a prefix."""
-    rows = [{**e.results, **{f"{_VALIDATION}{n}": v for n, v in e.validation.items()}} for e in epochs]
-    names = dict.fromkeys(name for row in rows for name in row)
-    return {name: [row.get(name, float("nan")) for row in rows] for name in names}
 
 
 def plotting() -> Any:
@@ -38,9 +30,8 @@ def write_plot(path: Path, epochs: Sequence[Epoch]) -> None:
     """Draw the loss over the epochs into a PNG file; raises UnsupportedError, FileError."""
     picture = plotting().Figure(figsize=(8, 5), layout="constrained")
     axes = picture.subplots()
-    for name, values in _columns(epochs).items():
-        if name.removeprefix(_VALIDATION) == "loss":
-            axes.plot([e.number for e in epochs], values, label=name.replace("_", " "))
+    for name, values in curves_of(epochs, "loss").items():
+        axes.plot([e.number for e in epochs], values, label=name)
     axes.set_xlabel("epoch")
     axes.set_ylabel("loss")
     axes.legend()

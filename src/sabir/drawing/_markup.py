@@ -94,6 +94,22 @@ def fragment(*parts: str) -> str:
     return f"<div>{STYLE}{''.join(parts)}</div>"
 
 
+def page(title: str, *parts: str) -> str:
+    """Return parts as a whole page: it loads nothing, runs no script, and follows the reader's colours.
+
+    >>> page('Training', note('1 epoch')).startswith('<!DOCTYPE html>')
+    True
+    """
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    return (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta name="color-scheme" content="light dark"><title>{escaped(title)}</title></head>'
+        f'<body style="margin:24px auto;max-width:960px;padding:0 12px">{fragment(*parts)}</body></html>\n'
+    )
+
+
 def titled_table(title: str, columns: Sequence[Cell], rows: Iterable[Sequence[Cell]], *more: str) -> str:
     """Return a heading and a table as what a notebook shows, and more parts below them.
 
@@ -122,6 +138,7 @@ __all__ = [
     "fragment",
     "heading",
     "note",
+    "page",
     "table",
     "titled_table",
 ]

@@ -9,12 +9,12 @@ _WIDE = ("W", "F")
 
 
 def one_line(text: object, width: int, *, end: bool = False) -> str:
-    """Return a text as printable characters, cut to so many columns; with `end` its end remains.
+    r"""Return a text as printable characters, cut to so many columns; with `end` its end remains.
 
     Other characters are written as escapes, so no text can break a line or turn its direction.
 
-    >>> one_line('/encoder/layer.0/Conv', 10, end=True), one_line('a\\nb', 10)
-    ('…er.0/Conv', 'a\\\\nb')
+    >>> one_line('/encoder/layer.0/Conv', 10, end=True), one_line('a\nb', 10)
+    ('…er.0/Conv', 'a\\nb')
     """
     shown, most = str(text), _MANY * width
     is_long = len(shown) > most

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar, c
 
 from sabir.base import UnsupportedError, listed_names, quote, suggest
 from sabir.conversion import convert
+from sabir.drawing import counting_bar
 from sabir.elements import BFLOAT16, FLOAT16
 from sabir.ir import check_is_model
 from sabir.opsets import STANDARD
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Collection, Iterable, Mapping
 
+    from sabir.drawing import Shown
     from sabir.ir import Model
     from sabir.schema import Registry
 
@@ -63,7 +65,7 @@ def quantize_and_report(  # ruff: ignore[too-many-arguments]  all but two are by
     correct_bias: bool | None = None,
     equalize: bool = False,
     budget: float | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] | Shown = None,
     registry: Registry = STANDARD,
 ) -> Quantization:
     """Quantize a model as `quantize` does, and report what was done to each node.
@@ -84,17 +86,18 @@ def quantize_and_report(  # ruff: ignore[too-many-arguments]  all but two are by
     )  # fmt: skip
     job.check(has_data=calibration is not None, has_budget=budget is not None)
     feeds = None if calibration is None else feeds_of(calibration)
-    if budget is None or feeds is None:
-        return job.run(model, feeds, feeds, Exclusion(exclude), progress)
-    if budget < 0:
-        raise UnsupportedError(f"a budget is 0 or more, such as 0.005; got {budget}")
-    few = feeds.first(_MOST_RUNS)
-    return within_budget(
-        lambda locations: job.run(model, feeds, few, Exclusion(exclude, locations), None),
-        Damage(model, few, registry),
-        budget,
-        progress,
-    )
+    with counting_bar(progress, "quantizing", "run" if budget is None else "node") as report:
+        if budget is None or feeds is None:
+            return job.run(model, feeds, feeds, Exclusion(exclude), report)
+        if budget < 0:
+            raise UnsupportedError(f"a budget is 0 or more, such as 0.005; got {budget}")
+        few = feeds.first(_MOST_RUNS)
+        return within_budget(
+            lambda locations: job.run(model, feeds, few, Exclusion(exclude, locations), None),
+            Damage(model, few, registry),
+            budget,
+            report,
+        )
 
 
 @_with_parameters_of(quantize_and_report)
@@ -129,7 +132,8 @@ def quantize(*arguments: Any, **options: Any) -> Model:
     With a `budget`, such as 0.005, the nodes that do most damage stay wide, as few of them as suffice: the
     root mean square of the error of the results, relative to that of the results, is then at most the budget
     for the first 8 feeds of the calibration data. `progress` is called with the number of calibration runs
-    that are done and of all, 0 if that is unknown, or with the number of nodes measured for the budget.
+    that are done and of all, 0 if that is unknown, or with the number of nodes measured for the budget; True
+    shows a bar of tqdm, the extra `sabir[progress]`, and "auto" one in a terminal or a notebook.
 
     A model of an old opset is converted to the one that the operators need. Nodes in functions stay wide.
     Raises NotFoundError for an excluded name that no node has, UnsupportedError for options that contradict

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from sabir.compilation import Commit, Explanation
+    from sabir.drawing import Shown
     from sabir.evaluation import ModelPort
     from sabir.ir import Array, Model
     from sabir.runtime._engines import Engine
@@ -175,19 +176,23 @@ class Session:
             )
         return self._engine.explain(shapes)
 
-    def compile(self, feeds: Mapping[str, Any], progress: Callable[[int, int], None] | None = None) -> None:
+    def compile(self, feeds: Mapping[str, Any], progress: Callable[[int, int], None] | Shown = None) -> None:
         """Compile what a run with feeds of these shapes needs, so that the first such run is quick.
 
         Nothing is run; an engine that does not compile does nothing. `progress` is called with the number of
-        kernels that are ready and of all. Raises FeedError for feeds that a run would refuse.
+        kernels that are ready and of all; True shows a bar of tqdm, the extra `sabir[progress]`, and "auto"
+        one in a terminal or a notebook. Raises FeedError for feeds that a run would refuse.
 
         >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
         ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
         >>> sabir.Session(model).compile({'x': np.zeros(1000, np.float32)})
         """
-        if isinstance(self._engine, Compiled):
-            with contextlib.suppress(UnsupportedError):  # a warning has said why the interpreter runs it
-                self._engine.compile(feeds, progress)
+        from sabir.drawing import counting_bar  # ruff: ignore[import-outside-top-level]  sessions need no bars
+
+        with counting_bar(progress, "compiling", "kernel") as report:
+            if isinstance(self._engine, Compiled):
+                with contextlib.suppress(UnsupportedError):  # a warning has said why the interpreter runs it
+                    self._engine.compile(feeds, report)
 
     def get_inputs(self) -> list[NodeArg]:
         """Return the inputs without a default as onnxruntime describes them; `inputs` says more."""

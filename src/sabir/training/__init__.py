@@ -24,6 +24,7 @@ from sabir.training._optimizers import SGD, Adagrad, Adam, AdamW, Optimizer, Sta
 from sabir.training._parameters import Group
 from sabir.training._plateau import ReduceOnPlateau
 from sabir.training._preparing import prepare
+from sabir.training._progress_bar import ProgressBar
 from sabir.training._regression import Huber, MeanAbsoluteError, MeanSquaredError, SmoothL1
 from sabir.training._saving import strip_training
 from sabir.training._schedules import (
@@ -72,6 +73,7 @@ __all__ = [
     "Optimizer",
     "Polynomial",
     "Progress",
+    "ProgressBar",
     "RAdam",
     "RMSprop",
     "ReduceOnPlateau",

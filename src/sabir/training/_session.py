@@ -20,6 +20,7 @@ from sabir.training._combining import (
 )
 from sabir.training._fitting import BATCH, EPOCH, Epoch, Fitting, Progress, fit
 from sabir.training._parts import Options, RunnablePart, check_names, check_outputs, ports_of
+from sabir.training._progress_bar import shown_progress
 from sabir.training._saving import SEED, STEP, number_in, strip_training, with_state
 from sabir.training._sharding import run_sharded
 from sabir.training._state import State, StepState, Store
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
     from sabir.base import Limits
+    from sabir.drawing import Shown
     from sabir.evaluation import ModelPort
     from sabir.ir import Array, Model
     from sabir.schema import Registry
@@ -161,7 +163,7 @@ class TrainingSession:  # ruff: ignore[too-many-public-methods]  also what fit, 
         shuffle: bool = True,
         patience: int | None = None,
         callbacks: Iterable[Callable[[Epoch], Any]] = (),
-        progress: Callable[[Progress], Any] | None = None,
+        progress: Callable[[Progress], Any] | Shown = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_steps: int | None = None,
         keep_steps: int | None = 100,
@@ -177,7 +179,8 @@ class TrainingSession:  # ruff: ignore[too-many-public-methods]  also what fit, 
         With `patience`, training stops early where the loss, of the validation if there is one, has not
         fallen for so many epochs, and the session ends as it was after the best epoch of this call, whether
         it stopped early or not. Training also stops where a function of `callbacks`, which are called with
-        each `Epoch`, returns true. `progress` is called after each step. The session is saved to `checkpoint`
+        each `Epoch`, returns true. `progress` is called after each step; True shows a bar for each
+        epoch, and "auto" one where somebody looks, see `ProgressBar`. The session is saved to `checkpoint`
         after each epoch, after every `checkpoint_steps` steps, at the end, and when the training is
         interrupted; a session of this file goes on at the same batch with the same numbers, as `epochs`
         counts those that were made before.
@@ -201,19 +204,20 @@ class TrainingSession:  # ruff: ignore[too-many-public-methods]  also what fit, 
         20 [[3.]]
         """
         self._require_training()
-        asked = Fitting(
-            epochs,
-            batch,
-            validate,
-            shuffle,
-            patience,
-            tuple(callbacks),
-            progress,
-            checkpoint,
-            checkpoint_steps,
-            keep_steps,
-        )
-        return fit(self, data, asked)
+        with shown_progress(progress) as report:
+            asked = Fitting(
+                epochs,
+                batch,
+                validate,
+                shuffle,
+                patience,
+                tuple(callbacks),
+                report,
+                checkpoint,
+                checkpoint_steps,
+                keep_steps,
+            )
+            return fit(self, data, asked)
 
     def initialize(self) -> None:
         """Set the state as if no training had happened, then run the initializations in order.
