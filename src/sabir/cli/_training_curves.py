@@ -6,7 +6,7 @@ import contextlib
 import math
 from typing import TYPE_CHECKING, cast
 
-from sabir.drawing import Number, chart_text, heading, line_chart, page, seconds_text, table
+from sabir.drawing import Number, chart_text, heading, line_chart, note, page, seconds_text, table
 from sabir.files import replace_file
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _FEWEST = 2  # epochs that make a curve
 _MOST_COLUMNS = 80
 
 
-def curves_of(epochs: Sequence[Epoch], result: str | None = None) -> dict[str, list[float]]:
+def _curves(epochs: Sequence[Epoch], result: str | None = None) -> dict[str, list[float]]:
     """Return the numbers of every epoch by name, NaN where an epoch has none; of one result, or of all.
 
     Those of the validation have a prefix.
@@ -36,11 +36,17 @@ def curves_of(epochs: Sequence[Epoch], result: str | None = None) -> dict[str, l
     }
 
 
+def loss_curves(epochs: Sequence[Epoch]) -> dict[str, list[float]]:
+    """Return the curves of the loss: the result of that name, or else the first, as for early stopping."""
+    results = epochs[-1].results if epochs else {}
+    return _curves(epochs, "loss" if "loss" in results else next(iter(results), "loss"))
+
+
 def show_loss(screen: Screen, epochs: Sequence[Epoch]) -> None:
     """Draw the loss over the epochs, if there is a terminal and a curve to draw."""
     if not screen.is_terminal or len(epochs) < _FEWEST:
         return
-    lines = chart_text(_numbers(epochs), curves_of(epochs, "loss"), min(_MOST_COLUMNS, screen.width))
+    lines = chart_text(_numbers(epochs), loss_curves(epochs), min(_MOST_COLUMNS, screen.width))
     if screen.can_show("".join(lines)):
         screen.lines(lines)
 
@@ -60,8 +66,8 @@ def reporting(
 def _page(title: str, settings: Mapping[str, object], epochs: Sequence[Epoch]) -> str:
     """Return a page with the curves of each result, a row for each epoch, and the settings."""
     results = dict.fromkeys(name for epoch in epochs for name in (*epoch.results, *epoch.validation))
-    charts = [line_chart(name, _numbers(epochs), curves_of(epochs, name)) for name in results]
-    curves = curves_of(epochs)
+    charts = [line_chart(name, _numbers(epochs), _curves(epochs, name)) for name in results]
+    curves = _curves(epochs)
     rows = zip(*_columns(epochs), *([f"{n:.6g}" for n in curve] for curve in curves.values()), strict=True)
     given = [(name, _shown(value)) for name, value in settings.items() if value not in (None, [], False)]
     columns = tuple(map(Number, ("epoch", "steps", "time", *curves)))
@@ -69,9 +75,10 @@ def _page(title: str, settings: Mapping[str, object], epochs: Sequence[Epoch]) -
         title,
         heading(title),
         *charts,
-        heading("Epochs")
-        + (table(columns, (tuple(map(Number, row)) for row in rows), _MOST_EPOCHS) or "none"),
-        heading("Settings") + table((), given),
+        heading("Epochs"),
+        table(columns, (tuple(map(Number, row)) for row in rows), _MOST_EPOCHS) or note("none"),
+        heading("Settings"),
+        table((), given),
     )
 
 
@@ -93,4 +100,4 @@ def _numbers(epochs: Sequence[Epoch]) -> list[float]:
     return [float(epoch.number) for epoch in epochs]
 
 
-__all__ = ["curves_of", "reporting", "show_loss"]
+__all__ = ["loss_curves", "reporting", "show_loss"]

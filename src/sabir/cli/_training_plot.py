@@ -6,7 +6,7 @@ import io
 from typing import TYPE_CHECKING, Any
 
 from sabir.base import UnsupportedError
-from sabir.cli._training_curves import curves_of
+from sabir.cli._training_curves import loss_curves
 from sabir.files import replace_file
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def write_plot(path: Path, epochs: Sequence[Epoch]) -> None:
     """Draw the loss over the epochs into a PNG file; raises UnsupportedError, FileError."""
     picture = plotting().Figure(figsize=(8, 5), layout="constrained")
     axes = picture.subplots()
-    for name, values in curves_of(epochs, "loss").items():
+    for name, values in loss_curves(epochs).items():
         axes.plot([e.number for e in epochs], values, label=name)
     axes.set_xlabel("epoch")
     axes.set_ylabel("loss")

@@ -1,0 +1,13 @@
+"""What is in markup; it is read as XML, so it must be well-formed."""
+
+# ruff: ignore[suspicious-xml-etree-import]  our own text
+from xml.etree import ElementTree as ET
+
+
+def parsed(text):
+    return ET.fromstring(text)  # ruff: ignore[suspicious-xml-element-tree-usage]  our own text
+
+
+def cells(markup):
+    """The texts of the rows of all tables."""
+    return [[cell.text or "" for cell in row] for row in parsed(markup).iter("tr")]
