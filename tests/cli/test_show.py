@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import sabir
+from sabir.cli._screen import Screen
+from sabir.drawing import box_text
 from sabir.ir import Node, Value
 
 NESTED = """
@@ -132,3 +134,31 @@ def test_many_nodes_are_no_trouble(cli, tmp_path, option):
     b.output(x, "y")
     sabir.save(b.model(), tmp_path / "long.onnx")
     assert cli("show", tmp_path / "long.onnx", option).out.count("\n") > 20_000
+
+
+def test_a_graph_as_a_picture(cli, softmax):
+    out = cli("show", softmax, "--graph").out
+    assert out.partition("\nGraph\n")[2].splitlines() == box_text(sabir.load(softmax).graph)
+
+
+def test_a_wide_picture_is_cut_in_a_terminal(cli, softmax, monkeypatch):
+    monkeypatch.setattr(Screen, "is_terminal", True)
+    monkeypatch.setattr(Screen, "width", 9)
+    *picture, sentence = cli("show", softmax, "--graph").out.partition("\nGraph\n")[2].splitlines()
+    assert picture[0].endswith("…")
+    assert max(map(len, picture)) == 9
+    wide = max(map(len, box_text(sabir.load(softmax).graph)))
+    assert sentence.startswith(f"the picture has {wide} columns, and the terminal 9: the rest is cut")
+
+
+def test_a_large_graph_is_refused_before_anything_is_shown(cli, tmp_path):
+    b = sabir.Builder(17)
+    x = b.input("x", "float", [1])
+    for _ in range(300):
+        x = b.Relu(x)
+    b.output(x, "y")
+    sabir.save(b.model(), tmp_path / "long.onnx")
+    code, out, err = cli("show", tmp_path / "long.onnx", "--graph")
+    assert (code, out) == (2, "")
+    assert "at most 300 boxes, and the graph has 302 nodes, inputs and outputs" in err
+    assert f"`sabir view {tmp_path / 'long.onnx'} -o page.html` shows it" in err

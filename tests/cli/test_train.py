@@ -8,8 +8,10 @@ import pytest
 
 import sabir
 import sabir.training
+from sabir.cli._screen import Screen
 from sabir.ir import OperatorEntry
 from sabir.syntax import parse_function
+from support.markup import cells
 
 LINE = (
     '<ir_version: 10, opset_import: ["" : 21]>\n'
@@ -286,3 +288,49 @@ def test_a_strict_training_stops_at_a_contradiction(cli, line, write, tmp_path):
     assert found.code == 1
     assert "'p' is declared float[1,1]" in found.err
     assert "declared" not in cli(*words).err
+
+
+def test_a_report_is_one_page_with_curves_epochs_and_settings(cli, line, tmp_path):
+    model, data = line
+    out, page = tmp_path / "trained.onnx", tmp_path / "course.html"
+    words = ("--metrics", "mae", "--epochs", "3", "--validate", data, "--report", page)
+    assert cli("train", model, "--data", data, "-o", out, *WORDS, *words).code == 0
+    text = page.read_text(encoding="utf-8")
+    shown = cells(text[text.index("<body") : text.index("</body>") + len("</body>")])
+    assert shown[0] == ["epoch", "steps", "time", "loss", "mae", "rate", "validation loss", "validation mae"]
+    assert [row[:2] for row in shown[1:4]] == [["1", "3"], ["2", "6"], ["3", "9"]]
+    assert ["loss", "mse"] in shown
+    assert ["rate", "0.1"] in shown
+    assert ["epochs", "3"] in shown
+    assert text.count("<svg") == 3
+    assert "<script" not in text
+    assert "default-src 'none'" in text
+
+
+def test_a_report_has_the_epochs_before_a_failure(cli, line, tmp_path):
+    model, data = line
+    page, words = (
+        tmp_path / "course.html",
+        ("train", model, "--data", data, "-o", tmp_path / "t.onnx", "--loss", "mse"),
+    )
+    options = ("--optimizer", "sgd", "--engine", "reference", "--epochs", "40", "--report", page)
+    assert cli(*words, *options, "--rate", "1e30").code == 1
+    assert not page.exists(), "there was no epoch"
+    assert cli(*words, *options, "--rate", "3").code == 1
+    text = page.read_text(encoding="utf-8")
+    rows = cells(text[text.index("<body") : text.index("</body>") + len("</body>")])
+    assert [row[0] for row in rows[1:4]] == ["1", "2", "3"]
+
+
+def test_a_terminal_shows_the_curve_of_the_loss(cli, line, tmp_path, monkeypatch):
+    model, data = line
+    words = ("train", model, "--data", data, "-o", tmp_path / "t.onnx", *WORDS)
+    assert "●" not in cli(*words, "--epochs", "3").out
+    monkeypatch.setattr(Screen, "is_terminal", True)
+    monkeypatch.setattr(Screen, "width", 40)
+    shown = cli(*words, "--epochs", "3").out.splitlines()
+    assert sum("●" in row for row in shown) >= 12
+    assert any(row.endswith("● loss") for row in shown)
+    assert "●" not in cli(*words).out, "one epoch is no curve"
+    monkeypatch.setattr(Screen, "can_show", lambda *_: False)
+    assert "●" not in cli(*words, "--epochs", "3").out

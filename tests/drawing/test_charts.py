@@ -1,7 +1,6 @@
 """Curves: where their points are, gaps, and axes."""
 
 import math
-import re
 
 import pytest
 
@@ -53,25 +52,21 @@ def test_axes_have_some_round_numbers(low, high):
 
 def test_curves_as_text():
     found = chart_text([0, 1, 2, 3], {"loss": [3, 0, 0, 3], "other": [0, 0, 3, 3]}, width=22, height=4)
-    assert (
-        found
-        == [
-            "3 ┤●           ○○○○○○○",
-            "  │ ●●●       ○    ●●",
-            "  │    ●●   ○○   ●●",
-            "0 ┤○○○○○○○○○  ●●●",
-            "  └───────────────────",
-            "   0                 3",
-            "   ● loss   ○ other",
-        ]
-        or found
-    )
-    assert all(len(line) <= 22 for line in found)
+    assert found == [
+        "3 ┤●           ○○○○○○○",
+        "  │ ●●●     ○○○   ●●●",
+        "  │    ●   ○     ●",
+        "0 ┤○○○○○○○○●●●●●●",
+        "  └───────────────────",
+        "   0                 3",
+        "   ● loss   ○ other",
+    ]
+    assert max(map(len, found)) == 22
 
 
 def test_text_of_gaps_and_of_nothing():
     with_gap = chart_text([0, 1, 2, 3, 4], {"loss": [1, 1, math.nan, 1, 1]}, width=30, height=3)
-    assert re.fullmatch(r"● +●+", with_gap[1].split("│")[1].replace("●●", "●")) or "●   " in with_gap[1]
+    assert with_gap[1] == "    │●●●●●●●           ●●●●●●●"
     assert chart_text([1, 2], {"loss": [math.nan, math.inf]}) == []
     assert chart_text([], {}) == []
 
@@ -93,5 +88,5 @@ def test_tables_are_cut():
     shown = table(["n"], ([str(n)] for n in range(60)), most=3)
     assert shown.count("<td>") == 3
     assert "and 57 more" in shown
-    assert table(["n"], []) == ""
+    assert not table(["n"], [])
     assert escaped("x" * 1000, 10) == "x" * 9 + "…"

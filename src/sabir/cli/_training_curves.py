@@ -55,11 +55,13 @@ def show_loss(screen: Screen, epochs: Sequence[Epoch]) -> None:
 def reporting(
     path: Path | None, title: str, settings: Mapping[str, object], epochs: Sequence[Epoch]
 ) -> Generator[None]:
-    """Write a page about the epochs of the block when it ends, also if it fails or is interrupted."""
+    """Write a page about the epochs of the block when it ends, and about those before a failure."""
+    is_done = False
     try:
         yield
+        is_done = True
     finally:
-        if path is not None:
+        if path is not None and (is_done or epochs):
             replace_file(path, [_page(title, settings, epochs).encode()])
 
 
