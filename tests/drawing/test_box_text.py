@@ -6,6 +6,7 @@ import pytest
 
 import sabir
 from sabir.drawing import box_text, columns
+from sabir.ir import Graph, Node
 from support.random_graphs import graph
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>\n'
@@ -114,3 +115,14 @@ def test_every_line_leads_to_its_readers(seed):
 def test_wide_and_combining_characters_keep_the_frame():
     rows = drawn('g (float[N] "重み e\u0301") => (float[N] y) { y = Relu ("重み e\u0301") }')
     assert len({columns(row) for row in rows[:3]}) == 1
+
+
+def test_a_picture_that_nobody_can_read_is_refused():
+    made = Graph("dense")
+    values = [made.append(Node("A", [], 1)).outputs[0] for _ in range(90)]
+    for _ in range(90):
+        made.append(Node("B", values, 1))
+    with pytest.raises(
+        sabir.UnsupportedError, match=r"would have [\d,]+ columns and \d+ rows, which are more than 500,000"
+    ):
+        box_text(made)

@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from sabir.drawing import chart_text, escaped, line_chart, page, table
+from sabir.drawing import chart_text, line_chart, page, table
+from sabir.drawing._markup import escaped
 from support.markup import parsed
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"

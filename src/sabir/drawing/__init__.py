@@ -4,7 +4,7 @@ from sabir.drawing._bars import Shown, counting_bar, progress_bars
 from sabir.drawing._box_text import box_text
 from sabir.drawing._charts import chart_text, line_chart
 from sabir.drawing._displays import bundle, findings_html
-from sabir.drawing._markup import Cell, Number, escaped, fragment, heading, note, page, table, titled_table
+from sabir.drawing._markup import Cell, Number, fragment, heading, note, page, table, titled_table
 from sabir.drawing._svg import svg
 from sabir.drawing._texts import columns, one_line, seconds_text
 
@@ -17,7 +17,6 @@ __all__ = [
     "chart_text",
     "columns",
     "counting_bar",
-    "escaped",
     "findings_html",
     "fragment",
     "heading",

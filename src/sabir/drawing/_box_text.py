@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
-from enum import IntFlag
 from typing import TYPE_CHECKING
 
+from sabir.base import UnsupportedError
 from sabir.drawing._layout import laid_out
 from sabir.drawing._nets import Spacing
 from sabir.drawing._picture import picture_of, type_text
@@ -22,18 +22,14 @@ if TYPE_CHECKING:
 
 _SPACING = Spacing(boxes=2, lines=2, pins=2, label=1)
 _TITLE_COLUMNS, _NAME_COLUMNS, _MARK_COLUMNS, _TYPE_COLUMNS = 28, 28, 20, 24
+_MOST_CELLS = 500_000
 _FRAME = 2  # the rows of the borders of a box, and the columns between a border and the text on both sides
 _BORDERS = {"node": "┌─┐│└┘", "input": "╭─╮│╰╯", "output": "╭─╮│╰╯", "outer": "┌╌┐╎└┘"}
 
 
-class _Side(IntFlag):
-    UP = 1
-    DOWN = 2
-    LEFT = 4
-    RIGHT = 8
-
-
-_VERTICAL, _HORIZONTAL = _Side.UP | _Side.DOWN, _Side.LEFT | _Side.RIGHT
+# the sides to which a line goes from a cell
+_UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
+_VERTICAL = _UP | _DOWN
 _LINES = dict(enumerate(" │││─┘┐┤─└┌├─┴┬┼"))  # by the sides that a cell is joined to
 
 
@@ -44,8 +40,8 @@ def box_text(graph: Graph) -> list[str]:
     and outputs have round corners, values of an enclosing graph dashed borders. Below a box stand the
     declared types of its values. No tensor is read.
 
-    Raises UnsupportedError for a graph of more than 300 nodes, inputs and outputs, and SchemaError for nodes
-    that read each other in a cycle.
+    Raises UnsupportedError for a graph of more than 300 nodes, inputs and outputs or a picture of more than
+    500,000 characters, and SchemaError for nodes that read each other in a cycle.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
@@ -98,7 +94,7 @@ class _Text:
         self._picture, self._layout = picture, layout
         self._gaps = [tracks_of(legs) for legs in layout.legs]
         self._cells: dict[tuple[int, int], str] = {}
-        self._sides: dict[tuple[int, int], dict[int, _Side]] = {}
+        self._sides: dict[tuple[int, int], dict[int, int]] = {}
         self._heights = [_measured(box)[1] for box in picture.boxes]
         self._tops: list[int] = []
         self._ends: list[int] = []  # the row after each layer
@@ -109,6 +105,11 @@ class _Text:
             self._ends.append(row)
             row += 1 + self._gaps[number].height if number < len(self._gaps) else 0
         self._rows = row
+        if self._rows * layout.width > _MOST_CELLS:
+            raise UnsupportedError(
+                f"the picture would have {layout.width:,} columns and {row:,} rows, "
+                f"which are more than {_MOST_CELLS:,} characters"
+            )
 
     def lines(self) -> list[str]:
         """Return the lines of the picture."""
@@ -172,13 +173,13 @@ class _Text:
             row = first + 1 + gap.tracks[place]
             start = first + 1 if run.after is None else first + 2 + gap.tracks[run.after]
             self._down(run.net, run.top, start, row)
-            self._join(run.net, row, run.top, _Side.UP)
+            self._join(run.net, row, run.top, _UP)
             left, right = run.ends
             for column in range(left, right + 1):
-                sides = (_Side.LEFT if column > left else 0) | (_Side.RIGHT if column < right else 0)
-                self._join(run.net, row, column, _Side(sides))
+                sides = (_LEFT if column > left else 0) | (_RIGHT if column < right else 0)
+                self._join(run.net, row, column, sides)
             for bottom in run.bottoms:
-                self._join(run.net, row, bottom, _Side.DOWN)
+                self._join(run.net, row, bottom, _DOWN)
                 if place not in parts:
                     self._down(run.net, bottom, row + 1, end)
 
@@ -187,9 +188,9 @@ class _Text:
         for row in range(start, end):
             self._join(net, row, column, _VERTICAL)
 
-    def _join(self, net: int, row: int, column: int, sides: _Side) -> None:
+    def _join(self, net: int, row: int, column: int, sides: int) -> None:
         found = self._sides.setdefault((row, column), {})
-        found[net] = found.get(net, _Side(0)) | sides
+        found[net] = found.get(net, 0) | sides
 
     def _joined(self) -> Iterator[str]:
         """Yield the rows; where two lines cross, the vertical one is whole."""

@@ -6,7 +6,7 @@ from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sabir.drawing._layout import Leg
 
@@ -44,26 +44,27 @@ def tracks_of(legs: Sequence[Leg]) -> Tracks:
     """
     runs = [Run(leg.net, leg.top, leg.bottoms) for leg in legs if leg.bottoms != (leg.top,)]
     used = {column for leg in legs for column in (leg.top, *leg.bottoms)}
-    pending, tracks = list(range(len(runs))), dict[int, int]()
+    begin = {run.top: number for number, run in enumerate(runs)}
+    pending, tracks = dict.fromkeys(range(len(runs))), dict[int, int]()
     track = 0
     while pending:
-        ready = [number for number in pending if not _waits(runs, number, pending)]
+        ready = [number for number in pending if not _waits(runs, number, pending, begin)]
         if not ready:
-            pending += _detour(runs, pending[0], used)
+            divided = next(iter(pending))
+            pending[_detour(runs, divided, used)] = None
             continue
         for number in _side_by_side(runs, ready):
             tracks[number] = track
-            pending.remove(number)
+            del pending[number]
         track += 1
     return Tracks(runs, tracks, track)
 
 
-def _waits(runs: Sequence[Run], number: int, pending: Sequence[int]) -> bool:
-    """Return whether a run must be below one that has no track yet."""
+def _waits(runs: Sequence[Run], number: int, pending: Mapping[int, None], begin: Mapping[int, int]) -> bool:
+    """Return whether a run must be below one that has no track yet; `begin` has the run of each upper end."""
     run = runs[number]
-    return run.after in pending or any(
-        runs[other].top in run.bottoms for other in pending if runs[other].net != run.net
-    )
+    above = (begin.get(column, number) for column in run.bottoms)
+    return run.after in pending or any(other != number and other in pending for other in above)
 
 
 def _side_by_side(runs: Sequence[Run], ready: Sequence[int]) -> list[int]:
@@ -78,14 +79,14 @@ def _side_by_side(runs: Sequence[Run], ready: Sequence[int]) -> list[int]:
     return chosen
 
 
-def _detour(runs: list[Run], number: int, used: set[int]) -> list[int]:
+def _detour(runs: list[Run], number: int, used: set[int]) -> int:
     """Divide a run in two at the nearest free column; returns the number of the second one."""
     run = runs[number]
     free = next(c for step in count(1) for c in (run.top + step, run.top - step) if c >= 0 and c not in used)
     used.add(free)
     runs[number] = Run(run.net, run.top, (free,), run.after)
     runs.append(Run(run.net, free, run.bottoms, number))
-    return [len(runs) - 1]
+    return len(runs) - 1
 
 
 __all__ = ["Run", "Tracks", "tracks_of"]
