@@ -123,6 +123,7 @@ def test_a_picture_that_nobody_can_read_is_refused():
     for _ in range(90):
         made.append(Node("B", values, 1))
     with pytest.raises(
-        sabir.UnsupportedError, match=r"would have [\d,]+ columns and \d+ rows, which are more than 500,000"
+        sabir.UnsupportedError,
+        match=r"at most 500,000 characters, and this one would have [\d,]+ columns and \d+ rows",
     ):
         box_text(made)

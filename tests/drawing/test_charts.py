@@ -29,6 +29,7 @@ def test_points_are_where_their_numbers_belong():
 def test_numbers_that_are_not_finite_are_gaps():
     chart = line_chart("loss", [0, 1, 2, 3, 4], {"loss": [1.0, math.nan, 0.0, 1.0, math.inf]})
     assert paths(chart) == ["M64 40M344 208L484 40"]
+    assert paths(line_chart("", [0, 1, 2], {"a": [-1.7e308, 1.0, 1.7e308]})) == ["M344 124"]
 
 
 def test_a_constant_and_nothing():
@@ -70,6 +71,22 @@ def test_text_of_gaps_and_of_nothing():
     assert with_gap[1] == "    │●●●●●●●           ●●●●●●●"
     assert chart_text([1, 2], {"loss": [math.nan, math.inf]}) == []
     assert chart_text([], {}) == []
+
+
+def test_names_of_a_text_are_printable():
+    names = chart_text([1, 2], {"\x1b[31m\n": [0, 1], "n" * 99: [1, 0]})[-1]
+    assert names.isprintable()
+    assert len(names) < 80
+
+
+def test_many_names_take_several_rows():
+    chart = parsed(line_chart("", [1, 2], {f"a curve with a name {n}": [0, n] for n in range(7)}))
+    texts = [t for t in chart.iter(f"{NAMESPACE}text") if t.text.startswith("a curve")]
+    placed = [(float(t.get("x")), float(t.get("y"))) for t in texts]
+    assert len(set(placed)) == 7
+    assert all(x + 6.8 * len(t.text) < 640 for (x, _), t in zip(placed, texts, strict=True))
+    top = float(chart.get("viewBox").split()[1])
+    assert all(y > top + 8 for _, y in placed)
 
 
 def test_a_steep_curve_has_no_holes():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sabir.base import UnsupportedError
 from sabir.drawing._layout import laid_out
 from sabir.drawing._nets import Spacing
-from sabir.drawing._picture import picture_of, type_text
+from sabir.drawing._picture import picture_of
 from sabir.drawing._texts import columns, one_line
 from sabir.drawing._tracks import tracks_of
 
@@ -18,15 +18,13 @@ if TYPE_CHECKING:
     from sabir.drawing._layout import Layout, Leg, Place
     from sabir.drawing._picture import Box, Picture
     from sabir.drawing._tracks import Tracks
-    from sabir.ir import Graph, Value
+    from sabir.ir import Graph
 
 _SPACING = Spacing(boxes=2, lines=2, pins=2, label=1)
 _TITLE_COLUMNS, _NAME_COLUMNS, _MARK_COLUMNS, _TYPE_COLUMNS = 28, 28, 20, 24
 _MOST_CELLS = 500_000
 _FRAME = 2  # the rows of the borders of a box, and the columns between a border and the text on both sides
 _BORDERS = {"node": "┌─┐│└┘", "input": "╭─╮│╰╯", "output": "╭─╮│╰╯", "outer": "┌╌┐╎└┘"}
-
-
 # the sides to which a line goes from a cell
 _UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
 _VERTICAL = _UP | _DOWN
@@ -79,12 +77,8 @@ def _lines(box: Box) -> list[str]:
     ]
 
 
-def _label(value: Value) -> str:
-    return "" if value.is_input else one_line(type_text(value), _TYPE_COLUMNS)
-
-
-def _label_width(value: Value) -> int:
-    return columns(_label(value))
+def _label_width(label: str) -> int:
+    return columns(one_line(label, _TYPE_COLUMNS))
 
 
 class _Text:
@@ -106,9 +100,9 @@ class _Text:
             row += 1 + self._gaps[number].height if number < len(self._gaps) else 0
         self._rows = row
         if self._rows * layout.width > _MOST_CELLS:
+            size = f"{layout.width:,} columns and {row:,} rows"
             raise UnsupportedError(
-                f"the picture would have {layout.width:,} columns and {row:,} rows, "
-                f"which are more than {_MOST_CELLS:,} characters"
+                f"a picture has at most {_MOST_CELLS:,} characters, and this one would have {size}"
             )
 
     def lines(self) -> list[str]:
@@ -133,7 +127,7 @@ class _Text:
             column = self._layout.exits[net]
             self._cells[row - 1, column] = "┬"
             self._down(net, column, row, self._ends[layer])
-            self._write(row, column + 1 + _SPACING.label, _label(self._picture.values[net]))
+            self._write(row, column + 1 + _SPACING.label, one_line(self._picture.labels[net], _TYPE_COLUMNS))
 
     def _box(self, place: Place, top: int) -> None:
         box = self._picture.boxes[place.box or 0]

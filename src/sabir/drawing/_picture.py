@@ -42,20 +42,22 @@ class Mark(NamedTuple):
 
 @dataclass
 class Picture:
-    """The boxes of a graph in topological order, and the values between them."""
+    """The boxes of a graph in topological order, and the values between them.
+
+    `labels` are the types of the values of `nets`, "" where the box that a value leaves has it.
+    """
 
     boxes: list[Box] = field(default_factory=list[Box])
     nets: list[Net] = field(default_factory=list[Net])
-    values: list[Value] = field(default_factory=list["Value"])  # of the nets
+    values: list[Value] = field(default_factory=list["Value"])
+    labels: list[str] = field(default_factory=list[str])
 
-    def frames(
-        self, measured: Callable[[Box], tuple[int, int]], label: Callable[[Value], int]
-    ) -> list[Frame]:
-        """Return the sizes of the boxes, from functions that measure a box and the label of a value."""
+    def frames(self, size: Callable[[Box], tuple[int, int]], width: Callable[[str], int]) -> list[Frame]:
+        """Return the sizes of the boxes, from functions that measure a box and a label."""
         labels: list[list[int]] = [[] for _ in self.boxes]
-        for net, value in zip(self.nets, self.values, strict=True):
-            labels[net.source].append(label(value))
-        return [Frame(*measured(box), tuple(found)) for box, found in zip(self.boxes, labels, strict=True)]
+        for net, label in zip(self.nets, self.labels, strict=True):
+            labels[net.source].append(width(label))
+        return [Frame(*size(box), tuple(widths)) for box, widths in zip(self.boxes, labels, strict=True)]
 
 
 def check_drawable(graph: Graph, most: int = MOST_BOXES) -> None:
@@ -77,7 +79,7 @@ def picture_of(graph: Graph) -> Picture:
 
 
 class _Drawing:
-    """The picture of one graph while it is made."""
+    """Collects the boxes of one graph, and the values that they read."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -104,21 +106,23 @@ class _Drawing:
         for value in graph.outputs:
             if value is not None:
                 self._add_output(value)
-        return self._made()
+        return self._connected()
 
-    def _made(self) -> Picture:
+    def _connected(self) -> Picture:
+        """Return the boxes with the values that lead from one to others."""
         exits = [0] * len(self._boxes)
-        found = Picture(self._boxes)
+        picture = Picture(self._boxes)
         for value, readers in self._readers.items():
             source = self._sources[value]
-            found.nets.append(Net(source, exits[source], tuple(dict.fromkeys(readers))))
-            found.values.append(value)
+            picture.nets.append(Net(source, exits[source], tuple(dict.fromkeys(readers))))
+            picture.values.append(value)
+            picture.labels.append(type_text(value) if self._boxes[source].kind == "node" else "")
             exits[source] += 1
-        return found
+        return picture
 
     def _add_source(self, kind: Kind, value: Value) -> None:
         self._sources[value] = len(self._boxes)
-        self._boxes.append(Box(kind, value.name, type_text(value) if kind == "input" else "", (), value))
+        self._boxes.append(Box(kind, value.name, type_text(value), (), value))
 
     def _add_node(self, node: Node, read: tuple[Value, ...]) -> None:
         number = len(self._boxes)

@@ -89,13 +89,8 @@ def _lines(box: Box) -> list[str]:
     ]
 
 
-def _label(value: Value) -> str:
-    """Return the label of a line; an input's box has its type already."""
-    return "" if value.is_input else one_line(type_text(value), _LABEL_COLUMNS)
-
-
-def _label_width(value: Value) -> int:
-    return round(_SMALL * columns(_label(value)))
+def _label_width(label: str) -> int:
+    return round(_SMALL * columns(one_line(label, _LABEL_COLUMNS)))
 
 
 class _Svg:
@@ -183,7 +178,7 @@ class _Svg:
         return self._tops[self._layers[box]] + self._heights[box]
 
     def _net_label(self, number: int) -> str:
-        text = _label(self._picture.values[number])
+        text = one_line(self._picture.labels[number], _LABEL_COLUMNS)
         if not text:
             return ""
         x = self._layout.exits[number] + _MARGIN + _SPACING.label
