@@ -11,7 +11,7 @@ from sabir.base import Displayed, Finding, Location, displayed
 from sabir.drawing import bundle
 from sabir.ir import ExternalTensor, Function, Graph, Model, Node, Value
 from sabir.serial import from_proto
-from support.markup import cells
+from support.markup import cells, html_of
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>\n'
 TEXT = f"{HEADER}g (float[N,2] x) => (float[N,2] y) <float[2] w = {{1, 2}}> {{ [a] h = Add (x, w)  y = Relu (h) }}"
@@ -73,7 +73,7 @@ def test_findings(model):
     assert cells(found._repr_html_())[0] == ["severity", "rule", "location", "message", "what to do"]
     assert cells(found._repr_html_())[1][:2] == ["error", "NODE001"], "what was shown stays there"
     first = next(found)
-    assert "<img" not in first._repr_html_()
+    assert "<img" not in html_of(first)
     assert cells(first._repr_html_())[1][3] == first.message
     assert "no findings" in found._repr_html_()
     with pytest.raises(sabir.CheckError) as caught:
@@ -125,7 +125,7 @@ def test_hostile_strings_are_escaped():
     graph.outputs = [node.outputs[0]]
     model = Model(graph, {HOSTILE: 1}, producer_name=HOSTILE, producer_version="\u202e\0", doc=HOSTILE * 1000)
     for item in (model, graph, node, Function(HOSTILE, HOSTILE, graph=graph)):
-        shown = item._repr_html_()
+        shown = html_of(item)
         assert "<img" not in shown
         assert re.search(r"<(?!/?(?:div|style|b|table|tr|t[hd]|svg|title|rect|g|path|text)\b)", shown) is None
         assert cells(shown)
@@ -142,7 +142,7 @@ def test_a_graph_that_cannot_be_drawn_is_a_table():
     graph = Graph("circle")
     a, b = (graph.append(Node("Relu", [None], 1)) for _ in range(2))
     a.inputs[0], b.inputs[0] = b.outputs[0], a.outputs[0]
-    assert "no picture: " in graph._repr_html_()
+    assert "no picture: " in html_of(graph)
     assert ["Relu", "2"] in cells(graph._repr_html_())
 
 

@@ -89,7 +89,7 @@ def test_a_chain_is_straight_and_a_diamond_symmetrical():
     diamond = laid_out(
         [Frame(9, 3, (0,))] * 4, [Net(0, 0, (1, 2)), Net(1, 0, (3,)), Net(2, 0, (3,))], SPACING
     )
-    top, (left, right), bottom = (row if len(row) > 1 else row[0] for row in diamond.layers)
+    ((top,), (left, right), (bottom,)) = diamond.layers
     assert left.x + right.x == pytest.approx(2 * top.x, abs=1)
     assert top.x == bottom.x
 

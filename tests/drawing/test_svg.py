@@ -54,7 +54,7 @@ def test_boxes_are_apart_and_lines_touch_them(seed):
     groups = [g for g in root.iter(f"{NAMESPACE}g") if g.find(f"{NAMESPACE}path") is not None]
     assert len(groups) == len(picture.nets)
     for group, net in zip(groups, picture.nets, strict=True):
-        line, arrows = (path.get("d") for path in group.iter(f"{NAMESPACE}path"))
+        line, arrows = (str(path.get("d")) for path in group.iter(f"{NAMESPACE}path"))
         starts = [tuple(map(float, point)) for point in re.findall(r"M([\d.]+) ([\d.]+)", line)]
         (box,) = {boxes_at(boxes, x, y, 3) for x, y in starts if boxes_at(boxes, x, y, 3) is not None}
         tips = [tuple(map(float, point)) for point in re.findall(r"M([\d.]+) ([\d.]+)L", arrows)]

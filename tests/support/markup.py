@@ -8,6 +8,11 @@ def parsed(text):
     return ET.fromstring(text)  # ruff: ignore[suspicious-xml-element-tree-usage]  our own text
 
 
+def html_of(item):
+    """What a notebook shows of an object."""
+    return item._repr_html_()
+
+
 def cells(markup):
     """The texts of the rows of all tables."""
     return [[cell.text or "" for cell in row] for row in parsed(markup).iter("tr")]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sabir.drawing._nets import Frame, Net
-from sabir.ir import Graph, Node
+from sabir.ir import Graph, Node, Value
 
 
 def frames_and_nets(seed, boxes):
@@ -28,7 +28,7 @@ def graph(seed, count):
     """A graph of nodes that read one to three values each, of which all unread ones are outputs."""
     rng = np.random.default_rng(seed)
     made = Graph("random")
-    values = [made.add_input(f"input{n}") for n in range(1 + int(rng.integers(3)))]
+    values: list[Value | None] = [made.add_input(f"input{n}") for n in range(1 + int(rng.integers(3)))]
     for number in range(count):
         read = rng.choice(len(values), min(len(values), 1 + int(rng.integers(3))), replace=False)
         node = made.append(Node(f"Op{number}", [values[n] for n in read], 1 + int(rng.integers(2))))
