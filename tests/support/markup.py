@@ -1,5 +1,7 @@
 """What is in markup; it is read as XML, so it must be well-formed."""
 
+from typing import Any
+
 # ruff: ignore[suspicious-xml-etree-import]  our own text
 from xml.etree import ElementTree as ET
 
@@ -8,7 +10,7 @@ def parsed(text):
     return ET.fromstring(text)  # ruff: ignore[suspicious-xml-element-tree-usage]  our own text
 
 
-def html_of(item):
+def html_of(item: Any) -> str:
     """What a notebook shows of an object."""
     return item._repr_html_()
 

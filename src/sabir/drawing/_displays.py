@@ -113,7 +113,7 @@ def _model_rows(model: Model) -> Iterator[tuple[str, str]]:
 
 
 def _node(node: Node) -> Iterator[str]:
-    """Yield the parts that describe a node: where its operands come from, and what it is given."""
+    """Yield the parts that describe a node: its operands with what computes them, its results, its attributes."""
     yield heading(f"{operator_text(node)} {node.name}")
     yield table(["input", "type", "from"], map(_operand, node.inputs), _MOST_PORTS)
     yield table(["output", "type", "read by"], map(_result, node.outputs), _MOST_PORTS)

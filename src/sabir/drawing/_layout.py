@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _SWEEPS = 9  # odd: the last one goes down, so that a chain is straight below its source
 _BEND = 8.0  # the weight of a bend among boxes: a long line is straight
 _UNBOUND = 0.01  # the weight of an item without neighbours, which yields to all others
-_HELD = 1e6  # the weight of an item that stays
+_FIXED = 1e6  # the weight of an item that stays
 
 
 class Place(NamedTuple):
@@ -166,7 +166,7 @@ class _Columns:
 
     def _wish_of_free(self, item: int) -> Wish:
         """Return where an item wants to be once all but the free ones have their places."""
-        return self._wish_above(item) if self._is_free(item) else Wish(self._x[item], _HELD)
+        return self._wish_above(item) if self._is_free(item) else Wish(self._x[item], _FIXED)
 
     def _wish(self, item: int, wanted: Sequence[int]) -> Wish:
         if not wanted:
