@@ -16,8 +16,9 @@ import typer
 from sabir.base import FileError, UnsupportedError, counted
 from sabir.cli._json import as_finite, write_json
 from sabir.cli._progress import counting_bar
-from sabir.cli._screen import Screen, bytes_text, cut, plain, seconds_text
+from sabir.cli._screen import Screen, bytes_text, cut, plain
 from sabir.cli._usage import FAULTY, UNREADABLE, refuse
+from sabir.drawing import seconds_text
 from sabir.files import replace_file
 
 if TYPE_CHECKING:
