@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sabir.drawing._layout import Layout, Leg, Place
     from sabir.drawing._picture import Box, Picture
     from sabir.drawing._tracks import Tracks
-    from sabir.ir import Graph
+    from sabir.ir import Function, Graph, Model
 
 _SPACING = Spacing(boxes=2, lines=2, pins=2, label=1)
 _TITLE_COLUMNS, _NAME_COLUMNS, _MARK_COLUMNS, _TYPE_COLUMNS = 28, 28, 20, 24
@@ -31,8 +31,8 @@ _VERTICAL = _UP | _DOWN
 _LINES = dict(enumerate(" │││─┘┐┤─└┌├─┴┬┼"))  # by the sides that a cell is joined to
 
 
-def box_text(graph: Graph) -> list[str]:
-    r"""Return a picture of a graph as lines of text, made of box-drawing characters.
+def box_text(graph: Graph | Model | Function) -> list[str]:
+    r"""Return a picture of a graph, the main one of a model, as lines of box-drawing characters.
 
     Each node is a box with its operator and name, the initializers that it reads and its subgraphs; inputs
     and outputs have round corners, values of an enclosing graph dashed borders. Below a box stand the
@@ -43,7 +43,7 @@ def box_text(graph: Graph) -> list[str]:
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
-    >>> print(*box_text(model.graph), sep='\n')
+    >>> print(*box_text(model), sep='\n')
     ╭──────────╮
     │ x        │
     │ float[N] │

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sabir.base import CheckError, Finding, SchemaError, UnsupportedError, counted, shown_number
 from sabir.drawing._markup import Number, fragment, heading, note, table
-from sabir.drawing._picture import check_drawable, operator_text, type_text
+from sabir.drawing._picture import check_drawable, graph_of, operator_text, type_text
 from sabir.drawing._svg import svg
 from sabir.ir import Function, Graph, Model, Node
 
@@ -35,8 +35,7 @@ def bundle(item: object) -> dict[str, str]:
     (['text/html', 'image/svg+xml'], [])
     """
     if isinstance(item, (Model, Function, Graph)):
-        graph = item if isinstance(item, Graph) else item.graph
-        picture, instead = _picture(graph)
+        picture, instead = _picture(graph_of(item))
         parts = [*_about(item), picture or instead]
         return {"text/html": fragment(*parts)} | ({"image/svg+xml": picture} if picture else {})
     if isinstance(item, Node):
@@ -77,15 +76,13 @@ def _about(item: Model | Function | Graph) -> Iterator[str]:
     if isinstance(item, Model):
         yield heading(f"Model {item.graph.name}")
         yield table((), _model_rows(item))
-        graph = item.graph
     elif isinstance(item, Function):
         yield heading(f"Function {'.'.join(filter(None, (item.domain, item.name)))}")
         rows = [(name, "required" if a is None else _content(a)) for name, a in item.attributes.items()]
         yield table(["attribute", "default"], rows, _MOST_PORTS)
-        graph = item.graph
     else:
         yield heading(f"Graph {item.name}: {counted(len(item), 'node')}")
-        graph = item
+    graph = graph_of(item)
     inputs = (v for v in graph.inputs if v not in graph.initializers)
     yield table(["input", "type"], ((v.name, type_text(v) or "?") for v in inputs), _MOST_PORTS)
     outputs = (v for v in graph.outputs if v is not None)
@@ -113,7 +110,7 @@ def _model_rows(model: Model) -> Iterator[tuple[str, str]]:
 
 
 def _node(node: Node) -> Iterator[str]:
-    """Yield the parts that describe a node: its operands with what computes them, its results, its attributes."""
+    """Yield the parts that describe a node: its operands and what computes them, results, attributes."""
     yield heading(f"{operator_text(node)} {node.name}")
     yield table(["input", "type", "from"], map(_operand, node.inputs), _MOST_PORTS)
     yield table(["output", "type", "read by"], map(_result, node.outputs), _MOST_PORTS)

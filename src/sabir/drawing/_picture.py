@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from sabir.base import UnsupportedError, counted
 from sabir.drawing._nets import Frame, Net
-from sabir.ir import Tensor, canonical_domain
+from sabir.ir import Graph, Tensor, canonical_domain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from sabir.ir import Graph, Node, Value
+    from sabir.ir import Function, Model, Node, Value
 
 MOST_BOXES = 300
 _MOST_MARKS = 4  # initializers and subgraphs that a box lists
@@ -69,11 +69,17 @@ def check_drawable(graph: Graph, most: int = MOST_BOXES) -> None:
         )
 
 
-def picture_of(graph: Graph) -> Picture:
+def graph_of(item: Graph | Model | Function) -> Graph:
+    """Return a graph, the main graph of a model, or the body of a function."""
+    return item if isinstance(item, Graph) else item.graph
+
+
+def picture_of(item: Graph | Model | Function) -> Picture:
     """Return what a picture of a graph shows.
 
     Raises UnsupportedError for too many boxes, SchemaError for nodes that read each other in a cycle.
     """
+    graph = graph_of(item)
     check_drawable(graph)
     return _Drawing(graph).picture()
 
@@ -191,6 +197,7 @@ __all__ = [
     "Mark",
     "Picture",
     "check_drawable",
+    "graph_of",
     "operator_text",
     "picture_of",
     "subgraphs",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sabir.drawing._layout import laid_out
 from sabir.drawing._markup import FONT, escaped
 from sabir.drawing._nets import Spacing
-from sabir.drawing._picture import Picture, operator_text, picture_of, type_text
+from sabir.drawing._picture import Picture, graph_of, operator_text, picture_of, type_text
 from sabir.drawing._texts import columns, one_line
 from sabir.ir import Node
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from sabir.drawing._layout import Layout, Leg, Place
     from sabir.drawing._picture import Box
-    from sabir.ir import Graph, Value
+    from sabir.ir import Function, Graph, Model, Value
 
 _SPACING = Spacing(boxes=24, lines=14, pins=14, label=5)
 _CHARACTER = 7.3  # pixels of a character of the title, whose font has 12
@@ -47,8 +47,8 @@ _STYLE = (
 )
 
 
-def svg(graph: Graph) -> str:
-    """Return a picture of a graph as one SVG element, for a page or a file.
+def svg(graph: Graph | Model | Function) -> str:
+    """Return a picture of a graph, the main one of a model, as one SVG element for a page or a file.
 
     Each node is a box with its operator and name, and with the initializers that it reads and its subgraphs
     as small marks; inputs and outputs are round boxes; a dashed box is a value of an enclosing graph. Lines
@@ -60,13 +60,13 @@ def svg(graph: Graph) -> str:
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
-    >>> picture = svg(model.graph)
+    >>> picture = svg(model)
     >>> picture.startswith('<svg'), picture.count('<rect'), '>Relu<' in picture
     (True, 4, True)
     """
     picture = picture_of(graph)
     layout = laid_out(picture.frames(_measured, _label_width), picture.nets, _SPACING)
-    return _Svg(graph, picture, layout).text()
+    return _Svg(graph_of(graph).name, picture, layout).text()
 
 
 def _measured(box: Box) -> tuple[int, int]:
@@ -96,8 +96,8 @@ def _label_width(label: str) -> int:
 class _Svg:
     """One picture: rows of layers and the curves between them."""
 
-    def __init__(self, graph: Graph, picture: Picture, layout: Layout) -> None:
-        self._graph, self._picture, self._layout = graph, picture, layout
+    def __init__(self, name: str, picture: Picture, layout: Layout) -> None:
+        self._name, self._picture, self._layout = name, picture, layout
         self._heights = [_measured(box)[1] for box in picture.boxes]
         self._layers = {p.box: number for number, places in enumerate(layout.layers) for p in places}
         self._tops: list[int] = []
@@ -113,7 +113,7 @@ class _Svg:
     def text(self) -> str:
         """Return the element."""
         width, height = self._layout.width + 2 * _MARGIN, self._bottom
-        title = escaped(f"Graph {self._graph.name}" if self._graph.name else "Graph")
+        title = escaped(f"Graph {self._name}".rstrip())
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" class="sabir-graph" role="img" width="{width}" '
             f'height="{height}" viewBox="0 0 {width} {height}" fill="none" '
