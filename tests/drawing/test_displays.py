@@ -61,6 +61,13 @@ def test_a_node(model):
     ]  # fmt: skip
 
 
+def test_many_operands_are_counted():
+    node = Node("Sum", [Value(f"v{n}") for n in range(30)], 1)
+    shown = html_of(node)
+    assert len(cells(shown)) == 1 + 20 + 2
+    assert "and 10 more" in shown
+
+
 def test_a_value_with_many_readers(model):
     for _ in range(5):
         model.graph.append(Node("Abs", [model.graph[0].outputs[0]], 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from sabir.base import CheckError, Finding, SchemaError, UnsupportedError, counted, shown_number
 from sabir.drawing._markup import Number, fragment, heading, note, table
@@ -14,11 +14,12 @@ from sabir.drawing._svg import svg
 from sabir.ir import Function, Graph, Model, Node
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from sabir.drawing._markup import Cell
     from sabir.ir import Attribute, Value
 
+_Item = TypeVar("_Item")
 _MOST_BOXES = 60  # of a picture in a notebook; more are no quick look
 _MOST_PORTS = 20
 _FEW = 3
@@ -84,9 +85,9 @@ def _about(item: Model | Function | Graph) -> Iterator[str]:
         yield heading(f"Graph {item.name}: {counted(len(item), 'node')}")
     graph = graph_of(item)
     inputs = (v for v in graph.inputs if v not in graph.initializers)
-    yield table(["input", "type"], ((v.name, type_text(v) or "?") for v in inputs), _MOST_PORTS)
+    yield table(["input", "type"], _first(inputs, _typed), _MOST_PORTS)
     outputs = (v for v in graph.outputs if v is not None)
-    yield table(["output", "type"], ((v.name, type_text(v) or "?") for v in outputs), _MOST_PORTS)
+    yield table(["output", "type"], _first(outputs, _typed), _MOST_PORTS)
 
 
 def _model_rows(model: Model) -> Iterator[tuple[str, str]]:
@@ -112,13 +113,19 @@ def _model_rows(model: Model) -> Iterator[tuple[str, str]]:
 def _node(node: Node) -> Iterator[str]:
     """Yield the parts that describe a node: its operands and what computes them, results, attributes."""
     yield heading(f"{operator_text(node)} {node.name}")
-    yield table(["input", "type", "from"], map(_operand, node.inputs), _MOST_PORTS)
-    yield table(["output", "type", "read by"], map(_result, node.outputs), _MOST_PORTS)
-    yield table(
-        ["attribute", "type", "value"],
-        ((name, a.type, _content(a)) for name, a in node.attributes.items()),
-        _MOST_PORTS,
-    )
+    yield table(["input", "type", "from"], _first(node.inputs, _operand), _MOST_PORTS)
+    yield table(["output", "type", "read by"], _first(node.outputs, _result), _MOST_PORTS)
+    attributes = ((name, a.type, _content(a)) for name, a in node.attributes.items())
+    yield table(["attribute", "type", "value"], attributes, _MOST_PORTS)
+
+
+def _first(items: Iterable[_Item], row: Callable[[_Item], Sequence[Cell]]) -> Iterator[Sequence[Cell]]:
+    """Yield the rows of the items that a table shows; the others are only counted."""
+    return (row(item) if place < _MOST_PORTS else () for place, item in enumerate(items))
+
+
+def _typed(value: Value) -> tuple[Cell, ...]:
+    return value.name, type_text(value) or "?"
 
 
 def _operand(value: Value | None) -> tuple[Cell, ...]:
