@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import html
 import json
-import math
 import statistics
 import subprocess  # ruff: ignore[suspicious-subprocess-import]  this Python, with arguments that are not a shell's
 import sys
@@ -18,7 +16,7 @@ from sabir.cli._json import as_finite, write_json
 from sabir.cli._progress import counting_bar
 from sabir.cli._screen import Screen, bytes_text, cut, plain
 from sabir.cli._usage import FAULTY, UNREADABLE, refuse
-from sabir.drawing import seconds_text
+from sabir.drawing import Number, heading, note, page, seconds_text, table
 from sabir.files import replace_file
 
 if TYPE_CHECKING:
@@ -31,10 +29,6 @@ _OF_ONE_MODEL = {"inputs": "--input", "shapes": "--shape"}
 _OF_THIS_PROCESS = frozenset({"model", "output", "as_json"})
 _GIGA = 1e9
 _MOST_ERROR = 160  # characters
-_STYLE = """body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;
-color-scheme:light dark}table{border-collapse:collapse;width:100%}td,th{padding:.3rem .7rem;text-align:right;
-border-bottom:1px solid #8884}td:first-child,th:first-child,.error{text-align:left}.error{color:#c33}
-.bar{display:inline-block;height:.7em;background:#47c;vertical-align:baseline}"""
 
 
 @dataclass(frozen=True)
@@ -209,26 +203,15 @@ def _markdown(rows: Sequence[Row], folder: Path) -> str:
 
 
 def _page(rows: Sequence[Row], folder: Path) -> str:
-    """Return a page without scripts: the table, with a bar for each ratio."""
-    head = _head(rows)
-    title = html.escape(folder.absolute().name)
-    widest = max((row.ratio or 0.0 for row in rows), default=0.0)
-    found = ["".join(f"<th>{html.escape(cell)}</th>" for cell in (*head, *([""] if widest else [])))]
-    for row in rows:
-        name = f"<td>{html.escape(plain(row.name))}</td>"
-        if row.error:
-            found.append(f'{name}<td class="error" colspan="{len(head)}">{html.escape(row.error)}</td>')
-            continue
-        cells = "".join(f"<td>{html.escape(cell)}</td>" for cell in row.cells())
-        found.append(name + cells + (_bar(row.ratio, widest) if widest else ""))
-    body = "\n".join(f"<tr>{cells}</tr>" for cells in found)
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        f"<style>{_STYLE}</style></head><body><h1>{title}</h1>\n<table>\n{body}\n</table>\n"
-        f"<p>{html.escape(_mean(rows))}</p></body></html>\n"
+    """Return a page without scripts: the table, and below it what failed."""
+    title = folder.absolute().name
+    good = [(row.name, *map(Number, row.cells())) for row in rows if not row.error]
+    failed = [(row.name, row.error) for row in rows if row.error]
+    name, *others = _head(rows)
+    return page(
+        title,
+        heading(f"{title}: {counted(len(rows), 'model')}"),
+        table([name, *map(Number, others)], good, len(good)),
+        table(["failed", "error"], failed, len(failed)),
+        note(_mean(rows)) if _mean(rows) else "",
     )
-
-
-def _bar(ratio: float | None, widest: float) -> str:
-    width = 0 if ratio is None or not math.isfinite(ratio) else 8 * ratio / widest
-    return f'<td class="error"><span class="bar" style="width:{width:.2f}rem"></span></td>'
