@@ -206,6 +206,58 @@ def _rotary_embedding(b: DetachedBuilder, m: Match) -> Value | None:
     )  # fmt: skip
 
 
+_COMPUTED_PORTS = "(float[2,3,2,4] x, float[2,2,2] f) => (float[2,3,2,4] y)"
+_COMPUTED_EXAMPLE = (
+    f'<ir_version: 10, opset_import: ["" : 23]> g {_COMPUTED_PORTS} <float h = {{0.5}},'
+    " int64[1] heads = {1}, int64[1] zero = {0}, int64[1] half = {2}, int64[1] end = {9},"
+    " int64[1] axis = {3}> {"
+    " g = Concat <axis = 2> (f, f) k = Cos (g) l = Sin (g) c = Unsqueeze (k, heads) s = Unsqueeze (l, heads)"
+    " a = Mul (x, c) p = Slice (x, zero, half, axis) q = Slice (x, half, end, axis)"
+    " n = Neg (q) r = Concat <axis = -1> (n, p) b = Mul (r, s) y = Add (a, b) }"
+)
+_ANGLES = "angles = Concat <axis: int = @doubled> (pairs, pairs)"
+
+
+@_rewrite(
+    "rotary-embedding-of-computed-angles",
+    "x * cos(f, f) + concat(-x2, x1) * sin(f, f) = RotaryEmbedding(x, cos(f), sin(f))",
+    f"{_TURNED} {_ANGLES} y = Add (Mul (x, Unsqueeze (Mul? (Cos (angles), $a), $k)),"
+    " Mul (turned, Unsqueeze (Mul? (Sin (angles), $b), $l)))",
+    exact=False, since=23,
+    examples=[
+        _COMPUTED_EXAMPLE,
+        _COMPUTED_EXAMPLE.replace("Cos (g) l = Sin (g)", "Mul (t, h) u = Sin (g) l = Mul (h, u)").replace(
+            "k = Mul", "t = Cos (g) k = Mul"
+        ),
+    ],
+    near_misses=[
+        _COMPUTED_EXAMPLE.replace("(f, f)", "(f, x0)").replace("g = Concat", "x0 = Neg (f) g = Concat"),
+        _COMPUTED_EXAMPLE.replace("float[2,2,2] f", "float[1,2,2] f"),
+        _COMPUTED_EXAMPLE.replace("heads = {1}", "heads = {2}").replace("[2,3,2,4]", "[2,2,3,4]"),
+    ],
+)  # fmt: skip
+def _rotary_embedding_of_angles(b: DetachedBuilder, m: Match) -> Value | None:
+    kind, angles = m.type("x"), m.type("pairs")
+    shape = None if kind is None or kind.element.name not in _FLOATS else kind.shape
+    if shape is None or angles is None or angles.shape is None or len(shape) != _RANK:
+        return None
+    batch, _, rows, size = shape
+    if not isinstance(size, int) or not _same_shape(angles.shape, (batch, rows, size // 2)):
+        return None
+    if m.attribute("axis") not in {-1, _RANK - 1} or m.attribute("doubled") not in {-1, _RANK - 2}:
+        return None
+    if not _are_halves(m, size) or any(m.constant(n).ravel().tolist() not in ([1], [-3]) for n in ("k", "l")):
+        return None
+    if any(m.has(n) and m.constant(n).size != 1 for n in ("a", "b")):
+        return None
+    cosines, sines = b.Cos(m["pairs"]), b.Sin(m["pairs"])
+    if m.has("a"):
+        cosines = b.Mul(cosines, m.constant("a").reshape(()))
+    if m.has("b"):
+        sines = b.Mul(sines, m.constant("b").reshape(()))
+    return b.RotaryEmbedding(m["x"], cosines, sines)
+
+
 def _are_halves(m: Match, size: int) -> bool:
     """Return whether the two slices are the halves of the last axis."""
     if size % 2:
