@@ -110,6 +110,16 @@ def test_broadcasting_of_symbols():
         broadcasting.merged(a, tensor_type("float", [3]))
 
 
+def test_broadcasting_of_a_size_and_its_capped_size():
+    """Rows of a table of 512 have min(N, 512) rows: beside N rows a run is only valid where both are equal."""
+    rows, all_rows = (tensor_type("float", [parse_dim(size), 4]) for size in ("min(N, 512)", "N"))
+    for a, b in ((rows, all_rows), (all_rows, rows)):
+        assert broadcasting.merged(a, b).shape == (N, 4)
+    unknown = tensor_type("float", [parse_dim("min(N, 1)"), 4])  # one row, for more than none
+    assert broadcasting.merged(unknown, all_rows).shape == (None, 4)
+    assert broadcasting.merged(tensor_type("float", [parse_dim("min(N, M)"), 4]), all_rows).shape == (None, 4)
+
+
 @pytest.mark.parametrize(
     ("a", "b", "axis", "expected"),
     [

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from sabir.ir._dims_algebra import (
     LIMIT,
+    DimCall,
     Expr,
     bounds_of,
     divide,
@@ -39,6 +40,7 @@ __all__ = [
     "dim_min",
     "exact_quotient",
     "floor_div",
+    "is_capped",
     "is_nonnegative",
     "is_one",
     "known_equal",
@@ -261,6 +263,25 @@ def is_one(dim: Dim) -> bool | None:
     (True, False, None)
     """
     return known_equal(dim, 1)
+
+
+def is_capped(least: Dim, dim: Dim) -> bool:
+    """Return whether a dimension is the least of another one and of numbers above 1, as a slice of rows has.
+
+    Then both are 1, or none is.
+
+    >>> n = symbol('n')
+    >>> is_capped(dim_min(n, 512), n), is_capped(dim_min(n, 1), n), is_capped(n, n)
+    (True, False, False)
+    """
+    if not isinstance(least, Expr) or len(least.terms) != 1:
+        return False
+    ((monomial, coefficient),) = least.terms.items()
+    (atom, *others) = monomial
+    if others or coefficient != 1 or not isinstance(atom, DimCall) or atom.op != "min":
+        return False
+    rest = [arg for arg in atom.args if arg != dim]
+    return len(rest) < len(atom.args) and all(isinstance(arg, int) and arg > 1 for arg in rest)
 
 
 def _is_above_one(dim: Dim) -> bool:

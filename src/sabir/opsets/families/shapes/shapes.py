@@ -6,7 +6,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from sabir.base import InferenceError
-from sabir.ir import MAX_RANK, is_one, known_equal, may_be_equal, total
+from sabir.ir import MAX_RANK, is_capped, is_one, known_equal, may_be_equal, total
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -53,7 +53,8 @@ def broadcast_dim(dims: Sequence[Dim]) -> Dim:
         raise InferenceError(f"dimensions {' and '.join(map(str, wide))} do not broadcast")
     if numbers:
         return numbers[0]
-    return wide[0] if all(known_equal(wide[0], d) for d in wide) else None
+    # d and min(d, 512) can only broadcast where they are equal: if one of them is 1, the other is
+    return next((d for d in wide if all(known_equal(d, o) or is_capped(o, d) for o in wide)), None)
 
 
 def same_dim(dims: Sequence[Dim], what: str) -> Dim:
