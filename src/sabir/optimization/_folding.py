@@ -51,26 +51,31 @@ class Fold(NamedTuple):
         changed, _ = self.infer(model)
         return changed
 
-    def infer(self, model: Model) -> tuple[bool, Inference]:
-        """Fold the constants of a model; return whether there were any, and the types of its values."""
-        folding = _Folding(model, self)
+    def infer(self, model: Model, inference: Inference | None = None) -> tuple[bool, Inference]:
+        """Fold the constants of a model; return whether there were any, and the types of its values.
+
+        `inference` has the types, if they are known.
+        """
+        folding = _Folding(model, self, inference)
         return folding.run(), folding.inference
 
 
 class _Folding:
     """One run of the pass."""
 
-    def __init__(self, model: Model, job: Fold) -> None:
+    def __init__(self, model: Model, job: Fold, inference: Inference | None) -> None:
         self._model, self._kept, self._room = model, job.kept, job.room
         self._scope = Scope.of(model, job.registry, newer_opsets=True)
         self._callees = Callees()
         self._state = model.state()
-        self.inference = Inference(model, registry=job.registry, fresh=True)
+        if inference is None:
+            inference = Inference(model, registry=job.registry, fresh=True)
+            inference.run()
+        self.inference = inference
         self._changed = False
         self._shapes: dict[tuple[Graph, tuple[int, ...]], Value] = {}
 
     def run(self) -> bool:
-        self.inference.run()
         self._fold(self._model.graph, {}, is_run_once=True)
         return self._changed
 

@@ -32,6 +32,7 @@ from sabir.simplification import OPTIMIZATIONS, REWRITES, Simplify
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
+    from sabir.inference import Inference
     from sabir.ir import Graph, Model, Value
     from sabir.optimization._verifying import Verification
     from sabir.schema import Registry
@@ -140,6 +141,7 @@ class _Job:
         present = _bytes(model)
         self._limit = max(present * options.growth, present + _LEAST_GROWTH)
         self._rules = [r for r in (*REWRITES, *OPTIMIZATIONS) if options.fuse or r.exact]
+        self._inference: Inference | None = None  # of the last round, if its types are still right
         self.applied: dict[str, int] = {}
 
     def run(self) -> None:
@@ -169,14 +171,15 @@ class _Job:
         model, registry = self._model, self._registry
         rewriting = Simplify(self._rules, registry=registry)
         room = int(self._limit) - _bytes(model)
-        changed, inference = Fold(registry, max(0, room), self._kept).infer(model)
+        changed, inference = Fold(registry, max(0, room), self._kept).infer(model, self._inference)
         remove_dead_nodes(model, registry=registry)
         is_flatter = Unnest(registry, self._kept).run(model)
-        changed |= is_flatter
-        changed |= DropZeroStates().run(model)
+        is_other = is_flatter | DropZeroStates().run(model)
         changed |= rewriting.run(model, None if is_flatter else inference)
         if self._fuse:
-            changed |= JoinProducts(registry, self._kept).run(model)
+            is_other |= JoinProducts(registry, self._kept).run(model)
+        changed |= is_other
+        self._inference = None if is_other or rewriting.has_new_types else inference
         for name in rewriting.applied:
             self.applied[name] = self.applied.get(name, 0) + 1
         scope = Scope.of(model, registry, newer_opsets=True)

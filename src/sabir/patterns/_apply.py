@@ -44,6 +44,8 @@ class ApplyRules:
         self._survived: tuple[type[Exception], ...] = ACCIDENTS if lenient else ()
         self._rules = [(rule, pattern) for rule in rules for pattern in rule.patterns]
         self.applied: list[str] = []
+        self.has_new_types = False
+        """Whether the last run replaced a value by one of another type, so that types are to be inferred."""
 
     def run(self, model: Model, inference: Inference | None = None) -> bool:
         """Rewrite a model, and return whether anything changed.
@@ -74,6 +76,7 @@ class ApplyRules:
             return None
 
         changed = apply_rules(model, apply)
+        self.has_new_types = rewriter.has_new_types
         for graph in unsorted:
             graph.sort()
         remove_released(model, dict.fromkeys(released), registry=self._registry)

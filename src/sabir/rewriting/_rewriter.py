@@ -47,6 +47,8 @@ class Rewriter:
         self._scopes: dict[tuple[Graph, tuple[tuple[str, int], ...] | None], Scope] = {}
         self._functions = {function.graph: function for function in model.functions}
         self._callees = Callees()
+        self.has_new_types = False
+        """Whether a replacement has another type than what it replaced, on which types behind it depend."""
 
     @cached_property
     def scope(self) -> Scope:
@@ -266,7 +268,10 @@ class Rewriter:
         """Let outputs that inference knew nothing about have the types of the results."""
         types = self.inference.types
         for output, result in zip(node.outputs, results, strict=False):
-            if output is not None and output not in types and result in types:
+            if output is None or types.get(output) == types.get(result):
+                continue
+            self.has_new_types = True
+            if output not in types:
                 types[output] = types[result]
 
 
