@@ -139,7 +139,8 @@ def test_infinite_state_from_the_start_is_left_alone():
     g (float[N,2] x) => (float[N,2] y) <float[2] w = {1, -1}, float[1,2] m = {0, 0}> {
         p = Mul (x, w)  q = Add (p, m)  y = Softmax (q)
     }"""
-    trained = sabir.TrainingSession(prepare(sabir.parse(text), "mse", optimizer=SGD(0.1)), engine="reference")
+    model = prepare(sabir.parse(text), "mse", optimizer=SGD(0.1), trainable=["w", "m"])
+    trained = sabir.TrainingSession(model, engine="reference")
     trained.state["m"] = np.float32([[0, -np.inf]])
     feeds = {"x": np.ones((8, 2), np.float32), "label": np.ones((8, 2), np.float32)}
     trained.fit(feeds, epochs=2, batch=4)

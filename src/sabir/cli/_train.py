@@ -13,12 +13,14 @@ from sabir.cli._files import read_archive
 # ruff: ignore[typing-only-first-party-import]  typer reads these at run time
 from sabir.cli._limits import LimitOption, UntrustedOption
 from sabir.cli._loss_options import loss_with_options
-from sabir.cli._models import ModelPath, RequiredOutputPath, load_any, report_saved, report_screen, save_any
+from sabir.cli._models import ModelPath, OutputPath, load_any, report_saved, report_screen, save_any
 from sabir.cli._operators import NewerOpsetsOption, OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._progress import training_bar
 from sabir.cli._screen import Screen, plain
 from sabir.cli._training_curves import reporting, show_loss
+from sabir.cli._training_plan import PlanOptions, print_training_plan, ties_of
 from sabir.cli._training_plot import plotting, write_plot
+from sabir.cli._usage import refuse
 from sabir.drawing import seconds_text
 from sabir.serial import format_by_name
 from sabir.training import (
@@ -60,6 +62,7 @@ EXAMPLES = (
     "sabir train model.onnx --data train.npz --checkpoint half.onnx --log course.csv -o trained.onnx",
     "sabir train model.onnx --data train.npz --epochs 20 --report course.html -o trained.onnx",
     "sabir train half.onnx --data train.npz --epochs 40 -o trained.onnx",
+    "sabir train model.onnx --plan",
 )
 _OPTIMIZERS: dict[str, Any] = {
     "adamw": AdamW, "adam": Adam, "adagrad": Adagrad, "sgd": SGD, "rmsprop": RMSprop, "lion": Lion,
@@ -79,8 +82,11 @@ class _Preparing(NamedTuple):
     loss_options: list[str]
     optimizer: Optimizer
     metrics: list[str]
-    trainable: list[str]
+    trainable: list[str] | None
     frozen: list[str]
+    tie: list[tuple[str, str]]
+    precision: Literal["bfloat16", "float16"] | None
+    learn_scales: bool
     clip: float | None
     initialize: str | None
 
@@ -89,9 +95,14 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
     model: ModelPath,
     *,
     data: Annotated[
-        Path, typer.Option("--data", metavar="FILE", help="The arrays of inputs and target, a .npz file.")
-    ],
-    output: RequiredOutputPath,
+        Path | None,
+        typer.Option("--data", metavar="FILE", help="The arrays of inputs and target, a .npz file."),
+    ] = None,
+    output: OutputPath = None,
+    plan: Annotated[
+        bool,
+        typer.Option("--plan", help="Only print what would be trained, frozen and left, and why."),
+    ] = False,
     loss: Annotated[
         str | None,
         typer.Option(
@@ -167,6 +178,17 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
         list[str] | None,
         typer.Option("--frozen", metavar="PATTERN", help="Leave these initializers as they are."),
     ] = None,
+    tie: Annotated[
+        list[str] | None,
+        typer.Option("--tie", metavar="NAME=OTHER", help="Two initializers that are one parameter."),
+    ] = None,
+    precision: Annotated[
+        Literal["bfloat16", "float16"] | None,
+        typer.Option("--precision", help="Compute products in 16 bits; weights stay in single precision."),
+    ] = None,
+    learn_scales: Annotated[
+        bool, typer.Option("--learn-scales", help="Train the scales of a quantization too.")
+    ] = False,
     clip: Annotated[float | None, typer.Option("--clip", help="The largest norm of the gradients.")] = None,
     initialize: Annotated[
         Literal["glorot", "he", "normal"] | None,
@@ -224,12 +246,19 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
     if checkpoint is not None:
         format_by_name(checkpoint)
     registry = registry_of(operators, documents)
+    if plan:
+        asked_plan = PlanOptions(loss, trainable or [], frozen or [], tie or [], learn_scales)
+        print_training_plan(load_any(model), asked_plan, registry)
+        return
+    if data is None or output is None:
+        refuse(f"{'--data' if data is None else '--output'} is missing; only --plan needs none")
     loaded, arrays, screen = load_any(model), read_archive(data), report_screen(output)
     given = {
         "--loss": loss, "--loss-option": loss_options, "--optimizer": optimizer, "--rate": rate,
         "--momentum": momentum, "--weight-decay": weight_decay, "--schedule": schedule,
         "--warmup": warmup, "--metrics": metrics, "--trainable": trainable, "--frozen": frozen,
-        "--clip": clip, "--initialize": initialize,
+        "--clip": clip, "--initialize": initialize, "--tie": tie, "--precision": precision,
+        "--learn-scales": learn_scales or None,
     }  # fmt: skip
     if loaded.training:
         _refuse_preparing(given)
@@ -245,8 +274,11 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
             loss_options or [],
             _optimizer(name, rates, momentum, weight_decay),
             metrics or [],
-            trainable or ["*"],
+            trainable or None,
             frozen or [],
+            ties_of(tie or []),
+            precision,
+            learn_scales,
             clip,
             initialize,
         )
@@ -326,6 +358,9 @@ def _prepared(model: Model, arrays: dict[str, Array], asked: _Preparing, registr
         optimizer=asked.optimizer,
         trainable=asked.trainable,
         frozen=asked.frozen,
+        tie=asked.tie,
+        precision=asked.precision,
+        learn_scales=asked.learn_scales,
         clip=asked.clip,
         metrics=asked.metrics,
         initialize=asked.initialize,

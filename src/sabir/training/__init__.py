@@ -22,8 +22,9 @@ from sabir.training._modes import trained_weights
 from sabir.training._named_losses import LOSSES
 from sabir.training._optimizers import SGD, Adagrad, Adam, AdamW, Optimizer, StandardOptimizer
 from sabir.training._parameters import Group
+from sabir.training._planning import Decision, TrainingPlan
 from sabir.training._plateau import ReduceOnPlateau
-from sabir.training._preparing import prepare
+from sabir.training._preparing import prepare, training_plan
 from sabir.training._progress_bar import ProgressBar
 from sabir.training._regression import Huber, MeanAbsoluteError, MeanSquaredError, SmoothL1
 from sabir.training._saving import strip_training
@@ -38,6 +39,7 @@ from sabir.training._schedules import (
     WarmUp,
 )
 from sabir.training._session import TrainingSession
+from sabir.training._sharing import Tied, Untied
 from sabir.training._state import State
 
 __all__ = [
@@ -55,6 +57,7 @@ __all__ = [
     "Constant",
     "Cosine",
     "CrossEntropy",
+    "Decision",
     "Dice",
     "Epoch",
     "Focal",
@@ -82,8 +85,11 @@ __all__ = [
     "StandardOptimizer",
     "State",
     "Step",
+    "Tied",
     "TrainingLog",
+    "TrainingPlan",
     "TrainingSession",
+    "Untied",
     "WarmUp",
     "averaged",
     "distribute",
@@ -92,4 +98,5 @@ __all__ = [
     "step_model",
     "strip_training",
     "trained_weights",
+    "training_plan",
 ]

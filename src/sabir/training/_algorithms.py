@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sabir.base import UnsupportedError, quote
-from sabir.elements import DOUBLE, FLOAT
+from sabir.elements import BFLOAT16, DOUBLE, FLOAT
 from sabir.ir import Tensor, TensorType, TrainingInfo
 from sabir.training._averaging import average_name
+from sabir.training._loss_scaling import LossScaling
 from sabir.training._losses import LOSS
 from sabir.training._optimizers import PREVIEW, Moment, Parameter
 from sabir.training._parameters import group_of
@@ -21,18 +22,21 @@ if TYPE_CHECKING:
 
     from sabir.ir import Array, Builder, Graph, Value
     from sabir.rewriting import DetachedBuilder, Rewriter
+    from sabir.training._learned_scales import LearnedScales
     from sabir.training._modes import TrainingMode
     from sabir.training._optimizers import Optimizer
+    from sabir.training._precision import Precision
     from sabir.training._preparing import Plan
 
 _TINY = 1e-6  # what PyTorch adds to a norm before it divides by it
 
 
 class Builders(NamedTuple):
-    """The builder of the first algorithm, and the rewriter that makes others."""
+    """The builder of the first algorithm, the rewriter that makes others, and the scales that they learn."""
 
     first: DetachedBuilder
     rewriter: Rewriter
+    learned: LearnedScales | None = None
 
     @property
     def main(self) -> Graph:
@@ -47,26 +51,38 @@ def algorithms(
     parameters: Sequence[Value],
     results: Sequence[Value],
     mode: TrainingMode,
+    precision: Precision | None = None,
 ) -> list[TrainingInfo]:
     """Return the training information that trains parameters: one, or two for a split model."""
     b = builders.first
     updates = list(mode.statistics.items())
     b.graph.name = "training"
     b.graph.outputs = [v for v in (loss, *results) if v.home is b.graph]
-    if plan.recompute:
+    scaling = None
+    if precision is not None and precision.scales_loss:
+        scaling = LossScaling.begin(_State(b, builders if plan.split else None).new)
+        updates = [(old, scaling.kept(b, old, new)) for old, new in updates]
+    target = loss if scaling is None else scaling.scaled(b, loss)
+    others = _other_sources(b, builders.main, target, parameters)
+    # the operator Gradient admits no input of bfloat16, and what it differentiates is what a step returns
+    if plan.recompute or scaling is not None or any(_kind(b, v).element is BFLOAT16 for v in others):
         origins = mode.origins()
-        gradients = written_gradients(b, builders.rewriter, loss, parameters, plan.recompute, origins)
+        gradients = written_gradients(b, builders.rewriter, target, parameters, plan.recompute, origins)
         if loss.home is not b.graph:  # no operator Gradient names it
             b.output(b.Identity(loss), LOSS)
     else:
-        gradients = _gradients(b, builders.main, loss, parameters)
+        gradients = _gradients(b, others, target, parameters)
+    learned = builders.learned
+    if learned is not None:
+        gradients = [learned.gradient(b, v, g) for v, g in zip(parameters, gradients, strict=True)]
+    pairs = list(zip(parameters, gradients, strict=True))
     if plan.split:
-        return _split(builders, plan, list(zip(parameters, gradients, strict=True)), updates)
+        return _split(builders, plan, pairs, updates, scaling)
     if plan.accumulate > 1:
-        updates += _accumulated(b, plan, parameters, gradients)
+        updates += _accumulated(b, plan, pairs, scaling)
     else:
-        updates += _applied(b, plan, parameters, gradients, _State(b))
-    return [_bound(b, updates)]
+        updates += _applied(b, plan, pairs, _State(b), scaling)
+    return [_bound(b, updates, learned)]
 
 
 class _State:
@@ -86,10 +102,14 @@ class _State:
         return self._shared.main.add_initializer(self._shared.rewriter.names.fresh(name), array)
 
 
-def _gradients(b: Builder, main: Graph, loss: Value, parameters: Sequence[Value]) -> list[Value]:
-    """Append the operator Gradient: it names the parameters, and the inputs that the loss depends on."""
+def _other_sources(b: Builder, main: Graph, loss: Value, parameters: Sequence[Value]) -> list[Value]:
+    """Return the inputs that a loss depends on."""
     sources = _sources(loss) - set(parameters)
-    others = [v for v in (*main.inputs, *b.graph.inputs) if v in sources]
+    return [v for v in (*main.inputs, *b.graph.inputs) if v in sources]
+
+
+def _gradients(b: Builder, others: Sequence[Value], loss: Value, parameters: Sequence[Value]) -> list[Value]:
+    """Append the operator Gradient: it names the parameters, and the inputs that the loss depends on."""
     found = b.op(
         "Gradient", *parameters, *others, outputs=len(parameters),
         domain=PREVIEW, xs=[v.name for v in parameters], zs=[v.name for v in others] or None, y=loss.name,
@@ -117,32 +137,53 @@ def _sources(target: Value) -> set[Value]:
 def _applied(
     b: DetachedBuilder,
     plan: Plan,
-    parameters: Sequence[Value],
-    gradients: Sequence[Value],
+    pairs: Sequence[tuple[Value, Value]],
     state: _State,
+    scaling: LossScaling | None,
     due: Value | None = None,
     step: Value | None = None,
 ) -> list[tuple[Value, Value]]:
-    """Append the step of the optimizer; return what is assigned. Where `due` is false all stays as it is."""
-    optimizer = plan.optimizer
+    """Append the step of the optimizer for parameters and their gradients; return what is assigned.
+
+    Where `due` is false all stays as it is.
+    """
+    gradients, updates, due = _checked(b, scaling, [gradient for _, gradient in pairs], due)
     before = state.new("training_step", np.int64(0)) if step is None else step
-    base = state.new("learning_rate", np.float64(optimizer.schedule.rate))
+    base = state.new("learning_rate", np.float64(plan.optimizer.schedule.rate))
     after = b.Add(before, np.int64(1))
-    rate = rate_of(b, optimizer.schedule, base, before)
-    moment = Moment(b, after, rate)
-    b.output(b.Cast(rate, to=FLOAT.number), "rate")
-    updates = [(base, b.Identity(base)), (before, after if due is None else b.Where(due, after, before))]
-    for value, gradient in zip(parameters, _clipped(b, plan, gradients), strict=True):
-        group = group_of(value.name, plan.groups)
-        decay = optimizer.weight_decay if group.weight_decay is None else group.weight_decay
-        slots = _slots(state, optimizer, value)
-        x = Parameter(value, gradient, group.scale, decay, slots)
-        new, changed = optimizer.update(moment, x)
-        pairs = [(value, new), *((slots[name], changed[name]) for name in slots)]
-        if plan.average is not None:
-            pairs.append(_averaged(state, moment, x, new, plan.average))
-        updates += [(old, v if due is None else b.Where(due, v, old)) for old, v in pairs]
-    return updates
+    moment = Moment(b, after, rate_of(b, plan.optimizer.schedule, base, before))
+    b.output(b.Cast(moment.rate, to=FLOAT.number), "rate")
+    stepped = [(before, after)]
+    for (value, _), gradient in zip(pairs, _clipped(b, plan, gradients), strict=True):
+        stepped += _stepped(plan, moment, value, gradient, state)
+    updates.append((base, b.Identity(base)))
+    return updates + [(old, new if due is None else b.Where(due, new, old)) for old, new in stepped]
+
+
+def _checked(
+    b: Builder, scaling: LossScaling | None, gradients: list[Value], due: Value | None
+) -> tuple[list[Value], list[tuple[Value, Value]], Value | None]:
+    """Return the gradients of the loss itself, the updates of its scale, and when a step is made."""
+    if scaling is None:
+        return gradients, [], due
+    gradients = scaling.unscaled(b, gradients)
+    finite = scaling.are_finite(b, gradients)
+    return gradients, scaling.updates(b, finite, due), finite if due is None else b.And(due, finite)
+
+
+def _stepped(
+    plan: Plan, moment: Moment, value: Value, gradient: Value, state: _State
+) -> list[tuple[Value, Value]]:
+    """Append the step of one parameter; return its new value, and those of its state."""
+    optimizer, group = plan.optimizer, group_of(value.name, plan.groups)
+    decay = optimizer.weight_decay if group.weight_decay is None else group.weight_decay
+    slots = _slots(state, optimizer, value)
+    x = Parameter(value, gradient, group.scale, decay, slots)
+    new, changed = optimizer.update(moment, x)
+    found = [(value, new), *((slots[name], changed[name]) for name in slots)]
+    if plan.average is not None:
+        found.append(_averaged(state, moment, x, new, plan.average))
+    return found
 
 
 def _averaged(state: _State, moment: Moment, x: Parameter, new: Value, share: float) -> tuple[Value, Value]:
@@ -193,7 +234,7 @@ def _limited(b: Builder, limit: float | None, gradient: Value) -> Value:
 
 
 def _accumulated(
-    b: DetachedBuilder, plan: Plan, parameters: Sequence[Value], gradients: Sequence[Value]
+    b: DetachedBuilder, plan: Plan, pairs: Sequence[tuple[Value, Value]], scaling: LossScaling | None
 ) -> list[tuple[Value, Value]]:
     """Append sums of gradients, of which the mean is applied in every step number `accumulate`."""
     state = _State(b)
@@ -201,14 +242,14 @@ def _accumulated(
     more = b.Add(count, np.int64(1))
     due = b.Equal(more, np.int64(plan.accumulate))
     updates = [(count, b.Where(due, np.int64(0), more))]
-    means: list[Value] = []
-    for value, gradient in zip(parameters, gradients, strict=True):
+    means: list[tuple[Value, Value]] = []
+    for value, gradient in pairs:
         buffer = state.new(f"accumulated_{value.name}", 0, value)
         total = b.Add(buffer, gradient)
         zero, number = (np.asarray(n, _kind(b, value).element.dtype) for n in (0, plan.accumulate))
         updates.append((buffer, b.Where(due, zero, total)))
-        means.append(b.Div(total, number))
-    return updates + _applied(b, plan, parameters, means, state, due)
+        means.append((value, b.Div(total, number)))
+    return updates + _applied(b, plan, means, state, scaling, due)
 
 
 def _split(
@@ -216,33 +257,39 @@ def _split(
     plan: Plan,
     pairs: Sequence[tuple[Value, Value]],
     updates: list[tuple[Value, Value]],
+    scaling: LossScaling | None,
 ) -> list[TrainingInfo]:
     """Return two training informations: one sums gradients in the state, and one applies their mean.
 
     A variable is updated by one of them, as `onnx.proto` requires. So the second does not reset the sums: the
-    first starts them anew when the number of the step is another one than that for which they hold.
+    first starts them anew when the number of the step, or of those skipped, is another one than that for
+    which they hold.
     """
     b, second = builders.first, builders.rewriter.builder(builders.main)
     shared = _State(b, builders)
     step = shared.new("training_step", np.int64(0))
     valid, count = shared.new("grad_step", np.int64(-1)), shared.new("grad_count", np.float32(0))
-    fresh = b.Not(b.Equal(valid, step))
+    turn = step if scaling is None else b.Add(step, scaling.skipped_steps)
+    fresh = b.Not(b.Equal(valid, turn))
     one = np.float32(1)
-    updates += [(valid, b.Identity(step)), (count, b.Where(fresh, one, b.Add(count, one)))]
-    means: list[Value] = []
+    updates += [(valid, b.Identity(turn)), (count, b.Where(fresh, one, b.Add(count, one)))]
+    means: list[tuple[Value, Value]] = []
     for value, gradient in pairs:
         total = shared.new(f"grad_{value.name}", 0, value)
         updates.append((total, b.Where(fresh, gradient, b.Add(total, gradient))))
-        means.append(second.Div(total, second.CastLike(count, total)))
+        means.append((value, second.Div(total, second.CastLike(count, total))))
     second.graph.name = "applying"
-    applied = _applied(second, plan, [v for v, _ in pairs], means, _State(second), step=step)
-    return [_bound(b, updates), _bound(second, applied)]
+    applied = _applied(second, plan, means, _State(second), scaling, step=step)
+    return [_bound(b, updates), _bound(second, applied, builders.learned)]
 
 
-def _bound(b: DetachedBuilder, updates: Sequence[tuple[Value, Value]]) -> TrainingInfo:
+def _bound(
+    b: DetachedBuilder, updates: Sequence[tuple[Value, Value]], learned: LearnedScales | None = None
+) -> TrainingInfo:
     """Return training information with a builder's graph, whose outputs the updates become."""
     pairs: list[tuple[Value, Value]] = []
-    for key, value in updates:
+    for key, update in updates:
+        value = update if learned is None else learned.stepped(b, key, update)
         computed = value.node is not None and value.home is b.graph and value not in b.graph.outputs
         new = value if computed else b.Identity(value)
         pairs.append((key, b.output(new, f"next_{key.name}")))

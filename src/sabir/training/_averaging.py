@@ -41,10 +41,10 @@ def averaged(model: Model) -> Model:
     }
     if not found:
         raise UnsupportedError("the model has no averages of its weights; prepare it with average=0.999")
-    copy = strip_training(model)
+    copy = model.clone()
     for name, average in found.items():
         copy.graph.set_initializer(copy.graph.value(name), average)
-    return copy
+    return strip_training(copy)
 
 
 __all__ = ["average_name", "averaged"]

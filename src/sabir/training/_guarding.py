@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from sabir.base import EvaluationError, quote
+from sabir.training._loss_scaling import SCALE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,7 +53,7 @@ class Guard:
         if self._copy is not None and self._session.steps - self._copy.step >= (self._every or 1):
             self.keep(batches)
         results = self._step(feeds)
-        fault = _fault_of_loss(results)
+        fault = self._fault_of(results)
         if fault is not None:
             raise self._stopped(fault, batches)
         return results
@@ -70,7 +71,18 @@ class Guard:
     def _step(self, feeds: Batch) -> dict[str, Any]:
         return self._session.step_in_epoch(feeds, self._algorithms, self._outputs)
 
+    def _fault_of(self, results: Mapping[str, Any]) -> str | None:
+        """Return what is wrong with the loss of a step; a scaled step is skipped, and may go on with less."""
+        fault = _fault_of_loss(results)
+        if fault is None or SCALE not in self._session.state:
+            return fault
+        scale = float(self._session.state[SCALE])
+        return None if scale >= 1 else f"{fault}, and the loss scale has fallen to {scale:g}"
+
     def _fault_of_state(self, store: Store) -> str | None:
+        scale = store.values.get(SCALE)
+        if scale is not None and not scale:
+            return f"the state variable {quote(SCALE)} has fallen to 0, as no gradients are finite"
         name = next((n for n in self._watched if not _is_finite(store.values[n])), None)
         return None if name is None else f"the state variable {quote(name)} is not finite after the step"
 
@@ -97,7 +109,7 @@ class Guard:
         session.state.return_to(copy)
         before = copy
         for feeds in batches.epoch(*session.position):
-            loss = _fault_of_loss(self._step(feeds))
+            loss = self._fault_of(self._step(feeds))
             after = session.state.mark()
             what = loss or self._fault_of_state(after)
             if what is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sabir.ir import Tensor, TensorType
 from sabir.rewriting import Rewriter
-from sabir.training._modes import STATISTICS, changes_in_training
+from sabir.training._layers import STATISTICS, changes_in_training
 
 if TYPE_CHECKING:
     from sabir.ir import Model, Node, Value

@@ -8,48 +8,67 @@ import numpy as np
 
 from sabir.differentiation import copied
 from sabir.ir import Attribute, Value
+from sabir.training._layers import STATISTICS, changes_in_training
 from sabir.training._parameters import matches
+from sabir.training._precision import Casting, widened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sabir.ir import Graph, Model, Node
+    from sabir.ir import Builder, Graph, Model, Node
     from sabir.rewriting import DetachedBuilder, Rewriter
+    from sabir.training._learned_scales import LearnedScales
+    from sabir.training._precision import Precision
 
-STATISTICS = slice(3, 5)  # of the inputs of a BatchNormalization: its running mean and variance
+
+# the inputs that copies pass on; Where keeps a statistic that would not be finite
+_PASSING = {"Identity": 0, "Where": 2}
 
 
 class TrainingMode:
     """A copy of a graph in training mode, from the first Dropout or BatchNormalization on.
 
     `statistics` maps running means and variances to their new values. What no such node comes before is not
-    copied.
+    copied, unless the copy computes in another precision.
     """
 
-    def __init__(self, graph: Graph, frozen: Sequence[str]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        frozen: Sequence[str],
+        precision: Precision | None = None,
+        learned: LearnedScales | None = None,
+    ) -> None:
         """Take the main graph of a model; statistics that patterns of `frozen` match stay as they are."""
-        self._graph, self._frozen = graph, frozen
+        self._graph, self._frozen, self._precision = graph, frozen, precision
+        self._learned = learned
         self._copies: dict[Value, Value | None] = {}
         self.statistics: dict[Value, Value] = {}
 
     def build(self, b: DetachedBuilder, rewriter: Rewriter) -> None:
-        """Append the copy to the graph of a builder."""
+        """Append the copy to the graph of a builder.
+
+        Raises UnsupportedError for another precision that no node computes in.
+        """
+        casting = None if self._precision is None else Casting(b, rewriter, self._precision)
         for node in self._graph.sorted_nodes():
             changed = any(self._changes(n) for n in (node, *(n for g in node.graphs for n in g.all_nodes())))
-            if changed or any(v in self._copies for v in _reads(node)):
-                self._copy(node, b, rewriter)
+            if changed or casting is not None or any(v in self._copies for v in _reads(node)):
+                self._copy(node, b, rewriter, casting)
+        if casting is not None:
+            casting.require_use()
 
-    def value(self, original: Value) -> Value:
-        """Return the value that takes the place of one of the main graph."""
-        return self._copies.get(original) or original
+    def value(self, original: Value, b: Builder) -> Value:
+        """Return the value that takes the place of one of the main graph, in single precision or more."""
+        return widened(b, self._copies.get(original) or original)
 
     def origins(self) -> dict[str, str]:
         """Return the name of the node that each value of the copy is computed by in the main graph."""
         pairs = [(copy, original.node) for original, copy in self._copies.items()]
         return {copy.name: node.name for copy, node in pairs if copy is not None and node is not None}
 
-    def _copy(self, node: Node, b: DetachedBuilder, rewriter: Rewriter) -> None:
-        known = dict(self._copies)
+    def _copy(self, node: Node, b: DetachedBuilder, rewriter: Rewriter, casting: Casting | None) -> None:
+        known = dict(self._copies) if casting is None else casting.operands(node, self._copies)
         copy = copied(node, rewriter.names, known)
         nested = [n for graph in copy.graphs for n in graph.all_nodes()]
         for inner in (copy, *nested):
@@ -57,13 +76,24 @@ class TrainingMode:
                 _drop(inner, b)
         if node.op == "BatchNormalization" and self._changes(node):
             self._normalize(copy, rewriter)
+        learned = self._learned if self._learned is not None and self._learned.reads(node) else None
+        if learned is not None:
+            learned.divide(b, copy)
+        if casting is not None:
+            for output in copy.outputs:
+                if output is not None:
+                    output.type = None  # what is declared for the main graph
         b.graph.append(copy)
         rewriter.inference.visit(copy, scope=rewriter.scope)
-        outputs = zip(node.outputs, copy.outputs, strict=False)
-        self._copies.update((v, c) for v, c in outputs if v is not None)
+        outputs = [(v, c) for v, c in zip(node.outputs, copy.outputs, strict=False) if v is not None]
+        if learned is not None:
+            outputs = [(v, c and learned.multiply(b, node, c)) for v, c in outputs]
+        self._copies.update(outputs)
 
     def _changes(self, node: Node) -> bool:
         """Return whether a node of the graph computes something else in training mode."""
+        if self._learned is not None and self._learned.reads(node):
+            return True
         if not changes_in_training(node):
             return False
         if node.op == "Dropout":
@@ -86,11 +116,6 @@ class TrainingMode:
         self.statistics.update(zip(originals, new, strict=True))
 
 
-def changes_in_training(node: Node) -> bool:
-    """Return whether a node calls an operator that computes something else in training."""
-    return node.domain in {"", "ai.onnx"} and node.op in {"BatchNormalization", "Dropout"}
-
-
 def trained_weights(model: Model) -> list[str]:
     """Return the names of the state variables that the main graph reads and steps train, in its order.
 
@@ -110,8 +135,11 @@ def trained_weights(model: Model) -> list[str]:
 def _is_statistic(value: Value) -> bool:
     """Return whether a value is a new running mean or variance, or a copy of one."""
     node = value.node
-    while node is not None and node.op == "Identity" and node.inputs[0] is not None:
-        value, node = node.inputs[0], node.inputs[0].node
+    while node is not None and node.op in _PASSING:
+        passed = node.inputs[_PASSING[node.op]]
+        if passed is None:
+            break
+        value, node = passed, passed.node
     return node is not None and node.op == "BatchNormalization" and value is not node.outputs[0]
 
 
@@ -127,4 +155,4 @@ def _reads(node: Node) -> list[Value]:
     return [*(v for v in node.inputs if v is not None), *inner]
 
 
-__all__ = ["STATISTICS", "TrainingMode", "changes_in_training", "trained_weights"]
+__all__ = ["TrainingMode", "trained_weights"]

@@ -1,4 +1,4 @@
-"""Which initializers of a model are trained, and by which rule of a group."""
+"""Groups of parameters by their names, and what a gradient reaches."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from sabir.base import NotFoundError, UnsupportedError, quote
+from sabir.base import NotFoundError, quote
 from sabir.differentiation import dequantizes
-from sabir.ir import Tensor, TensorType, canonical_domain
+from sabir.ir import TensorType, canonical_domain
 from sabir.training._optimizers import check_number
 
 if TYPE_CHECKING:
@@ -40,31 +40,20 @@ class Group:
             check_number("the weight_decay of a group", self.weight_decay)
 
 
-def trained(
-    rewriter: Rewriter, target: Value, trainable: Sequence[str], frozen: Sequence[str]
-) -> list[Value]:
-    """Return the initializers to train: those that a gradient of `target` reaches and the patterns choose.
+def reached_by_gradients(rewriter: Rewriter, target: Value) -> set[Value]:
+    """Return the values that a gradient of the target reaches, through floating-point tensors.
 
-    They are floating-point tensors of rank 1 or more. Raises NotFoundError for a pattern that matches none of
-    the initializers, UnsupportedError where nothing is left.
+    It also reaches what is quantized and dequantized.
     """
-    graph = rewriter.model.graph
-    names = [v.name for v in graph.initializers]
-    for pattern in (*trainable, *frozen):
-        if not any(fnmatchcase(name, pattern) for name in names):
-            raise NotFoundError(f"no initializer of the model matches the pattern {quote(pattern)}")
-    reached = _reached(rewriter, target)
-    found = [
-        v
-        for v, data in graph.initializers.items()
-        if v in reached and isinstance(data, Tensor) and data.shape and data.element.is_float
-        if matches(v.name, trainable) and not matches(v.name, frozen)
-    ]
-    if not found:
-        raise UnsupportedError(
-            "there is nothing to train: the patterns choose no floating-point initializer of rank 1 or more "
-            f"that {quote(target.name)} depends on"
-        )
+    found, pending = {target}, [target]
+    while pending:
+        node = pending.pop().node
+        if node is None:
+            continue
+        for value in _passed(rewriter, node):
+            if value not in found and (_is_float(rewriter, value) or dequantizes(node, value)):
+                found.add(value)
+                pending.append(value)
     return found
 
 
@@ -85,23 +74,6 @@ def check_groups(groups: Sequence[Group], parameters: Sequence[Value]) -> None:
             raise NotFoundError(f"no parameter that is trained matches the group {quote(group.pattern)}")
 
 
-def _reached(rewriter: Rewriter, target: Value) -> set[Value]:
-    """Return the values that a gradient of the target reaches, through floating-point tensors.
-
-    It also reaches what is quantized and dequantized.
-    """
-    found, pending = {target}, [target]
-    while pending:
-        node = pending.pop().node
-        if node is None:
-            continue
-        for value in _passed(rewriter, node):
-            if value not in found and (_is_float(rewriter, value) or dequantizes(node, value)):
-                found.add(value)
-                pending.append(value)
-    return found
-
-
 def _passed(rewriter: Rewriter, node: Node) -> Iterable[Value]:
     """Yield the operands of a node that gradients pass to, and what its subgraphs capture."""
     scope = rewriter.scope
@@ -120,4 +92,4 @@ def _is_float(rewriter: Rewriter, value: Value) -> bool:
     return not isinstance(kind, TensorType) or not kind.element.number or kind.element.is_float
 
 
-__all__ = ["Group", "check_groups", "group_of", "matches", "trained"]
+__all__ = ["Group", "check_groups", "group_of", "matches", "reached_by_gradients"]

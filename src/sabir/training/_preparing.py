@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from sabir.base import NotFoundError, UnsupportedError, quote, run_with_limits
 from sabir.conversion import convert
+from sabir.evaluation import warn
 from sabir.inference import without_contents
 from sabir.inlining import inline_in_place
 from sabir.ir import TensorType, TrainingInfo, least_ir
@@ -14,15 +15,19 @@ from sabir.rewriting import Rewriter, change_ir_version, remove_unread
 from sabir.training._algorithms import Builders, algorithms
 from sabir.training._inference_mode import to_inference
 from sabir.training._initializing import initial_values
+from sabir.training._layers import changes_in_training
+from sabir.training._learned_scales import LearnedScales
 from sabir.training._losses import LOSS
 from sabir.training._metrics import metrics_of
-from sabir.training._modes import TrainingMode, changes_in_training
+from sabir.training._modes import TrainingMode
 from sabir.training._named_losses import LOSSES, loss_of
 from sabir.training._optimizers import PREVIEW, AdamW, Optimizer, check_number
-from sabir.training._parameters import check_groups, trained
+from sabir.training._parameters import check_groups
+from sabir.training._planning import Choice, TrainingPlan, decide, resolve_sharing
+from sabir.training._precision import keep_masters, precision_of, widened, widened_type
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from sabir.base import Limits
     from sabir.ir import Builder, Graph, Model, Value
@@ -30,9 +35,11 @@ if TYPE_CHECKING:
     from sabir.training._losses import Function, Loss
     from sabir.training._metrics import Metric, Metrics
     from sabir.training._parameters import Group
+    from sabir.training._precision import Precision
 
 _OLDEST_OPSET = 18  # that gradients are written for
 _OLDEST_IR = 7  # that has training information
+_MOST_REASONS = 5
 
 
 class Plan(NamedTuple):
@@ -42,8 +49,8 @@ class Plan(NamedTuple):
     target: str
     output: str | None
     optimizer: Optimizer
-    trainable: tuple[str, ...]
-    frozen: tuple[str, ...]
+    choice: Choice
+    precision: str | None
     groups: tuple[Group, ...]
     clip: float | None
     clip_value: float | None
@@ -62,8 +69,11 @@ def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     target: str = "label",
     output: str | None = None,
     optimizer: Optimizer | None = None,
-    trainable: str | Sequence[str] = "*",
+    trainable: str | Sequence[str] | None = None,
     frozen: str | Sequence[str] = (),
+    tie: Iterable[tuple[str, str]] = (),
+    precision: Literal["bfloat16", "float16"] | None = None,
+    learn_scales: bool = False,
     groups: Sequence[Group] = (),
     clip: float | None = None,
     clip_value: float | None = None,
@@ -83,8 +93,21 @@ def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     default the first output, with a new input `target`, which for a function has the type of the output
     (`LossFunction` takes another). `optimizer` is by default `AdamW(1e-3)`.
 
-    Trained are the floating-point initializers of rank 1 or more that a gradient reaches, if their names
-    match a pattern of `trainable` and none of `frozen`. `groups` change the rate and the decay for some.
+    Trained are the floating-point constants that are parameters, by what the exporter recorded, by their use
+    and by their names; `training_plan` lists them with the reasons. With `trainable` they are instead those
+    whose names match a pattern (a scalar: whose whole name it is), in any case without those that `frozen`
+    matches. Each pair of names in `tie` is one parameter, stored twice, also transposed; what an exporter
+    stored once for several layers becomes one parameter of each. A SabirWarning says what may not be meant.
+    `groups` change the rate and the decay for some.
+
+    With `precision` products, convolutions and attention compute in 16 bits inside the algorithm.
+    Normalizations, Softmax, reductions and the loss, the parameters and the state of the optimizer are in
+    single precision, and so is the main graph. It is by default that of a model whose weights are stored in
+    16 bits. For float16 the loss is scaled by the state variable `loss_scale`: a step whose gradients are not
+    finite halves it, is counted in `skipped_steps`, and leaves parameters and moments as they are.
+
+    With `learn_scales` the scales of pairs of QuantizeLinear and DequantizeLinear are trained too.
+
     Gradients are limited to the range from `-clip_value` to `clip_value`, and then scaled where their norm,
     over all parameters, is above `clip`. With `average`, such as 0.999, the state has moving averages of the
     parameters too, of which a step keeps that share; `averaged` puts them into the model. With `accumulate`
@@ -102,8 +125,8 @@ def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     patterns of node names, as `differentiate` takes them: the results of these nodes are computed again for
     the gradients, which are then written out, and not one operator Gradient. One pattern may be a string.
 
-    A model below operator set 18 is converted to it. Raises NotFoundError for a name or a pattern that
-    matches nothing, UnsupportedError, SchemaError, ConversionError or LimitError.
+    A model below operator set 18, or 22 for bfloat16, is converted to it. Raises NotFoundError for a name or
+    a pattern that matches nothing, UnsupportedError, SchemaError, ConversionError or LimitError.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N,2] x) => (float[N,1] y) <float[2,1] w = {1.0, -1.0}> { y = MatMul (x, w) }''')
@@ -127,11 +150,55 @@ def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
         raise UnsupportedError(
             f"an optimizer is an object such as sabir.training.AdamW(1e-3); got {chosen!r}"
         )
+    choice = _choice(trainable, frozen, tie, learn_scales=learn_scales)
     plan = Plan(
-        loss_of(loss), target, output, chosen, _names(trainable), _names(frozen), tuple(groups), clip,
-        clip_value, average, accumulate, split, metrics_of(metrics), rules, _names(recompute),
+        loss_of(loss), target, output, chosen, choice, precision, tuple(groups), clip, clip_value,
+        average, accumulate, split, metrics_of(metrics), rules, _names(recompute),
     )  # fmt: skip
     return run_with_limits(limits, _prepare, model, plan, registry)
+
+
+def training_plan(
+    model: Model,
+    *,
+    output: str | None = None,
+    trainable: str | Sequence[str] | None = None,
+    frozen: str | Sequence[str] = (),
+    tie: Iterable[tuple[str, str]] = (),
+    learn_scales: bool = False,
+    registry: Registry = STANDARD,
+    limits: Limits | None = None,
+) -> TrainingPlan:
+    """Return what `prepare` trains of a model, freezes and leaves, each with the reason; nothing is changed.
+
+    `output` is what the loss compares, by default the first output, or a loss that the model computes. The
+    other arguments are those of `prepare`, and so are the errors.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N,2] x) => (float[N,1] y) <float[2,1] w = {1.0, -1.0}, float half = {0.5}> {
+    ...   h = MatMul (x, w)  y = Mul (h, half) }''')
+    >>> for decision in training_plan(model).decisions:
+    ...     print(decision.action, decision.name, '-', decision.reason)
+    trained w - weight of MatMul
+    left half - a number for Mul
+    """
+    choice = _choice(trainable, frozen, tie, learn_scales=learn_scales)
+    return run_with_limits(limits, _planned, model, output, choice, registry)
+
+
+def _planned(model: Model, output: str | None, choice: Choice, registry: Registry) -> TrainingPlan:
+    return _understood(_ready(model, registry), output, choice, registry)
+
+
+def _choice(
+    trainable: str | Sequence[str] | None,
+    frozen: str | Sequence[str],
+    tie: Iterable[tuple[str, str]],
+    *,
+    learn_scales: bool,
+) -> Choice:
+    patterns = None if trainable is None else _names(trainable)
+    return Choice(patterns, _names(frozen), tuple((name, other) for name, other in tie), learn_scales)
 
 
 def _names(given: str | Sequence[str]) -> tuple[str, ...]:
@@ -139,25 +206,47 @@ def _names(given: str | Sequence[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
 
 
-def _prepare(model: Model, plan: Plan, registry: Registry) -> Model:
+def _ready(model: Model, registry: Registry, precision: Precision | None = None) -> Model:
+    """Return a copy of a model for an operator set and a version of the format that can be trained."""
     if model.training:
         raise UnsupportedError(f"{model!r} has training information; sabir.strip_training removes it")
-    model = convert(model, _OLDEST_OPSET, registry=registry) if _is_old(model) else model.clone()
-    if any(changes_in_training(n) for f in model.functions for n in f.graph.all_nodes()):
+    oldest = max(_OLDEST_OPSET, 0 if precision is None else precision.opset)
+    model = convert(model, oldest, registry=registry) if _is_older(model, oldest) else model.clone()
+    inner = [n for f in model.functions for n in f.graph.all_nodes()]
+    if precision is not None or any(changes_in_training(n) for n in inner):
         inline_in_place(model, registry=registry)
     change_ir_version(model, max(model.ir_version, _OLDEST_IR), registry)
     model.opsets[PREVIEW] = 1
+    return model
+
+
+def _understood(model: Model, output: str | None, choice: Choice, registry: Registry) -> TrainingPlan:
+    """Bring a model into inference mode, and make one initializer of each parameter that is trained."""
+    sharing = resolve_sharing(model, choice)
     to_inference(model, registry)
+    rewriter = Rewriter(model, registry=registry)
+    return decide(rewriter, [_output(model.graph, output)], choice, sharing)
+
+
+def _prepare(model: Model, plan: Plan, registry: Registry) -> Model:
+    precision = precision_of(model, plan.precision)
+    model = _ready(model, registry, precision)
+    understood = _understood(model, _compared(model.graph, plan), plan.choice, registry)
+    for text in understood.warnings:
+        warn(text)
+    if precision is not None:
+        keep_masters(model.graph, understood.trained)
     evaluation = _evaluation(model, plan, registry)
     rewriter = Rewriter(model, registry=registry)
     b = rewriter.builder(model.graph)
-    mode = TrainingMode(model.graph, plan.frozen)
+    learned = LearnedScales(rewriter, plan.choice.frozen) if plan.choice.learn_scales else None
+    mode = TrainingMode(model.graph, plan.choice.frozen, precision, learned)
     mode.build(b, rewriter)
     loss, results = _objective(b, model, plan, mode)
-    parameters = [v for v in trained(rewriter, loss, plan.trainable, plan.frozen) if v not in mode.statistics]
+    parameters = _parameters(model.graph, understood, mode)
     check_groups(plan.groups, parameters)
-    builders = Builders(b, rewriter)
-    infos = algorithms(builders, plan, loss, parameters, results, mode)
+    builders = Builders(b, rewriter, learned)
+    infos = algorithms(builders, plan, loss, parameters, results, mode, precision)
     if plan.initialize:
         start = rewriter.builder(model.graph)
         pairs = initial_values(start, parameters, plan.initialize)
@@ -173,9 +262,25 @@ def _prepare(model: Model, plan: Plan, registry: Registry) -> Model:
     return model
 
 
-def _is_old(model: Model) -> bool:
+def _compared(graph: Graph, plan: Plan) -> str | None:
+    """Return the name of the value that gradients come from; raises NotFoundError for an unknown loss."""
+    return _loss_in(graph, plan.loss).name if isinstance(plan.loss, str) else plan.output
+
+
+def _parameters(graph: Graph, understood: TrainingPlan, mode: TrainingMode) -> list[Value]:
+    """Return the initializers to train; raises UnsupportedError where there are none."""
+    trained = set(understood.trained)
+    found = [v for v in graph.initializers if v.name in trained and v not in mode.statistics]
+    if found:
+        return found
+    reasons = [f"{quote(d.name)} is {d.action}: {d.reason}" for d in understood.decisions]
+    listed = "; ".join(reasons[:_MOST_REASONS]) or "the model has no floating-point initializer"
+    raise UnsupportedError(f"there is nothing to train: {listed}")
+
+
+def _is_older(model: Model, oldest: int) -> bool:
     opset = model.opset("")
-    return opset is not None and opset < _OLDEST_OPSET
+    return opset is not None and opset < oldest
 
 
 def _evaluation(model: Model, plan: Plan, registry: Registry) -> TrainingInfo:
@@ -194,32 +299,37 @@ def _objective(b: Builder, model: Model, plan: Plan, mode: TrainingMode | None) 
     graph = model.graph
     loss = plan.loss
     if isinstance(loss, str):
-        found = next((v for v in graph.defined() if v.name == loss), None)
-        if found is None:
-            known = ", ".join(LOSSES)
-            raise NotFoundError(
-                f"{quote(loss)} is neither a loss nor a value of the model; losses are {known}"
-            )
+        found = _loss_in(graph, loss)
         if plan.metrics:
             raise UnsupportedError("a model with a loss of its own computes its metrics too")
         kind = b.type_of(found)
         if isinstance(kind, TensorType) and kind.shape:
             raise UnsupportedError(f"the loss {quote(loss)} is {kind}; a loss is a scalar")
-        return mode.value(found) if mode is not None else found, []
+        return mode.value(found, b) if mode is not None else found, []
     original = _output(graph, plan.output)
     kind = b.type_of(original)
     if not isinstance(kind, TensorType):
         raise UnsupportedError(f"the output {quote(original.name)} is {kind or 'of unknown type'}")
-    loss = loss.of_output(original, kind)
+    loss = loss.of_output(original, widened_type(kind))
     scores = loss.scores(original)
-    scores = mode.value(scores) if mode is not None else scores
+    scores = widened(b, scores) if mode is None else mode.value(scores, b)
     target = b.input(plan.target, without_contents(loss.target(kind)))
     if target.name != plan.target:
         raise UnsupportedError(
             f"the model has a value {quote(plan.target)}; choose another name of the target"
         )
+    target = widened(b, target)
     value = b.output(loss.build(b, scores, target), LOSS)
     return value, [b.output(m.build(loss, b, scores, target), m.name) for m in plan.metrics]
+
+
+def _loss_in(graph: Graph, name: str) -> Value:
+    """Return the value of the main graph that is the loss; raises NotFoundError."""
+    found = next((v for v in graph.defined() if v.name == name), None)
+    if found is None:
+        known = ", ".join(LOSSES)
+        raise NotFoundError(f"{quote(name)} is neither a loss nor a value of the model; losses are {known}")
+    return found
 
 
 def _output(graph: Graph, name: str | None) -> Value:
@@ -244,4 +354,4 @@ def _declare(graph: Graph | None, rewriter: Rewriter) -> None:
             value.type = without_contents(value.type)
 
 
-__all__ = ["Plan", "prepare"]
+__all__ = ["Plan", "prepare", "training_plan"]

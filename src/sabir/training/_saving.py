@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sabir.base import SchemaError, quote
 from sabir.ir import ArrayTensor, canonical_domain
+from sabir.training._precision import drop_masters
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,8 +44,9 @@ def number_in(model: Model, name: str) -> int | None:
 def strip_training(model: Model) -> Model:
     """Return a copy of a model without training information: the model for inference.
 
-    State variables become constants with the values that the model initializes them with. Those that only
-    training read are removed, and so is what Sabir's training sessions note in the metadata.
+    State variables become constants with the values that the model initializes them with, in 16 bits where
+    the model had them so before `prepare`. Those that only training read are removed, and so is what Sabir's
+    training sessions note in the metadata.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g () => (float y) <float w = {1}, float m = {0}> { y = Neg (w) }
@@ -58,6 +60,7 @@ def strip_training(model: Model) -> Model:
     for value in [v for v in copy.graph.initializers if v.name in state]:
         if not value.is_read and not value.is_input:
             copy.graph.set_initializer(value, None)
+    drop_masters(copy.graph)
     if copy.metadata is not None:
         kept = {name: text for name, text in copy.metadata.items() if not name.startswith(_PREFIX)}
         copy.metadata = kept or None

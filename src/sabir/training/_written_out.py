@@ -32,6 +32,8 @@ def written_gradients(
     """
     outputs = list(b.graph.outputs)
     combined = _combined(b, rewriter, loss, parameters, names)
+    # a new name may be that of a value of the main graph that the loss does not need
+    forward = {v.name for v in combined.graph.defined()}
     wanted: dict[Value | str, str] = {v.name: rewriter.names.fresh(f"grad_{v.name}") for v in parameters}
     found = differentiate(
         combined,
@@ -43,7 +45,8 @@ def written_gradients(
         registry=rewriter.registry,
     )
     b.graph.outputs = outputs
-    known = {v.name: v for v in (*rewriter.model.graph.defined(), *b.graph.defined())}
+    defined = (*rewriter.model.graph.defined(), *b.graph.defined())
+    known = {v.name: v for v in defined if v.name in forward}
     _take_over(found.graph, b, rewriter, known)
     return [known[name] for name in wanted.values()]
 
@@ -86,13 +89,27 @@ def _take_over(graph: Graph, b: DetachedBuilder, rewriter: Rewriter, known: dict
         if not new:
             continue
         if present is not None and present.graph is b.graph and present.op == node.op:
-            _extend(present, node, known)
-            made = present
+            if present.graphs:
+                made = _copy(node, graph, rewriter, known)
+                _replace(present, made, b.graph)
+            else:
+                _extend(present, node, known)
+                made = present
         else:
             made = _copy(node, graph, rewriter, known)
             b.graph.append(made)
         rewriter.inference.visit(made, scope=rewriter.scope)
         known.update((name, v) for name, v in zip(_names(node), made.outputs, strict=True) if v and name)
+
+
+def _replace(present: Node, made: Node, graph: Graph) -> None:
+    """Put a node in the place of one whose subgraphs return less."""
+    graph.insert(made, before=present)
+    for old, new in zip(present.outputs, made.outputs, strict=False):
+        if old is not None and new is not None:
+            old.replace_with(new)
+            new.name, old.name = old.name, new.name
+    graph.erase(present)
 
 
 def _extend(present: Node, node: Node, known: Mapping[str, Value]) -> None:
