@@ -309,17 +309,21 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
             progress=progress,
             checkpoint=checkpoint,
         )
-    if not found:
-        screen.line(
-            f"nothing to train: the model has made {session.position[0]} epochs, and --epochs is {epochs}"
-        )
-    if found and session.position[0] < found[-1].number:
-        screen.line(f"kept the best epoch, {session.position[0]}")
+    _report_end(screen, session, found, epochs)
     show_loss(screen, found)
     if plot is not None:
         write_plot(plot, found)
     save_any(session.checkpoint() if keep_training else session.export(), output)
     report_saved(screen, output)
+
+
+def _report_end(screen: Screen, session: TrainingSession, found: list[Epoch], epochs: int) -> None:
+    """Say where no epoch was left to make, and which one was kept."""
+    made = session.position[0]
+    if not found:
+        screen.line(f"nothing to train: the model has made {made} epochs, and --epochs is {epochs}")
+    elif made < found[-1].number:
+        screen.line(f"kept the best epoch, {made}")
 
 
 def _without_dashes(given: dict[str, Any]) -> dict[str, Any]:
