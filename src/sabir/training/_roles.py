@@ -201,8 +201,9 @@ class _Search:
             return layer
         if self._spread == 0:
             return self._other(node)
-        if node.op == "Add" and _is_before_softmax(node) and self._blocks():
-            return Role("constant", "mask that is added before a Softmax", node)
+        mask = self._of_mask(node) if node.op == "Add" and _is_before_softmax(node) else None
+        if mask is not None:
+            return mask
         if _is_binary(constant):
             return Role("constant", "mask of zeros and ones", node)
         if self._spread > 1 and _is_sinusoidal(constant):
@@ -238,13 +239,13 @@ class _Search:
             output = user.outputs[0]
         return False
 
-    def _blocks(self) -> bool:
-        """Return whether the constant has zeros and numbers that rule a score out, or only zeros."""
+    def _of_mask(self, node: Node) -> Role | None:
+        """Return the role of zeros, and of numbers that rule a score out, which are added to scores."""
         found = _numbers(self._constant)
-        if found is None:
-            return False
-        blocked = found <= _BLOCKED
-        return bool((blocked | (found == 0)).all() and (blocked.any() or self._spread > 1))
+        if found is None or not ((found <= _BLOCKED) | (found == 0)).all():
+            return None
+        kind: Kind = "constant" if found.any() else "number"
+        return Role(kind, "mask that is added before a Softmax", node)
 
     def _is_scaled(self, value: Value) -> bool:
         """Return whether a value is a normalized one, also times a constant."""
