@@ -24,7 +24,7 @@ export PYTHONNOUSERSITE = 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test quick cover lint types contracts docs reference generated standard lock bench bench-quick fuzz sweep conversions distributed clean
+.PHONY: help demo test quick cover lint types contracts docs reference generated standard lock bench bench-quick fuzz sweep conversions web browser distributed clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -84,11 +84,18 @@ sweep: $(VENV)/.test $(VENV)/.package  ## every operator version on hostile inpu
 conversions: $(VENV)/.test $(VENV)/.package  ## every example and official case in every other opset: ARGS="--share 7"
 	$(BIN)/python tools/conversions.py --jobs $(JOBS) $(ARGS)
 
+web:  ## build the page of `sabir view` from the sources in `web`, and check these
+	cd web && npm ci --no-audit --no-fund --loglevel=error && npm run --silent check && npm run --silent build
+
+browser: $(VENV)/.test $(VENV)/.package  ## the tests of that page in Chromium, after `make web`
+	$(BIN)/python tools/browser_pages.py build/pages
+	cd web && PAGES=$(CURDIR)/build/pages PYTHON=$(abspath $(BIN)/python) npm test --silent
+
 distributed: $(VENV)/.ray $(VENV)/.package  ## the tests of work on several processes, with Ray
 	$(ALONE) $(BIN)/python -m pytest -q tests/distributed $(ARGS)
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist web/node_modules .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamps: dependencies are installed again when pyproject.toml or ci.lock changes, the package when anything in it does.

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from sabir.serial import dumps, from_proto, load, loads, save, text, to_proto
     from sabir.syntax import parse
     from sabir.training import TrainingSession, strip_training
+    from sabir.viewing import view
 
 # imported on first use, so that `import sabir` is fast
 _LATER = {
@@ -83,7 +84,7 @@ _LATER = {
     "fix": "repairing", "simplify": "optimization", "quantize": "quantization",
     "append": "editing", "merge": "editing", "prepend": "editing", "rename": "editing",
     "TrainingSession": "training", "strip_training": "training", "TextGenerator": "generation",
-    "RewriteRule": "patterns", "rewrite": "optimization",
+    "RewriteRule": "patterns", "rewrite": "optimization", "view": "viewing",
 }  # fmt: skip
 
 # packages with public names, which need no `import` of their own
@@ -91,7 +92,7 @@ _PACKAGES = (
     "base", "checking", "comparison", "compilation", "consumers", "conversion", "debugging",
     "differentiation", "distributed", "drawing", "editing", "elements", "evaluation", "generation",
     "inference", "inlining", "ir", "opsets", "optimization", "patterns", "quantization", "repairing",
-    "rewriting", "runtime", "schema", "serial", "simplification", "syntax", "training",
+    "rewriting", "runtime", "schema", "serial", "simplification", "syntax", "training", "viewing",
 )  # fmt: skip
 _later = importing_later(__name__, _LATER)
 
@@ -242,5 +243,6 @@ __all__ = [
     "text",
     "to_proto",
     "trace",
+    "view",
     "vjp",
 ]

@@ -10,6 +10,7 @@ from sabir.cli import _app
 COMMANDS = (
     "show",
     "summary",
+    "view",
     "run",
     "compile",
     "profile",

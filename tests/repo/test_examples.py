@@ -16,7 +16,7 @@ import sabir
 # every name of these has an example; of the others only the main names do
 COMPLETE = {
     "checking", "consumers", "debugging", "evaluation", "generation", "inference", "inlining", "patterns", "reference", "repairing", "rewriting", "runtime",
-    "scheduling", "serial", "syntax",
+    "scheduling", "serial", "syntax", "viewing",
 }  # fmt: skip
 PACKAGES = [m.name for m in pkgutil.iter_modules(sabir.__path__) if m.ispkg and m.name not in {"cli", "demo"}]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

@@ -61,6 +61,7 @@ from sabir.cli import (
     _summary,
     _text,
     _train,
+    _view,
 )
 from sabir.cli._mistakes import usage_message
 from sabir.cli._screen import plain
@@ -93,6 +94,7 @@ app = typer.Typer(
 for command, examples in (
     (_show.show, _show.EXAMPLES),
     (_summary.summary, _summary.EXAMPLES),
+    (_view.view, _view.EXAMPLES),
     (_run.run, _run.EXAMPLES),
     (_compile.compile, _compile.EXAMPLES),
     (_profile.profile, _profile.EXAMPLES),

@@ -16,7 +16,8 @@ def layer_of(node: Node) -> tuple[str, ...]:
     """Return the names of the layers around a node, outermost first.
 
     They are what PyTorch's exporter keeps in metadata, else the parts of the node's name before the last `/`,
-    else those of the name of its first weight before the last dot. A node with none of these is in no layer.
+    else those of the name of its first weight before the last dot. A weight that several nodes read says
+    nothing: files keep equal weights of several layers once. A node with none of these is in no layer.
 
     >>> from sabir.ir import Node
     >>> layer_of(Node('Conv', [], name='/features/block.1/conv/Conv'))
@@ -27,7 +28,8 @@ def layer_of(node: Node) -> tuple[str, ...]:
         return _of_scopes(scopes)
     if "/" in node.name:
         return tuple([part for part in node.name.split("/")[:-1] if part])
-    weights = [v.name for v in node.inputs if v is not None and v.constant is not None and "." in v.name]
+    constants = [v for v in node.inputs if v is not None and v.constant is not None]
+    weights = [v.name for v in constants if "." in v.name and len(v.uses) == 1]
     return tuple([part for part in weights[0].split(".")[:-1] if part]) if weights else ()
 
 

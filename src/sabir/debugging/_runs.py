@@ -192,13 +192,9 @@ class RunPair:
         output does, the values are computed one at a time, as the compiled engine computes some otherwise
         that nothing asks for; then the first is found by halves. Raises what the runs raise.
         """
-        pairs = [(a, b) for a, b in self._aligned() if a.name and b.name]
-        names = [
-            list(dict.fromkeys(side)) for side in ([a.name for a, _ in pairs], [b.name for _, b in pairs])
-        ]
+        pairs, results = self._aligned_results(feeds)
         if not pairs:
             return None, 0
-        results = self._run(feeds, *names)
         found = {a.name: _alike(results[0][a.name], results[1][b.name], a.name, rtol, atol) for a, b in pairs}
         compared = sum(d is not None for d in found.values())
         for a, b in pairs:
@@ -208,6 +204,33 @@ class RunPair:
         if self.compare(feeds, rtol=rtol, atol=atol).equal:
             return None, compared
         return self._part_alone(feeds, pairs, rtol, atol), compared
+
+    def errors(self, feeds: Mapping[str, Any]) -> list[tuple[Value, float]]:
+        """Return how far the second model is from the values of the first, for those that correspond.
+
+        The error of a value is the root mean square of the differences of its elements, divided by the root
+        mean square of the elements in the first model; infinite where these are all 0 and others differ.
+        Values of the main graphs are aligned as in `part`; those that are no floats are left out. Raises what
+        the runs raise.
+
+        >>> header = '<ir_version: 10, opset_import: ["" : 21]> g (float[N] x) => (float[N] y)'
+        >>> one, other = (sabir.parse(f'{header} <float w = {{{w}}}> {{ y = Mul (x, w) }}') for w in (2, 1))
+        >>> [(value.name, error) for value, error in RunPair(one, other).errors({'x': np.float32([-3, 4])})]
+        [('y', 0.5)]
+        """
+        pairs, results = self._aligned_results(feeds)
+        found = ((a, _error(results[0][a.name], results[1][b.name])) for a, b in pairs)
+        return [(value, error) for value, error in found if error is not None]
+
+    def _aligned_results(
+        self, feeds: Mapping[str, Any]
+    ) -> tuple[list[tuple[Value, Value]], tuple[dict[str, Any], dict[str, Any]]]:
+        """Return the values that correspond and have names, and the results of the two runs by these."""
+        pairs = [(a, b) for a, b in self._aligned() if a.name and b.name]
+        names = [
+            list(dict.fromkeys(side)) for side in ([a.name for a, _ in pairs], [b.name for _, b in pairs])
+        ]
+        return pairs, self._run(feeds, *names) if pairs else ({}, {})
 
     def _part_alone(
         self, feeds: Mapping[str, Any], pairs: Sequence[tuple[Value, Value]], rtol: float, atol: float
@@ -284,6 +307,18 @@ def _alike(value: Any, other: Any, name: str, rtol: float, atol: float) -> Diffe
     if not all(element(array.dtype).is_float for array in (one, two)):
         return None
     return difference(name, one.astype(np.float64), two.astype(np.float64), rtol, atol)
+
+
+def _error(value: Any, other: Any) -> float | None:
+    """Return the relative root mean square error of floats of one shape; None for other values."""
+    if not isinstance(value, np.ndarray) or not isinstance(other, np.ndarray):
+        return None
+    one, two = cast("Array", value), cast("Array", other)
+    if one.shape != two.shape or not all(element(array.dtype).is_float for array in (one, two)):
+        return None
+    size = float(np.linalg.norm(one.astype(np.float64)))
+    distance = float(np.linalg.norm(one.astype(np.float64) - two.astype(np.float64)))
+    return distance / size if size else np.inf if distance else 0.0
 
 
 def _parting(

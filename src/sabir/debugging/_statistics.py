@@ -47,7 +47,7 @@ def statistics_of(array: Array) -> Statistics | None:
         nans += int(np.count_nonzero(np.isnan(block)))
         if finite.size:
             least, most = min(least, float(finite.min())), max(most, float(finite.max()))
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", invalid="ignore"):
                 total += float(finite.sum())
             count += finite.size
     if not count:

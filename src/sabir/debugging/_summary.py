@@ -156,7 +156,7 @@ def _summarized(model: Model, registry: Registry) -> Summary:
     inference = Inference(model, registry=registry)
     inference.run()
     counted: set[Value] = set()
-    found = [_node_costs(node, inference, counted) for node in _nodes(model.graph)]
+    found = [node_costs(node, inference, counted) for node in _nodes(model.graph)]
     uncounted = Counter(_operator(node) for node in _nodes(model.graph) if not is_counted(node))
     unknown = tuple([node.name or node.op for node in found if None in node.costs])
     costs = _sum(node.costs for node in found)
@@ -171,7 +171,15 @@ def _nodes(graph: Graph) -> Iterator[Node]:
             yield from _nodes(inner)
 
 
-def _node_costs(node: Node, inference: Inference, counted: set[Value]) -> NodeCosts:
+def node_costs(node: Node, inference: Inference, counted: set[Value]) -> NodeCosts:
+    """Return what a node costs; its parameters are added to `counted`, which has those of earlier nodes.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[2] x) => (float[2] y) { y = Relu (x) }''')
+    >>> from sabir.inference import Inference
+    >>> node_costs(model.graph[0], Inference(model), set()).op
+    'Relu'
+    """
     inputs = inference.types_of(node)
     outputs = [None if v is None else inference.type_of(v) for v in node.outputs]
     read = {v: kind for v, kind in zip(node.inputs, inputs, strict=True) if v is not None}
