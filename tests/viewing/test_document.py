@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.viewing import Layer, page_of
-from sabir.viewing import _document as document
+from sabir.viewing import Layer, _document, _writer, page_of
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]> g (float[N,4] x) => (float[N,2] y)'
 
@@ -130,14 +129,14 @@ def test_metadata_has_a_limit():
     first, second = model.graph
     assert all("meta" in node for node in page_of(model).data["nodes"])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(document, "_METADATA", 5)
+        patch.setattr(_writer, "_METADATA", 5)
         nodes = page_of(model).data["nodes"]
     assert ["meta" in node for node in nodes] == [True, False]
     assert first.metadata == second.metadata
 
 
 def test_too_many_nodes(monkeypatch):
-    monkeypatch.setattr(document, "MOST_NODES", 1)
+    monkeypatch.setattr(_document, "MOST_NODES", 1)
     model = sabir.parse(f"{HEAD} {{ a = Relu (x)  y = Relu (a) }}")
     message = "a page shows at most 1 node, and the model has 2; `sabir.extract` returns a part of a model"
     with pytest.raises(sabir.UnsupportedError, match=message):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.base import Location, NotFoundError
 from sabir.comparison import aligned_results, compare
-from sabir.ir import Node, Value, resolve
+from sabir.ir import Node, Value
 from sabir.opsets import STANDARD
 from sabir.viewing._layers import Layer
+from sabir.viewing._locations import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,15 +59,8 @@ def difference_layer(
 def _nodes_of(change: Change, old: Model, new: Model) -> Iterator[Node]:
     """Yield the nodes at the locations of a change, and those that read a value there."""
     for model, location in ((old, change.old), (new, change.new)):
-        steps = () if location is None else location.steps
-        for stop in range(len(steps), 0, -1):
-            try:
-                found = resolve(model, Location(steps[:stop]))
-            except NotFoundError:
-                continue
-            if isinstance(found, Node):
-                yield found
-                break
-            if isinstance(found, Value):
-                yield from (use.user for use in found.uses if isinstance(use.user, Node))
-                break
+        found = None if location is None else nearest(model, location, Node, Value)
+        if isinstance(found, Node):
+            yield found
+        elif found is not None:
+            yield from (use.user for use in found.uses if isinstance(use.user, Node))

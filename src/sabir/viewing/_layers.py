@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sabir.viewing._text import DOCUMENT, TEXT, shortened
+from sabir.viewing._texts import DOCUMENT, TEXT, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

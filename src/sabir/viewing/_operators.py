@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabir.ir import canonical_domain
 from sabir.reference import facts_of
-from sabir.viewing._text import DOCUMENT, NAME, TEXT, shortened
+from sabir.viewing._texts import DOCUMENT, NAME, TEXT, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

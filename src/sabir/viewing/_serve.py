@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 _ADDRESS = "127.0.0.1"
 _MOST_MODELS = 1000  # in the list
 _MOST_PAGES = 8  # that are kept
-_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
-_STEP = 1024
 _HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -119,7 +117,7 @@ class ModelServer:
             {
                 "name": name,
                 "address": "/model?" + urllib.parse.urlencode({"name": name}),
-                "size": _size(path.stat().st_size),
+                "size": path.stat().st_size,
             }
             for name, path in models
         ]
@@ -195,10 +193,3 @@ def _refusal(status: HTTPStatus, text: str) -> _Answer:
 def _stamp(path: Path) -> str:
     status = path.stat()
     return f"{status.st_mtime_ns}-{status.st_size}"
-
-
-def _size(number: int) -> str:
-    size, place = float(number), 0
-    while size >= _STEP and place < len(_UNITS) - 1:
-        size, place = size / _STEP, place + 1
-    return f"{size:.3g} {_UNITS[place]}"

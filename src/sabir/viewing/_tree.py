@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise, takewhile
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from sabir.viewing._repeats import repeats
-from sabir.viewing._text import NAME, shortened
+from sabir.viewing._texts import NAME, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -10,7 +10,7 @@ import numpy as np
 from sabir.base import ACCIDENTS, SabirError
 from sabir.debugging import statistics_of
 from sabir.ir import SparseTensor
-from sabir.viewing._text import TEXT, shortened
+from sabir.viewing._texts import TEXT, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
