@@ -57,8 +57,18 @@ function licencesOf(names) {
 /** One hash of all sources: a test compares it, so that a bundle that is not current is noticed without npm. */
 function sourcesHash() {
   const hash = createHash("sha256");
-  const files = ["build.mjs", "package.json", "package-lock.json", "tsconfig.json", ...readdirSync(join(here, "src")).map((f) => `src/${f}`)];
-  for (const file of files.sort()) hash.update(`${file}\0`).update(readFileSync(join(here, file))).update("\0");
+  const files = [
+    "build.mjs",
+    "package.json",
+    "package-lock.json",
+    "tsconfig.json",
+    ...readdirSync(join(here, "src")).map((f) => `src/${f}`),
+  ];
+  for (const file of files.sort())
+    hash
+      .update(`${file}\0`)
+      .update(readFileSync(join(here, file)))
+      .update("\0");
   return hash.digest("hex");
 }
 

@@ -15,7 +15,9 @@ export default ts.config(
     files: ["**/*.mjs"],
     languageOptions: {
       globals: Object.fromEntries(
-        ["URL", "process", "document", "requestAnimationFrame", "WheelEvent", "getComputedStyle", "axe"].map((name) => [name, "readonly"]),
+        ["URL", "process", "document", "requestAnimationFrame", "WheelEvent", "getComputedStyle", "axe"].map(
+          (name) => [name, "readonly"],
+        ),
       ),
     },
   },

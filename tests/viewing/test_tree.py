@@ -90,6 +90,19 @@ def test_many_repeats_are_in_parts():
     assert len(repeat.items) <= MOST_ITEMS
 
 
+def test_a_constant_stands_before_its_first_reader():
+    nodes = [
+        Leaf(0, (), 0, (), "Constant"),
+        Leaf(1, (), 0, (), "Constant"),
+        Leaf(2, (), 1, (), "Unread"),
+        Leaf(3, (), 2, (), "First"),
+        Leaf(4, (), 3, (3,), "Second"),
+        Leaf(5, (), 4, (4, 0), "Third"),
+        Leaf(6, (), 5, (5, 1, 0, 1), "Fourth"),
+    ]
+    assert [leaf.number for leaf in tree_of(nodes, "g").leaves()] == [2, 3, 4, 0, 5, 1, 6]
+
+
 def test_layers_deeper_than_a_page_shows():
     deep = "/".join(string.ascii_lowercase * 40)
     root = tree_of(leaves([deep, deep, "x", "x"]), "g")

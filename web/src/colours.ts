@@ -50,7 +50,7 @@ export class NodeSet {
   constructor(model: Model, nodes: Iterable<number>) {
     this.nodes = new Set(nodes);
     for (const start of [...this.nodes]) {
-      for (let node = start; node >= 0; ) {
+      for (let node = start; node >= 0;) {
         this.nodes.add(node);
         let box = at2(model.boxOfNode, node);
         while (box >= 0 && !this.boxes.has(box)) {
@@ -92,7 +92,8 @@ export class Amounts {
   }
 
   of(item: Item): number {
-    if (item.kind === "node") return this.model.amountOf(item.number, (n) => this.own(n), this.boxes, this.layer.combine);
+    if (item.kind === "node")
+      return this.model.amountOf(item.number, (n) => this.own(n), this.boxes, this.layer.combine);
     return item.kind === "box" || item.kind === "graph" ? at2(this.boxes, item.box) : 0;
   }
 
@@ -118,7 +119,9 @@ export class Classes {
     element: Element,
   ) {
     const style = getComputedStyle(element);
-    this.colours = layer.classes.map((_, place) => style.getPropertyValue(CLASSES[place % CLASSES.length] ?? "").trim());
+    this.colours = layer.classes.map((_, place) =>
+      style.getPropertyValue(CLASSES[place % CLASSES.length] ?? "").trim(),
+    );
     this.boxes = layer.classes.map((_, one) => model.totals((node) => this.own(node, one), "sum"));
   }
 
@@ -129,7 +132,8 @@ export class Classes {
   /** How many nodes of each class an item has. */
   of(item: Item): number[] {
     return this.boxes.map((boxes, one) => {
-      if (item.kind === "node") return item.model.amountOf(item.number, (node) => this.own(node, one), boxes, "sum");
+      if (item.kind === "node")
+        return item.model.amountOf(item.number, (node) => this.own(node, one), boxes, "sum");
       return item.kind === "box" || item.kind === "graph" ? at2(boxes, item.box) : 0;
     });
   }
@@ -142,7 +146,9 @@ export class Classes {
 
   text(item: Item): string {
     const counts = this.of(item).map((number, one) => [this.layer.classes[one] ?? "", number] as const);
-    return counts.flatMap(([name, number]) => (number > 0 ? [`${name}: ${count(number, "node")}`] : [])).join(", ");
+    return counts
+      .flatMap(([name, number]) => (number > 0 ? [`${name}: ${count(number, "node")}`] : []))
+      .join(", ");
   }
 }
 
@@ -163,7 +169,12 @@ export function amountText(amount: number, unit: string): string {
 }
 
 export function costLayers(model: Model): Layer[] {
-  const make = (name: string, title: string, unit: string, read: (node: number) => number | undefined): Layer => {
+  const make = (
+    name: string,
+    title: string,
+    unit: string,
+    read: (node: number) => number | undefined,
+  ): Layer => {
     const values: Record<string, number> = {};
     model.data.nodes.forEach((_, node) => {
       const amount = read(node);

@@ -15,7 +15,11 @@ export function make<Name extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-export function button(label: string, action: () => void, attributes: Record<string, string | boolean> = {}): HTMLButtonElement {
+export function button(
+  label: string,
+  action: () => void,
+  attributes: Record<string, string | boolean> = {},
+): HTMLButtonElement {
   const element = make("button", { type: "button", ...attributes }, label);
   element.addEventListener("click", action);
   return element;

@@ -100,18 +100,34 @@ class Painter {
     const line = (chosen || (marked && !faint) ? 2.5 : 1) / Math.min(1, Math.max(0.3, this.window.scale));
     if (isRepeat(item)) {
       for (const shift of [6, 3]) {
-        this.surface.box(x + shift, y + shift, width, height, radius, { fill: theme.node, stroke: theme.border });
+        this.surface.box(x + shift, y + shift, width, height, radius, {
+          fill: theme.node,
+          stroke: theme.border,
+        });
       }
     }
     this.surface.box(x, y, width, height, radius, { fill: this.fill(item), stroke, width: line });
-    if (item.kind === "box") this.surface.box(x + 2.5, y + 2.5, width - 5, height - 5, radius - 2, { stroke: theme.border, width: 0.6 });
+    if (item.kind === "box")
+      this.surface.box(x + 2.5, y + 2.5, width - 5, height - 5, radius - 2, {
+        stroke: theme.border,
+        width: 0.6,
+      });
     this.finding(item);
     if (this.window.scale < READABLE) return;
     const { text, detail } = titleOf(item);
     const fill = faint ? theme.quiet : theme.text;
     const middle = x + width / 2;
-    this.surface.text(text, middle, y + (detail ? 15 : height / 2 + 0.5), { font: BOLD_FONT, fill, align: "center" });
-    if (detail) this.surface.text(this.detail(item, detail), middle, y + 30, { font: SMALL_FONT, fill: theme.quiet, align: "center" });
+    this.surface.text(text, middle, y + (detail ? 15 : height / 2 + 0.5), {
+      font: BOLD_FONT,
+      fill,
+      align: "center",
+    });
+    if (detail)
+      this.surface.text(this.detail(item, detail), middle, y + 30, {
+        font: SMALL_FONT,
+        fill: theme.quiet,
+        align: "center",
+      });
   }
 
   /** A layer of amounts shows what an item has in place of its detail. */
@@ -136,7 +152,9 @@ class Painter {
     if (!isError && !warnings.has(item)) return;
     const colour = isError ? theme.error : theme.warning;
     const size = 9 / Math.min(1, Math.max(0.25, this.window.scale));
-    this.surface.box(item.x + item.width - size * 0.6, item.y - size * 0.4, size, size, size / 2, { fill: colour });
+    this.surface.box(item.x + item.width - size * 0.6, item.y - size * 0.4, size, size, size / 2, {
+      fill: colour,
+    });
   }
 
   private edge(edge: Edge): void {
@@ -144,7 +162,12 @@ class Painter {
     if (points.length < 2 || !this.meets(points)) return;
     const { theme, marked, selected } = this.looks;
     const chosen = selected !== null && (edge.from === selected || edge.to === selected);
-    const lit = marked !== null && edge.from !== null && edge.to !== null && marked.has(edge.from) && marked.has(edge.to);
+    const lit =
+      marked !== null &&
+      edge.from !== null &&
+      edge.to !== null &&
+      marked.has(edge.from) &&
+      marked.has(edge.to);
     const stroke = chosen ? theme.accent : lit ? theme.mark : theme.edge;
     const width = (chosen || lit ? 2 : 1.1) / Math.min(1, Math.max(0.35, this.window.scale));
     this.surface.line(points, { stroke, width, arrow: edge.to !== null && this.window.scale > READABLE });
@@ -154,7 +177,12 @@ class Painter {
     const { left, top, right, bottom } = this.window;
     const xs = points.map(([x]) => x);
     const ys = points.map(([, y]) => y);
-    return Math.max(...xs) >= left && Math.min(...xs) <= right && Math.max(...ys) >= top && Math.min(...ys) <= bottom;
+    return (
+      Math.max(...xs) >= left &&
+      Math.min(...xs) <= right &&
+      Math.max(...ys) >= top &&
+      Math.min(...ys) <= bottom
+    );
   }
 
   /** The shapes of values: one that several items read has one label. */
@@ -183,9 +211,17 @@ class Painter {
     const { theme } = this.looks;
     const [x, y] = middle;
     const width = textWidth(shape + more, SMALL_FONT);
-    if (taken.some((other) => Math.abs(other.y - y) < LINE && Math.abs(other.x - x) < (other.width + width) / 2)) return;
+    if (
+      taken.some((other) => Math.abs(other.y - y) < LINE && Math.abs(other.x - x) < (other.width + width) / 2)
+    )
+      return;
     taken.push({ x, y, width });
-    this.surface.text(shape + more, x, y, { font: SMALL_FONT, fill: theme.quiet, align: "center", halo: theme.page });
+    this.surface.text(shape + more, x, y, {
+      font: SMALL_FONT,
+      fill: theme.quiet,
+      align: "center",
+      halo: theme.page,
+    });
   }
 }
 
@@ -199,7 +235,8 @@ function hasWork(item: Item): boolean {
 
 /** A colour between two others, both written `#rrggbb`. */
 export function mix(one: string, other: string, part: number): string {
-  const read = (colour: string): number[] => [1, 3, 5].map((place) => parseInt(colour.slice(place, place + 2), 16));
+  const read = (colour: string): number[] =>
+    [1, 3, 5].map((place) => parseInt(colour.slice(place, place + 2), 16));
   const target = read(other);
   const mixed = read(one).map((number, place) => Math.round(number + ((target[place] ?? 0) - number) * part));
   return `rgb(${mixed.join(", ")})`;

@@ -40,8 +40,10 @@ function layered(box: OpenBox, sizes: [number, number][]): LaidOut {
   const bounds = box.edges.length;
   sizes.forEach((_, place) => {
     const name = String(place);
-    if (enters && (graph.predecessors(name) ?? []).length === 0) graph.setEdge(IN, name, { weight: 1 }, `in${String(bounds)}`);
-    if (leaves && (graph.successors(name) ?? []).length === 0) graph.setEdge(name, OUT, { weight: 1 }, `out${String(bounds)}`);
+    if (enters && (graph.predecessors(name) ?? []).length === 0)
+      graph.setEdge(IN, name, { weight: 1 }, `in${String(bounds)}`);
+    if (leaves && (graph.successors(name) ?? []).length === 0)
+      graph.setEdge(name, OUT, { weight: 1 }, `out${String(bounds)}`);
   });
   layout(graph);
   const { width = 0, height = 0 } = graph.graph() as { width?: number; height?: number };

@@ -13,7 +13,11 @@ export function listPage({ list, folder }: ModelList): HTMLElement {
     make("tr", {}, make("td", {}, make("a", { href: address }, name)), make("td", {}, amountText(size, "B"))),
   );
   const none = make("p", {}, "There is no model in this folder.");
-  const head = make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Model"), make("th", { scope: "col" }, "Size")));
+  const head = make(
+    "thead",
+    {},
+    make("tr", {}, make("th", { scope: "col" }, "Model"), make("th", { scope: "col" }, "Size")),
+  );
   const models = make("table", {}, head, make("tbody", {}, ...rows));
   return make("main", { class: "list" }, make("h1", {}, folder), rows.length > 0 ? models : none);
 }

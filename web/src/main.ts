@@ -30,7 +30,12 @@ class Page {
   private readonly looks: Looks;
   private pathStart: number | null = null;
 
-  private readonly searchField = make("input", { type: "search", placeholder: "Search  /", "aria-label": "Search nodes", title: HELP });
+  private readonly searchField = make("input", {
+    type: "search",
+    placeholder: "Search  /",
+    "aria-label": "Search nodes",
+    title: HELP,
+  });
   private readonly results = make("ul", { class: "results", "aria-label": "Nodes found" });
   private readonly aside = make("aside", { "aria-label": "Details", tabindex: "-1" });
   private readonly said = make("div", { role: "status", class: "said" });
@@ -43,16 +48,34 @@ class Page {
     this.scene = new Scene(model);
     this.layouter = new Layouter(this.scene);
     this.search = new Search(model);
-    this.layers = [...data.layers.map((layer) => this.coloured(layer)), ...costLayers(model).map((layer) => new Amounts(model, layer))];
+    this.layers = [
+      ...data.layers.map((layer) => this.coloured(layer)),
+      ...costLayers(model).map((layer) => new Amounts(model, layer)),
+    ];
     const severe = (severity: string): NodeSet =>
-      new NodeSet(model, data.findings.flatMap((f) => (f.severity === severity && f.node !== undefined ? [f.node] : [])));
-    this.looks = { theme: themeOf(this.root), selected: null, marked: null, amounts: null, classes: null, errors: severe("error"), warnings: severe("warning") };
+      new NodeSet(
+        model,
+        data.findings.flatMap((f) => (f.severity === severity && f.node !== undefined ? [f.node] : [])),
+      );
+    this.looks = {
+      theme: themeOf(this.root),
+      selected: null,
+      marked: null,
+      amounts: null,
+      classes: null,
+      errors: severe("error"),
+      warnings: severe("warning"),
+    };
     const label = `Graph of ${data.model.name}. Arrow keys follow edges, Enter opens, Escape closes, slash searches.`;
     const canvas = make("canvas", { tabindex: "0", role: "application", "aria-label": label });
-    this.outline = new Outline(this.scene, (item) => {
-      this.choose(item);
-      this.stage.show(item);
-    }, (item) => void this.toggle(item));
+    this.outline = new Outline(
+      this.scene,
+      (item) => {
+        this.choose(item);
+        this.stage.show(item);
+      },
+      (item) => void this.toggle(item),
+    );
     this.panel = new Panel(model, {
       goTo: (node) => void this.goTo(node),
       choose: (item) => {
@@ -64,7 +87,10 @@ class Page {
         this.mark(model.ancestors(node), (number) => `${count(number - 1, "node")} that this one depends on`);
       },
       markDescendants: (node) => {
-        this.mark(model.descendants(node), (number) => `${count(number - 1, "node")} that depend on this one`);
+        this.mark(
+          model.descendants(node),
+          (number) => `${count(number - 1, "node")} that depend on this one`,
+        );
       },
       startPath: (node) => {
         this.pathStart = node;
@@ -109,14 +135,20 @@ class Page {
   }
 
   private coloured(layer: PageData["layers"][number]): Amounts | Classes {
-    return layer.classes.length > 0 ? new Classes(this.model, layer, this.root) : new Amounts(this.model, layer);
+    return layer.classes.length > 0
+      ? new Classes(this.model, layer, this.root)
+      : new Amounts(this.model, layer);
   }
 
   // the parts of the page
 
   private header(): HTMLElement {
     const { data } = this.model;
-    const select = make("select", { "aria-label": "Colours" }, make("option", { value: "" }, "Colours: none"));
+    const select = make(
+      "select",
+      { "aria-label": "Colours" },
+      make("option", { value: "" }, "Colours: none"),
+    );
     for (const { layer } of this.layers) select.append(make("option", { value: layer.name }, layer.title));
     if (data.layers[0]) select.value = data.layers[0].name;
     select.addEventListener("change", () => {
@@ -128,28 +160,56 @@ class Page {
       make("h1", {}, data.model.name),
       this.searchField,
       select,
-      button("Areas", () => {
-        this.areas();
-      }, { title: "Parts of the model as areas, by the amounts of the chosen colours" }),
-      button("Fit", () => {
-        this.stage.fit();
-      }, { title: "Show the whole graph (0)" }),
-      button("−", () => {
-        this.stage.zoom(0.8);
-      }, { "aria-label": "Smaller" }),
-      button("+", () => {
-        this.stage.zoom(1.25);
-      }, { "aria-label": "Larger" }),
-      button("SVG", () => {
-        this.saveSvg();
-      }, { title: "Save what is open as SVG" }),
+      button(
+        "Areas",
+        () => {
+          this.areas();
+        },
+        { title: "Parts of the model as areas, by the amounts of the chosen colours" },
+      ),
+      button(
+        "Fit",
+        () => {
+          this.stage.fit();
+        },
+        { title: "Show the whole graph (0)" },
+      ),
+      button(
+        "−",
+        () => {
+          this.stage.zoom(0.8);
+        },
+        { "aria-label": "Smaller" },
+      ),
+      button(
+        "+",
+        () => {
+          this.stage.zoom(1.25);
+        },
+        { "aria-label": "Larger" },
+      ),
+      button(
+        "SVG",
+        () => {
+          this.saveSvg();
+        },
+        { title: "Save what is open as SVG" },
+      ),
       button("PNG", () => void this.savePng(), { title: "Save what is open as PNG" }),
-      button("◐", () => {
-        this.switchTheme();
-      }, { "aria-label": "Light or dark" }),
-      button("☰", () => {
-        document.body.classList.toggle("narrow");
-      }, { "aria-label": "Outline and details" }),
+      button(
+        "◐",
+        () => {
+          this.switchTheme();
+        },
+        { "aria-label": "Light or dark" },
+      ),
+      button(
+        "☰",
+        () => {
+          document.body.classList.toggle("narrow");
+        },
+        { "aria-label": "Outline and details" },
+      ),
     );
   }
 
@@ -183,7 +243,9 @@ class Page {
       this.repaint();
     });
     addEventListener("beforeprint", () => {
-      this.main.append(make("div", { class: "print" }, this.stage.svg(this.model.data.model.name) as unknown as HTMLElement));
+      this.main.append(
+        make("div", { class: "print" }, this.stage.svg(this.model.data.model.name) as unknown as HTMLElement),
+      );
     });
     addEventListener("afterprint", () => {
       this.main.querySelector(".print")?.remove();
@@ -195,7 +257,9 @@ class Page {
 
   private choose(item: Item | null): void {
     this.looks.selected = item;
-    const layers = this.layers.filter((one) => one.layer.name !== "parameters" && one.layer.name !== "multiply-adds");
+    const layers = this.layers.filter(
+      (one) => one.layer.name !== "parameters" && one.layer.name !== "multiply-adds",
+    );
     const shown = item?.kind === "box" ? this.layers : layers;
     this.aside.replaceChildren(...this.panel.content(item, shown));
     this.aside.scrollTop = 0;
@@ -313,14 +377,20 @@ class Page {
   private legendOf(found: Amounts | Classes): Node[] {
     const title = make("b", {}, found.layer.title);
     if (found instanceof Classes) {
-      return [title, ...found.layer.classes.map((name, place) => {
-        const swatch = make("span", { class: "swatch" });
-        swatch.style.background = found.colours[place] ?? "";
-        return make("span", {}, swatch, name);
-      })];
+      return [
+        title,
+        ...found.layer.classes.map((name, place) => {
+          const swatch = make("span", { class: "swatch" });
+          swatch.style.background = found.colours[place] ?? "";
+          return make("span", {}, swatch, name);
+        }),
+      ];
     }
     const scale = make("span", { class: "scale", "aria-hidden": "true" });
-    const whole = found.layer.combine === "sum" ? `total ${found.text(this.scene.main)}` : `largest ${found.text(this.scene.main)}`;
+    const whole =
+      found.layer.combine === "sum"
+        ? `total ${found.text(this.scene.main)}`
+        : `largest ${found.text(this.scene.main)}`;
     return [title, make("span", {}, "0 ", scale, ` ${whole}`)];
   }
 
@@ -333,12 +403,19 @@ class Page {
     const amounts = this.looks.amounts ?? (parameters instanceof Amounts ? parameters : null);
     if (!amounts) return;
     const { clientWidth, clientHeight } = this.main;
-    const map = treemapOf(this.scene.main, amounts, this.looks, clientWidth - 24, clientHeight - 70, (item) => {
-      this.overlay.hidden = true;
-      const [node] = item.nodes();
-      if (item.kind === "node") void this.goTo(item.number);
-      else if (node !== undefined) void this.goToBox(item);
-    });
+    const map = treemapOf(
+      this.scene.main,
+      amounts,
+      this.looks,
+      clientWidth - 24,
+      clientHeight - 70,
+      (item) => {
+        this.overlay.hidden = true;
+        const [node] = item.nodes();
+        if (item.kind === "node") void this.goTo(item.number);
+        else if (node !== undefined) void this.goToBox(item);
+      },
+    );
     this.overlay.replaceChildren(map);
     this.overlay.hidden = false;
   }
@@ -378,7 +455,10 @@ class Page {
   private async fromAddress(): Promise<void> {
     const name = new URLSearchParams(location.hash.slice(1)).get("node");
     if (name === null) return;
-    const node = this.model.data.nodes.findIndex((one) => one.name === name || one.out.some((value) => value >= 0 && this.model.valueName(value) === name));
+    const node = this.model.data.nodes.findIndex(
+      (one) =>
+        one.name === name || one.out.some((value) => value >= 0 && this.model.valueName(value) === name),
+    );
     if (node >= 0) await this.goTo(node);
     else this.say(`There is no node ${name}.`);
   }

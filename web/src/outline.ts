@@ -20,7 +20,8 @@ export class Outline {
     this.element.addEventListener("click", (event) => {
       const item = this.itemAt(event.target);
       if (!item) return;
-      if (event.target instanceof Element && event.target.closest(".twist") && item.canOpen) this.toggle(item);
+      if (event.target instanceof Element && event.target.closest(".twist") && item.canOpen)
+        this.toggle(item);
       else this.choose(item);
     });
     this.element.addEventListener("keydown", (event) => {
@@ -55,9 +56,23 @@ export class Outline {
   private branch(item: Item, list: HTMLElement, level: number): void {
     if (this.lines.size >= MOST_LINES) return;
     const { text, detail } = titleOf(item);
-    const twist = make("span", { class: "twist", "aria-hidden": "true" }, item.canOpen ? (item.open ? "▾" : "▸") : "");
+    const twist = make(
+      "span",
+      { class: "twist", "aria-hidden": "true" },
+      item.canOpen ? (item.open ? "▾" : "▸") : "",
+    );
     const label = make("span", { class: "line" }, twist, text, detail && make("small", {}, ` ${detail}`));
-    const line = make("li", { role: "treeitem", "aria-level": String(level), "aria-selected": "false", tabindex: "-1", class: item.kind }, label);
+    const line = make(
+      "li",
+      {
+        role: "treeitem",
+        "aria-level": String(level),
+        "aria-selected": "false",
+        tabindex: "-1",
+        class: item.kind,
+      },
+      label,
+    );
     if (item.canOpen) line.setAttribute("aria-expanded", String(item.open));
     this.lines.set(item, line);
     list.append(line);

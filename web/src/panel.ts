@@ -70,7 +70,13 @@ export class Panel {
 
   private box(item: Item): Node[] {
     const box = this.model.box(item.number);
-    const words = { graph: "graph", layer: "layer", repeat: "repeated blocks", block: "one of equal blocks", part: "part of a long list" };
+    const words = {
+      graph: "graph",
+      layer: "layer",
+      repeat: "repeated blocks",
+      block: "one of equal blocks",
+      part: "part of a long list",
+    };
     return [
       make("h2", {}, titleOf(item).text),
       make("p", {}, `${words[box.kind]}, ${count(at2(this.model.nodesInBox, item.number), "node")}`),
@@ -121,14 +127,25 @@ export class Panel {
       button(label, () => {
         action(node);
       });
-    const path = start === null || start === node ? make_("Path from here…", actions.startPath) : make_("Path to here", actions.endPath);
-    return make("p", { class: "buttons" }, make_("Depends on", actions.markAncestors), make_("Needed by", actions.markDescendants), path);
+    const path =
+      start === null || start === node
+        ? make_("Path from here…", actions.startPath)
+        : make_("Path to here", actions.endPath);
+    return make(
+      "p",
+      { class: "buttons" },
+      make_("Depends on", actions.markAncestors),
+      make_("Needed by", actions.markDescendants),
+      path,
+    );
   }
 
   private operands(number: number): Node[] {
     const { in: operands, captures = [] } = this.model.node(number);
     const names = this.model.operator(number).inputs ?? [];
-    const lines = operands.map((value, place) => this.value(value, (names[place] ?? names[names.length - 1])?.[0] ?? ""));
+    const lines = operands.map((value, place) =>
+      this.value(value, (names[place] ?? names[names.length - 1])?.[0] ?? ""),
+    );
     return [...lines.flat(), ...captures.flatMap((value) => this.value(value, "read by a subgraph"))];
   }
 
@@ -145,15 +162,25 @@ export class Panel {
     const readers = at(this.model.readers, value);
     const links = readers.slice(0, MOST_LINKS).map((node) => this.link(node));
     const more = readers.length > MOST_LINKS ? ` and ${String(readers.length - MOST_LINKS)} more` : "";
-    return make("p", { class: "readers" }, links.length > 0 ? "read by " : "read by no node", ...links.flatMap((link, n) => [n > 0 ? ", " : "", link]), more);
+    return make(
+      "p",
+      { class: "readers" },
+      links.length > 0 ? "read by " : "read by no node",
+      ...links.flatMap((link, n) => [n > 0 ? ", " : "", link]),
+      more,
+    );
   }
 
   private link(node: number): HTMLButtonElement {
     const { name } = this.model.node(node);
     const { name: op } = this.model.operator(node);
-    const link = button(op, () => {
-      this.actions.goTo(node);
-    }, { class: "link", title: name });
+    const link = button(
+      op,
+      () => {
+        this.actions.goTo(node);
+      },
+      { class: "link", title: name },
+    );
     return link;
   }
 
@@ -163,13 +190,24 @@ export class Panel {
     const weight = this.model.weight(value);
     const type = this.model.type(value);
     return [
-      make("p", { class: "value" }, make("b", {}, formal), ` ${this.model.valueName(value)}`, type && make("code", {}, ` ${type}`), producer >= 0 ? " from " : null, producer >= 0 ? this.link(producer) : null),
+      make(
+        "p",
+        { class: "value" },
+        make("b", {}, formal),
+        ` ${this.model.valueName(value)}`,
+        type && make("code", {}, ` ${type}`),
+        producer >= 0 ? " from " : null,
+        producer >= 0 ? this.link(producer) : null,
+      ),
       ...(weight ? [weightView(weight)] : []),
     ];
   }
 
   private values(values: readonly number[]): Node[] {
-    return values.filter((value) => value >= 0).slice(0, 60).flatMap((value) => this.value(value, ""));
+    return values
+      .filter((value) => value >= 0)
+      .slice(0, 60)
+      .flatMap((value) => this.value(value, ""));
   }
 
   private port(item: Item, value: number): Node[] {
@@ -198,20 +236,44 @@ export class Panel {
   private findings(found: readonly Finding[]): Node[] {
     const lines = found.slice(0, MOST_FINDINGS).map((finding) => {
       const place = finding.node === undefined ? make("span", {}, finding.where) : this.link(finding.node);
-      return make("li", { class: finding.severity }, make("b", {}, `${finding.severity} ${finding.rule} `), finding.message, finding.hint ? ` (${finding.hint})` : "", " ", place);
+      return make(
+        "li",
+        { class: finding.severity },
+        make("b", {}, `${finding.severity} ${finding.rule} `),
+        finding.message,
+        finding.hint ? ` (${finding.hint})` : "",
+        " ",
+        place,
+      );
     });
-    return lines.length > 0 ? section(`Findings (${found.length.toLocaleString("en")})`, [make("ul", { class: "findings" }, ...lines)]) : [];
+    return lines.length > 0
+      ? section(`Findings (${found.length.toLocaleString("en")})`, [
+          make("ul", { class: "findings" }, ...lines),
+        ])
+      : [];
   }
 
   private layers(item: Item | null, layers: readonly (Amounts | Classes)[]): Node[] {
     return layers.flatMap((one) => {
       const { title, notes, lines, groups } = one.layer;
-      if (!item || item.kind === "graph") return lines.length > 0 ? section(title, lines.map((line) => make("p", {}, line))) : [];
+      if (!item || item.kind === "graph")
+        return lines.length > 0
+          ? section(
+              title,
+              lines.map((line) => make("p", {}, line)),
+            )
+          : [];
       const text = one.text(item);
       const said = item.kind === "node" ? (notes[String(item.number)] ?? []) : [];
       const group = item.kind === "node" ? groups.find((nodes) => nodes.includes(item.number)) : undefined;
       const together = group && group.length > 1 ? [this.group(group)] : [];
-      if (text === "" || (said.length === 0 && /^0\b/u.test(text))) return said.length > 0 ? section(title, said.map((line) => make("p", {}, line))) : [];
+      if (text === "" || (said.length === 0 && /^0\b/u.test(text)))
+        return said.length > 0
+          ? section(
+              title,
+              said.map((line) => make("p", {}, line)),
+            )
+          : [];
       return section(title, [make("p", {}, text), ...said.map((line) => make("p", {}, line)), ...together]);
     });
   }
@@ -229,7 +291,15 @@ function section(title: string, content: readonly Node[]): Node[] {
 }
 
 function table(rows: readonly (readonly [string, string])[]): HTMLElement {
-  return make("table", {}, make("tbody", {}, ...rows.map(([name, text]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, text)))));
+  return make(
+    "table",
+    {},
+    make(
+      "tbody",
+      {},
+      ...rows.map(([name, text]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, text))),
+    ),
+  );
 }
 
 function prose(text: string): Node[] {
@@ -242,15 +312,26 @@ const TALL = 48;
 
 function weightView(weight: Weight): HTMLElement {
   if (weight.problem !== undefined) return make("p", { class: "error" }, `cannot be read: ${weight.problem}`);
-  const number = (one: number | null | undefined): string => (one === null || one === undefined ? "?" : one.toPrecision(4));
+  const number = (one: number | null | undefined): string =>
+    one === null || one === undefined ? "?" : one.toPrecision(4);
   const facts: string[] = [`${weight.size.toLocaleString("en")} elements`];
   if (weight.values !== undefined) facts.push(`values ${weight.values}`);
-  else if (weight.min !== undefined) facts.push(`${number(weight.min)} to ${number(weight.max)}`, `mean ${number(weight.mean)}`, `deviation ${number(weight.std)}`);
+  else if (weight.min !== undefined)
+    facts.push(
+      `${number(weight.min)} to ${number(weight.max)}`,
+      `mean ${number(weight.mean)}`,
+      `deviation ${number(weight.std)}`,
+    );
   if (weight.zeros) facts.push(`${weight.zeros.toLocaleString("en")} zeros`);
   if (weight.nans) facts.push(`${weight.nans.toLocaleString("en")} NaN`);
   if (weight.infinities) facts.push(`${weight.infinities.toLocaleString("en")} infinite`);
   if (weight.sampled !== undefined) facts.push(`${weight.sampled.toLocaleString("en")} of them sampled`);
-  const found = make("div", { class: "weight" }, weight.histogram ? histogram(weight.histogram, facts.join(", ")) : null, make("p", {}, facts.join(", ")));
+  const found = make(
+    "div",
+    { class: "weight" },
+    weight.histogram ? histogram(weight.histogram, facts.join(", ")) : null,
+    make("p", {}, facts.join(", ")),
+  );
   const { map } = weight;
   if (map) {
     const show = button("Heat map", () => {
@@ -266,7 +347,13 @@ const CELL = 7;
 /** A picture of some rows and columns: dark for the least elements, light for the largest. */
 function heatMap({ rows, columns, cells }: NonNullable<Weight["map"]>): HTMLElement {
   const label = `Heat map of ${String(rows)} rows and ${String(columns)} columns`;
-  const canvas = make("canvas", { class: "heatmap", role: "img", "aria-label": label, width: String(columns * CELL), height: String(rows * CELL) });
+  const canvas = make("canvas", {
+    class: "heatmap",
+    role: "img",
+    "aria-label": label,
+    width: String(columns * CELL),
+    height: String(rows * CELL),
+  });
   const context = canvas.getContext("2d");
   Uint8Array.from(atob(cells), (cell) => cell.charCodeAt(0)).forEach((level, place) => {
     if (!context) return;

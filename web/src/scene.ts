@@ -146,7 +146,9 @@ function linked(item: Item): Edge[] {
       if (value < 0) continue;
       const port = outputs.get(value);
       if (port) add(here, port, value);
-      const leaves = at(model.readers, value).some((reader) => model.node(reader).graph === graph && !place(reader));
+      const leaves = at(model.readers, value).some(
+        (reader) => model.node(reader).graph === graph && !place(reader),
+      );
       if (leaves || (isOutput.has(value) && !port)) add(here, null, value);
     }
   }
@@ -167,8 +169,12 @@ export class Scene {
 
   constructor(readonly model: Model) {
     const { graphs } = model.data;
-    const others = graphs.flatMap(({ kind }, number) => (kind === "training" || kind === "beside" ? [number] : []));
-    this.roots = [model.data.main, ...others].map((graph) => new Item(this, "graph", graph, null, this.nextId++));
+    const others = graphs.flatMap(({ kind }, number) =>
+      kind === "training" || kind === "beside" ? [number] : [],
+    );
+    this.roots = [model.data.main, ...others].map(
+      (graph) => new Item(this, "graph", graph, null, this.nextId++),
+    );
     for (const root of this.roots) {
       root.open = root === this.main || model.graph(root.number).kind === "beside";
       if (root.open) this.openSome(root);

@@ -2,7 +2,8 @@
 
 import type { Model } from "./model";
 
-export const HELP = "Words are looked for in operators, names and values; op: name: shape: type: finding: in one of these.";
+export const HELP =
+  "Words are looked for in operators, names and values; op: name: shape: type: finding: in one of these.";
 
 const FIELDS = ["op", "name", "shape", "type", "finding"] as const;
 type Field = (typeof FIELDS)[number];
@@ -33,7 +34,10 @@ export class Search {
       name: [node.name, ...values.map((value) => model.valueName(value))].join("\n").toLowerCase(),
       shape: types.map((type) => type.replace(/^[^[]*/u, "").replaceAll(",", "x")).join(" "),
       type: types.map((type) => type.replace(/\[.*/u, "")).join(" "),
-      finding: findings.map((f) => `${f.rule} ${f.severity} ${f.message}`).join("\n").toLowerCase(),
+      finding: findings
+        .map((f) => `${f.rule} ${f.severity} ${f.message}`)
+        .join("\n")
+        .toLowerCase(),
     };
   }
 }

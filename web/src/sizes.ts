@@ -96,13 +96,15 @@ export function repeatCount(item: Item): number {
   return blocks(item.number);
 }
 
-/** Below the operator: the last part of the name, or the shape of the largest weight. */
+/** Below the operator: the shape of the largest weight, the value of a constant, or the last part of the name. */
 function nodeDetail(item: Item): string {
   const { model, number } = item;
   const node = model.node(number);
   const size = (value: number): number => (value < 0 ? 0 : (model.weight(value)?.size ?? 0));
   const weight = node.in.reduce((most, value) => (size(value) > size(most) ? value : most), NONE);
   if (size(weight) >= LEAST_WEIGHT) return cut(shapeText(model.type(weight)));
+  const [constant] = node.in.length === 0 ? (node.attrs ?? []) : [];
+  if (constant) return cut(constant[1]);
   const last = node.name.split("/").pop() ?? "";
   const words = last.toLowerCase().replaceAll(/^node_?|[_\d.]/gu, "");
   return words === "" || words === model.operator(number).name.toLowerCase() ? "" : cut(last);

@@ -40,9 +40,13 @@ export class Stage {
     new ResizeObserver(() => {
       this.resize();
     }).observe(canvas);
-    canvas.addEventListener("wheel", (event) => {
-      this.wheel(event);
-    }, { passive: false });
+    canvas.addEventListener(
+      "wheel",
+      (event) => {
+        this.wheel(event);
+      },
+      { passive: false },
+    );
     canvas.addEventListener("pointerdown", (event) => {
       this.press(event);
     });
@@ -96,7 +100,8 @@ export class Stage {
     const first = root.children.find((child) => child.kind === "input") ?? root;
     const { clientWidth } = this.canvas;
     this.left = Math.max(root.x - MARGIN, first.x + first.width / 2 - clientWidth / 2 / this.scale);
-    if (root.width * this.scale < clientWidth) this.left = root.x + root.width / 2 - clientWidth / 2 / this.scale;
+    if (root.width * this.scale < clientWidth)
+      this.left = root.x + root.width / 2 - clientWidth / 2 / this.scale;
     this.top = root.y - MARGIN / 2 / this.scale;
     this.redraw();
   }
@@ -110,8 +115,10 @@ export class Stage {
     const margin = MARGIN / this.scale;
     const middle = item.x + Math.min(item.width, width) / 2;
     const head = item.y + Math.min(item.height, height) / 2;
-    if (item.x < this.left + margin || item.x + Math.min(item.width, width) > this.left + width - margin) this.left = middle - width / 2;
-    if (item.y < this.top + margin || item.y + Math.min(item.height, height) > this.top + height - margin) this.top = head - height / 2;
+    if (item.x < this.left + margin || item.x + Math.min(item.width, width) > this.left + width - margin)
+      this.left = middle - width / 2;
+    if (item.y < this.top + margin || item.y + Math.min(item.height, height) > this.top + height - margin)
+      this.top = head - height / 2;
     this.redraw();
   }
 
@@ -145,7 +152,12 @@ export class Stage {
     const { x, y, width, height } = this.whole();
     const surface = new SvgSurface(x, y, width, height, title);
     surface.box(x, y, width, height, 0, { fill: this.looks().theme.page });
-    draw(this.scene, { left: x, top: y, right: x + width, bottom: y + height, scale: 1 }, this.looks(), surface);
+    draw(
+      this.scene,
+      { left: x, top: y, right: x + width, bottom: y + height, scale: 1 },
+      this.looks(),
+      surface,
+    );
     return surface.element;
   }
 
@@ -206,7 +218,10 @@ export class Stage {
   private hit(x: number, y: number): Item | null {
     const place = { x: this.left + x / this.scale, y: this.top + y / this.scale };
     const inside = (item: Item): boolean =>
-      place.x >= item.x && place.x <= item.x + item.width && place.y >= item.y && place.y <= item.y + item.height;
+      place.x >= item.x &&
+      place.x <= item.x + item.width &&
+      place.y >= item.y &&
+      place.y <= item.y + item.height;
     let found: Item | null = null;
     let level = this.scene.roots.filter((root) => root.open);
     for (let item = level.find(inside); item; item = level.find(inside)) {
@@ -219,7 +234,8 @@ export class Stage {
   private wheel(event: WheelEvent): void {
     event.preventDefault();
     const unit = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1;
-    if (event.ctrlKey || event.metaKey) this.zoom(Math.exp(-event.deltaY * unit * 0.01), event.offsetX, event.offsetY);
+    if (event.ctrlKey || event.metaKey)
+      this.zoom(Math.exp(-event.deltaY * unit * 0.01), event.offsetX, event.offsetY);
     else if (event.shiftKey) this.pan(event.deltaY * unit, 0);
     else this.pan(event.deltaX * unit, event.deltaY * unit);
   }
@@ -234,7 +250,9 @@ export class Stage {
     const old = this.pointers.get(event.pointerId);
     if (!old) return;
     const now = { x: event.offsetX, y: event.offsetY };
-    const others = [...this.pointers.entries()].filter(([id]) => id !== event.pointerId).map(([, place]) => place);
+    const others = [...this.pointers.entries()]
+      .filter(([id]) => id !== event.pointerId)
+      .map(([, place]) => place);
     const [other] = others;
     if (other) {
       const before = Math.hypot(old.x - other.x, old.y - other.y);
@@ -339,7 +357,9 @@ export class Stage {
     const siblings = selected?.parent?.children ?? [];
     if (!selected) return;
     const beside = siblings.filter((one) => one !== selected && (one.x - selected.x) * way > 0);
-    const level = beside.filter((one) => one.y < selected.y + selected.height && one.y + one.height > selected.y);
+    const level = beside.filter(
+      (one) => one.y < selected.y + selected.height && one.y + one.height > selected.y,
+    );
     const distance = (one: Item): number => Math.abs(one.x - selected.x) + 3 * Math.abs(one.y - selected.y);
     const [next] = (level.length > 0 ? level : beside).sort((a, b) => distance(a) - distance(b));
     this.choose(next);

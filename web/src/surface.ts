@@ -143,9 +143,18 @@ export class SvgSurface implements Surface {
         write("Q", cx, cy, x, y);
       },
     });
-    this.add("path", { d: steps.join(""), fill: "none", stroke: style.stroke, "stroke-width": String(style.width) });
+    this.add("path", {
+      d: steps.join(""),
+      fill: "none",
+      stroke: style.stroke,
+      "stroke-width": String(style.width),
+    });
     const tip = style.arrow ? arrow(points) : null;
-    if (tip) this.add("polygon", { points: tip.map((p) => p.map((n) => n.toFixed(1)).join(",")).join(" "), fill: style.stroke });
+    if (tip)
+      this.add("polygon", {
+        points: tip.map((p) => p.map((n) => n.toFixed(1)).join(",")).join(" "),
+        fill: style.stroke,
+      });
   }
 
   text(text: string, x: number, y: number, style: Lettering): void {
@@ -207,6 +216,9 @@ function arrow(points: readonly Point[]): Point[] | null {
   if (!tip || !before) return null;
   const [x, y] = tip;
   const angle = Math.atan2(y - before[1], x - before[0]);
-  const wing = (turn: number): Point => [x - ARROW * 1.6 * Math.cos(angle + turn), y - ARROW * 1.6 * Math.sin(angle + turn)];
+  const wing = (turn: number): Point => [
+    x - ARROW * 1.6 * Math.cos(angle + turn),
+    y - ARROW * 1.6 * Math.sin(angle + turn),
+  ];
   return [tip, wing(0.42), wing(-0.42)];
 }

@@ -12,9 +12,18 @@ const DEEPEST = 4;
 const LEAST_AREA = 30; // square pixels
 const HEAD = 18;
 
-export function treemapOf(root: Item, amounts: Amounts, looks: Looks, width: number, height: number, choose: (item: Item) => void): HTMLElement {
+export function treemapOf(
+  root: Item,
+  amounts: Amounts,
+  looks: Looks,
+  width: number,
+  height: number,
+  choose: (item: Item) => void,
+): HTMLElement {
   const inside = (item: Item): Item[] => (item.kind === "box" || item.kind === "graph" ? item.children : []);
-  const tree = hierarchy(root, (item) => (depth(item, root) < DEEPEST ? inside(item).filter((child) => amounts.of(child) > 0) : []));
+  const tree = hierarchy(root, (item) =>
+    depth(item, root) < DEEPEST ? inside(item).filter((child) => amounts.of(child) > 0) : [],
+  );
   tree.sum((item) => (inside(item).length > 0 && depth(item, root) < DEEPEST ? 0 : amounts.of(item)));
   tree.sort((a, b) => (b.value ?? 0) - (a.value ?? 0));
   const placed = treemap<Item>().size([width, height]).paddingInner(2).paddingOuter(3).paddingTop(HEAD)(tree);
@@ -26,7 +35,12 @@ export function treemapOf(root: Item, amounts: Amounts, looks: Looks, width: num
     const area = (node.x1 - node.x0) * (node.y1 - node.y0);
     if (area >= LEAST_AREA) drawing.append(tile(node, amounts, looks, choose));
   }
-  const total = make("p", {}, `${amounts.layer.title}: ${amounts.text(root)}`, ...amounts.layer.lines.map((line) => ` ${line}`));
+  const total = make(
+    "p",
+    {},
+    `${amounts.layer.title}: ${amounts.text(root)}`,
+    ...amounts.layer.lines.map((line) => ` ${line}`),
+  );
   return make("div", { class: "treemap" }, total, drawing as unknown as HTMLElement);
 }
 
@@ -36,7 +50,12 @@ function depth(item: Item, root: Item): number {
   return found;
 }
 
-function tile(node: HierarchyRectangularNode<Item>, amounts: Amounts, looks: Looks, choose: (item: Item) => void): SVGElement {
+function tile(
+  node: HierarchyRectangularNode<Item>,
+  amounts: Amounts,
+  looks: Looks,
+  choose: (item: Item) => void,
+): SVGElement {
   const { theme } = looks;
   const width = node.x1 - node.x0;
   const height = node.y1 - node.y0;
@@ -45,7 +64,10 @@ function tile(node: HierarchyRectangularNode<Item>, amounts: Amounts, looks: Loo
   const label = `${titleOf(node.data).text}: ${amounts.text(node.data)}`;
   const attributes = { x: node.x0, y: node.y0, width, height, rx: 3 };
   for (const [name, value] of Object.entries(attributes)) rect.setAttribute(name, String(value));
-  rect.setAttribute("fill", node.children ? theme.box : mix(theme.node, theme.heat, 0.25 + 0.5 * amounts.strength(node.data)));
+  rect.setAttribute(
+    "fill",
+    node.children ? theme.box : mix(theme.node, theme.heat, 0.25 + 0.5 * amounts.strength(node.data)),
+  );
   rect.setAttribute("stroke", theme.border);
   const title = document.createElementNS(SVG, "title");
   title.textContent = label;

@@ -12,11 +12,22 @@ import { chromium } from "playwright-core";
 
 const FOLDER = process.env.PAGES;
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+const FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
 
 let browser;
 before(async () => {
-  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: FLAGS });
+  browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: FLAGS,
+  });
 });
 after(() => browser.close());
 
@@ -55,7 +66,9 @@ for (const name of ["large", "flat"]) {
           const times = [];
           const step = (now) => {
             times.push(now);
-            canvas.dispatchEvent(new WheelEvent("wheel", { deltaX: 2, deltaY: times.length < 45 ? 12 : -12, cancelable: true }));
+            canvas.dispatchEvent(
+              new WheelEvent("wheel", { deltaX: 2, deltaY: times.length < 45 ? 12 : -12, cancelable: true }),
+            );
             if (times.length < 90) requestAnimationFrame(step);
             else done(times.slice(1).map((time, place) => time - times[place]));
           };
@@ -113,7 +126,11 @@ test("a Loop in an If and the body of a function open in place", async (t) => {
   await open("Loop");
   await open("Twice", "last");
   const found = (await lines(page)).map((line) => line.replace(/^[▸▾]/u, "").trim());
-  for (const part of ["then_branch", "else_branch", "body", "local.Twice"]) assert.ok(found.some((line) => line.startsWith(part)), part);
+  for (const part of ["then_branch", "else_branch", "body", "local.Twice"])
+    assert.ok(
+      found.some((line) => line.startsWith(part)),
+      part,
+    );
   assert.ok(found.some((line) => line.startsWith("Add")));
 });
 
@@ -126,7 +143,10 @@ test("the keyboard follows edges, opens, searches and closes", async (t) => {
   assert.equal(await heading(page), "layers.0");
   const before = (await lines(page)).length;
   await page.keyboard.press("Enter");
-  await page.waitForFunction((count) => document.querySelectorAll('[role="treeitem"]').length !== count, before);
+  await page.waitForFunction(
+    (count) => document.querySelectorAll('[role="treeitem"]').length !== count,
+    before,
+  );
   await page.keyboard.press("ArrowDown");
   assert.match(await heading(page), /layers\.1 … layers\.11\s+×11/u);
   await page.keyboard.press("ArrowUp");
@@ -144,9 +164,17 @@ test("the keyboard follows edges, opens, searches and closes", async (t) => {
 
 test("the search knows shapes, types and findings", async (t) => {
   const page = await opened(t, "weighted");
-  for (const [query, count] of [["shape:16x16", 24], ["type:float op:relu", 23], ["finding:NODE001", 1], ["type:int8", 0]]) {
+  for (const [query, count] of [
+    ["shape:16x16", 24],
+    ["type:float op:relu", 23],
+    ["finding:NODE001", 1],
+    ["type:int8", 0],
+  ]) {
     await page.locator('input[type="search"]').fill(query);
-    await page.waitForFunction((text) => document.querySelector('[role="status"]').textContent.startsWith(text), `${count} node`);
+    await page.waitForFunction(
+      (text) => document.querySelector('[role="status"]').textContent.startsWith(text),
+      `${count} node`,
+    );
   }
 });
 
@@ -191,7 +219,10 @@ test("areas show the amounts of parts, and lead to them", async (t) => {
 
 test("SVG and PNG are saved", async (t) => {
   const page = await opened(t, "weighted");
-  for (const [name, start] of [["SVG", "<svg"], ["PNG", "\u0089PNG"]]) {
+  for (const [name, start] of [
+    ["SVG", "<svg"],
+    ["PNG", "\u0089PNG"],
+  ]) {
     const saved = page.waitForEvent("download");
     await page.getByRole("button", { name, exact: true }).click();
     const content = readFileSync(await (await saved).path(), "latin1");
@@ -208,14 +239,20 @@ for (const colorScheme of ["light", "dark"]) {
     await page.waitForFunction(() => document.querySelector("aside h2")?.textContent === "MatMul");
     await page.evaluate(AXE);
     const found = await page.evaluate(() => axe.run());
-    assert.deepEqual(found.violations.map((v) => [v.id, v.nodes.map((n) => n.html).slice(0, 3)]), []);
+    assert.deepEqual(
+      found.violations.map((v) => [v.id, v.nodes.map((n) => n.html).slice(0, 3)]),
+      [],
+    );
   });
 }
 
 test("a server lists the models of a folder, and shows a model again when its file changes", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "models-"));
   const write = (op) =>
-    writeFileSync(join(folder, "model.onnxtxt"), `<ir_version: 10, opset_import: ["" : 21]> g (float[N] x) => (float[N] y) { y = ${op} (x) }`);
+    writeFileSync(
+      join(folder, "model.onnxtxt"),
+      `<ir_version: 10, opset_import: ["" : 21]> g (float[N] x) => (float[N] y) { y = ${op} (x) }`,
+    );
   write("Relu");
   const server = spawn(process.env.PYTHON ?? "python3", ["-m", "sabir.cli", "view", folder, "--serve"]);
   t.after(() => {
@@ -230,5 +267,7 @@ test("a server lists the models of a folder, and shows a model again when its fi
   assert.ok((await lines(page)).some((line) => line.includes("Relu")));
   await page.waitForTimeout(500); // the page has asked for the stamp of the file
   write("Neg");
-  await page.waitForFunction(() => [...document.querySelectorAll(".line")].some((line) => line.textContent.includes("Neg")));
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll(".line")].some((line) => line.textContent.includes("Neg")),
+  );
 });

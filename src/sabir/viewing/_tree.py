@@ -65,7 +65,7 @@ def tree_of(leaves: Iterable[Leaf], name: str) -> Box:
 ('block', 3), ('block', 3), ('block', 3)]
     """
     root = Box("graph", name)
-    placed = list(leaves)
+    placed = _with_constants_at_readers(list(leaves))
     open_boxes: dict[tuple[str, ...], Box] = {(): root}
     for leaf, layers in zip(placed, _layers(placed), strict=True):
         for depth in range(1, len(layers) + 1):
@@ -78,6 +78,21 @@ def tree_of(leaves: Iterable[Leaf], name: str) -> Box:
         items = items[0].items
     root.items = _folded(items)
     return root
+
+
+def _with_constants_at_readers(leaves: Sequence[Leaf]) -> list[Leaf]:
+    """Return nodes in an order in which one that reads no other stands before the first that reads it.
+
+    Exporters write many constants far from the nodes that read them.
+    """
+    read = {number for leaf in leaves for number in leaf.reads}
+    waiting = {leaf.number: leaf for leaf in leaves if not leaf.reads and leaf.number in read}
+    found: list[Leaf] = []
+    for leaf in leaves:
+        if leaf.number not in waiting and (leaf.reads or leaf.number not in read):
+            found += [waiting.pop(number) for number in leaf.reads if number in waiting]
+            found.append(leaf)
+    return found
 
 
 def _layers(leaves: Sequence[Leaf]) -> list[tuple[str, ...]]:
