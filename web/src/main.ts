@@ -214,7 +214,7 @@ class Page {
   }
 
   private navigation(): HTMLElement {
-    return make("nav", { "aria-label": "Outline" }, this.results, this.outline.element);
+    return make("nav", { "aria-label": "Outline" }, this.results, this.outline.element, this.outline.note);
   }
 
   private listen(): void {

@@ -8,6 +8,7 @@ const MOST_LINES = 1500;
 
 export class Outline {
   readonly element: HTMLElement;
+  readonly note = make("p", { class: "note" });
   private readonly lines = new Map<Item, HTMLElement>();
   private selected: Item | null = null;
 
@@ -36,6 +37,8 @@ export class Outline {
     this.element.replaceChildren();
     const roots = this.scene.roots;
     for (const root of roots) this.branch(root, this.element, 1);
+    const isWhole = this.lines.size < MOST_LINES;
+    this.note.textContent = isWhole ? "" : `The first ${String(MOST_LINES)} open items are listed.`;
     this.select(this.selected, hadFocus);
   }
 
