@@ -6,6 +6,7 @@ import re
 import socket
 import threading
 import time
+import xml.etree.ElementTree as ET  # ruff: ignore[suspicious-xml-etree-import]  our own pictures
 
 import pytest
 
@@ -121,6 +122,29 @@ def test_a_file_that_is_no_model(ask):
     assert response.status == 422
     assert response.getheader("Content-Type") == "text/plain; charset=utf-8"
     assert "broken.onnxtxt" in text
+
+
+def test_a_picture(ask):
+    response, text = ask("/picture.svg?model=one.onnxtxt")
+    assert response.getheader("Content-Type") == "image/svg+xml; charset=utf-8"
+    root = ET.fromstring(text)  # ruff: ignore[suspicious-xml-element-tree-usage]  our own picture
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert "Relu" in [element.text for element in root.iter()]
+    assert ask("/picture.svg?model=one.onnxtxt&node=y&steps=0")[0].status == 200
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "message"),
+    [
+        ("model=one.onnxtxt&node=z", 404, "the model has no node 'z', nor one with a result of this name"),
+        ("model=one.onnxtxt&node=y&steps=many", 422, "steps='many': write a number from 0 to 9"),
+        ("model=..%2Fsecret.onnxtxt", 404, "there is no model '../secret.onnxtxt' in this folder"),
+        ("", 404, "there is no model '' in this folder"),
+    ],
+)
+def test_no_picture(ask, query, status, message):
+    response, text = ask(f"/picture.svg?{query}")
+    assert (response.status, text) == (status, message)
 
 
 def test_another_page(ask):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.base import counted
+from sabir.drawing import seconds_text
 from sabir.scheduling import label_of
 from sabir.viewing._layers import Layer
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from sabir.ir import Value
     from sabir.viewing._document import ModelPage
 
-_MILLI, _MICRO = 1e3, 1e6  # in a second
 _FINITE, _INFINITE, _NAN = range(3)
 _ALONE, _FUSED, _EVALUATED, _IDLE = range(4)
 
@@ -49,10 +49,13 @@ def time_layer(page: ModelPage, profile: Profile, roofline: Roofline) -> Layer:
                     layer.note(node, decision.text)
         _group(layer, nodes)
     layer.lines.append(
-        f"{_seconds(profile.whole)} a run, median of {profile.runs}; one by one {_seconds(profile.seconds)}"
+        f"{seconds_text(profile.whole)} a run, median of {profile.runs}; "
+        f"one by one {seconds_text(profile.seconds)}"
     )
     if lost:
-        layer.lines.append(f"{_seconds(lost)} in kernels of nodes that the model does not have as they are")
+        layer.lines.append(
+            f"{seconds_text(lost)} in kernels of nodes that the model does not have as they are"
+        )
     return layer
 
 
@@ -159,10 +162,4 @@ def _timing_text(kind: str, seconds: float, nodes: int, fraction: float | None) 
     shared = f" for {counted(nodes, 'node')} together" if nodes > 1 else ""
     limit = "" if fraction is None else f", {fraction:.0%} of the limit of the machine"
     what = "evaluated" if kind == "evaluated" else f"a kernel of kind {kind}"
-    return f"{what}: {_seconds(seconds)}{shared}{limit}"
-
-
-def _seconds(seconds: float) -> str:
-    if seconds * _MILLI < 1:
-        return f"{seconds * _MICRO:,.3g} us"
-    return f"{seconds * _MILLI:,.4g} ms"
+    return f"{what}: {seconds_text(seconds)}{shared}{limit}"

@@ -11,14 +11,17 @@ from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
-from sabir.base import FileError, SabirError, quote
+from sabir.base import FeedError, FileError, NotFoundError, SabirError, quote
+from sabir.drawing import svg
+from sabir.inference import infer
 from sabir.opsets import STANDARD
 from sabir.serial import format_of, load
 from sabir.viewing._document import page_of
 from sabir.viewing._page import document_of, html_of
+from sabir.viewing._surroundings import surroundings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from sabir.schema import Registry
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 _ADDRESS = "127.0.0.1"
 _MOST_MODELS = 1000  # in the list
 _MOST_PAGES = 8  # that are kept
+_STEPS = 2  # edges from the node of a picture
 _HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -43,7 +47,8 @@ class _Answer(NamedTuple):
 class ModelServer:
     """A server of the pages of a folder's models, on the loopback interface only.
 
-    `/` lists the models, `/model?name=NAME` is the page of one, which loads again when its file changes. Only
+    `/` lists the models, `/model?name=NAME` is the page of one, which loads again when its file changes, and
+    `/picture.svg?model=NAME&node=NODE&steps=2` is a picture of the nodes near one, or of a small model. Only
     requests that name this machine as their host are answered, so that no other site can read a page. A
     name that leads out of the folder is refused, links included.
 
@@ -103,6 +108,10 @@ class ModelServer:
                 return self._list(stamp="stamp" in query)
             if parts.path == "/model":
                 return self._model(query.get("name", ""), stamp="stamp" in query)
+            if parts.path == "/picture.svg":
+                return self._picture(query)
+        except NotFoundError as error:
+            return _refusal(HTTPStatus.NOT_FOUND, str(error))
         except SabirError as error:
             return _refusal(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
         return _refusal(HTTPStatus.NOT_FOUND, f"there is no page {quote(parts.path)}")
@@ -139,10 +148,24 @@ class ModelServer:
                 return real
         return None
 
-    def _model(self, name: str, *, stamp: bool) -> _Answer:
+    def _named(self, name: str) -> Path:
+        """Return the file of a model by its name in the list; raises NotFoundError."""
         path = self._inside(self._folder / name)
         if path is None or format_of(path) is None:
-            return _refusal(HTTPStatus.NOT_FOUND, f"there is no model {quote(name)} in this folder")
+            raise NotFoundError(f"there is no model {quote(name)} in this folder")
+        return path
+
+    def _picture(self, query: Mapping[str, str]) -> _Answer:
+        """Return the picture of a small model, or of the nodes near one of them."""
+        model = infer(load(self._named(query.get("model", ""))), registry=self._registry)
+        node, steps = query.get("node"), query.get("steps", str(_STEPS))
+        if not (steps.isascii() and steps.isdigit() and len(steps) == 1):
+            raise FeedError(f"steps={quote(steps)}: write a number from 0 to 9")
+        picture = svg(model if node is None else surroundings(model, node, int(steps)))
+        return _Answer(HTTPStatus.OK, picture.encode("utf-8", "replace"), "image/svg+xml; charset=utf-8")
+
+    def _model(self, name: str, *, stamp: bool) -> _Answer:
+        path = self._named(name)
         key = path, _stamp(path)
         if stamp:
             return _text(key[1])
