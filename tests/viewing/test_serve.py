@@ -6,12 +6,12 @@ import re
 import socket
 import threading
 import time
-import xml.etree.ElementTree as ET  # ruff: ignore[suspicious-xml-etree-import]  our own pictures
 
 import pytest
 
 import sabir
 from sabir.viewing import ModelServer
+from support.markup import parsed
 
 TEXT = '<ir_version: 10, opset_import: ["" : 21]> g (float[N] x) => (float[N] y) { y = Relu (x) }'
 
@@ -127,7 +127,7 @@ def test_a_file_that_is_no_model(ask):
 def test_a_picture(ask):
     response, text = ask("/picture.svg?model=one.onnxtxt")
     assert response.getheader("Content-Type") == "image/svg+xml; charset=utf-8"
-    root = ET.fromstring(text)  # ruff: ignore[suspicious-xml-element-tree-usage]  our own picture
+    root = parsed(text)
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     assert "Relu" in [element.text for element in root.iter()]
     assert ask("/picture.svg?model=one.onnxtxt&node=y&steps=0")[0].status == 200

@@ -101,9 +101,9 @@ export class Amounts {
     return amountText(this.of(item), this.layer.unit);
   }
 
-  /** How strong the colour of an item is, from 0 to 1: its part of the largest, on a scale that shows small ones. */
+  /** How strong the colour of an item is, from 0 to 1: of the largest node, or for a box of the whole. */
   strength(item: Item): number {
-    const most = this.layer.combine === "sum" ? this.total : this.most;
+    const most = this.layer.combine === "sum" && item.kind !== "node" ? this.total : this.most;
     return most > 0 ? Math.sqrt(Math.min(1, this.of(item) / most)) : 0;
   }
 }

@@ -90,7 +90,7 @@ class Painter {
   }
 
   private closed(item: Item): void {
-    const { theme, selected, marked } = this.looks;
+    const { theme, selected, marked, amounts, classes } = this.looks;
     const { x, y, width, height } = item;
     const chosen = item === selected;
     const faint = marked !== null && !marked.has(item);
@@ -125,7 +125,7 @@ class Painter {
     if (detail)
       this.surface.text(this.detail(item, detail), middle, y + 30, {
         font: SMALL_FONT,
-        fill: theme.quiet,
+        fill: amounts || classes ? fill : theme.quiet, // on a colour quiet letters are hard to read
         align: "center",
       });
   }

@@ -1,6 +1,6 @@
 /** The page: reads its data, and connects the graph, the outline, the search, the panel and the keyboard. */
 
-import { Amounts, Classes, costLayers, NodeSet, themeOf } from "./colours";
+import { Amounts, amountText, Classes, costLayers, NodeSet, themeOf } from "./colours";
 import { button, download, make } from "./dom";
 import type { Looks } from "./draw";
 import { Layouter } from "./layout";
@@ -387,11 +387,9 @@ class Page {
       ];
     }
     const scale = make("span", { class: "scale", "aria-hidden": "true" });
-    const whole =
-      found.layer.combine === "sum"
-        ? `total ${found.text(this.scene.main)}`
-        : `largest ${found.text(this.scene.main)}`;
-    return [title, make("span", {}, "0 ", scale, ` ${whole}`)];
+    const most = amountText(found.most, found.layer.unit);
+    const whole = found.layer.combine === "sum" ? ` a node, ${found.text(this.scene.main)} in all` : "";
+    return [title, make("span", {}, "0 ", scale, ` ${most}${whole}`)];
   }
 
   private areas(): void {

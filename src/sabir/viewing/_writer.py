@@ -103,6 +103,7 @@ class Writer:
         opsets = bound_opsets(model.opsets, model.opset())
         main = self._reserved()
         label = shortened(model.graph.name, NAME) or "graph"
+        label = f"other model: {label}" if kind == "beside" else label
         self._write(_Pending(main, model.graph, kind, label), opsets, source)
         for graph, label in _training(model):
             self._write(_Pending(self._reserved(), graph, "training", label), opsets, source)
