@@ -79,6 +79,14 @@ def nested() -> sabir.Model:
     Twice (a) => (b) { b = Add (a, a) }""")
 
 
+def cyclic() -> sabir.Model:
+    """Return two functions that call each other, and that nothing else calls."""
+    return sabir.parse("""<ir_version: 10, opset_import: ["" : 21, "local" : 1]>
+    g (float[8] x) => (float[8] y) { y = Relu (x) }
+    <domain: "local", opset_import: ["" : 21, "local" : 1]> A (p) => (q) { q = local.B (p) }
+    <domain: "local", opset_import: ["" : 21, "local" : 1]> B (p) => (q) { q = local.A (p) }""")
+
+
 def weighted() -> sabir.Model:
     """Return twelve equal blocks of two products, with a finding, and a NaN among the weights."""
     b = sabir.Builder(21)
@@ -103,7 +111,7 @@ def main() -> None:
     """Write the pages into the folder that the command line names."""
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    for make in (large, flat, hostile, nested, weighted):
+    for make in (large, flat, hostile, nested, cyclic, weighted):
         (folder / f"{make.__name__}.html").write_bytes(html_of(page_of(make(), name=make.__name__)))
     model = sabir.parse(f"{_HEAD} {{ a = Sqrt (x)  y = Relu (a) }}")
     page = page_of(model, name="traced")

@@ -83,9 +83,17 @@ def test_a_page_that_cannot_be_written(fails, write, tmp_path):
     assert "there is no folder" in message
 
 
-@pytest.mark.parametrize("option", [["--trace"], ["-o", "page.html"], ["--diff", "other.onnx"]])
+@pytest.mark.parametrize(
+    "option", [["--trace"], ["-o", "page.html"], ["--diff", "other.onnx"], ["-d", "N=1"]]
+)
 def test_a_server_shows_models_as_they_are(fails, tmp_path, option):
     assert "--serve shows models as they are" in fails("view", tmp_path, "--serve", *option)
+
+
+def test_options_without_a_run(fails, write):
+    message = "nothing is run that --input, --shape or --threads would apply to; add --profile, --decisions, "
+    assert fails("view", write(MODEL), "--shape", "x=3").startswith(message)
+    assert fails("view", write(MODEL), "--port", "8000") == "--port is the port of a server; add --serve"
 
 
 def test_a_server_of_a_file(fails, write):

@@ -133,7 +133,8 @@ export class Model {
       for (const value of new Set(this.reads(number))) at(this.readers, value).push(number);
       for (const graph of node.graphs ?? []) this.ownerOfGraph[graph] = number;
       const called = node.function ?? NONE;
-      if (called >= 0 && this.callOfGraph[called] === NONE) this.callOfGraph[called] = number;
+      const isShown = node.graph === data.main; // a call in another function may itself be called nowhere
+      if (called >= 0 && (isShown || this.callOfGraph[called] === NONE)) this.callOfGraph[called] = number;
     });
     boxes.forEach((box, number) => {
       for (const item of box.items) {

@@ -229,19 +229,21 @@ export class Scene {
   }
 
   /** The item of a node, with everything around it open. */
-  reveal(node: number): Item | undefined {
-    const graph = this.openGraph(this.model.node(node).graph);
+  reveal(node: number, around: ReadonlySet<number> = new Set()): Item | undefined {
+    const graph = this.openGraph(this.model.node(node).graph, around);
     return graph && this.descend(graph, node);
   }
 
-  private openGraph(graph: number): Item | undefined {
+  /** Open a graph where it is shown; functions that only call each other are shown nowhere. */
+  private openGraph(graph: number, around: ReadonlySet<number>): Item | undefined {
+    if (around.has(graph)) return undefined;
     const root = this.roots.find((item) => item.number === graph);
     if (root) {
       root.open = true;
       return root;
     }
     const owner = Math.max(at2(this.model.ownerOfGraph, graph), at2(this.model.callOfGraph, graph));
-    const node = owner < 0 ? undefined : this.reveal(owner);
+    const node = owner < 0 ? undefined : this.reveal(owner, new Set([...around, graph]));
     if (!node) return undefined;
     node.open = true;
     const item = node.children.find((child) => child.number === graph);

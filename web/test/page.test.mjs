@@ -134,6 +134,13 @@ test("a Loop in an If and the body of a function open in place", async (t) => {
   assert.ok(found.some((line) => line.startsWith("Add")));
 });
 
+test("a function that nothing calls is nowhere in the graph", async (t) => {
+  const page = await opened(t, "cyclic");
+  await page.locator('input[type="search"]').fill("op:local");
+  await page.locator(".results button").first().click();
+  assert.equal(await status(page), "No call of this function is in the graph.");
+});
+
 test("the keyboard follows edges, opens, searches and closes", async (t) => {
   const page = await opened(t, "weighted");
   await page.locator("canvas").focus();

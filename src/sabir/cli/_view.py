@@ -56,6 +56,8 @@ EXAMPLES = (
 )
 _PAGES = {".html", ".htm"}
 _RUNS = 10
+_RUN_OPTIONS = "--input, --shape or --threads"
+_RUNNING = "--profile, --decisions, --trace or --quantization"
 
 
 def _page_path(path: Path | None) -> Path | None:
@@ -131,12 +133,17 @@ def view(  # ruff: ignore[too-many-arguments]  each is an option
     --serve lists the models of a folder at a local address, and shows a page again when its file changes.
     """
     registry = registry_of(operators, documents)
-    layered = profile or decisions or traced or other is not None or quantized is not None
+    runs_model = profile or decisions or traced or quantized is not None
+    of_runs = bool(inputs or shapes or threads)
     if serve:
-        if layered or output is not None:
-            refuse("--serve shows models as they are; leave out -o and the options that run a model")
+        if runs_model or of_runs or dims or other is not None or output is not None:
+            refuse("--serve shows models as they are; leave out the options of a page, and those of its runs")
         _serve(model, port, registry, open_page=open_page)
         return
+    if port:
+        refuse("--port is the port of a server; add --serve")
+    if of_runs and not runs_model:
+        refuse(f"nothing is run that {_RUN_OPTIONS} would apply to; add {_RUNNING}")
     target = _target(model, output)
     loaded = load_any(model)
     beside = None if other is None else load_any(other)
