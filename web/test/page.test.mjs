@@ -119,8 +119,13 @@ test("nothing but the page's own script may run", async (t) => {
 test("a Loop in an If and the body of a function open in place", async (t) => {
   const page = await opened(t, "nested");
   const open = async (name, place) => {
+    const before = (await lines(page)).length;
     const line = page.locator(`[role="treeitem"][aria-expanded="false"]`, { hasText: name });
     await (place === "last" ? line.last() : line.first()).locator("> .line .twist").click();
+    await page.waitForFunction(
+      (count) => document.querySelectorAll('[role="treeitem"]').length > count,
+      before,
+    );
   };
   await open("If");
   await open("Loop");
