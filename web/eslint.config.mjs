@@ -15,9 +15,17 @@ export default ts.config(
     files: ["**/*.mjs"],
     languageOptions: {
       globals: Object.fromEntries(
-        ["URL", "process", "document", "requestAnimationFrame", "WheelEvent", "getComputedStyle", "axe"].map(
-          (name) => [name, "readonly"],
-        ),
+        [
+          "URL",
+          "process",
+          "document",
+          "window",
+          "Event",
+          "requestAnimationFrame",
+          "WheelEvent",
+          "getComputedStyle",
+          "axe",
+        ].map((name) => [name, "readonly"]),
       ),
     },
   },

@@ -243,12 +243,7 @@ class Page {
       this.repaint();
     });
     addEventListener("beforeprint", () => {
-      this.main.append(
-        make("div", { class: "print" }, this.stage.svg(this.model.data.model.name) as unknown as HTMLElement),
-      );
-    });
-    addEventListener("afterprint", () => {
-      this.main.querySelector(".print")?.remove();
+      this.print();
     });
     addEventListener("hashchange", () => void this.fromAddress());
   }
@@ -447,6 +442,23 @@ class Page {
   private repaint(): void {
     this.looks.theme = themeOf(this.root);
     this.stage.redraw();
+  }
+
+  /** Put a drawing of all that is open in the place of the canvas, light as paper is, until the page is printed. */
+  private print(): void {
+    const { theme } = this.root.dataset;
+    this.root.dataset.theme = "light";
+    this.repaint();
+    const drawing = this.stage.svg(this.model.data.model.name) as unknown as HTMLElement;
+    const printed = make("div", { class: "print" }, drawing);
+    this.main.append(printed);
+    const restore = (): void => {
+      printed.remove();
+      if (theme === undefined) delete this.root.dataset.theme;
+      else this.root.dataset.theme = theme;
+      this.repaint();
+    };
+    addEventListener("afterprint", restore, { once: true });
   }
 
   /** `#node=NAME` in the address of the page shows a node. */

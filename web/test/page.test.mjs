@@ -243,6 +243,16 @@ test("SVG and PNG are saved", async (t) => {
   }
 });
 
+test("a page prints light, with the graph as a drawing", async (t) => {
+  const page = await opened(t, "weighted", { colorScheme: "dark" });
+  await page.evaluate(() => window.dispatchEvent(new Event("beforeprint")));
+  assert.match(await page.locator(".print svg").textContent(), /layers\.0/u);
+  assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "light");
+  await page.evaluate(() => window.dispatchEvent(new Event("afterprint")));
+  assert.equal(await page.locator(".print").count(), 0);
+  assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), undefined);
+});
+
 for (const colorScheme of ["light", "dark"]) {
   test(`axe finds nothing in a ${colorScheme} page`, async (t) => {
     const page = await opened(t, "weighted", { colorScheme, bypassCSP: true });
