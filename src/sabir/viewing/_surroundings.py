@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sabir.base import NotFoundError, quote, suggest
 from sabir.ir import Graph, Node, Value, clone_node
+from sabir.viewing._reads import reads_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -36,7 +37,7 @@ def surroundings(model: Model, name: str, steps: int) -> Graph:
     graph = Graph(around.name)
     for node in around:
         if node in chosen:
-            for value in _reads(node):
+            for value in reads_of(node):
                 if value not in copies and value.node not in chosen:
                     copies[value] = _entering(graph, value)
             graph.append(clone_node(node, copies))
@@ -71,19 +72,13 @@ def _near(center: Node, steps: int) -> dict[Node, None]:
 
 
 def _neighbours(node: Node) -> Iterator[Node]:
-    for value in _reads(node):
+    for value in reads_of(node):
         if value.node is not None and value.node.graph is node.graph:
             yield value.node
     for value in _results(node):
         for use in value.uses:
             if isinstance(use.user, Node) and use.user.graph is node.graph:
                 yield use.user
-
-
-def _reads(node: Node) -> Iterator[Value]:
-    yield from (v for v in node.inputs if v is not None)
-    for graph in node.graphs:
-        yield from graph.captures()
 
 
 def _results(node: Node) -> Iterable[Value]:
