@@ -164,10 +164,18 @@ def test_a_declared_variable_that_the_operator_contradicts(name):
         """g (float[1,1,H,8] x) => (float[1,1,H,8] y) {
             a = MaxPool <kernel_shape=[32,1], strides=[32,1], ceil_mode=1> (x)
             s = Constant <value = float[4] {1, 1, 32, 1}> ()  y = Resize <mode = "nearest"> (a, "", s) }""",
+        # the first row of an input that has any, as exporters write it
+        "g (float[N,3] x) => (float[1,3] y) <int64[1] s = {0}, int64[1] e = {1}> { y = Slice (x, s, e) }",
     ],
 )
 def test_declared_variables_that_may_be_true(text):
     assert not claims(sabir.parse(HEAD + text))
+
+
+def test_a_declared_number_of_first_rows_that_a_short_input_does_not_have():
+    text = "g (float[N,3] x) => (float[2,3] y) <int64[1] s = {0}, int64[1] e = {2}> { y = Slice (x, s, e) }"
+    (found,) = claims(sabir.parse(HEAD + text))
+    assert found.message.endswith("the declaration is true only if min(N,2) = 2")
 
 
 def test_a_shape_with_a_batch_that_was_fixed():

@@ -38,9 +38,15 @@ def claim_in(declared: Type, inferred: Type) -> Claim | None:
     for axis, (size, dim) in enumerate(zip(declared.shape or (), inferred.shape or (), strict=False)):
         if not isinstance(dim, Expr) or size is None:
             continue
-        if isinstance(size, int) or _differs_in_samples(size, dim):
+        is_claim = not _is_for_filled(size, dim) if isinstance(size, int) else _differs_in_samples(size, dim)
+        if is_claim:
             return Claim(axis, size, dim)
     return None
+
+
+def _is_for_filled(declared: int, inferred: Expr) -> bool:
+    """Return whether a size is the declared number for all inputs that are not empty, as min(N, 1) is 1."""
+    return inferred.substitute({name: symbol(name) + 1 for name in inferred.symbols}) == declared
 
 
 def _differs_in_samples(declared: Expr, inferred: Expr) -> bool:
