@@ -52,10 +52,12 @@ EXEMPT: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
         ("float", "int8", "uint8"),
         "its inputs are tensors and scales in turn",
     ),
-    ("com.microsoft.BeamSearch", "F"): (
-        ("float", "float16"),
-        "prompts that are no tokens belong to models with an encoder",
+    ("com.microsoft.BeamSearch", "F"): (("float16",), "the encoder of the examples reads floats"),
+    ("com.microsoft.WhisperBeamSearch", "F"): (
+        ("float16", "int32"),
+        "the encoder of the examples reads floats",
     ),
+    ("com.microsoft.WhisperBeamSearch", "V"): (("float",), "it is the type of `cross_qk`, which is refused"),
     ("com.microsoft.GridSample", "T1"): (
         (
             *("bool", "complex128", "complex64", "int16", "int32", "int64", "int8", "string"),

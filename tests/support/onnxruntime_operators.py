@@ -14,7 +14,6 @@ NO_KERNEL = "onnxruntime's CPU provider has no kernel of it"
 # why Sabir has no room of an operator that onnxruntime's CPU provider computes
 REASONS = {
     "SparseToDenseMatMul": "Its first input is a sparse tensor; a run takes dense arrays alone.",
-    "WhisperBeamSearch": "Beam search over models with an encoder is missing, as in BeamSearch.",
 }
 
 

@@ -2,233 +2,73 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabir.base import UnsupportedError
-from sabir.elements import FLOAT
-from sabir.ir import TensorType, sub
-from sabir.opsets.families.generation import beams, following, generation_examples, ports, processors
-from sabir.opsets.families.generation.decoders import Decoder
-from sabir.opsets.families.generation.generation_examples import PROMPTS, TOKENS, changed, one
-from sabir.opsets.families.shapes import contents
-from sabir.opsets.families.shapes.ranks import as_number
-from sabir.opsets.typing import Array
-from sabir.schema import (
-    Attribute,
-    Call,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    tensors,
+from sabir.opsets.families.generation import beam_calls, generation_examples, ports
+from sabir.opsets.families.generation.generation_examples import (
+    FROM_READER,
+    FROM_SOUND,
+    FROM_TEXT,
+    PROMPTS,
+    SOUNDS,
+    TOKENS,
+    changed,
+    one,
+    reading,
 )
+from sabir.schema import Example, Operator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sabir.ir import Dim, Type
-    from sabir.opsets.typing import Subgraph
+    from sabir.ir import TensorType, Type
+    from sabir.opsets.typing import Array, Subgraph
+    from sabir.schema import Call
 
 beam_search = Operator(
     "BeamSearch",
     domain="com.microsoft",
     summary="The prompts, continued to the most probable sequences of a decoder that a beam search finds.",
-    lacks=(
-        ports.LACKS,
-        "`logits_processor` and `decoder_input_ids`, which belong to models with an encoder.",
-    ),
+    lacks=(beam_calls.LACKS,),
 )
-
-T = Constraint("T", tensors("float", "float16"))
-F = Constraint("F", tensors("float", "int32", "float16"))
-I = ports.TOKENS  # ruff: ignore[ambiguous-variable-name]  the published name
-M = Constraint("M", tensors("int32"))
 
 v1 = beam_search.first(
     1,
-    inputs=[
-        ports.prompt(F),
-        ports.MAX_LENGTH,
-        ports.MIN_LENGTH,
-        ports.length("num_beams", "The number of sequences that are continued, a tensor of one element."),
-        ports.length(
-            "num_return_sequences",
-            "How many of them are returned, a tensor of one element up to `num_beams`.",
-        ),
-        Input(
-            "length_penalty",
-            T,
-            "A score is the logarithm of a probability divided by the length to this power, 1 by default.",
-            optional=True,
-            differentiable=False,
-        ),
-        ports.repetition_penalty(T),
-        *ports.masks(M),
-        ports.ATTENTION_MASK,
-        Input(
-            "decoder_input_ids",
-            I,
-            "The first tokens of a decoder after an encoder, [batch, initial_sequence].",
-            optional=True,
-            differentiable=False,
-        ),
-        ports.length("logits_processor", "A number: 0, or 1 for Whisper's timestamps.", optional=True),
-    ],
-    outputs=[
-        Output(
-            "sequences", I, "The sequences, [batch, num_return_sequences, max_length], padded at the end."
-        ),
-        Output("sequences_scores", T, "Their scores, [batch, num_return_sequences], falling.", optional=True),
-        Output(
-            "scores",
-            T,
-            "The sum of logarithms of probabilities for each next token of each step, "
-            "[max_length - sequence, batch, num_beams, vocabulary]; 0 for steps after the last.",
-            optional=True,
-        ),
-    ],
-    attributes=[
-        *ports.ATTRIBUTES,
-        ports.model_type(0),
-        Attribute(
-            "early_stopping",
-            "int",
-            "1: a search ends with `num_beams` complete sequences; 0: when no other can be better.",
-            default=0,
-        ),
-    ],
+    inputs=[*beam_calls.INPUTS],
+    outputs=[*beam_calls.OUTPUTS],
+    attributes=[*ports.ATTRIBUTES, ports.model_type(0), beam_calls.EARLY],
 )
-
-X = TypeVar("X")
-_SCORES = 2  # the output
 
 v1.absent("lower", "its decoder is a plan of its own, which runs for each token")
 v1.absent("gradient", "the sequences are searched, which has no derivative")
 
 
-class _Inputs(NamedTuple, Generic[X]):
-    """The inputs after `min_length`."""
-
-    num_beams: X
-    returned: X
-    length_penalty: X | None = None
-    penalty: X | None = None
-    vocab_mask: X | None = None
-    prefix_mask: X | None = None
-    mask: X | None = None
-    decoder_ids: X | None = None
-    processor: X | None = None
-
-    def checked(self, kind: int) -> _Inputs[X]:
-        """Return the inputs; raises UnsupportedError for a model with an encoder."""
-        ports.check_model("BeamSearch", kind)
-        if self.decoder_ids is not None or self.processor is not None:
-            raise UnsupportedError(
-                "BeamSearch takes `decoder_input_ids` and `logits_processor` only with an encoder"
-            )
-        return self
-
-    def prompts(self, ids: X, longest: X, shortest: X | None) -> ports.Prompts[X]:
-        """Return the inputs that all searches have."""
-        return ports.Prompts(
-            ids, longest, shortest, self.penalty, self.vocab_mask, self.prefix_mask, self.mask
-        )
-
-    def ones(self) -> dict[str, X | None]:
-        """Return the other inputs of one element."""
-        return {
-            "num_beams": self.num_beams,
-            "num_return_sequences": self.returned,
-            "length_penalty": self.length_penalty,
-        }
-
-
 @v1.infer
 def infer(
-    ids: TensorType,
-    longest: TensorType,
-    shortest: TensorType | None,
-    /,
-    *others: Any,
+    *inputs: Any,
     decoder: Subgraph[Type | None],
     init_decoder: Subgraph[Type | None] | None,
+    encoder: Subgraph[Type | None] | None,
     model_type: int,
     vocab_size: int,
 ) -> tuple[TensorType, TensorType, TensorType]:
-    given = _Inputs[TensorType](*others).checked(model_type)
-    prompts = given.prompts(ids, longest, shortest)
-    batch, length, vocabulary = ports.infer(prompts, vocab_size, decoder, init_decoder, **given.ones())
-    count, width = _known(given.returned), _known(given.num_beams)
-    steps = sub(length, ids.shape[1]) if ids.shape else None
-    kind = next((x.element for x in (given.length_penalty, given.penalty) if x is not None), FLOAT)
-    return (
-        TensorType(longest.element, (batch, count, length)),
-        TensorType(kind, (batch, count)),
-        TensorType(kind, (steps, batch, width, vocabulary)),
-    )
-
-
-def _known(number: TensorType) -> Dim:
-    known = contents.ints(number.known)
-    return known[0] if known else None
+    graphs = beam_calls.Graphs(decoder, init_decoder, encoder)
+    return beam_calls.infer("BeamSearch", beam_calls.Inputs(*inputs), graphs, model_type, vocab_size)
 
 
 @v1.evaluate
-def evaluate(  # ruff: ignore[too-many-arguments]  those of the operator
-    ids: Array,
-    longest: Array,
-    shortest: Array | None,
-    /,
-    *others: Any,
+def evaluate(
+    *inputs: Any,
     decoder: Subgraph[Array],
     init_decoder: Subgraph[Array] | None,
-    model_type: int,
-    vocab_size: int,
-    early_stopping: int,
-    no_repeat_ngram_size: int,
-    eos_token_id: int,
-    pad_token_id: int,
+    encoder: Subgraph[Array] | None,
     call: Call,
-    **_: Any,
+    **attributes: Any,
 ) -> tuple[Array, Array, Array | None]:
-    given = _Inputs[Array](*others).checked(model_type)
-    if ids.dtype != np.int32:
-        raise UnsupportedError("BeamSearch takes prompts that are no tokens only with an encoder")
-    prompts = given.prompts(ids, longest, shortest)
-    ports.check_arrays(prompts, **given.ones())
-    settings = _settings(given, early=early_stopping != 0, pad=pad_token_id, vocabulary=vocab_size)
-    width, mask = settings.beams, given.mask
-    found = beams.searched(
-        Decoder(
-            decoder,
-            init_decoder,
-            np.repeat(ids, width, axis=0),
-            None if mask is None else np.repeat(mask, width, axis=0),
-            pad_token_id,
-        ),
-        processors.of_prompts(prompts, end=eos_token_id, ngram=no_repeat_ngram_size, copies=width),
-        settings,
-        ids,
-        following.length_of(ids, longest),
-        with_steps=len(call.outputs) > _SCORES and call.outputs[_SCORES],
-    )
-    penalties = [x.dtype for x in (given.length_penalty, given.penalty) if x is not None]
-    kind = penalties[0] if penalties else np.dtype(np.float32)
-    steps = None if found.steps is None else found.steps.astype(kind, copy=False)
-    return found.sequences, found.scores.astype(kind, copy=False), steps
-
-
-def _settings(given: _Inputs[Array], *, early: bool, pad: int, vocabulary: int) -> beams.Settings:
-    width = int(as_number("num_beams", given.num_beams))
-    kept = int(as_number("num_return_sequences", given.returned))
-    if not 1 <= kept <= width:
-        raise ValueError(f"`num_return_sequences` is {kept}, and must be in [1, {width}], up to `num_beams`")
-    power = given.length_penalty
-    penalty = 1.0 if power is None else float(as_number("length_penalty", power))
-    return beams.Settings(width, kept, penalty, early, pad, vocabulary)
+    graphs = beam_calls.Graphs(decoder, init_decoder, encoder)
+    return beam_calls.evaluate("BeamSearch", beam_calls.Inputs(*inputs), graphs, call, **attributes)
 
 
 @beam_search.examples
@@ -274,3 +114,18 @@ def examples() -> Iterator[Example]:
     yield Example(1, PROMPTS, [7], *plain, None, first, [[1, 1, 1], [0, 1, 1]], **TOKENS, outputs=2)
     yield Example(1, PROMPTS, [7], None, three, two, init_decoder=generation_examples.DECODER, **TOKENS)
     yield Example(1, PROMPTS, [7], None, three, two, **TOKENS, vocab_size=5, outputs=3)
+    texts = changed(**FROM_TEXT, decoder=reading(mask=True))
+    yield Example(1, PROMPTS, [6], *plain, **texts, outputs=2)
+    yield Example(1, PROMPTS, [6], *plain, None, None, [[1, 0, 1], [0, 1, 1]], **texts)
+    yield Example(1, single, [2], None, three, two, **texts, outputs=3)
+    states = reading(mask=True, states=True)
+    yield Example(1, single, [6], *plain, allowed, **changed(**FROM_TEXT, decoder=states, eos_token_id=5))
+    every = reading(mask=True, tokens="t")
+    yield Example(1, single, [6], *plain, **changed(**FROM_TEXT, decoder=every), no_repeat_ngram_size=2)
+    late = changed(**FROM_READER, decoder=reading(mask=True))
+    yield Example(1, PROMPTS, [6], *plain, **late, outputs=2)
+    yield Example(1, single, [6], *plain, **changed(**FROM_READER, decoder=every))
+    sounds = changed(**FROM_SOUND, decoder=reading(mask=False))
+    yield Example(1, SOUNDS, [6], *plain, **sounds, outputs=2)
+    begun = (None, None, None, [[1, 3], [4, 2]], [0])
+    yield Example(1, SOUNDS, [7], *plain, *begun, **sounds)

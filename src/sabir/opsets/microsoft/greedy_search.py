@@ -16,7 +16,7 @@ greedy_search = Operator(
     "GreedySearch",
     domain="com.microsoft",
     summary="The prompts, continued with the most probable token of a decoder again and again.",
-    lacks=(ports.LACKS,),
+    lacks=(ports.ALONE,),
 )
 
 I = ports.TOKENS  # ruff: ignore[ambiguous-variable-name]  the published name
@@ -47,7 +47,9 @@ def infer(
     vocab_size: int,
 ) -> TensorType:
     ports.check_model("GreedySearch", model_type)
-    batch, length, _ = ports.infer(ports.Prompts(ids, longest, *optional), vocab_size, decoder, init_decoder)
+    batch, length, _ = ports.infer(
+        ports.Prompts(ids, longest, *optional), vocab_size, (init_decoder, decoder)
+    )
     return TensorType(ids.element, (batch, length))
 
 

@@ -27,7 +27,7 @@ sampling = Operator(
     domain="com.microsoft",
     summary="The prompts, continued with tokens drawn by the probabilities of a decoder again and again.",
     random=True,
-    lacks=(ports.LACKS,),
+    lacks=(ports.ALONE,),
 )
 
 I = ports.TOKENS  # ruff: ignore[ambiguous-variable-name]  the published name
@@ -123,7 +123,7 @@ def infer(
     ports.check_model("Sampling", model_type)
     given, presence, seed = _split(optional)
     prompts = ports.Prompts(ids, longest, *given)
-    batch, length, vocabulary = ports.infer(prompts, vocab_size, decoder, init_decoder)
+    batch, length, vocabulary = ports.infer(prompts, vocab_size, (init_decoder, decoder))
     check_shape("presence_mask", presence, batch, vocabulary)
     check_one("seed", seed)
     return TensorType(ids.element, (batch, length)), TensorType(FLOAT, (batch, vocabulary))

@@ -12,7 +12,10 @@ from sabir.opsets.families.generation.processors import in_vocabulary
 from sabir.opsets.families.shapes.sizes import allotted
 
 if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
     from sabir.opsets.families.generation.decoders import Decoder
+    from sabir.opsets.families.generation.encoders import EncoderDecoder
     from sabir.opsets.families.generation.processors import Processors
     from sabir.opsets.typing import Array
 
@@ -61,7 +64,7 @@ class _Hypotheses:
 
 
 def searched(
-    decoder: Decoder,
+    decoder: Decoder | EncoderDecoder,
     processors: Processors,
     settings: Settings,
     ids: Array,
@@ -87,9 +90,9 @@ def searched(
             _continued(h, scores[n * beams : (n + 1) * beams], tokens[n * beams :], processors.end)
             for n, h in enumerate(hypotheses)
         ]
-        rows = np.concatenate([rows + n * beams for n, (rows, _, _) in enumerate(chosen)])
-        new = np.concatenate([ids for _, ids, _ in chosen]).astype(ids.dtype)
-        totals = np.concatenate([sums for _, _, sums in chosen])
+        rows = _joined([rows + n * beams for n, (rows, _, _) in enumerate(chosen)], np.int64)
+        new = _joined([ids for _, ids, _ in chosen], ids.dtype)
+        totals = _joined([sums for _, _, sums in chosen], np.float32)
         tokens = np.concatenate([tokens[rows], new[:, None]], axis=1)
         if tokens.shape[1] == length or all(h.done for h in hypotheses):
             break
@@ -117,6 +120,11 @@ def _continued(kept: _Hypotheses, scores: Array, tokens: Array, end: int) -> tup
         raise EvaluationError(f"{beams} beams need a vocabulary of {beams + 1} tokens or more")
     kept.settle(sums[0], tokens.shape[1])
     return rows[on], ids[on], sums[on]
+
+
+def _joined(parts: list[Array], element: DTypeLike) -> Array:
+    """Return the parts of the prompts as one array, which is empty where there is no prompt."""
+    return np.concatenate([np.zeros(0, element), *parts]).astype(element, copy=False)
 
 
 def _log_softmax(x: Array) -> Array:

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from sabir.opsets.typing import Array, Subgraph
 
 _TOKEN_INPUTS = 3  # tokens, positions, mask; the past of the layers follows
-_PAST_RANK, _HEADS, _PAST, _SIZE = 5, 2, 3, 4  # [2, batch, heads, past, size]
+_PAST_RANK = 4  # [batch, heads, past, size]
+_JOINED = (2,)  # keys and values are one tensor, in front
 _LOGITS_RANK = 3
 
 
@@ -42,7 +43,7 @@ class Decoder:
 
     def start(self) -> Array:
         """Return the logits of the tokens after the prompts, [rows, vocabulary]."""
-        past = [_nothing(kind, len(self._ids)) for kind in self._first.inputs[_TOKEN_INPUTS:]]
+        past = [nothing(kind, len(self._ids), _JOINED) for kind in self._first.inputs[_TOKEN_INPUTS:]]
         return self._run(self._first, self._ids, self._positions, past)
 
     def step(self, tokens: Array) -> Array:
@@ -70,12 +71,13 @@ class Decoder:
         return results[0][:, -1].astype(np.float32)
 
 
-def _nothing(kind: object, rows: int) -> Array:
-    """Return keys and values of no tokens."""
+def nothing(kind: object, rows: int, lead: tuple[int, ...]) -> Array:
+    """Return keys and values of no tokens, [*lead, rows, heads, 0, size], of a declared type."""
     shape = kind.shape if isinstance(kind, TensorType) else None
-    if not isinstance(kind, TensorType) or shape is None or len(shape) != _PAST_RANK:
-        raise EvaluationError("a decoder must declare its past as [2, batch, heads, past, size]")
-    heads, size = shape[_HEADS], shape[_SIZE]
+    if not isinstance(kind, TensorType) or shape is None or len(shape) != len(lead) + _PAST_RANK:
+        axes = [*map(str, lead), "batch", "heads", "past", "size"]
+        raise EvaluationError(f"a decoder must declare its past as [{', '.join(axes)}]")
+    _, heads, _, size = shape[len(lead) :]
     if not isinstance(heads, int) or not isinstance(size, int):
         raise EvaluationError("a decoder must declare the number and the size of the heads of its past")
-    return np.zeros((2, rows, heads, 0, size), kind.element.dtype)
+    return np.zeros((*lead, rows, heads, 0, size), kind.element.dtype)

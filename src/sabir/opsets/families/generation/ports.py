@@ -11,6 +11,8 @@ from sabir.opsets.families.shapes.ranks import check_one, check_rank, check_shap
 from sabir.schema import Attribute, Constraint, Input, Output, at_least, tensors
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sabir.ir import Dim, Type
     from sabir.opsets.typing import Array, Subgraph
 
@@ -18,7 +20,7 @@ X = TypeVar("X")
 
 TOKENS = Constraint("I", tensors("int32"))
 _NUMBER = "a tensor of one element"
-LACKS = "Models with an encoder (`model_type` 1 and 2); decoders as GPT-2's are computed."
+ALONE = "Models with an encoder (`model_type` 1 and 2), which onnxruntime refuses here too."
 
 ATTRIBUTES = (
     Attribute(
@@ -26,11 +28,19 @@ ATTRIBUTES = (
         "graph",
         "Its inputs are tokens, positions and an attention mask, int32 [batch, sequence], and for each layer "
         "the past keys and values, [2, batch, heads, past, size]; its outputs are logits, [batch, sequence, "
-        "vocabulary], and for each layer all keys and values.",
+        "vocabulary], and for each layer all keys and values. After an encoder its inputs are tokens, the "
+        "mask of T5, the hidden states if it reads them, and [batch, heads, past, size] for each layer: keys "
+        "and values of tokens, and then those of the encoder.",
         required=True,
     ),
     Attribute("init_decoder", "graph", "A decoder for the prompt alone; the same one by default."),
-    Attribute("encoder", "graph", "The encoder of a model that has one."),
+    Attribute(
+        "encoder",
+        "graph",
+        "Its inputs are the prompt, the mask of T5, and the first tokens; its outputs are logits, hidden "
+        "states, and for each layer the keys and values of the tokens, and then those of the prompt. T5's "
+        "may have no input of first tokens, and then only the last of these outputs.",
+    ),
     Attribute("eos_token_id", "int", "The token at the end of a sequence.", required=True),
     Attribute("pad_token_id", "int", "The token after the end of a sequence.", required=True),
     Attribute("decoder_start_token_id", "int", "The first token after an encoder.", default=-1),
@@ -151,26 +161,37 @@ class Prompts(NamedTuple, Generic[X]):
 def infer(
     prompts: Prompts[TensorType],
     vocab_size: int,
-    decoder: Subgraph[Type | None],
-    init_decoder: Subgraph[Type | None] | None,
+    graphs: Sequence[Subgraph[Type | None] | None],
+    begin: TensorType | None = None,
     **ones: TensorType | None,
 ) -> tuple[Dim, Dim, Dim]:
     """Return the batch, the length of the results and the size of the vocabulary; infer the graphs.
 
-    `ones` has further inputs of one element. Raises InferenceError for shapes that do not fit.
+    The last of the graphs is the decoder. `begin` and `ones` are those of `check`. Raises InferenceError for
+    shapes that do not fit.
     """
     logits: Type | None = None
-    for graph in (init_decoder, decoder):
+    for graph in graphs:
         if graph is not None:
             (logits, *_) = graph(*graph.inputs)
     shape = logits.shape if isinstance(logits, TensorType) else None
     vocabulary = vocab_size if vocab_size > 0 else shape[-1] if shape else None
-    return *check(prompts, vocabulary, **ones), vocabulary
+    return *check(prompts, vocabulary, begin, **ones), vocabulary
 
 
-def check(prompts: Prompts[TensorType], vocabulary: Dim, **ones: TensorType | None) -> tuple[Dim, Dim]:
-    """Return the batch and the length of the results; raises InferenceError for shapes that do not fit."""
-    check_rank("input_ids", prompts.ids, 2)
+def check(
+    prompts: Prompts[TensorType],
+    vocabulary: Dim,
+    begin: TensorType | None = None,
+    **ones: TensorType | None,
+) -> tuple[Dim, Dim]:
+    """Return the batch and the length of the results.
+
+    `begin` is the type of the tokens that the results begin with, [batch, sequence], where these are not the
+    prompts; prompts of floats are features, [batch, size, frames]. `ones` has further inputs of one element.
+    Raises InferenceError for shapes that do not fit.
+    """
+    check_rank("input_ids", prompts.ids, 3 if prompts.ids.element.is_float else 2)
     numbers = {
         "max_length": prompts.longest,
         "min_length": prompts.shortest,
@@ -179,19 +200,22 @@ def check(prompts: Prompts[TensorType], vocabulary: Dim, **ones: TensorType | No
     }
     for name, kind in numbers.items():
         check_one(name, kind)
-    batch, sequence = prompts.ids.shape or (None, None)
+    batch, *sizes = prompts.ids.shape or (None, None)
     check_shape("vocab_mask", prompts.vocab_mask, vocabulary)
     check_shape("prefix_vocab_mask", prompts.prefix_mask, batch, vocabulary)
-    check_shape("attention_mask", prompts.mask, batch, sequence)
+    check_shape("attention_mask", prompts.mask, batch, sizes[-1])
+    check_shape("decoder_input_ids", begin, batch, None)
+    sequence = (begin or prompts.ids).shape
+    count = sequence[1] if sequence else None
     known = contents.ints(prompts.longest.known)
     length = known[0] if known else None
-    if isinstance(sequence, int) and (sequence < 1 or (length is not None and length <= sequence)):
-        raise InferenceError(f"prompts of {sequence} tokens cannot be continued to `max_length` {length}")
+    if isinstance(count, int) and (count < 1 or (length is not None and length <= count)):
+        raise InferenceError(f"prompts of {count} tokens cannot be continued to `max_length` {length}")
     return batch, length
 
 
-def check_arrays(prompts: Prompts[Array], **ones: Array | None) -> None:
-    """Raise InferenceError for arrays whose shapes do not fit."""
+def check_arrays(prompts: Prompts[Array], begin: TensorType | None = None, **ones: Array | None) -> None:
+    """Raise InferenceError for arrays whose shapes do not fit; `begin` is that of `check`."""
     kinds = [None if x is None else type_of(x) for x in prompts[2:]]
     others = {name: None if x is None else type_of(x) for name, x in ones.items()}
-    check(Prompts(type_of(prompts.ids), type_of(prompts.longest), *kinds), None, **others)
+    check(Prompts(type_of(prompts.ids), type_of(prompts.longest), *kinds), None, begin, **others)

@@ -13,6 +13,7 @@ from sabir.opsets.families.text.ngrams import repeated
 
 if TYPE_CHECKING:
     from sabir.opsets.families.generation.ports import Prompts
+    from sabir.opsets.families.generation.timestamps import Timestamps
     from sabir.opsets.typing import Array
 
 _LOWEST = np.finfo(np.float32).min  # of tokens that are not chosen unless there is no other
@@ -30,6 +31,7 @@ class Processors:
     allowed_first: Array | None = None
     temperature: float = 1.0
     presence: Array | None = None
+    timestamps: Timestamps | None = None
 
     def applied(self, scores: Array, tokens: Array, *, first: bool) -> Array:
         """Return changed scores of the tokens after sequences `tokens`, [rows, length]."""
@@ -49,7 +51,9 @@ class Processors:
             y[:, self.end] = _LOWEST
         if self.temperature > 0:
             y /= np.float32(self.temperature)
-        return y if self.presence is None else y - self.presence
+        if self.presence is not None:
+            y -= self.presence
+        return y if self.timestamps is None else self.timestamps.applied(y, tokens)
 
 
 def of_prompts(prompts: Prompts[Array], *, end: int, ngram: int, copies: int = 1) -> Processors:
