@@ -23,8 +23,8 @@ from sabir.schema import Example, Operator
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sabir.ir import TensorType, Type
-    from sabir.opsets.typing import Array, Subgraph
+    from sabir.ir import TensorType
+    from sabir.opsets.typing import Array
     from sabir.schema import Call
 
 beam_search = Operator(
@@ -46,29 +46,13 @@ v1.absent("gradient", "the sequences are searched, which has no derivative")
 
 
 @v1.infer
-def infer(
-    *inputs: Any,
-    decoder: Subgraph[Type | None],
-    init_decoder: Subgraph[Type | None] | None,
-    encoder: Subgraph[Type | None] | None,
-    model_type: int,
-    vocab_size: int,
-) -> tuple[TensorType, TensorType, TensorType]:
-    graphs = beam_calls.Graphs(decoder, init_decoder, encoder)
-    return beam_calls.infer("BeamSearch", beam_calls.Inputs(*inputs), graphs, model_type, vocab_size)
+def infer(*inputs: Any, **attributes: Any) -> tuple[TensorType, TensorType, TensorType]:
+    return beam_calls.infer("BeamSearch", beam_calls.Inputs(*inputs), **attributes)
 
 
 @v1.evaluate
-def evaluate(
-    *inputs: Any,
-    decoder: Subgraph[Array],
-    init_decoder: Subgraph[Array] | None,
-    encoder: Subgraph[Array] | None,
-    call: Call,
-    **attributes: Any,
-) -> tuple[Array, Array, Array | None]:
-    graphs = beam_calls.Graphs(decoder, init_decoder, encoder)
-    return beam_calls.evaluate("BeamSearch", beam_calls.Inputs(*inputs), graphs, call, **attributes)
+def evaluate(*inputs: Any, call: Call, **attributes: Any) -> tuple[Array, Array, Array | None]:
+    return beam_calls.evaluate("BeamSearch", beam_calls.Inputs(*inputs), call, **attributes)
 
 
 @beam_search.examples

@@ -17,8 +17,7 @@ from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sabir.ir import Type
-    from sabir.opsets.typing import Array, Subgraph
+    from sabir.opsets.typing import Array
     from sabir.schema import Call
 
 whisper_beam_search = Operator(
@@ -93,22 +92,9 @@ _COMPUTED = 3  # outputs
 
 
 @v1.infer
-def infer(
-    *inputs: Any,
-    decoder: Subgraph[Type | None],
-    init_decoder: Subgraph[Type | None] | None,
-    encoder: Subgraph[Type | None] | None,
-    model_type: int,
-    vocab_size: int,
-) -> tuple[TensorType, ...]:
+def infer(*inputs: Any, **attributes: Any) -> tuple[TensorType, ...]:
     given: beam_calls.Inputs[TensorType] = beam_calls.Inputs(*inputs)
-    found = beam_calls.infer(
-        "WhisperBeamSearch",
-        given,
-        beam_calls.Graphs(decoder, init_decoder, encoder),
-        model_type,
-        vocab_size,
-    )
+    found = beam_calls.infer("WhisperBeamSearch", given, **attributes)
     batch = (given.ids.shape or (None,))[0]
     return *found, TensorType(FLOAT, (batch, None, None, None, None)), TensorType(found[1].element, (batch,))
 
@@ -116,13 +102,8 @@ def infer(
 @v1.evaluate
 def evaluate(
     *inputs: Any,
-    decoder: Subgraph[Array],
-    init_decoder: Subgraph[Array] | None,
-    encoder: Subgraph[Array] | None,
     call: Call,
     decoder_output_cross_qk: int | None,
-    decoder_start_token_id: int,
-    eos_token_id: int,
     **attributes: Any,
 ) -> tuple[Array | None, ...]:
     given: beam_calls.Inputs[Array] = beam_calls.Inputs(*inputs)
@@ -137,16 +118,8 @@ def evaluate(
             "inputs `cross_qk_layer_head` and `extra_decoding_ids`"
         )
     ids = {name: attributes.pop(name) for name in _TOKENS}
-    found = beam_calls.evaluate(
-        "WhisperBeamSearch",
-        given,
-        beam_calls.Graphs(decoder, init_decoder, encoder),
-        call,
-        _stamps(ids, eos_token_id, decoder_start_token_id),
-        decoder_start_token_id=decoder_start_token_id,
-        eos_token_id=eos_token_id,
-        **attributes,
-    )
+    stamps = _stamps(ids, attributes["eos_token_id"], attributes["decoder_start_token_id"])
+    found = beam_calls.evaluate("WhisperBeamSearch", given, call, stamps, **attributes)
     return *found, None, None
 
 

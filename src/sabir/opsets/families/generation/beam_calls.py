@@ -126,34 +126,31 @@ class Inputs(NamedTuple, Generic[X]):
         }
 
 
-class Graphs(NamedTuple, Generic[X]):
-    """The subgraphs of a call."""
-
-    decoder: Subgraph[X]
-    first: Subgraph[X] | None
-    encoder: Subgraph[X] | None
-
-
 def infer(
     name: str,
     given: Inputs[TensorType],
-    graphs: Graphs[Type | None],
-    kind: int,
+    *,
+    decoder: Subgraph[Type | None],
+    init_decoder: Subgraph[Type | None] | None,
+    encoder: Subgraph[Type | None] | None,
+    model_type: int,
     vocab_size: int,
+    **_: Any,
 ) -> tuple[TensorType, TensorType, TensorType]:
     """Return the types of the sequences, of their scores and of those of all steps.
 
     Raises InferenceError for shapes that do not fit, UnsupportedError for calls that are not computed.
     """
     check_rank("decoder_input_ids", given.decoder_ids, 2)
-    _check(name, given.ids, given.decoder_ids, given.processor, graphs, kind)
+    kind = model_type
+    _check(name, given.ids, given.decoder_ids, given.processor, encoder, kind)
     begin = None if kind == DECODER else _begin(given)
     batch, length, vocabulary = ports.infer(
-        given.prompts(), vocab_size, (graphs.first, graphs.decoder), begin, **given.ones()
+        given.prompts(), vocab_size, (init_decoder, decoder), begin, **given.ones()
     )
-    if graphs.encoder is not None and begin is not None:
+    if encoder is not None and begin is not None:
         mask = [] if kind == WHISPER else [TensorType(INT32, given.ids.shape)]
-        graphs.encoder(*[given.ids, *mask, begin][: len(graphs.encoder.inputs)])
+        encoder(*[given.ids, *mask, begin][: len(encoder.inputs)])
     count, width = _known(given.returned), _known(given.num_beams)
     start = begin or given.ids
     steps = sub(length, start.shape[1]) if start.shape else None
@@ -172,9 +169,7 @@ def _begin(given: Inputs[TensorType]) -> TensorType:
     return TensorType(INT32, ((given.ids.shape or (None,))[0], 1))
 
 
-def _check(
-    name: str, ids: TensorType, begin: object, processor: object, graphs: Graphs[Any], kind: int
-) -> None:
+def _check(name: str, ids: TensorType, begin: object, processor: object, encoder: object, kind: int) -> None:
     """Raise UnsupportedError for a call that no model of its kind makes."""
     if kind not in {DECODER, T5, WHISPER}:
         raise UnsupportedError(f"{name} has no `model_type` {kind}: 0, 1 and 2 are a decoder, T5 and Whisper")
@@ -187,7 +182,7 @@ def _check(
         )
     if kind == DECODER:
         return
-    if graphs.encoder is None:
+    if encoder is None:
         raise UnsupportedError(f"{name} with `model_type` {kind} needs the attribute `encoder`")
     if tokens != (kind == T5):
         raise UnsupportedError(f"{name} reads tokens with `model_type` 1, and features with 2")
@@ -203,9 +198,13 @@ def _known(number: TensorType) -> Dim:
 def evaluate(
     name: str,
     given: Inputs[Array],
-    graphs: Graphs[Array],
     call: Call,
     stamps: Timestamps | None = None,
+    *,
+    decoder: Subgraph[Array],
+    init_decoder: Subgraph[Array] | None,
+    encoder: Subgraph[Array] | None,
+    model_type: int,
     **attributes: Any,
 ) -> tuple[Array, Array, Array | None]:
     """Return the sequences, their scores and those of all steps, where the call has this output.
@@ -213,8 +212,8 @@ def evaluate(
     `stamps` are the rules for `logits_processor` 1. Raises UnsupportedError and ValueError for calls that are
     not computed, EvaluationError for graphs that do not fit each other.
     """
-    kind, pad = attributes["model_type"], attributes["pad_token_id"]
-    _check(name, type_of(given.ids), given.decoder_ids, given.processor, graphs, kind)
+    kind, pad = model_type, attributes["pad_token_id"]
+    _check(name, type_of(given.ids), given.decoder_ids, given.processor, encoder, kind)
     ids = given.ids if kind == DECODER else _first_tokens(given, attributes["decoder_start_token_id"])
     ports.check_arrays(given.prompts(), None if kind == DECODER else type_of(ids), **given.ones())
     settings = _settings(
@@ -232,7 +231,9 @@ def evaluate(
     if given.processor is not None and int(as_number("logits_processor", given.processor)) != 0:
         rules = replace(rules, timestamps=_stamps(name, stamps))
     found = beams.searched(
-        _decoder(given, graphs, ids, kind, pad, width),
+        _decoder(decoder, init_decoder, ids, given.mask, pad, width)
+        if encoder is None or kind == DECODER
+        else _after(encoder, decoder, given, ids, pad, width),
         rules,
         settings,
         ids,
@@ -263,17 +264,31 @@ def _stamps(name: str, stamps: Timestamps | None) -> Timestamps:
 
 
 def _decoder(
-    given: Inputs[Array], graphs: Graphs[Array], ids: Array, kind: int, pad: int, width: int
-) -> Decoder | EncoderDecoder:
-    if kind == DECODER or graphs.encoder is None:
-        mask = None if given.mask is None else np.repeat(given.mask, width, axis=0)
-        return Decoder(graphs.decoder, graphs.first, np.repeat(ids, width, axis=0), mask, pad)
-    if kind == WHISPER:
-        return EncoderDecoder(graphs.encoder, graphs.decoder, [given.ids], ids, None, width)
+    graph: Subgraph[Array],
+    first: Subgraph[Array] | None,
+    ids: Array,
+    mask: Array | None,
+    pad: int,
+    width: int,
+) -> Decoder:
+    masks = None if mask is None else np.repeat(mask, width, axis=0)
+    return Decoder(graph, first, np.repeat(ids, width, axis=0), masks, pad)
+
+
+def _after(
+    encoder: Subgraph[Array],
+    decoder: Subgraph[Array],
+    given: Inputs[Array],
+    ids: Array,
+    pad: int,
+    width: int,
+) -> EncoderDecoder:
+    if given.ids.dtype != np.int32:
+        return EncoderDecoder(encoder, decoder, [given.ids], ids, None, width)
     mask = given.mask
     if mask is None:  # T5's texts may end with padding that counts; that in front does not
         mask = (np.cumsum(given.ids != pad, axis=1) > 0).astype(np.int32)
-    return EncoderDecoder(graphs.encoder, graphs.decoder, [given.ids, mask], ids, mask, width)
+    return EncoderDecoder(encoder, decoder, [given.ids, mask], ids, mask, width)
 
 
 def _settings(given: Inputs[Array], *, early: bool, pad: int, vocabulary: int) -> beams.Settings:
