@@ -203,6 +203,16 @@ _FIRST: tuple[tuple[int, str, str, str], ...] = (
         "",
         "",
     ),
+    (
+        32,
+        (
+            "ConvStateReplay GatedDeltaNetStateReplay GatherPacked HyperConnectionLowRankMix Mamba2Verify "
+            "MatMulNBitsQLoRA MatMulPacked MoEGroupRouter MoEPacked PackedSparseAttentionIndexerMerge "
+            "RMSNormRotary RouterGateUpProj SpeculativePrefixCommit SwiGLU"
+        ),
+        "",
+        "",
+    ),
 )
 _DOMAINS = ("com.microsoft", "com.microsoft.nchwc", "")
 

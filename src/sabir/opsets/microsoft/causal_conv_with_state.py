@@ -1,6 +1,7 @@
 """CausalConvWithState: a depthwise convolution of a sequence that arrives part by part."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -40,6 +41,7 @@ causal_conv_with_state = Operator(
     lacks=(
         "`ndim` above 1: onnxruntime's CPU provider refuses it too.",
         "`state_window` above 0: onnxruntime's CPU provider refuses it too.",
+        "A slice of channels, another length or layout of the state, captured states: refused there too.",
     ),
 )
 
@@ -70,6 +72,7 @@ v1 = causal_conv_with_state.first(
         Output(
             "present_state", T, "The last (k - 1) * dilation elements, in the layout.", differentiable=True
         ),
+        Output("state_update", T, "The captured elements, with `state_update_capacity`.", optional=True),
     ],
     attributes=[
         ACTIVATION,
@@ -85,8 +88,31 @@ v1 = causal_conv_with_state.first(
             default=0,
             values=one_of(*range(9)),
         ),
+        Attribute("input_channel_offset", "int", "The first channel that is convolved.", default=0),
+        Attribute("input_channels", "int", "How many are; 0: all.", default=0),
+        Attribute("state_channels_last", "int", "The layout of the state; -1: that of `input`.", default=-1),
+        Attribute("state_length", "int", "The elements of the state; 0: those that are read.", default=0),
+        Attribute("state_update_capacity", "int", "How many elements are captured.", default=0),
     ],
 )
+
+_PLAIN = {
+    "input_channel_offset": 0,
+    "input_channels": 0,
+    "state_channels_last": -1,
+    "state_length": 0,
+    "state_update_capacity": 0,
+    "ndim": 1,
+    "state_window": 0,
+}
+
+
+def _check_plain(options: dict[str, int]) -> None:
+    """Raise UnsupportedError for attributes whose values CUDA kernels alone take."""
+    for name, value in _PLAIN.items():
+        if options[name] != value:
+            raise UnsupportedError(f"CausalConvWithState needs `{name}` {value}, and has {options[name]}")
+
 
 _RANK = 3  # of a sequence with its channels on one axis
 _END = np.iinfo(np.int64).max
@@ -102,11 +128,9 @@ def infer(
     *,
     channels_last: int,
     dilation: int,
-    ndim: int,
-    state_window: int,
+    **options: Any,
 ) -> tuple[TensorType, TensorType]:
-    if ndim != 1 or state_window:
-        raise UnsupportedError("CausalConvWithState convolves one axis (ndim 1), and has no state_window")
+    _check_plain(options)
     check_shape("weight", weight, None, 1, None)
     check_rank("bias", bias, 1)
     rows, _, k = weight.shape or (None,) * _RANK
@@ -151,13 +175,9 @@ def evaluate(
     activation: str,
     channels_last: int,
     dilation: int,
-    ndim: int,
-    state_window: int,
+    **options: Any,
 ) -> tuple[Array, Array]:
-    hold(
-        infer, x, weight, bias, past, channels_last=channels_last, dilation=dilation, ndim=ndim,
-        state_window=state_window,
-    )  # fmt: skip
+    hold(infer, x, weight, bias, past, channels_last=channels_last, dilation=dilation, **options)
     channels, k = len(weight), weight.shape[2]
     along, trailing = (1, x.shape[2:]) if channels_last else (2, ())
     length = x.shape[along]
@@ -182,7 +202,7 @@ def evaluate(
 
 
 @v1.body
-def body(  # ruff: ignore[too-many-arguments]  those of the operator
+def body(
     b: Builder,
     x: Value,
     filters: Value,
@@ -193,11 +213,9 @@ def body(  # ruff: ignore[too-many-arguments]  those of the operator
     activation: str,
     channels_last: int,
     dilation: int,
-    ndim: int,
-    state_window: int,
+    **options: Any,
 ) -> tuple[Value, Value]:
-    if ndim != 1 or state_window:
-        raise UnsupportedError("CausalConvWithState convolves one axis (ndim 1), and has no state_window")
+    _check_plain(options)
     rows = b.Shape(filters, start=0, end=1)
     first = _channels_first(b, x, rows) if channels_last else x
     if past is None:

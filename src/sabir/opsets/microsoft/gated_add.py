@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir.base import UnsupportedError
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.numbers import halves
 from sabir.opsets.families.numbers.arithmetic import widened
@@ -17,6 +18,7 @@ gated_add = Operator(
     domain="com.microsoft",
     summary="`X + Y * gate`; the product is rounded to the element type before it is added.",
     body_opset=18,
+    lacks=("`gate_weight`, which onnxruntime's CPU provider refuses too.",),
 )
 
 T = Constraint("T", BFLOAT16, tensors("float", "float16"))
@@ -32,13 +34,16 @@ v1 = gated_add.first(
             "One factor for each row: the shape of X with a last dimension of 1.",
             differentiable=True,
         ),
+        Input("gate_weight", T, "(k, 1): what a gate of k elements a row is multiplied by.", optional=True),
     ],
     outputs=[Output("output", T, "The shape of X.", differentiable=True)],
 )
 
 
 @v1.infer
-def infer(x: TensorType, y: TensorType, gate: TensorType, /) -> TensorType:
+def infer(x: TensorType, y: TensorType, gate: TensorType, weight: TensorType | None = None, /) -> TensorType:
+    if weight is not None:
+        raise UnsupportedError("GatedAdd does not compute its gates: multiply by `gate_weight` before")
     check_least_rank("X", x, 1)
     check_alike(["X", "Y"], [x, y])
     if x.shape is not None:
@@ -47,14 +52,16 @@ def infer(x: TensorType, y: TensorType, gate: TensorType, /) -> TensorType:
 
 
 @v1.evaluate
-def evaluate(x: Array, y: Array, gate: Array, /) -> Array:
-    hold(infer, x, y, gate)
+def evaluate(x: Array, y: Array, gate: Array, weight: Array | None = None, /) -> Array:
+    hold(infer, x, y, gate, weight)
     product = (widened(y) * widened(gate)).astype(x.dtype, copy=False)
     return (widened(x) + widened(product)).astype(x.dtype, copy=False)
 
 
 @v1.body
-def body(b: Builder, x: Value, y: Value, gate: Value, /) -> Value:
+def body(b: Builder, x: Value, y: Value, gate: Value, weight: Value | None = None, /) -> Value:
+    if weight is not None:
+        raise UnsupportedError("GatedAdd does not compute its gates: multiply by `gate_weight` before")
     product = halves.rounded(b, b.Mul(halves.widened(b, y), halves.widened(b, gate)), x)
     return halves.rounded(b, b.Add(halves.widened(b, x), halves.widened(b, product)), x)
 

@@ -150,6 +150,8 @@ def of_swiglu() -> Iterator[Example]:  # ruff: ignore[too-many-locals]  operands
         fused = wide, wide_bias, second, second_bias
         yield Example(1, x, logits, *fused, swiglu_fusion=2, **gates, **limits, expect=y)
         yield Example(1, *drawn, **gates, **limits, expect=y)
+    late = [_swiglu_in_double(drawn, 0.5, late=True).astype(np.float32)]
+    yield Example(1, *drawn, **gates, swiglu_limit=0.5, swiglu_limit_after_activation=1, expect=late)
 
 
 def _drawn(seed: int) -> tuple[Array, ...]:
@@ -159,15 +161,16 @@ def _drawn(seed: int) -> tuple[Array, ...]:
     return tuple(random.standard_normal(shape).astype(np.float32) for shape in shapes)
 
 
-def _swiglu_in_double(operands: tuple[Array, ...], limit: float) -> Array:
+def _swiglu_in_double(operands: tuple[Array, ...], limit: float, *, late: bool = False) -> Array:
     """Return the outputs of two experts a token, one token and expert at a time."""
     x, logits, first, bias, second, second_bias, third, third_bias = (o.astype(float) for o in operands)
     y = np.zeros_like(x)
     for token, row in enumerate(logits):
         odds = np.exp(row) / np.exp(row).sum()
         for expert in np.argsort(row)[-2:]:
-            gate = np.minimum(first[expert] @ x[token] + bias[expert], limit)
+            gate = first[expert] @ x[token] + bias[expert]
+            gate = gate if late else np.minimum(gate, limit)
             linear = np.clip(third[expert] @ x[token] + third_bias[expert], -limit, limit)
-            inner = gate / (1 + np.exp(-1.7 * gate)) * (linear + 1)
+            inner = np.minimum(gate / (1 + np.exp(-1.7 * gate)), limit if late else np.inf) * (linear + 1)
             y[token] += odds[expert] * (second[expert] @ inner + second_bias[expert])
     return y

@@ -1,14 +1,13 @@
 """VarlenNGramHashMapping: hashes of the n-grams that end at each token of packed sequences."""
 
-import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Generic, NamedTuple
 
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import Dim, TensorType, may_be_equal, sub
-from sabir.opsets.families.shapes import contents
+from sabir.ir import TensorType
+from sabir.opsets.families.sequences import packed_places
 from sabir.opsets.families.shapes.ranks import check_rank, check_shape, hold
 from sabir.opsets.families.text import hashed_ngrams
 from sabir.opsets.families.text.hashed_ngrams import Operands, Packed, Tensor
@@ -92,6 +91,8 @@ v1 = varlen_n_gram_hash_mapping.first(
     ],
 )
 
+_PLACES = "cumulative_sequence_length"
+
 v1.absent("gradient", "the results are integers")
 v1.absent("lower", "each token's sequence is found by a search, which is evaluated")
 
@@ -122,14 +123,8 @@ def infer(
     if (counts is None) != (not state_update_capacity):
         raise InferenceError("`capture_count` is needed exactly if `state_update_capacity` is above 0")
     check_rank("input_ids", x.ids, 1)
-    check_rank("cumulative_sequence_length", cumulative, 1)
-    places = cumulative.shape[-1] if cumulative.shape else None
-    if places in {0, 1}:
-        raise InferenceError("`cumulative_sequence_length` must have the start and the end of a sequence")
-    known = contents.ints(cumulative.known)
-    if known and x.ids.shape:
-        _check_places(known, x.ids.shape[-1])
-    batch, before = sub(places, 1), max_ngram_size - 1
+    tokens = x.ids.shape[-1] if x.ids.shape else None
+    batch, before = packed_places.batch_of(_PLACES, cumulative, tokens), max_ngram_size - 1
     for name, history in (("past_ids", x.past), ("past_segment_ids", past_segments)):
         check_shape(name, history, batch, before)
     check_shape("segment_ids", x.segments, *(x.ids.shape or (None,)))
@@ -149,7 +144,7 @@ def evaluate(
     attributes["max_ngram_size"] = max_ngram_size
     hold(infer, *inputs, state_update_capacity=state_update_capacity, call=call, **attributes)
     x, cumulative, past_segments, counts = _split(*inputs)
-    _check_places(cumulative.tolist(), len(x.ids))
+    packed_places.check_places(_PLACES, cumulative.tolist(), len(x.ids))
     packed = Packed.of(cumulative.astype(np.int64), max_ngram_size - 1)
     found = hashed_ngrams.hashed(x, packed, past_segments, **attributes)
     if counts is None:
@@ -160,15 +155,6 @@ def evaluate(
         None if found.segments is None else packed.last(found.segments),
         packed.captured(found.tokens, counts, state_update_capacity, attributes["pad_id"]),
     )
-
-
-def _check_places(places: Sequence[int], tokens: Dim) -> None:
-    """Raise InferenceError unless places ascend from 0 to the number of tokens."""
-    ascend = all(end > start for start, end in itertools.pairwise(places))
-    if places[0] != 0 or not may_be_equal(places[-1], tokens) or not ascend:
-        raise InferenceError(
-            f"`cumulative_sequence_length` must ascend from 0 to {tokens}, the number of tokens"
-        )
 
 
 @varlen_n_gram_hash_mapping.examples

@@ -97,8 +97,11 @@ class _Graph(NamedTuple):
             )
         elif linear is None:
             gate, linear = b.Split(x, num_outputs=2, outputs=2, axis=-1)
-        if mixture.limit is not None:
-            gate = b.Min(gate, numbers(mixture.limit))
-            linear = numbers.clipped(linear, -mixture.limit, mixture.limit)
-        slope = b.Sigmoid(numbers.op("Mul", gate, mixture.alpha))
-        return b.Mul(b.Mul(gate, slope), numbers.op("Add", linear, mixture.beta))
+        limit = mixture.limit
+        if limit is not None:
+            gate = gate if mixture.late else b.Min(gate, numbers(limit))
+            linear = numbers.clipped(linear, -limit, limit)
+        gate = b.Mul(gate, b.Sigmoid(numbers.op("Mul", gate, mixture.alpha)))
+        if limit is not None and mixture.late:
+            gate = b.Min(gate, numbers(limit))
+        return b.Mul(gate, numbers.op("Add", linear, mixture.beta))

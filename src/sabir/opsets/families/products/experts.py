@@ -55,6 +55,13 @@ ATTRIBUTES = (
         values=one_of(APART, INTERLEAVED, HALVES),
     ),
     Attribute("swiglu_limit", "float", "The greatest magnitude of SwiGLU's operands; without it, no limit."),
+    Attribute(
+        "swiglu_limit_after_activation",
+        "int",
+        "1: `swiglu_limit` bounds the activated gate from above, not the gate.",
+        default=0,
+        values=one_of(0, 1),
+    ),
     Attribute("use_sparse_mixer", "int", "Another routing during training; it changes no result.", default=0),
 )
 
@@ -68,6 +75,7 @@ class Mixture(NamedTuple):
     beta: float
     fusion: int
     limit: float | None
+    late: bool
     normalized: bool
 
     @classmethod
@@ -80,6 +88,7 @@ class Mixture(NamedTuple):
             attributes["activation_beta"],
             attributes["swiglu_fusion"],
             attributes["swiglu_limit"],
+            bool(attributes["swiglu_limit_after_activation"]),
             bool(attributes["normalize_routing_weights"]),
         )
 
@@ -121,9 +130,14 @@ class Mixture(NamedTuple):
             by_fusion = {INTERLEAVED: (slice(0, None, 2), slice(1, None, 2))}
             parts = by_fusion.get(self.fusion, (slice(0, half), slice(half, None)))
             gate, linear = (first[..., part] for part in parts)
-        if self.limit is not None:
-            gate, linear = np.minimum(gate, self.limit), np.clip(linear, -self.limit, self.limit)
-        return gate * _sigmoid(np.float32(self.alpha) * gate) * (linear + np.float32(self.beta))
+        limit = self.limit
+        if limit is not None:
+            gate = gate if self.late else np.minimum(gate, limit)
+            linear = np.clip(linear, -limit, limit)
+        active = gate * _sigmoid(np.float32(self.alpha) * gate)
+        if limit is not None and self.late:
+            active = np.minimum(active, limit)
+        return active * (linear + np.float32(self.beta))
 
 
 def _sigmoid(x: Array) -> Array:

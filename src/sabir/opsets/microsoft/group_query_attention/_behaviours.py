@@ -18,7 +18,7 @@ from sabir.opsets.families.shapes.ranks import (
     hold,
 )
 from sabir.opsets.families.shapes.shapes import same_dim
-from sabir.opsets.microsoft.group_query_attention._history import Operands, Options, v1
+from sabir.opsets.microsoft.group_query_attention._history import Norm, Operands, Options, v1
 from sabir.opsets.typing import Array
 from sabir.schema import Call
 
@@ -71,6 +71,10 @@ def _check_options(x: Operands[TensorType], options: Options, call: Call) -> Non
         a, b = (getattr(x, field) for field in fields)
         if (a is None) != (b is None):
             raise InferenceError(f"`{first}` and `{second}` must be present or absent together")
+    if x.lengths is not None:
+        raise UnsupportedError(
+            "GroupQueryAttention does not take `query_seqlens`: pass prompts of equal length, or one by one"
+        )
     heads, kv = options.num_heads, options.kv_num_heads
     if heads % kv:
         raise InferenceError(f"{heads} heads of queries are not a multiple of {kv} heads of keys")
@@ -215,7 +219,7 @@ def evaluate(*inputs: Array, call: Call, **attributes: Any) -> tuple[Array, ...]
     if not options.sliding_window_cache:
         check_total(total, 0 if x.past_key is None else x.past_key.shape[2], k.shape[2])
     starts, ends = key_caches.places(x.seqlens_k.astype(np.int64) + 1, q.shape[2], total, "seqlens_k")
-    q, k = (_placed(t, w, x, options, starts) for t, w in ((q, x.q_norm), (k, x.k_norm)))
+    q, k = (_placed(t, w, x, options, starts) for t, w in zip((q, k), x.norms(options), strict=True))
     k, v = (t.astype(x.query.dtype, copy=False) for t in (k, v))
     cached = (_slid if options.sliding_window_cache else _cached)(x, options, (k, v), starts, ends)
     y, scores = _attended(widened(q), cached, x, options, wanted=call.wants(3))
@@ -276,10 +280,10 @@ def _heads(x: Operands[Array], options: Options) -> tuple[Array, Array, Array]:
     return attentions.split(x.query, heads), attentions.split(x.key, kv), attentions.split(x.value, kv)
 
 
-def _placed(x: Array, weight: Array | None, call: Operands[Array], options: Options, starts: Array) -> Array:
+def _placed(x: Array, norm: Norm[Array], call: Operands[Array], options: Options, starts: Array) -> Array:
     """Return queries or keys normalized and rotated, where the call says so."""
-    if weight is not None:
-        x = key_caches.normalized(x, weight, options.qk_norm_epsilon)
+    if norm.weight is not None:
+        x = key_caches.normalized(x, norm.weight, norm.epsilon)
     if not options.do_rotary or not x.shape[2]:
         return x
     cos, sin = _angles(call, starts, x.shape[2])

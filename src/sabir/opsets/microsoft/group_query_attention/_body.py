@@ -13,7 +13,7 @@ from sabir.opsets.families.attention.attention_graphs import ints
 from sabir.opsets.families.building import calls
 from sabir.opsets.families.numbers.scalars import Numbers, element_of
 from sabir.opsets.microsoft.group_query_attention._behaviours import SCORES
-from sabir.opsets.microsoft.group_query_attention._history import Operands, Options, v1
+from sabir.opsets.microsoft.group_query_attention._history import Norm, Operands, Options, v1
 from sabir.schema import Call, Unconvertible
 
 
@@ -32,7 +32,7 @@ def body(b: Builder, *inputs: Value, call: Call, **attributes: Any) -> tuple[Val
     x, options = Operands(*inputs), Options(**attributes)
     kind, places = element_of(x.query), _places(b, x)
     q, k, v = _heads(b, x, options)
-    q, k = (_placed(b, t, w, x, options, places) for t, w in ((q, x.q_norm), (k, x.k_norm)))
+    q, k = (_placed(b, t, w, x, options, places) for t, w in zip((q, k), x.norms(options), strict=True))
     new = (calls.typed(b, k, kind), calls.typed(b, v, kind))
     cached = (_slid if options.sliding_window_cache else _cached)(b, x, options, new, places)
     y, scores = _attended(b, q, cached, x, options)
@@ -103,14 +103,14 @@ def _heads(b: Builder, x: Operands[Value], options: Options) -> tuple[Value, Val
 
 
 def _placed(
-    b: Builder, x: Value, weight: Value | None, call: Operands[Value], options: Options, places: _Places
+    b: Builder, x: Value, norm: Norm[Value], call: Operands[Value], options: Options, places: _Places
 ) -> Value:
     """Return queries or keys normalized and rotated, where the call says so."""
-    if weight is not None:
+    if norm.weight is not None:
         numbers = Numbers(b, FLOAT)
         square = b.ReduceMean(b.Mul(x, x), ints(b, -1), keepdims=1)
-        root = b.Sqrt(numbers.op("Add", square, options.qk_norm_epsilon))
-        x = b.Mul(b.Div(x, root), calls.typed(b, weight, FLOAT))
+        root = b.Sqrt(numbers.op("Add", square, norm.epsilon))
+        x = b.Mul(b.Div(x, root), calls.typed(b, norm.weight, FLOAT))
     if not options.do_rotary or call.cos is None or call.sin is None:
         return x
     shape = call.cos.type.shape if isinstance(call.cos.type, TensorType) else None

@@ -11,7 +11,10 @@ group_query_attention = Operator(
     summary="Attention to a cache of keys and values, to which the new ones are added; several heads of "
     "queries share one of keys.",
     body_opset=18,
-    lacks=("The scores as an output (`qk_output`) are refused together with `sliding_window_cache`.",),
+    lacks=(
+        "The scores as an output (`qk_output`) are refused together with `sliding_window_cache`.",
+        "Queries that are padded at the end (`query_seqlens`).",
+    ),
 )
 
 T = Constraint("T", tensors("float", "float16"), BFLOAT16)
@@ -72,6 +75,12 @@ v1 = group_query_attention.first(
             optional=True,
         ),
         Input("k_norm_weight", T, "(size): the same for the keys; both or none.", optional=True),
+        Input(
+            "query_seqlens",
+            M,
+            "(batch): the number of queries of each item; those after it are padding.",
+            optional=True,
+        ),
     ],
     outputs=[
         Output("output", T, "(batch, queries, heads * size)."),
@@ -142,6 +151,8 @@ v1 = group_query_attention.first(
         Attribute(
             "qk_norm_epsilon", "float", "Added to the mean square of a head.", default=9.999999974752427e-07
         ),
+        Attribute("q_norm_epsilon", "float", "For heads of queries; `qk_norm_epsilon` by default."),
+        Attribute("k_norm_epsilon", "float", "For heads of keys; `qk_norm_epsilon` by default."),
         Attribute(
             "v_quant_type",
             "string",
@@ -181,12 +192,28 @@ class Options(NamedTuple):
     rotary_interleaved: int | None
     qk_output: int
     qk_norm_epsilon: float
+    q_norm_epsilon: float | None
+    k_norm_epsilon: float | None
     v_quant_type: str
     smooth_softmax: int
     k_quant_type: str
 
+    @property
+    def epsilons(self) -> tuple[float, float]:
+        """What is added to the mean squares of the heads of queries and of keys."""
+        shared = self.qk_norm_epsilon
+        query, key = self.q_norm_epsilon, self.k_norm_epsilon
+        return shared if query is None else query, shared if key is None else key
+
 
 X = TypeVar("X")
+
+
+class Norm(NamedTuple, Generic[X]):
+    """How heads are normalized: not at all without a weight."""
+
+    weight: X | None
+    epsilon: float
 
 
 class Operands(NamedTuple, Generic[X]):
@@ -208,3 +235,9 @@ class Operands(NamedTuple, Generic[X]):
     v_scale: X | None = None
     q_norm: X | None = None
     k_norm: X | None = None
+    lengths: X | None = None
+
+    def norms(self, options: Options) -> tuple[Norm[X], Norm[X]]:
+        """Return how the heads of queries and of keys are normalized."""
+        query, key = options.epsilons
+        return Norm(self.q_norm, query), Norm(self.k_norm, key)

@@ -15,7 +15,7 @@ from sabir.opsets.families.attention import attention_kernels, attentions, rotat
 from sabir.opsets.families.attention.attention_kernels import Heads, ScoreMasks, ScoreStages
 from sabir.opsets.families.lowering import kernels
 from sabir.opsets.microsoft.group_query_attention._behaviours import SCORES
-from sabir.opsets.microsoft.group_query_attention._history import Operands, Options, v1
+from sabir.opsets.microsoft.group_query_attention._history import Norm, Operands, Options, v1
 
 _SEQUENCE = 2  # the axis of the rows of a cache
 
@@ -37,7 +37,7 @@ def lower(*inputs: Expression, call: Lowering, **attributes: Any) -> tuple[Expre
         raise NotLowered("a cache that drops the keys before the window has no kernel")
     q, k, v = _heads(x, options)
     places = _places(x, q)
-    q, k = (_placed(t, w, x, options, places) for t, w in ((q, x.q_norm), (k, x.k_norm)))
+    q, k = (_placed(t, w, x, options, places) for t, w in zip((q, k), x.norms(options), strict=True))
     stored = [
         _Store(past, scale, kind, options)
         for past, scale, kind in (
@@ -113,13 +113,13 @@ def _checked(x: Expression, low: Size, high: Size) -> Expression:
 
 
 def _placed(
-    x: Expression, weight: Expression | None, call: Operands[Expression], options: Options, places: _Places
+    x: Expression, norm: Norm[Expression], call: Operands[Expression], options: Options, places: _Places
 ) -> Expression:
     """Return queries or keys normalized and rotated, where the call says so."""
-    if weight is not None:
+    if norm.weight is not None:
         squares = loops.mean(loops.apply("mul", x, x), [-1])
-        root = loops.apply("sqrt", loops.apply("add", squares, options.qk_norm_epsilon))
-        x = loops.apply("mul", loops.apply("div", x, root), weight)
+        root = loops.apply("sqrt", loops.apply("add", squares, norm.epsilon))
+        x = loops.apply("mul", loops.apply("div", x, root), norm.weight)
     if not options.do_rotary or call.cos is None or call.sin is None:
         return x
     pairs = loops.fixed(call.cos.shape[1])
