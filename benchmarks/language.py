@@ -7,6 +7,10 @@ has it (`--genai`, by default this one). A model is a decoder that joins its cac
 `past_key_values.*` inputs and `present.*` outputs; its peer is onnxruntime, which gets and returns caches as
 arrays. `BENCH_THREADS` is the number of threads. A step is the computation of one token after so many
 others; what it must read, weights and caches, is shown with the share of the speed of memory reached.
+
+A folder is also started anew, in a process of its own, once the system has its file in memory and Sabir its
+kernels on the disk: the seconds from the first import to the first token after a prompt, and the most
+memory that the process held, with the file where it is mapped, after more tokens.
 """
 
 from __future__ import annotations
@@ -71,6 +75,41 @@ for line in sys.stdin:
             decoder.generate_next_token()
     print(taken, flush=True)
 """
+# a process that writes the seconds to its first token, and its peak of resident memory in bytes
+BEGIN = """
+import sys, time
+started = time.perf_counter()
+import resource
+folder, threads, count, more = sys.argv[1], *map(int, sys.argv[2:])
+ids = [i % 1000 + 1 for i in range(1, count + 1)]
+"""
+END = """
+print(first, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+"""
+START_SABIR = f"""{BEGIN}
+from sabir import TextGenerator
+generator = TextGenerator(folder, threads=threads)
+tokens = generator.stream(ids, max_new_tokens=more, min_new_tokens=more)
+next(tokens)
+first = time.perf_counter() - started
+list(tokens)
+{END}"""
+START_GENAI = f"""{BEGIN}
+import numpy as np
+import onnxruntime_genai as og
+config = og.Config(folder)
+config.overlay('{{"model": {{"decoder": {{"session_options": {{"intra_op_num_threads": %d}}}}}}}}' % threads)
+model = og.Model(config)
+params = og.GeneratorParams(model)
+params.set_search_options(max_length=count + more, min_length=count + more, do_sample=False)
+decoder = og.Generator(model, params)
+decoder.append_tokens(np.array(ids, np.int32))
+decoder.generate_next_token()
+first = time.perf_counter() - started
+while not decoder.is_done():
+    decoder.generate_next_token()
+{END}"""
+STARTS = 5  # of each contestant, in turns, after one that does not count
 
 
 class Decoder(NamedTuple):
@@ -91,6 +130,10 @@ def main() -> None:
     print(f"{h.THREADS} thread(s) on both sides; memory is read at {speed / 1e9:.1f} GB/s.\n")
     rows = [row for path in given.models for row in _rows(path, given.genai, speed)]
     h.table(("model", "run", "Sabir", "peer", "ratio", "tokens/s", "reads", "of memory's speed"), rows)
+    started = [row for path in given.models if path.is_dir() for row in _starts(path, given.genai)]
+    if started:
+        print()
+        h.table(("model", "after a start", "Sabir", "onnxruntime-genai", "ratio"), started)
 
 
 def streaming() -> float:
@@ -128,6 +171,32 @@ def _rows(path: Path, genai: str, speed: float) -> list[tuple[str, ...]]:
             f"{count / a:.0f}", "", "",
         ))  # fmt: skip
     return found
+
+
+def _starts(path: Path, genai: str) -> list[tuple[str, ...]]:
+    """Return the rows of processes that are started anew: time to the first token, and memory."""
+    h.progress(f"{path}, started anew")
+    ways = ((sys.executable, START_SABIR), (genai, START_GENAI))
+    runs = [[_started(path, *way) for way in ways] for _ in range(STARTS + 1)][1:]
+    (ours, memory), (theirs, other) = (
+        [h.statistics.median(run[way][figure] for run in runs) for figure in range(2)] for way in range(2)
+    )
+    size = [f"{peak / h.MIB:.0f} MiB" for peak in (memory, other)]
+    return [
+        (path.name, f"first token after {POSITIONS[0]}", h.time_text(ours), h.time_text(theirs),
+         h.ratio_text(theirs, ours)),
+        (path.name, f"peak of memory, {STEPS} tokens", *size, h.ratio_text(other, memory)),
+    ]  # fmt: skip
+
+
+def _started(path: Path, python: str, code: str) -> tuple[float, float]:
+    """Return the seconds to the first token of a new process, and its peak of memory in bytes."""
+    arguments = [str(path), str(h.THREADS), str(POSITIONS[0]), str(STEPS)]
+    done = subprocess.run(  # ruff: ignore[subprocess-without-shell-equals-true]  our own code
+        [python, "-c", code, *arguments], capture_output=True, text=True, check=True
+    )
+    first, memory = done.stdout.split()[-2:]
+    return float(first), float(memory)
 
 
 def _medians(
