@@ -281,3 +281,26 @@ def test_decisions_on_threads():
         f"{shared}, not {alone}: 820 operations of a step of a row >= 100"
     )
     assert found("GRU", 300, 3, walked_cached_operations=1 << 40) == alone
+
+
+def test_steps_that_quantize_their_state_are_loops_of_kernels():
+    """Both directions: the product of each step quantizes the state by its range."""
+    rng = np.random.default_rng(2)
+    kinds = {"float32": "float", "uint8": "uint8"}
+    feeds = {
+        "x": rng.standard_normal((3, 2, 5)).astype(np.float32),
+        "w": rng.integers(0, 256, (2, 5, 12)).astype(np.uint8),
+        "r": rng.integers(0, 256, (2, 3, 12)).astype(np.uint8),
+        "b": rng.standard_normal((2, 24)).astype(np.float32),
+        "s": np.float32([0.01, 0.02]),
+        "z": np.uint8([120, 130]),
+    }
+    ports = ", ".join(f"{kinds[v.dtype.name]}[{','.join(map(str, v.shape))}] {n}" for n, v in feeds.items())
+    model = sabir.parse(f"""<ir_version: 8, opset_import: ["" : 18, "com.microsoft" : 1]>
+        g ({ports}) => (y, h, c) {{
+            y, h, c = com.microsoft.DynamicQuantizeLSTM <direction = "bidirectional", hidden_size = 3>
+                (x, w, r, b, , , , , s, z, s, z)
+        }}""")
+    got = kernels_only(model, feeds)
+    for name, expected in sabir.evaluate(model, feeds).items():
+        np.testing.assert_allclose(got[name], expected, rtol=1e-5, atol=1e-6)

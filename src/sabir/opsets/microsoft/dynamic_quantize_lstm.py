@@ -194,9 +194,6 @@ def body(
     return DynamicLstm(b, x, w, r, bias, lens, h, c, p, parameters).written(**attributes)
 
 
-v1.absent(
-    "lower", "each step quantizes all rows of the state by their range, which no recurrence computes yet"
-)
 v1.absent("gradient", "X and h are rounded to integers, which have no gradients")
 
 

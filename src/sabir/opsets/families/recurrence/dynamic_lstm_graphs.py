@@ -94,10 +94,8 @@ class DynamicLstm:
         )
         states = [self._state(s, number) for s in (self.h, self.c, self.h)]
         scanned = [gates, *self._active()]
-        turned = [int(backwards and self.lens is None)] * len(scanned)
         made = b.op(
             "Scan", *states, *scanned, num_scan_inputs=len(scanned), outputs=4,
-            scan_input_directions=turned, scan_output_directions=turned[:1],
             body=b.subgraph(lambda inner: step.written(inner, states, scanned), name="step"),
         )  # fmt: skip
         _, c, h, y = as_results(made)
@@ -117,9 +115,10 @@ class DynamicLstm:
         return self.b.Gather(v, self.b.initializer("direction", np.array(number, np.int64)), axis=0)
 
     def _reversed(self, x: Value) -> Value:
-        """Return the steps of each sequence in reverse; a Scan turns sequences of one length itself."""
+        """Return the steps of each sequence in reverse."""
         if self.lens is None:
-            return x
+            last, first = as_input(self.b, "last", [-1]), as_input(self.b, "first", [np.iinfo(np.int64).min])
+            return self.b.Slice(x, last, first, as_input(self.b, "axes", [0]), last)
         return self.b.ReverseSequence(x, self._lengths(), time_axis=0, batch_axis=1)
 
     def _lengths(self) -> Value:
