@@ -1,6 +1,8 @@
 """Operators of onnxruntime-extensions: what needs a library, and the other domain that has them."""
 
+import json
 import sys
+import wave
 from io import BytesIO
 
 import numpy as np
@@ -17,6 +19,7 @@ LIBRARIES = {
     "DecodeImage": "PIL",
     "EncodeImage": "PIL",
     "GPT2Tokenizer": "tokenizers",
+    "HfJsonTokenizer": "tokenizers",
     "RobertaTokenizer": "tokenizers",
     "SentencepieceDecoder": "sentencepiece",
     "SentencepieceTokenizer": "sentencepiece",
@@ -75,3 +78,62 @@ def test_a_missing_library_is_named(monkeypatch):
 def test_attributes_that_are_no_tables(name, attributes, told):
     with pytest.raises(SabirError, match=told):
         called(name, "ai.onnx.contrib", np.array(["a"], object), **attributes)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"tokenizer_vocab": "{"}, "`tokenizer_vocab` is no tokenizer.json"),
+        ({"tokenizer_config": "{"}, "`tokenizer_config` is no JSON"),
+        ({"tokenizer_config": "[]"}, "`tokenizer_config` must be a JSON object"),
+        (
+            {"tokenizer_config": '{"add_bos_token": true, "bos_token": "<b>"}'},
+            "adds `bos_token`, '<b>', which is no",
+        ),
+        ({"tokenizer_config": '{"add_eos_token": true}'}, "adds `eos_token`, None, which is no token"),
+    ],
+)
+def test_files_that_are_no_tokenizer(attributes, message):
+    pytest.importorskip("tokenizers", reason="an extra, without which the operator refuses everything")
+    model = {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"}
+    whole = {"tokenizer_vocab": json.dumps({"version": "1.0", "model": model}), **attributes}
+    with pytest.raises(SabirError, match=message):
+        called("HfJsonTokenizer", "ai.onnx.contrib", np.array(["a"], object), **whole)
+
+
+def sound(**attributes):
+    memory = BytesIO()
+    with wave.open(memory, "wb") as file:
+        file.setparams((1, 2, 8000, 2, "NONE", ""))
+        file.writeframes(bytes(4))
+    return called("AudioDecoder", "ai.onnx.contrib", np.frombuffer(memory.getvalue(), np.uint8), **attributes)
+
+
+def test_sounds_keep_their_rate():
+    assert sound(downsampling_rate=8000).shape == (1, 2)
+    with pytest.raises(SabirError, match="does not change the rate of a sound, 8000, to 16000 a second"):
+        sound(downsampling_rate=16000)
+
+
+def test_data_that_is_no_sound():
+    with pytest.raises(SabirError, match="AudioDecoder reads the format WAV alone"):
+        called("AudioDecoder", "ai.onnx.contrib", np.zeros(60, np.uint8))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ((4, 2, 3), "`frame_size` must be `n_fft`, 4, and is 3"),
+        ((0, 2, 0), "`n_fft` and `hop_length` must be 1 or more, and are 0 and 2"),
+        ((4, 0, 4), "`n_fft` and `hop_length` must be 1 or more, and are 4 and 0"),
+        ((5, 1, 5), "a signal of 0 samples has no frame of 5"),
+    ],
+)
+def test_frames_of_sounds(sizes, message, engine):
+    feeds = {"x": np.zeros((1, 0), np.float32), "w": np.ones(sizes[0], np.float32)}
+    feeds |= dict(zip(("n", "h", "s"), map(np.int64, sizes), strict=True))
+    b = Builder(18, opsets={"ai.onnx.contrib": 1})
+    x, w, n, hop, size = (b.input(name, array.dtype, array.shape) for name, array in feeds.items())
+    b.output(b.op("StftNorm", x, n, hop, w, size, domain="ai.onnx.contrib"), "y")
+    with pytest.raises(SabirError, match=message):
+        Session(b.model(), engine=engine).run(feeds)

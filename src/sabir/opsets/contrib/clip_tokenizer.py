@@ -31,7 +31,7 @@ def evaluate(
     tokenizer = byte_pairs.tokenizer_of(
         "CLIPTokenizer", _build, _SPECIALS, "</w>", vocab, merges, added_token
     )
-    return byte_pairs.evaluate(tokenizer, last, text, padding_length, (first, last))
+    return byte_pairs.evaluate(tokenizer, last, text, padding_length, (first,), (last,))
 
 
 def _build(tokenizers: Any, tokenizer: Any) -> None:

@@ -29,7 +29,7 @@ def evaluate(
     first, last, pad = (byte_pairs.number_of(table, name) for name in ("<s>", "</s>", "<pad>"))
     steps = byte_pairs.bytes_as_letters
     tokenizer = byte_pairs.tokenizer_of("RobertaTokenizer", steps, _SPECIALS, "", vocab, merges, added_token)
-    return byte_pairs.evaluate(tokenizer, pad, text, padding_length, (first, last))
+    return byte_pairs.evaluate(tokenizer, pad, text, padding_length, (first,), (last,))
 
 
 @roberta_tokenizer.examples

@@ -27,7 +27,18 @@ _CACHED = 4  # tokenizers
 _COMMENT = "#version"
 
 
-def declare(operator: Operator, *, padding: str) -> Version:
+_ATTRIBUTES = (
+    Attribute("vocab", "string", "The tokens and their numbers, a JSON object.", required=True),
+    Attribute("merges", "string", "Lines of two tokens that become one, in their order.", required=True),
+    Attribute("added_token", "string", "Lines of further tokens, each with `=` and its number.", default=""),
+    Attribute("padding_length", "int", "L; that of the longest text if it is -1.", default=-1),
+    Attribute(
+        "model_name", "string", "The name of the model, which changes nothing.", default="", legacy=True
+    ),
+)
+
+
+def declare(operator: Operator, *, padding: str, attributes: tuple[Attribute, ...] = _ATTRIBUTES) -> Version:
     """Declare a tokenizer, with its type rule; `padding` says which token pads."""
     version = operator.first(
         1,
@@ -50,28 +61,10 @@ def declare(operator: Operator, *, padding: str) -> Version:
                 optional=True,
             ),
         ],
-        attributes=[
-            Attribute("vocab", "string", "The tokens and their numbers, a JSON object.", required=True),
-            Attribute(
-                "merges",
-                "string",
-                "Lines of two tokens that become one, in their order.",
-                required=True,
-            ),
-            Attribute(
-                "added_token", "string", "Lines of further tokens, each with `=` and its number.", default=""
-            ),
-            Attribute("padding_length", "int", "L; that of the longest text if it is -1.", default=-1),
-            Attribute(
-                "model_name",
-                "string",
-                "The name of the model, which changes nothing.",
-                default="",
-                legacy=True,
-            ),
-        ],
+        attributes=[*attributes],
     )
-    version.infer(infer)
+    if attributes is _ATTRIBUTES:
+        version.infer(infer)
     return strings.without_kernels(version)
 
 
@@ -86,12 +79,17 @@ def infer(text: TensorType, /, *, padding_length: int) -> tuple[TensorType, Tens
 
 
 def evaluate(
-    tokenizer: Any, pad: int, text: Array, length: int, ends: tuple[int, ...] = ()
+    tokenizer: Any,
+    pad: int,
+    text: Array,
+    length: int,
+    first: tuple[int, ...] = (),
+    last: tuple[int, ...] = (),
 ) -> tuple[Array, Array, Array]:
-    """Return tokens, their mask and their offsets; `ends` are the tokens before and after each text."""
+    """Return tokens, their mask and their offsets; `first` and `last` are put around those of each text."""
     found = [tokenizer.encode(strings.as_str(word)) for word in text.ravel().tolist()]
-    first, last, nowhere = ends[:1], ends[1:], [(0, 0)] * bool(ends)
-    rows = [([*first, *encoding.ids, *last], [*nowhere, *encoding.offsets, *nowhere]) for encoding in found]
+    before, after = [(0, 0)] * len(first), [(0, 0)] * len(last)
+    rows = [([*first, *encoding.ids, *last], [*before, *encoding.offsets, *after]) for encoding in found]
     width = length if length >= 0 else max((len(numbers) for numbers, _ in rows), default=0)
     shape = allotted((len(found), width, 2), np.dtype(np.int64), text.size)
     ids, mask = np.full(shape[:2], pad, np.int64), np.zeros(shape[:2], np.int64)
