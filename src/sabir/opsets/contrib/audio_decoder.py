@@ -73,7 +73,8 @@ def evaluate(
         raise UnsupportedError(
             f"AudioDecoder does not change the rate of a sound, {rate}, to {downsampling_rate} a second"
         )
-    samples = _samples(stored, width).reshape(-1, channels)
+    whole = len(stored) // (width * channels) * width * channels  # a file may end within a sample
+    samples = _samples(stored[:whole], width).reshape(-1, channels)
     y = samples.mean(axis=1, dtype=np.float32) if stereo_to_mono else samples.reshape(-1)
     return y[None].astype(np.float32, copy=False)
 
