@@ -17,7 +17,6 @@ EXAMPLES = list(OPERATOR.all_examples())
 TOTAL = 6  # the operand `total_sequence_length`
 REFUSED = {
     "a cache that drops the keys before the window has no kernel",
-    "caches of four bits and of float8 have no kernel",
     "whether there are new keys is known at run time only",
 }
 

@@ -9,7 +9,7 @@ from itertools import starmap
 from typing import Any, NamedTuple
 
 from sabir import loops
-from sabir.ir import add
+from sabir.ir import add, mul
 from sabir.loops import Expression, Lowering, NotLowered, Size, Stored
 from sabir.opsets.families.attention import attention_kernels, attentions, rotations
 from sabir.opsets.families.attention.attention_kernels import Heads, ScoreMasks, ScoreStages
@@ -18,6 +18,9 @@ from sabir.opsets.microsoft.group_query_attention._behaviours import SCORES
 from sabir.opsets.microsoft.group_query_attention._history import Norm, Operands, Options, v1
 
 _SEQUENCE = 2  # the axis of the rows of a cache
+_PAIRS = "uint8"  # the element type of a cache of four bits
+_OFFSET = 8.0  # of numbers of four bits, which are stored without sign
+_GREATEST_FLOAT8 = 448.0
 
 
 class _Places(NamedTuple):
@@ -164,7 +167,7 @@ def _angles(cache: Expression, positions: Expression) -> Expression:
 
 
 class _Store:
-    """The cache of keys or of values: as it is, or int8 in steps of a scale."""
+    """The cache of keys or of values: as it is, or in steps of a scale; pairs of four bits are bytes."""
 
     def __init__(
         self, past: Expression | None, scale: Expression | None, kind: str, options: Options
@@ -173,17 +176,18 @@ class _Store:
         self._scale: Expression | None = None
         if kind == "NONE":
             return
-        if past is None or scale is None or past.element != "int8":
-            raise NotLowered("caches of four bits and of float8 have no kernel")
+        if past is None or scale is None:
+            raise NotLowered("a quantised cache needs past rows and their scale")
+        self._element = past.element
+        size = _elements(past)
         self._scale = loops.reshape(
-            scale, (1, 1, 1, 1) if kind == "PER_TENSOR" else (1, options.kv_num_heads, 1, past.shape[3])
+            scale, (1, 1, 1, 1) if kind == "PER_TENSOR" else (1, options.kv_num_heads, 1, size)
         )
 
     def written(self, new: Expression, places: _Places) -> Expression:
         """Return the cache with the new rows."""
         if self._scale is not None:
-            steps = loops.apply("round", loops.apply("div", new, self._scale))
-            new = loops.cast(loops.apply("min", loops.apply("max", steps, -128.0), 127.0), "int8")
+            new = self._stored(loops.apply("div", new, self._scale))
         past, count = self._past, new.shape[_SEQUENCE]
         if past is None:
             return new
@@ -208,7 +212,41 @@ class _Store:
         rows = loops.narrow(cache, _SEQUENCE, 0, total)
         if self._scale is None:
             return rows
-        return loops.apply("mul", loops.cast(rows, "float"), self._scale)
+        numbers = _apart(rows) if rows.element == _PAIRS else rows
+        return loops.apply("mul", loops.cast(numbers, "float"), self._scale)
+
+    def _stored(self, steps: Expression) -> Expression:
+        """Return floats in steps of the scale as the elements of the cache."""
+        if self._element == "float8e4m3fn":
+            return loops.cast(kernels.limited(steps, -_GREATEST_FLOAT8, _GREATEST_FLOAT8), self._element)
+        whole = loops.apply("round", steps)
+        if self._element == "int8":
+            return loops.cast(kernels.limited(whole, -128.0, 127.0), self._element)
+        size = loops.divided(steps.shape[3], 2)
+        if size is None:
+            raise NotLowered("whether the elements of a head are pairs is known at run time only")
+        offset = loops.apply("add", kernels.limited(whole, -8.0, 7.0), _OFFSET)
+        half = (*steps.shape[:3], size)
+        low, high = (loops.cut(offset, (0, 0, 0, first), half, (1, 1, 1, 2)) for first in range(2))
+        return loops.cast(loops.apply("add", low, loops.apply("mul", high, 16.0)), _PAIRS)
+
+
+def _elements(cache: Expression) -> Size:
+    """Return how many numbers a row of a head has; a byte of a cache of four bits has two."""
+    size = mul(cache.shape[3], 2) if cache.element == _PAIRS else cache.shape[3]
+    if size is None:
+        raise NotLowered("the size of a head is known at run time only")
+    return size
+
+
+def _apart(rows: Expression) -> Expression:
+    """Return the numbers of pairs of four bits, from -8 to 7, as int8."""
+    size = _elements(rows)
+    shifts = loops.cast(loops.apply("mul", loops.count((2,), 0), 4), _PAIRS)
+    bytes_ = loops.reshape(rows, (*rows.shape, 1))
+    numbers = loops.apply("bitwise_and", loops.apply("shr", bytes_, shifts), 15)
+    whole = loops.reshape(loops.cast(numbers, "int8"), (*rows.shape[:3], size))
+    return loops.apply("sub", whole, 8)
 
 
 # ------------------------------------------------------------ scores
