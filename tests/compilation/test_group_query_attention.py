@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import sabir
 from sabir.compilation import Compiled
 from sabir.compilation.frontend.lowering import lower
 from sabir.compilation.frontend.patterns import pattern_of
@@ -55,3 +56,49 @@ def test_kernels_compute_what_the_interpreter_does(number):
     for name, y in expected.items():
         a, b = (t.astype(np.float32) for t in (y, results[name]))
         np.testing.assert_allclose(b, a, rtol=tolerance, atol=tolerance)
+
+
+WINDOW, ROOM = 5, 12
+WINDOWED = f"""<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1]>
+g (float[1,Q,8] q, float[1,Q,4] k, float[1,1,{ROOM},4] past, int32[1] n, bool[T] keys, float[1,1,Q,T] bias) => (y, z) {{
+    none = Constant <value = int64[0] {{}}> ()
+    count = Shape (keys)
+    narrow = Cast <to = 6> (count)
+    total = Reshape (narrow, none)
+    y, z = com.microsoft.GroupQueryAttention <num_heads = 2, kv_num_heads = 1, local_window_size = {WINDOW}>
+        (q, k, k, past, past, n, total, , , , BIAS)
+}}"""
+
+
+def windowed(queries, total, rng, ends=None):
+    return {
+        "q": rng.standard_normal((1, queries, 8)).astype(np.float32),
+        "k": rng.standard_normal((1, queries, 4)).astype(np.float32),
+        "past": rng.standard_normal((1, 1, ROOM, 4)).astype(np.float32),
+        "n": np.int32([(ends or total) - 1]),
+        "keys": np.zeros(total, bool),
+        "bias": rng.standard_normal((1, 1, queries, total)).astype(np.float32),
+    }
+
+
+@pytest.mark.parametrize("bias", ["", "bias"])
+@pytest.mark.parametrize("queries", [1, 2])
+def test_only_the_rows_of_a_window_are_read(queries, bias):
+    rng = np.random.default_rng(queries)
+    model = sabir.parse(WINDOWED.replace("BIAS", bias))
+    engine, runner, reach = Compiled(model), Runner(model), WINDOW + queries - 1
+    for total in (queries + 1, reach - 1, reach, reach + 1, ROOM):
+        feeds = windowed(queries, total, rng)
+        expected = runner.run(feeds)
+        for name, y in engine.run(feeds).items():
+            np.testing.assert_allclose(y, expected[name], rtol=1e-5, atol=1e-6)
+        listing = "\n".join(engine.compile(feeds).listing("loops"))
+        assert ("starts=[0,0,T-" in listing) == (total >= reach)
+
+
+def test_fewer_keys_than_their_greatest_number_are_computed_too():
+    rng = np.random.default_rng(7)
+    model = sabir.parse(WINDOWED.replace("BIAS", ""))
+    feeds = windowed(1, ROOM, rng, ends=4)
+    for name, y in Compiled(model).run(feeds).items():
+        np.testing.assert_allclose(y, Runner(model).run(feeds)[name], rtol=1e-5, atol=1e-6)

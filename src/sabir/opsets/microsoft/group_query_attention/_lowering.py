@@ -9,7 +9,7 @@ from itertools import starmap
 from typing import Any, NamedTuple
 
 from sabir import loops
-from sabir.ir import add, mul
+from sabir.ir import add, mul, sub
 from sabir.loops import Expression, Lowering, NotLowered, Size, Stored
 from sabir.opsets.families.attention import attention_kernels, attentions, rotations
 from sabir.opsets.families.attention.attention_kernels import Heads, ScoreMasks, ScoreStages
@@ -24,13 +24,18 @@ _GREATEST_FLOAT8 = 448.0
 
 
 class _Places(NamedTuple):
-    """The position of the first query and the end of the keys of each item, int64 [batch], and the sizes."""
+    """The position of the first query and the end of the keys of each item, int64 [batch], and the sizes.
+
+    Queries attend to `seen` rows of the cache from the row `first` on.
+    """
 
     starts: Expression
     ends: Expression
     queries: Size
     total: Size
     all_new: bool
+    first: Size
+    seen: Size
 
 
 @v1.lower
@@ -39,7 +44,7 @@ def lower(*inputs: Expression, call: Lowering, **attributes: Any) -> tuple[Expre
     if options.sliding_window_cache:
         raise NotLowered("a cache that drops the keys before the window has no kernel")
     q, k, v = _heads(x, options)
-    places = _places(x, q)
+    places = _places(x, q, 0 if call.wants(3) else options.local_window_size)
     q, k = (_placed(t, w, x, options, places) for t, w in zip((q, k), x.norms(options), strict=True))
     stored = [
         _Store(past, scale, kind, options)
@@ -48,7 +53,7 @@ def lower(*inputs: Expression, call: Lowering, **attributes: Any) -> tuple[Expre
         )
     ]  # fmt: skip
     presents = [store.written(new, places) for store, new in zip(stored, (k, v), strict=True)]
-    rows = [store.read(cache, places.total) for store, cache in zip(stored, presents, strict=True)]
+    rows = [store.read(cache, places) for store, cache in zip(stored, presents, strict=True)]
     y, shown = _attended(Heads(q, *rows), x, options, places)
     return (y, *presents, shown) if call.wants(3) else (y, *presents)
 
@@ -81,7 +86,8 @@ def _heads(x: Operands[Expression], options: Options) -> tuple[Expression, Expre
     return q, k, v
 
 
-def _places(x: Operands[Expression], q: Expression) -> _Places:
+def _places(x: Operands[Expression], q: Expression, window: int) -> _Places:
+    """Return the places; with a window above 0, only the rows that it can have are seen."""
     sizes = loops.known_sizes(x.total)
     if sizes is None:
         raise NotLowered("the number of keys is known at run time only")
@@ -90,18 +96,32 @@ def _places(x: Operands[Expression], q: Expression) -> _Places:
     if not all_new and not loops.at_least(total, add(queries, 1) or 0):
         raise NotLowered("whether there are more keys than queries is known at run time only")
 
+    seen = total if all_new or batch != 1 else _seen(total, queries, window)
+    narrowed = seen is not total
+    least = total if narrowed else 1 if all_new else queries  # a lone item has all keys
+
     def counted(lengths: Expression) -> Expression:
         ends = loops.apply("add", loops.cast(loops.reshape(lengths, (batch,)), "int64"), 1)
-        return _checked(ends, 1 if all_new else queries, total)
+        return _checked(ends, least, total)
 
     def first(ends: Expression) -> Expression:
         if all_new:
             return loops.apply("mul", ends, 0)
         return loops.apply("sub", ends, loops.sized("int64", queries))
 
-    ends = loops.shared(f"ends of {queries} of {total} keys", x.seqlens_k, counted)
+    ends = loops.shared(f"ends of {queries} of {total} keys from {least}", x.seqlens_k, counted)
     starts = loops.shared(f"starts of {queries} of {total} keys", ends, first)
-    return _Places(starts, ends, queries, total, all_new)
+    unseen = sub(total, seen) if narrowed else 0
+    if unseen is None:
+        raise NotLowered("the number of keys is unknown")
+    return _Places(starts, ends, queries, total, all_new, unseen, seen)
+
+
+def _seen(total: Size, queries: Size, window: int) -> Size:
+    """Return how many of the last rows the windows of all queries have, by a plan for long caches alone."""
+    reach = add(queries, window - 1) if window > 0 else None
+    found = None if reach is None else loops.smaller(total, reach)
+    return total if found is None else found
 
 
 def _checked(x: Expression, low: Size, high: Size) -> Expression:
@@ -207,9 +227,9 @@ class _Store:
         rows = loops.shared(f"{count} rows", places.starts, counted)
         return loops.scatter(past, loops.expand(rows, new.shape), new, _SEQUENCE)
 
-    def read(self, cache: Expression, total: Size) -> Expression:
-        """Return the first rows of the cache."""
-        rows = loops.narrow(cache, _SEQUENCE, 0, total)
+    def read(self, cache: Expression, places: _Places) -> Expression:
+        """Return the rows of the cache that queries attend to."""
+        rows = loops.narrow(cache, _SEQUENCE, places.first, places.seen)
         if self._scale is None:
             return rows
         numbers = _apart(rows) if rows.element == _PAIRS else rows
@@ -257,22 +277,27 @@ def _masks(heads: Heads, x: Operands[Expression], options: Options, places: _Pla
 
     Queries after the end of their item, which are padding, attend as its last one.
     """
-    window, keys = options.local_window_size, loops.count((1, places.total), 1)
+    window, keys = options.local_window_size, loops.count((1, places.seen), 1)
 
     def visible(ends: Expression) -> Expression:
         last = loops.apply("sub", heads.column(ends), 1)
         if options.causal:
             own = loops.apply("add", loops.count((places.queries, 1), 0), heads.column(places.starts))
             last = loops.apply("min", own, last)
+        if places.first != 0:
+            last = loops.apply("sub", last, loops.sized("int64", places.first))
         allowed = loops.apply("le", keys, last)
         if not options.causal or window < 0:
             return allowed
         return loops.apply("and", allowed, loops.apply("gt", keys, loops.apply("sub", last, window)))
 
-    name = f"keys of {places.queries} queries {options.causal} {window} {heads.rank}"
+    name = f"keys of {places.queries} queries {options.causal} {window} {heads.rank} {places.first}"
     allowed = loops.shared(name, places.ends, visible)
     masks = ScoreMasks(None, allowed, total=window != 0)
-    return masks if x.bias is None else heads.masked(masks, x.bias, padded=False)
+    if x.bias is None:
+        return masks
+    bias = x.bias if places.first == 0 else loops.narrow(x.bias, -1, places.first, places.seen)
+    return heads.masked(masks, bias, padded=False)
 
 
 def _probabilities(
