@@ -270,7 +270,8 @@ class Compiled:
 
     def _remember_stages(self, ended: _EndedRun) -> None:
         """Prepare `run_fast` for feeds of the same shapes, if the plan has stages."""
-        from sabir.compilation.engine.stages import StagedProgram, StagedRun, staged_run  # ruff: ignore[import-outside-top-level]  few plans have stages
+        # ruff: ignore[import-outside-top-level]  few plans have stages
+        from sabir.compilation.engine.staged_runs import StagedProgram, StagedRun, staged_run
 
         feeds = {p.name: x for p, x in zip(self._front.inputs, ended.inputs, strict=True)}
         if not isinstance(ended.program, StagedProgram) or self._front.is_strict:

@@ -2,8 +2,9 @@
 
 The branches of an If may have different ranks, and the size of what NonZero returns follows from the contents
 of its operand. The calls behind such a call are compiled in a run, for the ranks and sizes that came, as a
-plan of their own. Where few integers decide, as the number of turns of a Loop or of the results of TopK, the
-call itself is a part of that plan: there the contents of these integers are sizes.
+plan of their own. Where few integers decide, as the number of turns of a Loop or of the results of TopK, or
+the condition of an If, the call itself is a part of that plan: there these integers are sizes, and the
+condition is known, so each branch has a plan together with what follows it.
 
 Other calls that are evaluated end a stage as well, if there are few: then all kernels are in plans of kernels
 alone, whose runs are fast.
@@ -14,9 +15,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation.frontend.patterns import MOST_SIZED
-from sabir.elements import INT32, INT64
+from sabir.elements import BOOL, INT32, INT64
 from sabir.ir import Expr, TensorType
 from sabir.scheduling import ABSENT, OperatorCall, Plan
+from sabir.schema import INTERNAL
 
 if TYPE_CHECKING:
     from sabir.compilation.frontend.lowering import Lowered
@@ -118,21 +120,28 @@ def _decides(found: Lowered, call: ScheduledCall) -> bool:
 
 
 def _sized_operands(found: Lowered, call: ScheduledCall) -> list[int]:
-    """Return the operands of few integers that a call with kernels may have its sizes from, if it has any."""
+    """Return the operands that a call with kernels may have its sizes or ranks from, if it has any."""
     kinds = ((slot, found.prepared.types[slot]) for slot in call.inputs if slot != ABSENT)
     return [slot for slot, kind in kinds if is_computed(call) and _is_sized(kind)]
 
 
 def _is_sized(kind: Type | None) -> bool:
-    """Return whether a tensor has few integers, whose contents are not known before a run."""
-    if not isinstance(kind, TensorType) or kind.known is not None or kind.element not in {INT32, INT64}:
+    """Return whether a tensor is few integers or a condition, whose contents are not known before a run."""
+    if not isinstance(kind, TensorType) or kind.known is not None:
         return False
-    return isinstance(kind.size, int) and kind.size <= MOST_SIZED
+    if kind.element is BOOL:
+        return kind.size == 1
+    return kind.element in {INT32, INT64} and isinstance(kind.size, int) and kind.size <= MOST_SIZED
 
 
 def is_computed(call: ScheduledCall) -> bool:
     """Return whether kernels compute a call where its operands are known."""
     return isinstance(call, OperatorCall) and call.version.find("lower") is not None
+
+
+def is_look(call: ScheduledCall) -> bool:
+    """Return whether a call only looks at its operands, as the operators do that Sabir adds to models."""
+    return isinstance(call, OperatorCall) and call.version.operator.domain == INTERNAL
 
 
 def _live(program: Program, places: list[int]) -> tuple[int, ...]:

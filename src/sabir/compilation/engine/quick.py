@@ -18,6 +18,7 @@ from sabir.compilation.runtime.program import CompiledProgram
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Mapping, Sequence
 
+    from sabir.base import Budget
     from sabir.compilation.plan.bounds import Needs
     from sabir.compilation.protocol import Runnable
     from sabir.evaluation import Run
@@ -25,12 +26,18 @@ if TYPE_CHECKING:
 _MOST_SHAPES = 16  # whose quick runs are kept
 
 
-class _Quick(NamedTuple):
+class QuickRun(NamedTuple):
     """The fast runs of a plan for some shapes, and what each of them needs; `control` cancels them."""
 
     run: FastFunction
     needs: Needs
     control: Control | None
+    names: Sequence[str]
+
+    def results(self, arrays: Sequence[Any]) -> list[Any] | None:
+        """Return the results of a run, which are new arrays; None if it failed."""
+        found = self.run(dict(zip(self.names, arrays, strict=True)))
+        return None if found is None else [*found.values()]
 
 
 class QuickRuns:
@@ -46,20 +53,23 @@ class QuickRuns:
         """
         self._sized = tuple(sorted(sized))
         self._names, self._loops = tuple(map(str, range(operands))), loops
-        self._found: dict[Hashable, _Quick] = {}
+        self._found: dict[Hashable, QuickRun] = {}
+
+    def find(self, arrays: Sequence[Any], budget: Budget, control: Control | None) -> QuickRun | None:
+        """Return the quick run for operands that `control` cancels; None without one within the limits."""
+        quick = self._found.get(self._key(arrays))
+        if quick is None or quick.control is not control or budget.deadline is not None:
+            return None
+        allowed = quick.needs.elements <= budget.elements and quick.needs.charge <= budget.work
+        return quick if allowed else None
 
     def attempt(self, arrays: Sequence[Any], run: Run, control: Control | None = None) -> list[Any] | None:
         """Return the results of a quick run; None if there is none for such operands and limits."""
-        quick, budget = self._found.get(self._key(arrays)), run.budget
-        if quick is None or quick.control is not control or budget.deadline is not None:
-            return None
-        if quick.needs.elements > budget.elements or quick.needs.charge > budget.work:
-            return None
-        results = quick.run(dict(zip(self._names, arrays, strict=True)))
-        if results is None:
-            return None
-        budget.work -= quick.needs.charge
-        return [*results.values()]
+        quick = self.find(arrays, run.budget, control)
+        results = None if quick is None else quick.results(arrays)
+        if quick is not None and results is not None:
+            run.budget.work -= quick.needs.charge
+        return results
 
     def keep(
         self, program: Runnable, arrays: Sequence[Any], sizes: Mapping[str, int], run: Run,
@@ -81,7 +91,7 @@ class QuickRuns:
             return
         if len(self._found) >= _MOST_SHAPES:
             self._found.clear()
-        self._found[key] = _Quick(made.run, layout.needs, control)
+        self._found[key] = QuickRun(made.run, layout.needs, control, self._names)
 
     def clear(self) -> None:
         """Drop the quick runs, and the memory that they keep."""
@@ -99,3 +109,6 @@ class QuickRuns:
             found.append((id(array.dtype), array.shape))
         found += [arrays[number].tobytes() for number in self._sized]
         return tuple(found)
+
+
+__all__ = ["QuickRun", "QuickRuns"]

@@ -7,35 +7,30 @@ size or rank runs in native code as what precedes it.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from sabir.base import ACCIDENTS, CancelledError, SabirError, budget, run_with_limits
 from sabir.compilation.engine.bodies import bodies_on
-from sabir.compilation.engine.cuts import cut_of, is_computed
+from sabir.compilation.engine.cuts import cut_of, is_computed, is_look
 from sabir.compilation.engine.expressions import lower, rewritten
 from sabir.compilation.engine.quick import QuickRuns
 from sabir.compilation.engine.subplans import SubPlans, timed
 from sabir.compilation.engine.worth import PlanCost, Reserve
 from sabir.compilation.plan.entries import Mismatch
 from sabir.compilation.protocol import Request
-from sabir.compilation.runtime.fast import FastRun
 from sabir.evaluation import CallBinder, run_call
+from sabir.schema import as_results
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
-    from sabir.base import Limits
+    from sabir.base import Budget
     from sabir.compilation.engine.cuts import Cut
     from sabir.compilation.frontend.lowering import Lowered
     from sabir.compilation.frontend.prepare import Prepared
     from sabir.compilation.native import Control
     from sabir.compilation.protocol import Backend, Bodies, Runnable
-    from sabir.compilation.runtime.commits import Commit
     from sabir.compilation.settings import Settings
-    from sabir.evaluation import BoundCall, Front, Run
+    from sabir.evaluation import BoundCall, Run
     from sabir.ir import Array
 
 
@@ -101,6 +96,28 @@ class StagedProgram:
         )  # fmt: skip
         self._quick = QuickRuns(len(prepared.inputs), loops=True)
         self._whole: Runnable | None = None
+        self._slots = self._with_constants()
+        self._is_native = self._has_native_runs()
+
+    def _with_constants(self) -> list[Any]:
+        """Return the values in all slots before a run."""
+        slots: list[Any] = [None] * self._prepared.program.size
+        for slot, array in self._constants.items():
+            if slot < len(slots):
+                slots[slot] = array
+        return slots
+
+    def _has_native_runs(self) -> bool:
+        """Return whether kernels compute all results; calls between stages only look at what they compute."""
+        calls, cut = self._prepared.program.calls, self.cut
+        made = {*cut.first.results, *cut.rest.results}
+        results = self._prepared.plan.results
+        return (
+            bool(cut.rest.results)
+            and made.issuperset(results)
+            and len({*results}) == len(results)
+            and all(is_look(calls[place]) for place in cut.deciding)
+        )
 
     @property
     def inputs(self) -> tuple[int, ...]:
@@ -121,11 +138,7 @@ class StagedProgram:
         control: Control | None = None,
     ) -> list[Any]:
         """Return the outputs; raises as `Runnable.run`."""
-        program = self._prepared.program
-        slots: list[Any] = [None] * program.size
-        for slot, array in self._constants.items():
-            if slot < program.size:
-                slots[slot] = array
+        slots: list[Any] = [*self._slots]
         for slot, value in zip(self.inputs, inputs, strict=True):
             slots[slot] = value
         if self.first is not None:
@@ -135,12 +148,45 @@ class StagedProgram:
                 self._quick.keep(self.first, inputs, symbols, run, control)
             for slot, value in zip(self.cut.first.results, found, strict=True):
                 slots[slot] = value
-        sizes = [0] * program.size
+        sizes = [0] * len(slots)
         for call in self._calls:
             run_call(call, slots, sizes, run)
         if self.cut.rest.results:
             self._run_rest(slots, run, control)
         run.budget.live_bytes -= sum(sizes)
+        return [slots[slot] for slot in self._prepared.plan.results]
+
+    def native(self, inputs: Sequence[Array], allowed: Budget, control: Control) -> list[Any] | None:
+        """Return the outputs of a run of quick runs alone, as new arrays.
+
+        None if one of its plans has no quick run for the shapes that came, if the interpreter evaluates a
+        call, or if a run needs more than is allowed.
+        """
+        if not self._is_native or allowed.deadline is not None:
+            return None
+        slots: list[Any] = [*self._slots]
+        for slot, value in zip(self.inputs, inputs, strict=True):
+            slots[slot] = value
+        charge = 0
+        if self.first is not None:
+            quick = self._quick.find(inputs, allowed, control)
+            found = None if quick is None else quick.results(inputs)
+            if quick is None or found is None:
+                return None
+            charge = quick.needs.charge
+            for slot, value in zip(self.cut.first.results, found, strict=True):
+                slots[slot] = value
+        for call in self._calls:
+            (slots[call.outputs[0]],) = as_results(call.function(*(slots[slot] for slot in call.inputs)))
+        operands = [slots[slot] for slot in self.cut.live]
+        quick = self.rest.find(operands, allowed, control)
+        if quick is None or quick.needs.charge + charge > allowed.work:
+            return None
+        found = quick.results(operands)
+        if found is None:
+            return None
+        for slot, value in zip(self.cut.rest.results, found, strict=True):
+            slots[slot] = value
         return [slots[slot] for slot in self._prepared.plan.results]
 
     def _run_rest(self, slots: list[Any], run: Run, control: Control | None) -> None:
@@ -185,55 +231,4 @@ class StagedProgram:
         return self._whole
 
 
-class StagedRun(NamedTuple):
-    """A run of a staged plan that has ended: the inputs by name, the sizes, and the names of its outputs.
-
-    Calls of numpy run in the context that `evaluating` returns.
-    """
-
-    program: StagedProgram
-    feeds: Mapping[str, Array]
-    sizes: Mapping[str, int]
-    outputs: tuple[str, ...]
-    evaluating: Callable[[], AbstractContextManager[object]]
-
-
-def staged_run(ended: StagedRun, front: Front, limits: Limits | None, control: Control) -> FastRun:
-    """Return the fast runs of a staged plan for feeds of the types and shapes of a run."""
-    program = ended.program
-    kinds = [(name, x.dtype, x.shape) for name, x in ended.feeds.items()]
-    first, _ = run_with_limits(limits, front.start, ended.feeds)  # fixes the sizes that inputs declare
-    numbers = first.budget.numbers
-
-    def fast(
-        feeds: Mapping[str, Any],
-        _buffers: Mapping[str, Array] | None = None,
-        _commit: Commit[Any] | None = None,
-        /,
-    ) -> dict[str, Any] | None:
-        if len(feeds) != len(kinds):
-            return None
-        for name, dtype, shape in kinds:
-            x = feeds.get(name)
-            if type(x) is not np.ndarray or x.dtype is not dtype or x.shape != shape:
-                return None
-        try:
-            return run_with_limits(limits, attempt, feeds)
-        except CancelledError:
-            raise
-        except (Mismatch, SabirError, *ACCIDENTS):
-            return None  # the slow path reports it
-
-    def attempt(feeds: Mapping[str, Any]) -> dict[str, Any]:
-        run = first.inside_subgraph()
-        run.budget = budget()
-        run.budget.raise_for(numbers)
-        arrays = [feeds[name] for name, *_ in kinds]
-        with np.errstate(all="ignore"), ended.evaluating():
-            results = program.run(arrays, ended.sizes, run, control)
-        return front.finish(ended.outputs, results, arrays, run)
-
-    return FastRun(fast, control, {})
-
-
-__all__ = ["Compiler", "StagedProgram", "StagedRun", "staged_run"]
+__all__ = ["Compiler", "StagedProgram"]

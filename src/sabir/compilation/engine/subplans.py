@@ -21,6 +21,8 @@ from sabir.ir import TensorType, above_one, judging
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+    from sabir.base import Budget
+    from sabir.compilation.engine.quick import QuickRun
     from sabir.compilation.engine.worth import Reserve
     from sabir.compilation.frontend.patterns import Guard, ShapePattern
     from sabir.compilation.frontend.prepare import Prepared
@@ -60,6 +62,10 @@ class SubPlans:
     def attempt(self, arrays: Sequence[Any], run: Run, control: Control | None = None) -> list[Any] | None:
         """Return the results of a quick run; None if no run for such operands has ended before."""
         return self._quick.attempt(arrays, run, control)
+
+    def find(self, arrays: Sequence[Any], allowed: Budget, control: Control | None) -> QuickRun | None:
+        """Return the quick run for operands, as `QuickRuns.find`."""
+        return self._quick.find(arrays, allowed, control)
 
     def run(self, arrays: Sequence[Any], run: Run, control: Control | None = None) -> list[Any] | None:
         """Return the results for operands; None if they have no plan. Raises as `Runnable.run`.

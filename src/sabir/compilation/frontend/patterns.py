@@ -102,6 +102,8 @@ def pattern_of(
 
 
 def _contents(array: Array, number: int, sizes: dict[str, int]) -> tuple[int | Expr, ...] | None:
+    if array.dtype.kind == "b" and array.size == 1:
+        return (bool(array.item()),)
     if array.size > MOST_SIZED or array.dtype.kind not in "iu":
         return None
     if array.size == 1:

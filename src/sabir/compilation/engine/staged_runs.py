@@ -1,0 +1,87 @@
+"""Fast runs of staged plans: runs for the types and shapes of feeds of an earlier run.
+
+Where all stages have quick runs, and nothing is evaluated between them, a run is native calls and little
+more. Other runs skip what depends on the shapes of the feeds alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sabir.base import ACCIDENTS, CancelledError, SabirError, budget, run_with_limits
+from sabir.compilation.engine.stages import StagedProgram
+from sabir.compilation.plan.entries import Mismatch
+from sabir.compilation.runtime.fast import FastRun
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Mapping
+    from contextlib import AbstractContextManager
+
+    from sabir.base import Limits
+    from sabir.compilation.native import Control
+    from sabir.compilation.runtime.commits import Commit
+    from sabir.evaluation import Front
+    from sabir.ir import Array
+
+
+class StagedRun(NamedTuple):
+    """A run of a staged plan that has ended: the inputs by name, the sizes, and the names of its outputs.
+
+    Calls of numpy run in the context that `evaluating` returns.
+    """
+
+    program: StagedProgram
+    feeds: Mapping[str, Array]
+    sizes: Mapping[str, int]
+    outputs: tuple[str, ...]
+    evaluating: Callable[[], AbstractContextManager[object]]
+
+
+def staged_run(ended: StagedRun, front: Front, limits: Limits | None, control: Control) -> FastRun:
+    """Return the fast runs of a staged plan for feeds of the types and shapes of a run."""
+    program = ended.program
+    kinds = [(name, x.dtype, x.shape) for name, x in ended.feeds.items()]
+    first, _ = run_with_limits(limits, front.start, ended.feeds)  # fixes the sizes that inputs declare
+    numbers, allowed = first.budget.numbers, first.budget.as_at_first()
+    compared: set[Hashable] = set()  # shapes of results that were compared with the declared types
+
+    def fast(
+        feeds: Mapping[str, Any],
+        _buffers: Mapping[str, Array] | None = None,
+        _commit: Commit[Any] | None = None,
+        /,
+    ) -> dict[str, Any] | None:
+        if len(feeds) != len(kinds):
+            return None
+        for name, dtype, shape in kinds:
+            x = feeds.get(name)
+            if type(x) is not np.ndarray or x.dtype is not dtype or x.shape != shape:
+                return None
+        results = program.native([feeds[name] for name, *_ in kinds], allowed, control)
+        if results is not None and tuple([x.shape for x in results]) in compared:
+            return dict(zip(ended.outputs, results, strict=True))
+        try:
+            return run_with_limits(limits, attempt, feeds)
+        except CancelledError:
+            raise
+        except (Mismatch, SabirError, *ACCIDENTS):
+            return None  # the slow path reports it
+
+    def attempt(feeds: Mapping[str, Any]) -> dict[str, Any]:
+        run = first.inside_subgraph()
+        run.budget = budget()
+        run.budget.raise_for(numbers)
+        arrays = [feeds[name] for name, *_ in kinds]
+        with np.errstate(all="ignore"), ended.evaluating():
+            results = program.run(arrays, ended.sizes, run, control)
+        found = front.finish(ended.outputs, results, arrays, run)
+        if all(isinstance(x, np.ndarray) for x in results):
+            compared.add(tuple([x.shape for x in results]))
+        return found
+
+    return FastRun(fast, control, {})
+
+
+__all__ = ["StagedProgram", "StagedRun", "staged_run"]
