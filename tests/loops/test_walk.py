@@ -16,6 +16,7 @@ X = loops.Stored("float", (4, 6), 1)
 Y = loops.Stored("float", (6, 3), 2)
 IMAGE = loops.Stored("float", (1, 8, 8, 4), 3)
 INDICES = loops.Stored("int64", (2,), 4)
+MARKS = loops.Stored("bool", (6,), 5)
 N = symbol("N")
 
 
@@ -23,6 +24,10 @@ def body():
     states = (loops.StepState("float", (5, 2, 3)),)
     after = (loops.apply("add", states[0], loops.StepOperand("float", (5, 2, 3), 0)),)
     return loops.StepBody(states, after, ())
+
+
+def boxes_and_scores():
+    return loops.Stored("float", (2, 5, 4)), loops.Stored("float", (2, 2, 5))
 
 
 def kinds():
@@ -45,6 +50,14 @@ def kinds():
     )
     yield loops.MatrixSteps("float", (1, 2, 7, 5), *steps)
     yield loops.PoolRegions("float", (2, 3, 3, 4), "max", (3, 3), IMAGE, INDICES)
+    yield from (
+        loops.TruePlaces("int64", (7,), MARKS),
+        loops.Distinct("int64", (7,), INDICES, ascending=True),
+    )
+    one = loops.Stored("float", (1,))
+    yield loops.Suppress(
+        "int64", (37,), *boxes_and_scores(), loops.Stored("int64", (1,)), one, one, centred=False, bound=3
+    )
     yield Copy("float", (4, 6), X)
     yield loops.filtered(windows, loops.Stored("float", (6, 2, 3, 3)), 2)
 

@@ -394,6 +394,41 @@ class Computing:
             found[n, h, steps * groups :] = matrix
         return found
 
+    def _trueplaces(self, x: loops.TruePlaces) -> np.ndarray:
+        marks = self(x.operand)
+        return _counted([i for i, mark in enumerate(marks) if mark], marks.size + 1)
+
+    def _distinct(self, x: loops.Distinct) -> np.ndarray:
+        values = self(x.operand).tolist()
+        keys = [(v != v, 0 if v != v else v) for v in values]  # ruff: ignore[comparison-with-itself]  NaN
+        order = sorted(set(keys)) if x.ascending else [*dict.fromkeys(keys)]
+        rows = [
+            [keys.index(key) for key in order],
+            [order.index(key) for key in keys],
+            [keys.count(key) for key in order],
+        ]
+        size = len(keys)
+        return _counted(
+            [row[i] if i < len(row) else 0 for row in rows for i in range(size)], 3 * size + 1, len(order)
+        )
+
+    def _suppress(self, x: loops.Suppress) -> np.ndarray:
+        boxes, scores, most, overlap = (self(o) for o in (x.boxes, x.scores, x.most, x.overlap))
+        least = -np.inf if x.threshold is None else self(x.threshold).item()
+        found: list[list[int]] = []
+        for batch, number in np.ndindex(scores.shape[:2]):
+            row = scores[batch, number]
+            order = [i for i in np.argsort(-row, kind="stable") if x.threshold is None or row[i] >= least]
+            kept: list[int] = []
+            for box in order:
+                if len(kept) < most.item() and not any(
+                    _shared(boxes[batch, box], boxes[batch, k], centred=x.centred) > overlap.item()
+                    for k in kept
+                ):
+                    kept.append(int(box))
+            found += [[batch, number, box] for box in kept]
+        return _counted([n for row in found for n in row], self.size(x.shape[0]), len(found))
+
     def _poolregions(self, x: loops.PoolRegions) -> np.ndarray:
         images, counts, (rows, _) = self(x.images), self(x.counts), x.bins
         if (counts[:, 0] < 0).any():
@@ -419,6 +454,26 @@ class Computing:
             return max((w for sample in found for w in sample), default=0)
 
         return self.filled(x, at)
+
+
+def _counted(items: Sequence[int], size: int, count: int | None = None) -> np.ndarray:
+    """Items after their number, and zeros."""
+    found = np.zeros(size, np.int64)
+    found[0] = len(items) if count is None else count
+    found[1 : len(items) + 1] = items
+    return found
+
+
+def _shared(a: np.ndarray, b: np.ndarray, *, centred: bool) -> float:
+    """The intersection of two boxes over their union."""
+    low, high = [], []
+    for box in (a.astype(np.float32), b.astype(np.float32)):
+        first, second = (box[:2] - box[2:] / 2, box[:2] + box[2:] / 2) if centred else (box[:2], box[2:])
+        low.append(np.minimum(first, second) if not centred else first)
+        high.append(np.maximum(first, second) if not centred else second)
+    common = np.maximum(np.minimum(*high) - np.maximum(*low), np.float32(0)).prod()
+    union = (high[0] - low[0]).prod() + (high[1] - low[1]).prod() - common
+    return common / union if common > 0 and union > 0 else np.float32(0)
 
 
 def _pixels(image: np.ndarray, op: str, rows: np.ndarray, columns: np.ndarray) -> Any:

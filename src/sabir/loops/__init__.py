@@ -15,6 +15,7 @@ from sabir.loops._assumptions import (
 )
 from sabir.loops._calls import LoweredSubgraph, Lowering, shape_of
 from sabir.loops._control import Branch, Iterate, IterateSlices
+from sabir.loops._counted import ROWS_OF_DISTINCT, Distinct, Suppress, TruePlaces
 from sabir.loops._expression import (
     ELEMENTS,
     FLOATS,
@@ -116,6 +117,7 @@ __all__ = [
     "HALVES",
     "INTEGERS",
     "NOT_READ",
+    "ROWS_OF_DISTINCT",
     "SMALL_FLOATS",
     "SMALL_INTEGERS",
     "Assumptions",
@@ -127,6 +129,7 @@ __all__ = [
     "Couple",
     "Cumulate",
     "Descend",
+    "Distinct",
     "Expand",
     "Expression",
     "Extent",
@@ -157,7 +160,9 @@ __all__ = [
     "StepOperand",
     "StepState",
     "Stored",
+    "Suppress",
     "Take",
+    "TruePlaces",
     "Widened",
     "Windows",
     "WordArithmetic",

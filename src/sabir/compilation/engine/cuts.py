@@ -140,8 +140,12 @@ def is_computed(call: ScheduledCall) -> bool:
 
 
 def is_look(call: ScheduledCall) -> bool:
-    """Return whether a call only looks at its operands, as the operators do that Sabir adds to models."""
-    return isinstance(call, OperatorCall) and call.version.operator.domain == INTERNAL
+    """Return whether a call only looks at its operands, as the operators do that Sabir adds to models.
+
+    Its result is one array.
+    """
+    is_internal = isinstance(call, OperatorCall) and call.version.operator.domain == INTERNAL
+    return is_internal and len(call.outputs) == 1
 
 
 def _live(program: Program, places: list[int]) -> tuple[int, ...]:

@@ -1,7 +1,8 @@
 """Quick runs: fast runs of the plans of a part of a model, by the shapes of its operands.
 
 Parts of a model are stages of a staged plan, and subgraphs that are evaluated. What a run of a session does
-for feeds, these do for arrays without names.
+for feeds, these do for arrays without names. After runs of several shapes of a pattern, one that follows the
+sizes serves all others.
 """
 
 from __future__ import annotations
@@ -10,65 +11,70 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sabir.compilation.frontend.patterns import ABOVE_ONE
 from sabir.compilation.native import Control
 from sabir.compilation.plan.layout import RunSizes
-from sabir.compilation.runtime.fast import FastFunction, fast_run
+from sabir.compilation.runtime.fast import FedInput, entered_by_position, runs_of
 from sabir.compilation.runtime.program import CompiledProgram
+from sabir.ir import TensorType
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
     from sabir.base import Budget
-    from sabir.compilation.plan.bounds import Needs
     from sabir.compilation.protocol import Runnable
     from sabir.evaluation import Run
+    from sabir.ir import Array
 
 _MOST_SHAPES = 16  # whose quick runs are kept
+_FEW_SHAPES = 4  # of a pattern, each of which has quick runs of its own
 
 
 class QuickRun(NamedTuple):
-    """The fast runs of a plan for some shapes, and what each of them needs; `control` cancels them."""
+    """The fast runs of a plan for some shapes; `control` cancels them.
 
-    run: FastFunction
-    needs: Needs
+    `run` maps operands to new arrays, or to None if it failed. Each run needs a number of `elements` and
+    charges work.
+    """
+
+    run: Callable[[Sequence[Any]], list[Array] | None]
     control: Control | None
-    names: Sequence[str]
-
-    def results(self, arrays: Sequence[Any]) -> list[Any] | None:
-        """Return the results of a run, which are new arrays; None if it failed."""
-        found = self.run(dict(zip(self.names, arrays, strict=True)))
-        return None if found is None else [*found.values()]
+    elements: int = 0
+    charge: int = 0
 
 
 class QuickRuns:
     """The quick runs of a part of a model; several threads may use them."""
 
-    __slots__ = ("_found", "_loops", "_names", "_sized")
+    __slots__ = ("_following", "_found", "_loops", "_names", "_shapes", "_sized")
 
     def __init__(self, operands: int, *, loops: bool, sized: Collection[int] = ()) -> None:
         """Create them for a number of operands; without `loops` a plan that has loops makes no quick runs.
 
-        What the loops of a quick run spend does not count in the limits of the run around it. `sized` numbers
-        the operands whose contents are sizes.
+        What the loops of a quick run spend does not count in the limits of the run around it, nor what a run
+        spends that follows the sizes. `sized` numbers the operands whose contents are sizes.
         """
         self._sized = tuple(sorted(sized))
         self._names, self._loops = tuple(map(str, range(operands))), loops
         self._found: dict[Hashable, QuickRun] = {}
+        self._following: dict[Hashable, QuickRun] = {}  # by pattern, for all sizes
+        self._shapes: dict[Hashable, int] = {}  # of each pattern, that have quick runs
 
     def find(self, arrays: Sequence[Any], budget: Budget, control: Control | None) -> QuickRun | None:
         """Return the quick run for operands that `control` cancels; None without one within the limits."""
         quick = self._found.get(self._key(arrays))
+        if quick is None and self._following:
+            quick = self._following.get(self._pattern(arrays))
         if quick is None or quick.control is not control or budget.deadline is not None:
             return None
-        allowed = quick.needs.elements <= budget.elements and quick.needs.charge <= budget.work
-        return quick if allowed else None
+        return quick if quick.elements <= budget.elements and quick.charge <= budget.work else None
 
     def attempt(self, arrays: Sequence[Any], run: Run, control: Control | None = None) -> list[Any] | None:
         """Return the results of a quick run; None if there is none for such operands and limits."""
         quick = self.find(arrays, run.budget, control)
-        results = None if quick is None else quick.results(arrays)
+        results = None if quick is None else quick.run(arrays)
         if quick is not None and results is not None:
-            run.budget.work -= quick.needs.charge
+            run.budget.work -= quick.charge
         return results
 
     def keep(
@@ -81,21 +87,68 @@ class QuickRuns:
         key = self._key(arrays)
         if key is None or (program.has_control and not self._loops):
             return
+        pattern = self._pattern(arrays)
+        if self._shapes.get(pattern, 0) >= _FEW_SHAPES:
+            self._follow(pattern, program, arrays, sizes, run, control)
+            return
         fed = list(zip(self._names, program.inputs, arrays, strict=True))
         known = RunSizes(sizes)
         layout = program.layout(0, known)
         outputs = [(str(n), slot) for n, slot in enumerate(program.executable.results)]
         allowed = run.budget.as_at_first()
-        made = fast_run(program, layout, known, fed, outputs, control or Control(), allowed=allowed)
+        made = runs_of(program, layout, known, fed, outputs, control or Control(), allowed=allowed)
         if made is None:
             return
         if len(self._found) >= _MOST_SHAPES:
             self._found.clear()
-        self._found[key] = QuickRun(made.run, layout.needs, control, self._names)
+            self._shapes.clear()
+        self._shapes[pattern] = self._shapes.get(pattern, 0) + 1
+        self._found[key] = QuickRun(
+            entered_by_position(made), control, layout.needs.elements, layout.needs.charge
+        )
+
+    def _follow(
+        self, pattern: Hashable, program: CompiledProgram, arrays: Sequence[Array], sizes: Mapping[str, int],
+        run: Run, control: Control | None,
+    ) -> None:  # fmt: skip
+        """Prepare quick runs for all sizes of a pattern."""
+        # ruff: ignore[import-outside-top-level]  few sessions run for several sizes
+        from sabir.compilation.runtime.growing import growing_runs
+
+        if program.prepared is None:
+            return
+        kinds = [program.prepared.types[slot] for slot in program.inputs]
+        fed = [
+            FedInput(name, slot, x, kind)
+            for name, slot, x, kind in zip(self._names, program.inputs, arrays, kinds, strict=True)
+            if isinstance(kind, TensorType) and (kind.known is None or len(kind.known) == 1)
+        ]
+        outputs = [(str(n), slot) for n, slot in enumerate(program.executable.results)]
+        if len(fed) < len(kinds):
+            return
+        allowed = run.budget.as_at_first()
+        made = growing_runs(program, sizes, {}, fed, outputs, control or Control(), allowed)
+        if made is not None:
+            if len(self._following) >= _MOST_SHAPES:
+                self._following.clear()
+            self._following[pattern] = QuickRun(entered_by_position(made), control)
 
     def clear(self) -> None:
         """Drop the quick runs, and the memory that they keep."""
         self._found.clear()
+        self._following.clear()
+        self._shapes.clear()
+
+    def _pattern(self, arrays: Sequence[Any]) -> Hashable | None:
+        """Return the types of operands, and which sizes are 0, 1 or more; None if one is no array."""
+        found: list[Hashable] = []
+        for array in arrays:
+            if type(array) is not np.ndarray:
+                return None
+            found += [id(array.dtype), *[min(size, ABOVE_ONE) for size in array.shape]]
+        for number in self._sized:
+            found += [min(item, ABOVE_ONE) for item in arrays[number].ravel().tolist()]
+        return tuple(found)
 
     def _key(self, arrays: Sequence[Any]) -> Hashable | None:
         """Return the types and shapes of operands, and the contents that are sizes; None if one is no array.

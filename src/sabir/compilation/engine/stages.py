@@ -18,7 +18,6 @@ from sabir.compilation.engine.worth import PlanCost, Reserve
 from sabir.compilation.plan.entries import Mismatch
 from sabir.compilation.protocol import Request
 from sabir.evaluation import CallBinder, run_call
-from sabir.schema import as_results
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -97,7 +96,10 @@ class StagedProgram:
         self._quick = QuickRuns(len(prepared.inputs), loops=True)
         self._whole: Runnable | None = None
         self._slots = self._with_constants()
+        self._inputs = prepared.inputs
+        self._looks = frozenset(call.outputs[0] for call in self._calls)  # views of what kernels compute
         self._is_native = self._has_native_runs()
+        self._is_last = cut.rest.results == prepared.plan.results  # the second stage has all results
 
     def _with_constants(self) -> list[Any]:
         """Return the values in all slots before a run."""
@@ -110,11 +112,10 @@ class StagedProgram:
     def _has_native_runs(self) -> bool:
         """Return whether kernels compute all results; calls between stages only look at what they compute."""
         calls, cut = self._prepared.program.calls, self.cut
-        made = {*cut.first.results, *cut.rest.results}
+        made = {*cut.first.results, *cut.rest.results, *self._looks}
         results = self._prepared.plan.results
         return (
-            bool(cut.rest.results)
-            and made.issuperset(results)
+            made.issuperset(results)
             and len({*results}) == len(results)
             and all(is_look(calls[place]) for place in cut.deciding)
         )
@@ -165,29 +166,31 @@ class StagedProgram:
         if not self._is_native or allowed.deadline is not None:
             return None
         slots: list[Any] = [*self._slots]
-        for slot, value in zip(self.inputs, inputs, strict=True):
+        for slot, value in zip(self._inputs, inputs, strict=True):
             slots[slot] = value
         charge = 0
         if self.first is not None:
             quick = self._quick.find(inputs, allowed, control)
-            found = None if quick is None else quick.results(inputs)
+            found = None if quick is None else quick.run(inputs)
             if quick is None or found is None:
                 return None
-            charge = quick.needs.charge
+            charge = quick.charge
             for slot, value in zip(self.cut.first.results, found, strict=True):
                 slots[slot] = value
         for call in self._calls:
-            (slots[call.outputs[0]],) = as_results(call.function(*(slots[slot] for slot in call.inputs)))
-        operands = [slots[slot] for slot in self.cut.live]
-        quick = self.rest.find(operands, allowed, control)
-        if quick is None or quick.needs.charge + charge > allowed.work:
-            return None
-        found = quick.results(operands)
-        if found is None:
-            return None
-        for slot, value in zip(self.cut.rest.results, found, strict=True):
-            slots[slot] = value
-        return [slots[slot] for slot in self._prepared.plan.results]
+            slots[call.outputs[0]] = call.function(*[slots[slot] for slot in call.inputs])
+        if self.cut.rest.results:
+            operands = [slots[slot] for slot in self.cut.live]
+            quick = self.rest.find(operands, allowed, control)
+            if quick is None or quick.charge + charge > allowed.work:
+                return None
+            found = quick.run(operands)
+            if found is None or self._is_last:
+                return found
+            for slot, value in zip(self.cut.rest.results, found, strict=True):
+                slots[slot] = value
+        looks = self._looks
+        return [slots[s].copy() if s in looks else slots[s] for s in self._prepared.plan.results]
 
     def _run_rest(self, slots: list[Any], run: Run, control: Control | None) -> None:
         operands = [slots[slot] for slot in self.cut.live]

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 MOST_SIZED = 8
 """The elements of an operand whose contents are sizes, at most."""
-_SMALL = 2  # smaller sizes broadcast, or make loops empty: they are numbers in a pattern
+ABOVE_ONE = 2
+"""The least size that is a symbol in a pattern: smaller ones broadcast, or make loops empty."""
 
 
 class ShapePattern(NamedTuple):
@@ -113,7 +114,7 @@ def _contents(array: Array, number: int, sizes: dict[str, int]) -> tuple[int | E
 
 
 def _size(dim: object, size: int, name: str, sizes: dict[str, int]) -> int | Expr:
-    if size < _SMALL or dim == size:
+    if size < ABOVE_ONE or dim == size:
         return size
     if isinstance(dim, Expr) and symbol(str(dim)) == dim and sizes.setdefault(str(dim), size) == size:
         return dim

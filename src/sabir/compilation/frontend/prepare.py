@@ -31,9 +31,10 @@ from sabir.ir import (
     judging,
     symbol,
 )
+from sabir.opsets import with_internal
 from sabir.rewriting import InlineFunctions, run_passes
 from sabir.scheduling import OperatorCall, make_plan, schedule
-from sabir.schema import Scope, as_results, expansion
+from sabir.schema import INTERNAL, Scope, as_results, expansion
 from sabir.simplification import Simplify
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def prepare(
     `sizes` are the sizes of the current feeds: they decide minima and maxima, which become guards.
     """
     _require_bounded_inlining(model, registry)
-    copy = model.clone()
+    registry, copy = with_internal(registry), model.clone()
     if copy.functions:
         run_passes(copy, [_inlining(registry)])
     _apply_pattern(copy.graph, pattern)
@@ -135,6 +136,7 @@ def _replacements(model: Model, registry: Registry, sizes: Mapping[str, int]) ->
     # ruff: ignore[import-outside-top-level]  slow to load, and few models have such operators
     from sabir.inlining import InlineOperators
 
+    model.opsets[INTERNAL] = 1
     types = _Typing(model, registry, sizes).run()
     invalid = frozenset(n for n in model.graph if any(v is not None and v not in types for v in n.outputs))
     found = [

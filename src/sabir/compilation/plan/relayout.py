@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from sabir.loops import Size
 
 
+_FLAGS = 2  # the column of rows with flags
+
+
 class Outgrown(Mismatch):
     """A run needs another layout of the plan."""
 
@@ -40,6 +43,18 @@ class Condition(NamedTuple):
     op: str
     chosen: Size
     others: Sequence[Size]
+
+
+class LayoutState(NamedTuple):
+    """The blocks of arguments and the flags of the rows of a layout, for some sizes."""
+
+    blocks: Array
+    flags: Array
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that it takes."""
+        return self.blocks.nbytes + self.flags.nbytes
 
 
 class _Words(NamedTuple):
@@ -109,6 +124,15 @@ class MovingLayout:
     def needs(self, values: Array) -> Needs:
         """Return what limits bound, for the numbers that `move` has returned."""
         return self._tensors.needs(values)
+
+    def state(self) -> LayoutState:
+        """Return what `move` has changed, for `restore`."""
+        return LayoutState(self.layout.blocks.copy(), self.layout.rows[:, _FLAGS].copy())
+
+    def restore(self, state: LayoutState) -> None:
+        """Change the layout to a state that it had before."""
+        self.layout.blocks[:] = state.blocks
+        self.layout.rows[:, _FLAGS] = state.flags
 
     def _arguments(
         self, entries: Sequence[Entry], sizes: RunSizes, offsets: Mapping[Buffer, int]
@@ -195,7 +219,7 @@ class _Fineness:
         shared = [n for n, e in enumerate(entries) if not (e.alone or e.whole)]
         self._rows = np.searchsorted(layout.owners, np.array(shared, np.int64))
         self._flops = np.array(table.rows(entries[n].flops for n in shared), np.int64)
-        self._flags, self._fine = layout.rows[:, 2], fine
+        self._flags, self._fine = layout.rows[:, _FLAGS], fine
 
     def write(self, values: Array) -> None:
         self._flags[self._rows] = np.where(values[self._flops] >= self._fine, FINE, 0)
@@ -286,4 +310,4 @@ class _Tensors:
         return values[self._shapes].astype(np.float64).prod(axis=1)
 
 
-__all__ = ["Condition", "MovingLayout", "Outgrown"]
+__all__ = ["Condition", "LayoutState", "MovingLayout", "Outgrown"]

@@ -21,7 +21,7 @@ from sabir.compilation.runtime.binding import UNUSED, Binding
 from sabir.compilation.runtime.values import shape_and_dtype
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from sabir.base import Budget, Limits
     from sabir.compilation.native import Team
@@ -210,6 +210,50 @@ def entered(runs: Runs, names: Sequence[str]) -> FastFunction:
     return run
 
 
+def entered_by_position(runs: Runs) -> Callable[[Sequence[Any]], list[Array] | None]:
+    """Return the function that runs a plan for arrays in the order of its inputs, as `entered` does.
+
+    Its results are new arrays in the order of the outputs. The plan has no tail.
+    """
+    fixed, frames, enter, last, moves = (
+        runs.outputs,
+        runs.frames,
+        entrance(runs.target),
+        runs.last,
+        runs.moves,
+    )
+
+    def run(arrays: Sequence[Any], /) -> list[Array] | None:
+        try:
+            frame = frames.pop()
+        except IndexError:  # concurrent runs use different frames
+            frame = runs.frame()
+        outputs = fixed
+        if moves or frame.team_memory != frame.team.memory:
+            adapted = runs.adapted(frame, arrays)
+            if adapted is None:
+                return None
+            frame, outputs = adapted
+        block, at = frame.numbers, FIRST
+        for array in arrays:
+            block[at] = id(array)
+            at += INPUT
+        results: list[Array] = []
+        for _, shape, dtype, place in outputs:
+            made = _EMPTY(shape, dtype)
+            results.append(made)
+            block[place] = id(made)
+        block[LAST] = last
+        done = enter(frame.address)
+        if done == last or (done >= 0 and runs.finished(frame, done, last)):
+            frames.append(frame)  # from now on another thread may use it
+            return results
+        runs.failed(frame)
+        return None
+
+    return run
+
+
 class FedInput(NamedTuple):
     """An input that is fed: its name, its slot, its feed in the last run, and its type in the pattern."""
 
@@ -252,7 +296,19 @@ def fast_run(
     names: Sequence[tuple[str, int, Array]], outputs: Sequence[tuple[str, int]], control: Control,
     *, allowed: Budget, limits: Limits | None = None,
 ) -> FastRun | None:  # fmt: skip
-    """Return the fast runs for the shapes of a run on the slow path; None if there are none.
+    """Return the fast runs for the shapes of a run on the slow path, as `runs_of`; None if there are none."""
+    runs = runs_of(program, layout, sizes, names, outputs, control, allowed=allowed, limits=limits)
+    if runs is None:
+        return None
+    return FastRun(entered(runs, [name for name, _, _ in names]), control, runs.in_place)
+
+
+def runs_of(
+    program: CompiledProgram, layout: PartLayout | None, sizes: RunSizes,
+    names: Sequence[tuple[str, int, Array]], outputs: Sequence[tuple[str, int]], control: Control,
+    *, allowed: Budget, limits: Limits | None = None,
+) -> Runs | None:  # fmt: skip
+    """Return the state of fast runs for the shapes of a run on the slow path; None if there are none.
 
     Loops of a run may spend what is `allowed`. The calls of the tail are evaluated under `limits`.
     """
@@ -272,7 +328,7 @@ def fast_run(
         runs.tail = tail = Tail(program, layout, sizes, [slot for _, slot, _ in names], outputs, limits)
         if not tail.is_whole or any(x.dtype.hasobject for _, _, x in names):  # texts need conversion
             return None
-    return FastRun(entered(runs, [name for name, _, _ in names]), control, runs.in_place)
+    return runs
 
 
 def _has_tail(program: CompiledProgram) -> bool:

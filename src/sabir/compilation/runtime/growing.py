@@ -1,7 +1,8 @@
 """Fast runs whose sizes change from run to run, as those of a decoder with one more token each time.
 
 A frame has a layout with room for somewhat larger sizes (`plan/relayout`), and follows the shapes of the
-feeds. When they outgrow it, the next frame has a quarter more room.
+feeds. When they outgrow it, the next frame has a quarter more room. A frame remembers the sizes that it has
+followed: the numbers of results that runs decide are often the same again.
 """
 
 from __future__ import annotations
@@ -26,11 +27,13 @@ if TYPE_CHECKING:
     from sabir.compilation.native import Control
     from sabir.compilation.plan.entries import Buffer
     from sabir.compilation.plan.layout import PartLayout
+    from sabir.compilation.plan.relayout import LayoutState
     from sabir.compilation.plan.size_table import SizeTable
     from sabir.compilation.runtime.fast import FedInput
     from sabir.compilation.runtime.program import CompiledProgram
     from sabir.ir import Array, TensorType
 
+_MOST_PAST = 1 << 22  # bytes of earlier sizes that a frame remembers
 _LEAST_ROOM = 64  # further elements of a growing axis that a frame has room for
 
 
@@ -51,7 +54,18 @@ def growing_run(
     program: CompiledProgram, sizes: Mapping[str, int], last: Mapping[str, int], fed: Sequence[FedInput],
     outputs: Sequence[tuple[str, int]], control: Control, allowed: Budget,
 ) -> FastRun | None:  # fmt: skip
-    """Return the fast runs of a plan for feeds of any sizes; None if there are none.
+    """Return the fast runs of a plan for feeds of any sizes, as `growing_runs`; None if there are none."""
+    runs = growing_runs(program, sizes, last, fed, outputs, control, allowed)
+    if runs is None:
+        return None
+    return FastRun(entered(runs, [each.name for each in fed]), control, runs.in_place)
+
+
+def growing_runs(
+    program: CompiledProgram, sizes: Mapping[str, int], last: Mapping[str, int], fed: Sequence[FedInput],
+    outputs: Sequence[tuple[str, int]], control: Control, allowed: Budget,
+) -> Runs | None:  # fmt: skip
+    """Return the state of fast runs of a plan for feeds of any sizes; None if there are none.
 
     `allowed` is what a run may spend, `last` are the sizes of an earlier run. The symbols whose sizes differ
     in both get more room than they need.
@@ -64,16 +78,33 @@ def growing_run(
     if not all(isinstance(i, (int, Expr)) for items in program.executable.known.values() for i in items):
         return None
     try:
-        runs = _GrowingRuns(program, sizes, last, fed, outputs, control, allowed)
+        return _GrowingRuns(program, sizes, last, fed, outputs, control, allowed)
     except Mismatch:
         return None
-    return FastRun(entered(runs, [each.name for each in fed]), control, runs.in_place)
+
+
+class _Past(NamedTuple):
+    """A layout for earlier sizes, the tensors that these determine, and the results."""
+
+    state: LayoutState
+    tensors: list[Array]
+    results: Sequence[RunOutput]
 
 
 class _GrowingFrame(RunFrame):
     """A frame with its own layout, and the shapes of feeds that this is for."""
 
-    __slots__ = ("fed", "known", "moving", "result_bytes", "result_rows", "results", "tensors")
+    __slots__ = (
+        "fed",
+        "known",
+        "moving",
+        "past",
+        "result_bytes",
+        "result_rows",
+        "results",
+        "room",
+        "tensors",
+    )
 
     def __init__(self, runs: _GrowingRuns, moving: MovingLayout, sizes: RunSizes) -> None:
         super().__init__(*runs.frame_arguments(moving.layout, sizes), allowed=runs.allowed)
@@ -85,10 +116,24 @@ class _GrowingFrame(RunFrame):
         self.tensors: list[Array] = []
         self.result_rows = [table.rows(buffer.shape) for buffer in runs.result_buffers]
         self.result_bytes = table.rows(buffer.size for buffer in runs.result_buffers)
+        self.past: dict[tuple[tuple[int, ...], ...], _Past] = {}
+        self.room = _MOST_PAST  # bytes that further sizes may take in `past`
 
-    def bind_known(self, values: Array) -> None:
-        """Bind the tensors that sizes determine, for new sizes."""
-        self.tensors = [_tensor(known, values) for known in self.known]
+    def remember(self, shapes: tuple[tuple[int, ...], ...], results: Sequence[RunOutput]) -> None:
+        """Remember the sizes of the layout, as those of feeds of some shapes."""
+        state = self.moving.state()
+        self.room -= state.nbytes + sum(x.nbytes for x in self.tensors)
+        if self.room >= 0:
+            self.past[shapes] = _Past(state, self.tensors, results)
+
+    def return_to(self, past: _Past) -> None:
+        """Return the layout to earlier sizes."""
+        self.moving.restore(past.state)
+        self.bind_known(past.tensors)
+
+    def bind_known(self, tensors: list[Array]) -> None:
+        """Bind the tensors that sizes determine."""
+        self.tensors = tensors
         table = self.binding.table
         for known, array in zip(self.known, self.tensors, strict=True):
             table[known.number] = array.ctypes.data
@@ -204,7 +249,11 @@ class _GrowingRuns(Runs):
     ) -> tuple[RunFrame, Sequence[RunOutput]] | None:
         """Lay a frame out for other sizes; None if the run may exceed the limits."""
         frame.fed = []  # while the layout is incomplete
-        layout = frame.moving.layout
+        key, layout = tuple(shapes), frame.moving.layout
+        past = frame.past.get(key)
+        if past is not None:
+            frame.return_to(past)
+            return self._fed(frame, shapes, past.results)
         values = frame.moving.move(symbols)
         results = [
             output._replace(shape=tuple(values[row].tolist()))
@@ -215,7 +264,15 @@ class _GrowingRuns(Runs):
         size += int(values[frame.result_bytes].sum())
         if needs.elements > most.elements or needs.charge > most.work or size > most.memory:
             return None
-        frame.bind_known(values)
+        frame.bind_known([_tensor(known, values) for known in frame.known])
+        frame.remember(key, results)
+        return self._fed(frame, shapes, results)
+
+    @staticmethod
+    def _fed(
+        frame: _GrowingFrame, shapes: list[tuple[int, ...]], results: Sequence[RunOutput]
+    ) -> tuple[RunFrame, Sequence[RunOutput]]:
+        """Return a frame that has the layout for feeds of some shapes, and its outputs."""
         for sizes, shape in zip(frame.shapes, shapes, strict=True):
             sizes[:] = shape[: len(sizes)]
         frame.fed, frame.results = shapes, results
@@ -246,4 +303,4 @@ def _symbols_of(guard: Any) -> set[str]:
     return {name for size in (guard.chosen, *guard.others) if isinstance(size, Expr) for name in size.symbols}
 
 
-__all__ = ["growing_run"]
+__all__ = ["growing_run", "growing_runs"]

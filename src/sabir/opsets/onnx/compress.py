@@ -8,6 +8,7 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, TensorType, Value, total
 from sabir.opsets.families.indexing.move_gradients import moved_back, numbers_of
+from sabir.opsets.families.indexing.places import check_has_kernels, true_places
 from sabir.opsets.families.shapes import contents
 from sabir.opsets.families.shapes.axes import as_input, from_front
 from sabir.opsets.families.shapes.ranks import check_rank
@@ -79,6 +80,16 @@ def infer(x: TensorType, condition: TensorType, /, *, axis: int | None) -> Tenso
 def evaluate(x: Array, condition: Array, /, *, axis: int | None) -> Array:
     check_rank("condition", condition, 1)
     return _picked(x, condition, None if axis is None else axis_in(axis, x.ndim))
+
+
+@v9.parts
+def parts(b: Builder, x: Value, condition: Value, /, *, axis: int | None) -> Value:
+    """Find the places of true flags in one kernel, whose result has room for all; take the data there."""
+    check_has_kernels(x)
+    places = true_places(b, condition)
+    if axis is None:
+        return b.Gather(b.Reshape(x, as_input(b, "row", [-1])), places, axis=0)
+    return b.Gather(x, places, axis=axis)
 
 
 def _picked(x: Array, condition: Array, axis: int | None) -> Array:

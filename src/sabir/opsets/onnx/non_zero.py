@@ -5,12 +5,14 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir.elements import BOOL as BOOL_ELEMENT
 from sabir.elements import INT64
-from sabir.ir import Dim, Expr, Item, TensorType, lower_bound
+from sabir.ir import Builder, Dim, Expr, Item, TensorType, Value, lower_bound
+from sabir.opsets.families.indexing.places import check_has_kernels, true_places
 from sabir.opsets.families.shapes import contents
 from sabir.opsets.families.shapes.sizes import allotted, passed_over
 from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
+from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output, Unconvertible
 
 non_zero = Operator(
     "NonZero",
@@ -66,6 +68,26 @@ def _is_nonzero(item: Item) -> bool | None:
 def evaluate(x: Array, /) -> Array:
     passed_over(x)
     return _found(x.astype(bool) if x.dtype != object else np.not_equal(x, ""))
+
+
+@v9.parts
+def parts(b: Builder, x: Value, /) -> Value:
+    """Find the places in one kernel, whose result has room for all; compute the indices from these."""
+    kind = x.type
+    check_has_kernels(x)
+    if not isinstance(kind, TensorType) or not kind.shape:
+        raise Unconvertible("the rank is unknown, or the operand is a scalar")
+    row = b.initializer("row", np.array([-1]))
+    marks = b.Reshape(b.Cast(x, to=BOOL_ELEMENT.number), row)
+    rest = true_places(b, marks)
+    line, indices = b.initializer("line", np.array([1, -1])), list[Value]()
+    for axis in range(len(kind.shape) - 1, 0, -1):
+        size = b.Gather(b.Shape(x), b.initializer("axis", np.array(axis)))
+        before = b.Div(rest, size)
+        indices.append(b.Sub(rest, b.Mul(before, size)))
+        rest = before
+    rows = [b.Reshape(index, line) for index in (rest, *reversed(indices))]
+    return b.Concat(*rows, axis=0) if len(rows) > 1 else rows[0]
 
 
 def _found(mask: Array) -> Array:

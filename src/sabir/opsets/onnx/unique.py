@@ -7,11 +7,25 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.elements import INT64
-from sabir.ir import TensorType
+from sabir.ir import Builder, TensorType, Value
+from sabir.loops import ROWS_OF_DISTINCT
 from sabir.opsets.families.indexing import duplicates
+from sabir.opsets.families.indexing.places import check_has_kernels
 from sabir.opsets.families.shapes.shapes import axis_in
 from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output, one_of
+from sabir.schema import (
+    BFLOAT16,
+    CLASSIC,
+    INTERNAL,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    Unconvertible,
+    one_of,
+)
 
 unique = Operator(
     "Unique",
@@ -77,6 +91,21 @@ def evaluate(x: Array, /, *, axis: int | None, sorted: int) -> tuple[Array, ...]
         first, inverse, counts = duplicates.by_first_index(first, inverse, counts)
     kept = x.ravel()[first] if axis is None else np.take(x, first, axis)
     return kept, *(a.astype(np.int64, copy=False) for a in (first, inverse, counts))
+
+
+@v11.parts
+def parts(b: Builder, x: Value, /, *, axis: int | None, sorted: int) -> tuple[Value, ...]:  # ruff: ignore[builtin-argument-shadowing]  the attribute's name
+    """Find the elements in one kernel, whose result has room for all; take them where they are first."""
+    check_has_kernels(x)
+    if axis is not None or (isinstance(x.type, TensorType) and x.type.size == 0):
+        raise Unconvertible("parts are compared by the interpreter, and no elements need no kernel")
+    flat = b.Reshape(x, b.initializer("row", np.array([-1])))
+    found = b.op("Distinct", flat, domain=INTERNAL, sorted=sorted)
+    first, counts = (b.op("Counted", found, domain=INTERNAL, rows=ROWS_OF_DISTINCT, row=n) for n in (0, 2))
+    one, end = b.initializer("one", np.array([1])), b.initializer("end", np.array([np.iinfo(np.int64).max]))
+    rows = b.Reshape(b.Slice(found, one, end), b.initializer("rows", np.array([ROWS_OF_DISTINCT, -1])))
+    inverse = b.Gather(rows, b.initializer("second", np.array(1)), axis=0)
+    return b.Gather(flat, first, axis=0), first, inverse, counts
 
 
 def _of_parts(parts: Array) -> tuple[Array, Array, Array]:

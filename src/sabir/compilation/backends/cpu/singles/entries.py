@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from sabir.compilation.backends.cpu.elementwise.axes import merged, nest_of
 from sabir.compilation.backends.cpu.elementwise.entries import nest_values, note_writes
 from sabir.compilation.backends.cpu.elementwise.nesting import nesting_of
+from sabir.compilation.backends.cpu.emit.sort_keys import record_bytes
 from sabir.compilation.backends.cpu.singles.coupling import Coupling, coupled_vectors
 from sabir.compilation.backends.cpu.singles.cumulation import Cumulation
 from sabir.compilation.backends.cpu.singles.scattering import Scattering
-from sabir.compilation.backends.cpu.singles.selection import Selection, record_bytes
+from sabir.compilation.backends.cpu.singles.selection import Selection
 from sabir.compilation.fusion.inlining import read_by
 from sabir.compilation.fusion.views import Copy
 from sabir.compilation.plan.entries import Entry, count_of

@@ -1,9 +1,8 @@
 """Top-k: the indices of the largest or smallest elements of each row, in order.
 
-A record is one integer: a key for the element in the upper half, its index in the lower half. Records compare
-in the order of the results, the best is the least, and no two are equal. A heap holds the best records of a
-row so far, with the worst at its root. A vector of elements is skipped if none is better than the root, so
-few elements of a long row touch the heap.
+Records (`emit.sort_keys`) compare in the order of the results: the best is the least, and no two are equal. A
+heap holds the best records of a row so far, with the worst at its root. A vector of elements is skipped if
+none is better than the root, so few elements of a long row touch the heap.
 """
 
 from __future__ import annotations
@@ -13,19 +12,14 @@ from typing import TYPE_CHECKING
 
 from sabir.compilation.backends.cpu.emit.arguments import Arguments
 from sabir.compilation.backends.cpu.emit.body import Body, Point
-from sabir.compilation.backends.cpu.emit.casts import cast
-from sabir.compilation.backends.cpu.emit.elementary import order
 from sabir.compilation.backends.cpu.emit.emitter import INDEX, Emitter, Kind, Register
 from sabir.compilation.backends.cpu.emit.jobs import at, jobs, mask_of
-from sabir.compilation.backends.cpu.emit.lanes import Lanes
+from sabir.compilation.backends.cpu.emit.sort_keys import SortRecords
 from sabir.compilation.backends.cpu.singles.heaps import Heap
 from sabir.compilation.plan.signature import KernelSignature, declared
-from sabir.loops import element_bytes
 
 if TYPE_CHECKING:
     from sabir.compilation.backends.cpu.emit.nest import Nest
-
-_WORD = 4  # bytes of a key, at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +41,6 @@ class Selection:
         return f"places of the {'largest' if self.largest else 'smallest'}\n{self.nest}"
 
 
-def record_bytes(element: str) -> int:
-    """Return the bytes of a record for an element type."""
-    return 2 * max(_WORD, element_bytes(element))
-
-
 def selection_text(selection: Selection) -> str:
     """Return the LLVM module of a selection; the scratch memory of a thread holds the heap of one row."""
     return _SelectionEmitter(selection).text()
@@ -67,9 +56,8 @@ class _SelectionEmitter:
         self.element = selection.nest.steps[self.step].element
         self.along = selection.nest.inner
         self.size, self.count = self.body.sizes[self.along], arguments.number("count")
-        width = record_bytes(self.element) * 8
-        self.record, self.key = Kind(f"i{width}"), Kind(f"i{width // 2}")
-        self.heap = Heap(e, self.body.own_scratch(), self.record, self.count)
+        self.records = SortRecords(e, self.element)
+        self.heap = Heap(e, self.body.own_scratch(), self.records.kind, self.count)
 
     def text(self) -> str:
         e, body = self.e, self.body
@@ -86,24 +74,25 @@ class _SelectionEmitter:
         e, heap = self.e, self.heap
         with e.loop(e.index(0), self.count) as place:
             key = self._keys(Point(at(indices, self.along, place)))
-            heap.store(self._recorded(key, place), place)
+            heap.store(self.records.record(key, place), place)
         heap.build()
         with e.loop(self.count, self.size, self.body.nest.lanes) as place:
             self._some(indices, place)
         heap.sort()
         with e.loop(e.index(0), self.count) as place:
             point = Point(at(indices, self.along, place))
-            self.body.write(self.target, self._index(heap.load(place)), point)
+            self.body.write(self.target, self.records.index_in(heap.load(place)), point)
 
     def _some(self, indices: list[Register], start: Register) -> None:
         """Emit the comparison of a vector with the root of the heap, and the insertion of better elements."""
         e, lanes = self.e, self.body.nest.lanes
         mask = mask_of(self.body, start, self.size)
         keys = e.splat(self._keys(Point(at(indices, self.along, start), lanes, mask)), lanes)
-        worst = e.splat(self._key(self.heap.greatest), lanes)
+        worst = e.splat(self.records.key_in(self.heap.greatest), lanes)
         better = e.binary("and", e.compare("icmp slt", keys, worst), mask)
         with e.when(e.any(better)):
-            stack = e.stack(lanes * self.key.bits // 8)
+            key_kind = self.records.key
+            stack = e.stack(lanes * key_kind.bits // 8)
             e.store(keys, stack)
             marks = e.value(INDEX, f"zext i{lanes} {self._marks(better)} to i64")
             remaining = e.variable(marks)
@@ -112,8 +101,8 @@ class _SelectionEmitter:
                 bits = e.get(remaining)
                 lane = e.call("llvm.cttz.i64", INDEX, bits, Register("true", Kind("i1")))
                 e.assign(remaining, e.binary("and", bits, e.add(bits, -1)))
-                key = e.load(e.offset(stack, lane, self.key.scalar), self.key)
-                record = self._recorded(key, e.add(start, lane))
+                key = e.load(e.offset(stack, lane, key_kind.scalar), key_kind)
+                record = self.records.record(key, e.add(start, lane))
                 with e.when(e.compare("icmp slt", record, self.heap.greatest)):
                     self.heap.sink(record, e.index(0), self.count)
                 return e.compare("icmp ne", e.get(remaining), e.index(0))
@@ -125,31 +114,7 @@ class _SelectionEmitter:
         kind = Kind(f"i{lanes.kind.lanes}")
         return self.e.value(kind, f"bitcast {lanes} to {kind}").name
 
-    def _recorded(self, key: Register, index: Register) -> Register:
-        e, scalar = self.e, self.record.scalar
-        high = e.binary("shl", e.convert("sext", key, scalar), e.constant(self.record, self.key.bits))
-        low = index if self.record == INDEX else e.convert("zext", index, scalar)
-        return e.binary("or", high, low)
-
-    def _key(self, record: Register) -> Register:
-        e = self.e
-        return e.convert(
-            "trunc", e.binary("ashr", record, e.constant(self.record, self.key.bits)), self.key.scalar
-        )
-
-    def _index(self, record: Register) -> Register:
-        if self.record != INDEX:
-            return self.e.convert("trunc", record, INDEX.scalar)
-        return self.e.binary("and", record, self.e.index((1 << self.key.bits) - 1))
-
     def _keys(self, point: Point) -> Register:
         """Emit the keys of elements, signed integers: a better element has a smaller key."""
-        x = Lanes(self.e, self.body.value(self.step, point))
-        if x.kind.is_float:
-            x = order(x)
-        elif self.element in {"uint32", "uint64"}:
-            x ^= 1 << self.key.bits - 1  # then signed comparison has the order of unsigned integers
-        else:
-            wide = "int32" if self.key.bits == 8 * _WORD else "int64"
-            x = Lanes(self.e, cast(self.e, x.register, self.element, wide))
+        x = self.records.key_of(self.body.value(self.step, point))
         return (~x if self.spec.largest else x).register

@@ -1,0 +1,1 @@
+"""The family of kernels that decide how many results there are."""
