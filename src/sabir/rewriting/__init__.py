@@ -1,5 +1,6 @@
 """Changing models: new nodes at a place, nodes replaced by graphs, rules applied until none does, passes."""
 
+from sabir.rewriting._accumulators import StackAccumulators
 from sabir.rewriting._block_sizes import one_size_of_blocks
 from sabir.rewriting._body_dims import BodyDimensions, paired
 from sabir.rewriting._builder import DetachedBuilder
@@ -25,6 +26,7 @@ __all__ = [
     "Rewriter",
     "Rule",
     "SeparatedInput",
+    "StackAccumulators",
     "apply_rules",
     "change_ir_version",
     "constant_node",

@@ -7,11 +7,12 @@ import pytest
 
 from sabir.compilation.backends.cpu.emit.emitter import INDEX, Emitter
 from sabir.compilation.backends.cpu.emit.nest import ANY, NEXT, STILL, Access, Apply, Load, Nest, TakeStep
+from sabir.compilation.backends.cpu.emit.sort_keys import record_bytes
 from sabir.compilation.backends.cpu.singles.coupling import Coupling, coupled_vectors
 from sabir.compilation.backends.cpu.singles.cumulation import Cumulation
 from sabir.compilation.backends.cpu.singles.heaps import Heap
 from sabir.compilation.backends.cpu.singles.scattering import Scattering
-from sabir.compilation.backends.cpu.singles.selection import Selection, record_bytes
+from sabir.compilation.backends.cpu.singles.selection import Selection
 from sabir.compilation.native import Library, host
 from support.kernels import nest_values, run_kernel
 

@@ -274,7 +274,7 @@ class Compiled:
         from sabir.compilation.engine.staged_runs import StagedProgram, StagedRun, staged_run
 
         feeds = {p.name: x for p, x in zip(self._front.inputs, ended.inputs, strict=True)}
-        if not isinstance(ended.program, StagedProgram) or self._front.is_strict:
+        if not isinstance(ended.program, StagedProgram) or self._front.is_strict or self._sized:
             return
         if not all(isinstance(x, np.ndarray) for x in feeds.values()):
             return

@@ -18,6 +18,7 @@ from sabir.compilation.engine.worth import PlanCost, Reserve
 from sabir.compilation.plan.entries import Mismatch
 from sabir.compilation.protocol import Request
 from sabir.evaluation import CallBinder, run_call
+from sabir.ir import TensorType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -93,7 +94,9 @@ class StagedProgram:
             prepared.program._replace(constants={}), cut.rest, cut.live, self._constants, compiler.compiled,
             Reserve(math.inf), loops=True, sized=[n for n, slot in enumerate(cut.live) if slot in cut.sized],
         )  # fmt: skip
-        self._quick = QuickRuns(len(prepared.inputs), loops=True)
+        kinds = [prepared.types[slot] for slot in prepared.inputs]
+        sized = [n for n, k in enumerate(kinds) if isinstance(k, TensorType) and k.known is not None]
+        self._quick = QuickRuns(len(kinds), loops=True, sized=sized)
         self._whole: Runnable | None = None
         self._slots = self._with_constants()
         self._inputs = prepared.inputs

@@ -32,7 +32,7 @@ from sabir.ir import (
     symbol,
 )
 from sabir.opsets import with_internal
-from sabir.rewriting import InlineFunctions, run_passes
+from sabir.rewriting import InlineFunctions, StackAccumulators, run_passes
 from sabir.scheduling import OperatorCall, make_plan, schedule
 from sabir.schema import INTERNAL, Scope, as_results, expansion
 from sabir.simplification import Simplify
@@ -79,7 +79,8 @@ def prepare(
     _apply_pattern(copy.graph, pattern)
     copy = _in_opset_of_bodies(copy, registry)
     graph = copy.graph
-    run_passes(copy, [*_replacements(copy, registry, sizes), Simplify(registry=registry)])
+    before = [*_replacements(copy, registry, sizes), StackAccumulators(registry)]
+    run_passes(copy, [*before, Simplify(registry=registry)])
     typing = _Typing(copy, registry, sizes)
     for value, kind in typing.run().items():
         if value.home is graph:
