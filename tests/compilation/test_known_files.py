@@ -152,14 +152,31 @@ def test_a_large_file_that_changes_is_not_read_as_what_it_was(tmp_path, monkeypa
     assert was_read(sabir.Session(path))
 
 
+def test_outputs_that_are_no_tensors_are_described(tmp_path):
+    head = HEAD.replace("21]", '21, "ai.onnx.ml" : 3]')
+    maps = f"""{head} g (float[N,2] x) => (seq(map(int64, float)) y, z) {{
+        z = Exp (x)  y = ai.onnx.ml.ZipMap <classlabels_int64s = [3, 5]> (z) }}"""
+    sequence = f"{HEAD} g (float[N,2] x) => (seq(float[N,2]) y) {{ y = SequenceConstruct (x) }}"
+    feeds = {"x": np.zeros((1, 2), np.float32)}
+    for name, text, expected in (("m", maps, {3: 1.0, 5: 1.0}), ("s", sequence, [[0.0, 0.0]])):
+        path = saved(tmp_path / f"{name}.onnx", text)
+        first = sabir.Session(path)
+        first.run(feeds)
+        second = sabir.Session(path)
+        (item,) = second.run(feeds)["y"]
+        assert (item if name == "m" else item.tolist()) == expected
+        assert second.outputs == first.outputs
+        assert not was_read(second)
+
+
 def test_only_what_a_description_can_stand_for_is_described(tmp_path):
-    sequence = f"{HEAD} g (float[N] x) => (seq(float[N]) y) {{ y = SequenceConstruct (x) }}"
+    optional = f"{HEAD} g (float[N] x) => (optional(float[N]) y) {{ y = Optional (x) }}"
     default = (
         f"{HEAD} g (float[2] x, float[2] b) => (float[2] y) <float[2] b = {{1, 2}}> {{ y = Add (x, b) }}"
     )
     unsorted = f"{HEAD} g (float[2] x) => (float[2] y) {{ y = Neg (t) t = Abs (x) }}"
     feeds = {"x": np.float32([1, 2])}
-    for number, text in enumerate((sequence, default, unsorted)):
+    for number, text in enumerate((optional, default, unsorted)):
         path = saved(tmp_path / f"{number}.onnx", text)
         for _ in range(2):
             if text is unsorted:

@@ -12,10 +12,10 @@ ROWS = """g (float[N,8] x, float[8] scale) => (float[N,8] y) {
   scaled = Mul (x, scale)
   y = Softmax (scaled)
 }"""
-PRODUCT = """g (float[N,4] x) => (float[N,2] y, int64[K,2] z) <float[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8}> {
+PRODUCT = """g (float[N,4] x) => (float[N,2] y, float[K,N] z) <float[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8}> {
   h = MatMul (x, w)
   y = Relu (h)
-  found = NonZero (x)
+  found = Unique <axis = 1> (x)
   z = Transpose (found)
 }"""
 
@@ -56,10 +56,10 @@ MatMul with output 'h'
   h: float[N,2] = contract(x, w, rows=1, depth=1)
 Relu with output 'y'
   y: float[N,2] = max(h, 0)
-NonZero with output 'found'
+Unique with output 'found'
   evaluated: the shape of the result depends on the contents of the operands
 Transpose with output 'z'
-  z: int64[s0.1,2] = permute(found, axes=[1,0])
+  z: float[s0.1,N] = permute(found, axes=[1,0])
 """
     )
 
@@ -99,7 +99,7 @@ once pack: MatMul with output 'h'
     )
     assert (
         """
-- evaluated: NonZero with output 'found'
+- evaluated: Unique with output 'found'
   the shape of the result depends on the contents of the operands
 """
         in product
@@ -126,7 +126,7 @@ part 1: arena 0 bytes, scratch 320 bytes a thread
     assert "  packed: 128 bytes" in product  # 4 rows of 8 columns
     assert "  flops 48" in product
     assert "part 2: laid out in a run, when an evaluated call has decided its sizes" in product
-    assert "  output z: int64[s0.1,2] 16*s0.1 bytes" in product
+    assert "  output z: float[s0.1,3] 4*N*s0.1 bytes" in product
 
 
 def test_buffers_of_the_arena_have_their_places():

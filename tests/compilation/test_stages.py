@@ -223,3 +223,63 @@ def test_a_staged_session_can_be_released_cancelled_and_explained():
         sabir.evaluate(model_of(RANKS), {"c": YES, "x": X})["y"],
         rtol=1e-5,
     )
+
+
+TEXTS = """<ir_version: 10, opset_import: ["" : 21, "ai.onnx.ml" : 3]>
+g (string[n] s, float[n,2] x) => (label, z, s2) <float[5,2] w = {1, 2, 3, -4, 5, 6, -7, 8, 9, 1}> {
+    h = ai.onnx.ml.OneHotEncoder <cats_strings = ["a", "b", "c"], zeros = 0> (s)
+    f = Concat <axis = 1> (x, h)  p = MatMul (f, w)  q = Softmax (p)
+    k = ArgMax <axis = 1, keepdims = 0> (p)
+    label = ai.onnx.ml.LabelEncoder <keys_int64s = [0, 1], values_strings = ["no", "yes"]> (k)
+    z = ai.onnx.ml.ZipMap <classlabels_strings = ["no", "yes"]> (q)
+    s2 = StringConcat (s, s) }"""
+
+
+def texts(*words):
+    return {"s": np.array(words, object), "x": np.float32([[n, -n] for n in range(len(words))])}
+
+
+def test_texts_between_and_behind_kernels():
+    model = sabir.parse(TEXTS)
+    engine = Compiled(model, threads=1)
+    for feeds in (texts("a", "c"), texts("b", "b"), texts("c", "a", "b"), texts("a")):
+        expected = sabir.evaluate(model, feeds)
+        for turn in range(3):
+            found = (engine.run_fast(feeds) if turn else None) or engine.run(feeds)
+            assert found["label"].tolist() == expected["label"].tolist()
+            assert found["s2"].tolist() == expected["s2"].tolist()
+            assert [m.keys() for m in found["z"]] == [m.keys() for m in expected["z"]]
+            values = [[*m.values()] for m in expected["z"]]
+            np.testing.assert_allclose([[*m.values()] for m in found["z"]], values, rtol=1e-5)
+        assert engine.run_fast(feeds) is not None
+
+
+def test_a_call_between_stages_that_fails_is_the_error_of_the_interpreter():
+    engine = Compiled(sabir.parse(TEXTS), threads=1)
+    for _ in range(3):
+        engine.run(texts("a", "c"))
+    feeds = texts("a", "unknown")
+    assert engine.run_fast(feeds) is None
+    with pytest.raises(sabir.EvaluationError, match="'unknown' is in none of the categories"):
+        engine.run(feeds)
+    assert engine.run_fast(texts("a", "c")) is not None
+
+
+def test_a_staged_run_with_limits_makes_its_calls_under_them():
+    model = sabir.parse(TEXTS)
+    engine = Compiled(model, threads=1, limits=sabir.Limits(memory=1 << 20))
+    for _ in range(3):
+        found = engine.run_fast(texts("a", "c")) or engine.run(texts("a", "c"))
+    assert found["label"].tolist() == sabir.evaluate(model, texts("a", "c"))["label"].tolist()
+
+
+def test_results_of_calls_between_stages_are_the_callers_own():
+    text = """g (float[n,m] x) => (i, c, y, s) {
+        u, i, v, c = Unique (x)  r = Cast <to = 1> (c)  y = Exp (r)  s = SequenceConstruct (u, u) }"""
+    engine = agree(text, {"x": X})
+    first, second = engine.run_fast({"x": X}), engine.run_fast({"x": X})
+    for results in (first, second):
+        a, b = results.pop("s")
+        results |= {"a": a, "b": b}
+    arrays = [X, *first.values(), *second.values()]
+    assert not any(np.may_share_memory(a, b) for n, a in enumerate(arrays) for b in arrays[:n])

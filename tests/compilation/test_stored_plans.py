@@ -212,3 +212,111 @@ def test_a_plan_of_every_operator_can_be_read():
         if any(plan.is_native for plan in whole) and not was_read(sessions[1]):
             unread.append(operator.name)
     assert not unread
+
+
+# ---------------------------------------------------------------- evaluated calls, and stages
+
+
+def stored_run(text, feeds, **options):
+    """Return whether the plan of a new session came from the disk, the session, and its results."""
+    session = Compiled(sabir.parse(text), **options)
+    found = session.run(feeds)
+    return all(plan.prepared is None for plan in session._plans), session, found
+
+
+def same_twice(text, *runs):
+    """Compare two sessions, the second of which reads the plans; return it."""
+    session = None
+    for feeds in runs:
+        expected = sabir.evaluate(sabir.parse(text), feeds)
+        for was_stored in (False, True):
+            read, session, found = stored_run(text, feeds)
+            assert read == was_stored
+            for name, value in expected.items():
+                if isinstance(value, np.ndarray) and value.dtype != object:
+                    np.testing.assert_allclose(found[name], value, rtol=1e-5)
+                    assert found[name].dtype == value.dtype
+                elif isinstance(value, np.ndarray):
+                    assert found[name].tolist() == value.tolist()
+                else:
+                    assert [[*x] for x in found[name]] == [[*x] for x in value]
+                    assert [*found[name][0].values()] == pytest.approx([*value[0].values()])
+    return session
+
+
+LABELS = """<ir_version: 10, opset_import: ["" : 21, "ai.onnx.ml" : 4]>
+g (float[N,2] x) => (z, s) <float[2,2] w = {1, 2, 3, -4}> {
+    p = MatMul (x, w)  q = Softmax (p)  k = ArgMax <axis = 1, keepdims = 0> (p)
+    s = ai.onnx.ml.LabelEncoder <keys_int64s = [0, 1], values_strings = ["no", "yes"]> (k)
+    z = ai.onnx.ml.ZipMap <classlabels_strings = ["a", "b"]> (q) }"""
+
+
+def test_evaluated_calls_are_stored():
+    x = np.float32([[1, 2], [-3, 4]])
+    session = same_twice(LABELS, {"x": x})
+    assert [call.node for call in session.explain().evaluated]
+
+
+def test_calls_with_subgraphs_are_planned_anew():
+    text = """<ir_version: 10, opset_import: ["" : 21]>
+    g (bool c, float[N] x) => (y) {
+        y = If (c) <then_branch = a () => (s) { s = SequenceConstruct (x, x) },
+                    else_branch = b () => (t) { t = SequenceConstruct (x) }> }"""
+    for _ in range(2):
+        read, _, found = stored_run(text, {"c": np.array(1, np.bool_), "x": np.ones(3, np.float32)})
+        assert not read
+        assert len(found["y"]) == 2
+
+
+STAGES = """<ir_version: 10, opset_import: ["" : 21]>
+g (float[n] x, int64 m) => (y, z) <int64[1] k = {0}, float[1] w = {2}> {
+    found = NonZero (x)  rows = Squeeze (found, k)  picked = Gather (x, rows)  y = Mul (picked, w)
+    z = Loop (m, "", y) <body = b (int64 i, bool c, float[p] s) => (c, t) { t = Concat <axis = 0> (s, x) }> }"""
+
+
+def staged(count, turns=2):
+    return {"x": np.float32([1] * count + [0] * (6 - count)), "m": np.array(turns)}
+
+
+def test_stages_are_stored():
+    session = same_twice(STAGES, staged(3))
+    for count in (4, 5, 2, 3):  # the same pattern: nothing is planned
+        found = session.run(staged(count))
+        assert found["y"].tolist() == [2] * count
+        assert all(plan.prepared is None for plan in session._plans)
+
+
+def test_a_stage_that_is_not_stored_is_planned():
+    stored_run(STAGES, staged(3))
+    read, session, found = stored_run(STAGES, staged(1))  # one row has another pattern
+    assert not read
+    assert found["y"].tolist() == [2]
+    for count, turns in ((3, 2), (0, 1), (6, 0)):
+        expected = sabir.evaluate(sabir.parse(STAGES), staged(count, turns))
+        for found in (session.run(staged(count, turns)), session.run_fast(staged(count, turns))):
+            for name, value in expected.items():
+                np.testing.assert_array_equal(found[name], value)
+    assert stored_run(STAGES, staged(1))[0]  # and stored
+
+
+def test_stages_from_the_disk_are_explained():
+    first = stored_run(STAGES, staged(3))[1]
+    read, second, _ = stored_run(STAGES, staged(3))
+    assert read
+    assert str(second.explain()) == str(first.explain())
+
+
+def test_branches_of_different_ranks_are_stored():
+    text = """<ir_version: 10, opset_import: ["" : 21]>
+    g (bool c, float[n] x) => (y) <int64[1] zero = {0}> {
+        r = If (c) <then_branch = a () => (p) { p = Unsqueeze (x, zero) },
+                    else_branch = b () => (q) { q = Relu (x) }>
+        y = Softmax <axis = -1> (r) }"""
+    x = np.linspace(-1, 2, 5, dtype=np.float32)
+    same_twice(text, *({"c": np.array(c, np.bool_), "x": x} for c in (1, 0)))
+
+
+def test_constants_of_texts_are_stored():
+    text = """<ir_version: 10, opset_import: ["" : 21]>
+    g (string[n] x, float[n] v) => (y, w) <string[1] word = {"a"}> { y = Equal (x, word)  w = Exp (v) }"""
+    same_twice(text, {"x": np.array(["a", "b"], object), "v": np.float32([1, 2])})

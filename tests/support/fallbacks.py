@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sabir.base import SabirError
+from sabir.compilation.engine.cuts import is_look
 from sabir.compilation.frontend.lowering import lower
 from sabir.compilation.frontend.patterns import pattern_of
 from sabir.compilation.frontend.prepare import prepare
@@ -45,7 +46,7 @@ def reasons_of(operator, example, *, symbols):
     Its first input is fed, the others are constants, as in most models.
     """
     version = operator.at(example.opset)
-    if version.why_absent("lower"):
+    if version.why_absent("lower") and version.find("parts") is None:
         return [version.why_absent("lower")]
     model, feeds = model_of(operator, example)
     for value in list(model.graph.inputs)[1:]:
@@ -62,7 +63,9 @@ def reasons_of(operator, example, *, symbols):
     except SabirError as error:
         return [f"{type(error).__name__}: {error}"]
     found = lower(prepared, sizes)
-    return [step.reason for place, step in found.evaluated.items() if place not in found.controls]
+    calls = prepared.program.calls
+    evaluated = [s for place, s in found.evaluated.items() if place not in found.controls]
+    return [step.reason for step in evaluated if not is_look(calls[step.place])]
 
 
 @functools.cache
@@ -93,6 +96,8 @@ Which calls the compiled engine computes in native code, and why it leaves other
 - *kernels*: how many examples of a version, in its room, become kernels. The first input is fed, the others are constants;
 - *symbols*: how many do where the sizes of the first input are known when the model is run, and not before;
 - *evaluated*: the reasons of the others. An element type alone means that kernels do not compute with it.
+
+A result whose number of items a run decides is a kernel where one finds the items, in memory with room for all.
 
 `tools/write_fallbacks.py` writes this page, and `tests/compilation` holds it to be current: so each change shows in its history, and the
 numbers of kernels are to grow.

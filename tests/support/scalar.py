@@ -78,6 +78,9 @@ class ScalarProgram:
             for slot in self.prepared.plan.results
         ]
 
+    def direct(self, *_: Any) -> None:
+        """No run has less to do than another."""
+
     def repeat(self, *_: Any, **__: Any) -> None:
         """No loop repeats itself here."""
 

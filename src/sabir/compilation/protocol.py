@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from sabir.base import Budget
+    from sabir.compilation.cache.calls import StoredCall
     from sabir.compilation.cache.stored import StoredPlan
     from sabir.compilation.engine.worth import PlanCost
     from sabir.compilation.frontend.lowering import Lowered
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from sabir.compilation.passes import Pass
     from sabir.compilation.plan.entries import Spec
     from sabir.compilation.plan.executable import Executable
+    from sabir.compilation.plan.stage_facts import StageFacts
     from sabir.compilation.runtime.repeating import Repeated
     from sabir.compilation.settings import Settings
     from sabir.evaluation import BoundPlan, Run
@@ -50,11 +53,23 @@ class Request(NamedTuple):
 
 
 class Portable(NamedTuple):
-    """A plan of kernels alone: the keys of their machine code by specification, and the code by key."""
+    """A plan: the keys of the machine code of its kernels by specification, the code by key, evaluated calls.
+
+    The calls are in a form that can be stored, by their index in the program.
+    """
 
     executable: Executable
     keys: Mapping[Spec, bytes]
     images: Mapping[bytes, Image]
+    calls: Mapping[int, StoredCall]
+
+
+class PortableStages(NamedTuple):
+    """A plan in stages: what the stages are, the constants between them by slot, and the calls there."""
+
+    facts: StageFacts
+    constants: Mapping[int, Array]
+    calls: tuple[StoredCall, ...]
 
 
 class Runnable(Protocol):
@@ -91,6 +106,15 @@ class Runnable(Protocol):
         """
         ...
 
+    def direct(
+        self, inputs: Sequence[Array], allowed: Budget, control: Control | None, /
+    ) -> list[Any] | None:
+        """Return the outputs of a run like an earlier one, with few checks; None where there is none.
+
+        It spends no more than is `allowed`.
+        """
+        ...
+
     def repeat(
         self, arrays: Sequence[Any], symbols: Mapping[str, int], run: Run, /, *, carried: int,
         limit: int | None, conditional: bool, cost: int,
@@ -101,8 +125,8 @@ class Runnable(Protocol):
         """
         ...
 
-    def portable(self) -> Portable | None:
-        """Return the part of the plan that another process can run, None where it has evaluated calls."""
+    def portable(self) -> Portable | PortableStages | None:
+        """Return the part of the plan that another process can run, None where it has none."""
         ...
 
     def stages(self) -> Iterator[Runnable]:

@@ -11,16 +11,17 @@ from sabir.compilation.cache.identities import identity_of_status
 from sabir.compilation.cache.modules import modules
 from sabir.compilation.disk import cache
 from sabir.elements import element
-from sabir.ir import Expr, TensorType, symbol
+from sabir.ir import Expr, MapType, SequenceType, TensorType, symbol
 from sabir.scheduling import ValueInfo
 
 if TYPE_CHECKING:
     from sabir.files import OpenedFile
-    from sabir.ir import Dim
+    from sabir.ir import Dim, Type
 
 KIND = "models"
-_FORMAT = "1"  # increased when the format of an entry changes
+_FORMAT = "2"  # increased when the format of an entry changes
 _SUFFIX = ".onnx"
+_TENSOR, _SEQUENCE, _MAP = "tensor", "sequence", "map"
 
 
 class Ports(NamedTuple):
@@ -98,16 +99,36 @@ def _shown(description: Description) -> list[Any] | None:
 
 
 def _shown_port(port: ValueInfo) -> list[Any] | None:
-    kind = port.type
-    if not isinstance(kind, TensorType) or kind.note is not None or kind.known is not None:
+    try:
+        return [port.name, port.slot, _shown_type(port.type)]
+    except TypeError:
         return None
-    if kind.shape is None:
-        return [port.name, port.slot, kind.element.number, None]
-    dims = [str(dim) if isinstance(dim, Expr) else dim for dim in kind.shape]
-    for dim, text in zip(kind.shape, dims, strict=True):
-        if isinstance(dim, Expr) and symbol(str(text)) != dim:
+
+
+def _shown_type(kind: Type | None) -> list[Any] | None:
+    """Return a type as lists, numbers and texts; raises TypeError for one that cannot be written."""
+    match kind:
+        case None:
             return None
-    return [port.name, port.slot, kind.element.number, dims]
+        case TensorType(note=None, known=None):
+            return [
+                _TENSOR,
+                kind.element.number,
+                None if kind.shape is None else [*map(_shown_dim, kind.shape)],
+            ]
+        case SequenceType(note=None):
+            return [_SEQUENCE, _shown_type(kind.item)]
+        case MapType(note=None):
+            return [_MAP, kind.key.number, _shown_type(kind.value)]
+        case _:
+            raise TypeError(f"{kind} is not described")
+
+
+def _shown_dim(dim: Dim) -> int | str | None:
+    text = str(dim)
+    if isinstance(dim, Expr) and symbol(text) != dim:
+        raise TypeError(f"{text} is no symbol")
+    return text if isinstance(dim, Expr) else dim
 
 
 def _read(shown: Any, size: int) -> Description:
@@ -124,11 +145,26 @@ def _read(shown: Any, size: int) -> Description:
 
 
 def _port(shown: Any) -> ValueInfo:
-    name, slot, number, dims = shown
-    if not isinstance(dims, list | None):
-        raise TypeError(f"{dims!r} is no shape")
+    name, slot, kind = shown
+    return ValueInfo(str(name), _type(kind), int(slot))
+
+
+def _type(shown: Any) -> Type | None:
+    """Read a type; raises ValueError, TypeError or SabirError for invalid data."""
+    if shown is None:
+        return None
+    form, *parts = shown
+    if form == _SEQUENCE:
+        (item,) = parts
+        return SequenceType(_type(item))
+    if form == _MAP:
+        key, value = parts
+        return MapType(element(key), _type(value))
+    number, dims = parts
+    if form != _TENSOR or not isinstance(dims, list | None):
+        raise TypeError(f"{shown!r} is no type")
     shape = None if dims is None else tuple(map(_dim, cast("list[object]", dims)))
-    return ValueInfo(str(name), TensorType(element(number), shape), int(slot))
+    return TensorType(element(number), shape)
 
 
 def _dim(shown: object) -> Dim:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from sabir.compilation.engine.subplans import SubPlans, kind_of
+from sabir.compilation.engine.subplans import PartSource, SubPlans, kind_of
 from sabir.compilation.plan.entries import Mismatch
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ class CompiledBody:
         self._fixed = {slot: constants[outer] for slot, outer in captures if outer in constants}
         slots = (*(v.slot for v in self._program.inputs), *self._varying(self._plan.captures))
         self._reserve = reserve
-        self._plans = SubPlans(self._program, self._plan, slots, self._fixed, compiler, reserve, loops=False)
+        source = PartSource(self._program, self._plan, self._fixed, compiler)
+        self._plans = SubPlans(lambda: source, slots, reserve, loops=False)
         self._runs: dict[tuple[tuple[int, ...], ...], int] = {}
 
     def _varying(self, captured: Iterable[_T]) -> list[_T]:

@@ -17,15 +17,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from sabir.compilation.frontend.patterns import MOST_SIZED
 from sabir.elements import BOOL, INT32, INT64
 from sabir.ir import Expr, TensorType
+from sabir.loops import ELEMENTS
 from sabir.scheduling import ABSENT, OperatorCall, Plan
 from sabir.schema import INTERNAL
 
 if TYPE_CHECKING:
     from sabir.compilation.frontend.lowering import Lowered
+    from sabir.compilation.frontend.prepare import Prepared
     from sabir.ir import Type
     from sabir.scheduling import Program, ScheduledCall
 
 
+_MOST_STAGES = 64  # of a plan, one inside of the other: each is planned with all that follows it
 _FEW = 8  # evaluated calls of a plan, each of which may end a stage
 
 
@@ -97,9 +100,19 @@ def _sides(found: Lowered) -> _Sides:
 def _pays(found: Lowered, sides: _Sides) -> bool:
     """Return whether kernels compute something behind a cut, or a result has a size that a call decides."""
     calls = found.prepared.program.calls
+    if sum(_decides(found, calls[place]) for place in found.evaluated) > _MOST_STAGES:
+        return False
     if sides.behind:
-        return any(is_computed(calls[place]) for place in sides.behind)
+        return any(
+            is_computed(calls[place]) and has_numbers(found.prepared, calls[place]) for place in sides.behind
+        )
     return any(_decides(found, calls[place]) for place in sides.deciding)
+
+
+def has_numbers(prepared: Prepared, call: ScheduledCall) -> bool:
+    """Return whether a result of a call may be a tensor that kernels store: no text, sequence or map."""
+    kinds = [prepared.types[slot] for slot in call.outputs if slot != ABSENT]
+    return any(k is None or (isinstance(k, TensorType) and k.element.name in ELEMENTS) for k in kinds)
 
 
 def _reads(call: ScheduledCall) -> tuple[int, ...]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.compilation.engine.expressions import lowered
-from sabir.compilation.engine.stages import Compiler, StagedProgram
+from sabir.compilation.engine.stages import Compiler
 from sabir.compilation.frontend.prepare import prepare, require_bounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from sabir.compilation.cache.stored import PlanPlace
     from sabir.compilation.engine.worth import PlanCost
     from sabir.compilation.frontend.prepare import Prepared
     from sabir.compilation.protocol import Backend, Runnable
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
 
 def planned(
     prepared: Prepared, sizes: Mapping[str, int], backend: Backend, settings: Settings,
-    progress: Callable[[int, int], None], updates: Mapping[str, str], cost: PlanCost,
+    progress: Callable[[int, int], None], updates: Mapping[str, str], cost: PlanCost, *,
+    place: PlanPlace | None = None,
 ) -> Runnable:  # fmt: skip
     """Return the compiled plan of a prepared model; `sizes` are the sizes of the current feeds.
 
-    `updates` maps results to the inputs that they may overwrite, by name: such a plan has one stage. Raises
+    `updates` maps results to the inputs that they may overwrite, by name: such a plan has one stage. The
+    stages of a plan are stored at a `place`. Raises
     UnsupportedError for a plan that the backend cannot run, NotYet for a plan of a higher `cost` than
     allowed.
     """
@@ -37,7 +40,7 @@ def planned(
 
     if updates or settings.caches or settings.sizes:
         return compiler.whole(prepared, sizes, cost, progress, slots(updates.items()), slots(settings.caches))
-    return compiler.compiled(prepared, sizes, cost, progress)
+    return compiler.compiled(prepared, sizes, cost, progress, place=place)
 
 
-__all__ = ["StagedProgram", "lowered", "planned", "prepare"]
+__all__ = ["lowered", "planned", "prepare"]

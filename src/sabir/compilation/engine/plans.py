@@ -19,6 +19,7 @@ from sabir.base import (
 )
 from sabir.compilation.cache.stored import StoredPlans
 from sabir.compilation.engine.kept import KeptPlans
+from sabir.compilation.engine.restoring import restored
 from sabir.compilation.engine.worth import NotYet, PlanCost, allowed_for
 from sabir.compilation.faults import report_fault
 from sabir.compilation.locks import ProcessLock
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from sabir.base import Limits
+    from sabir.compilation.cache.stored import PlanPlace
     from sabir.compilation.frontend.patterns import ShapePattern
     from sabir.compilation.frontend.prepare import Prepared
     from sabir.compilation.frontend.subject import Subject
@@ -160,20 +162,31 @@ class Plans:
     ) -> Runnable:  # fmt: skip
         """Return the plan from the disk, or a new one; under limits always a new one, which they count."""
         usual = limits_in_force()._replace(seconds=None) == DEFAULT_LIMITS
-        key = self._stored.key(pattern) if usual and is_standard(self._registry) else None
-        stored = self._stored.read(key) if key else None
-        found = None if stored is None else self._backend.restored(stored, progress or _timed)
+        place = self._stored.place(pattern) if usual and is_standard(self._registry) else None
+        first_sizes = dict(sizes)
+
+        def again() -> Runnable:
+            return run_with_limits(self._limits, self._new_plan, pattern, first_sizes, place=place)
+
+        found = None if place is None else restored(place, self._backend, progress or _timed, again)
         if found is not None and found.fits(sizes):
             self._subject.keep()
             return found
-        program = self._new_plan(pattern, sizes, progress, allowed)
-        if key is not None and self._stored.write(key, program):
+        program = self._new_plan(pattern, sizes, progress, allowed, place)
+        if place is not None and self._is_stored(place, program):
             self._subject.keep()
         return program
+
+    @staticmethod
+    def _is_stored(place: PlanPlace, program: Runnable) -> bool:
+        """Store a new plan; return whether it is stored."""
+        prepared = program.prepared
+        return prepared is not None and place.write(program, prepared.program.constants)
 
     def _new_plan(
         self, pattern: ShapePattern, sizes: Mapping[str, int],
         progress: Callable[[int, int], None] | None = None, allowed: float | None = math.inf,
+        place: PlanPlace | None = None,
     ) -> Runnable:  # fmt: skip
         self._backend.begin()
         with self._evaluating(), without_collector():  # constants are folded
@@ -183,7 +196,14 @@ class Plans:
             prepared = self._prepared(pattern, sizes)
             cost = PlanCost(allowed_for(prepared, sizes) if allowed is None else allowed)
             program = planned(
-                prepared, sizes, self._backend, self._settings, progress or _timed, self._updates, cost
+                prepared,
+                sizes,
+                self._backend,
+                self._settings,
+                progress or _timed,
+                self._updates,
+                cost,
+                place=place,
             )
         self._spent = cost.seconds
         return program

@@ -7,6 +7,7 @@ sizes serves all others.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,17 +15,17 @@ import numpy as np
 from sabir.compilation.frontend.patterns import ABOVE_ONE
 from sabir.compilation.native import Control
 from sabir.compilation.plan.layout import RunSizes
-from sabir.compilation.runtime.fast import FedInput, entered_by_position, runs_of
+from sabir.compilation.runtime.fast import FedInput, entered, entered_by_position, runs_of
 from sabir.compilation.runtime.program import CompiledProgram
-from sabir.ir import TensorType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
     from sabir.base import Budget
     from sabir.compilation.protocol import Runnable
+    from sabir.compilation.runtime.fast import FastFunction
     from sabir.evaluation import Run
-    from sabir.ir import Array
+    from sabir.ir import Array, TensorType
 
 _MOST_SHAPES = 16  # whose quick runs are kept
 _FEW_SHAPES = 4  # of a pattern, each of which has quick runs of its own
@@ -33,11 +34,11 @@ _FEW_SHAPES = 4  # of a pattern, each of which has quick runs of its own
 class QuickRun(NamedTuple):
     """The fast runs of a plan for some shapes; `control` cancels them.
 
-    `run` maps operands to new arrays, or to None if it failed. Each run needs a number of `elements` and
+    `run` maps operands to new values, or to None if it failed. Each run needs a number of `elements` and
     charges work.
     """
 
-    run: Callable[[Sequence[Any]], list[Array] | None]
+    run: Callable[[Sequence[Any]], list[Any] | None]
     control: Control | None
     elements: int = 0
     charge: int = 0
@@ -78,18 +79,21 @@ class QuickRuns:
         return results
 
     def keep(
-        self, program: Runnable, arrays: Sequence[Any], sizes: Mapping[str, int], run: Run,
-        control: Control | None = None,
+        self, program: Runnable, kinds: Sequence[TensorType | None], arrays: Sequence[Any],
+        sizes: Mapping[str, int], run: Run, control: Control | None = None,
     ) -> None:  # fmt: skip
-        """Prepare quick runs for operands of the shapes of a run that has ended."""
-        if not isinstance(program, CompiledProgram) or len(program.parts) != 1 or not program.is_native:
-            return
+        """Prepare quick runs for operands of the shapes of a run that has ended; `kinds` are their types."""
         key = self._key(arrays)
-        if key is None or (program.has_control and not self._loops):
+        if key is None:
+            return
+        if not isinstance(program, CompiledProgram):
+            self._keep(key, QuickRun(partial(_directly, program, run.budget.as_at_first(), control), control))
+            return
+        if len(program.parts) != 1 or (program.has_control and not self._loops):
             return
         pattern = self._pattern(arrays)
-        if self._shapes.get(pattern, 0) >= _FEW_SHAPES:
-            self._follow(pattern, program, arrays, sizes, run, control)
+        if program.is_native and self._shapes.get(pattern, 0) >= _FEW_SHAPES:
+            self._follow(pattern, program, self._fed(program, kinds, arrays), sizes, run, control)
             return
         fed = list(zip(self._names, program.inputs, arrays, strict=True))
         known = RunSizes(sizes)
@@ -98,33 +102,33 @@ class QuickRuns:
         allowed = run.budget.as_at_first()
         made = runs_of(program, layout, known, fed, outputs, control or Control(), allowed=allowed)
         if made is None:
+            self._keep(key, QuickRun(_none, control))  # it need not be tried again
             return
+        names = [name for name, _ in outputs]
+        enter = (
+            entered_by_position(made)
+            if made.tail is None
+            else _by_name(entered(made, self._names), self._names, names)
+        )
+        self._keep(key, QuickRun(enter, control, layout.needs.elements, layout.needs.charge))
+        self._shapes[pattern] = self._shapes.get(pattern, 0) + 1
+
+    def _keep(self, key: Hashable, quick: QuickRun) -> None:
         if len(self._found) >= _MOST_SHAPES:
             self._found.clear()
             self._shapes.clear()
-        self._shapes[pattern] = self._shapes.get(pattern, 0) + 1
-        self._found[key] = QuickRun(
-            entered_by_position(made), control, layout.needs.elements, layout.needs.charge
-        )
+        self._found[key] = quick
 
     def _follow(
-        self, pattern: Hashable, program: CompiledProgram, arrays: Sequence[Array], sizes: Mapping[str, int],
+        self, pattern: Hashable, program: CompiledProgram, fed: Sequence[FedInput], sizes: Mapping[str, int],
         run: Run, control: Control | None,
     ) -> None:  # fmt: skip
         """Prepare quick runs for all sizes of a pattern."""
         # ruff: ignore[import-outside-top-level]  few sessions run for several sizes
         from sabir.compilation.runtime.growing import growing_runs
 
-        if program.prepared is None:
-            return
-        kinds = [program.prepared.types[slot] for slot in program.inputs]
-        fed = [
-            FedInput(name, slot, x, kind)
-            for name, slot, x, kind in zip(self._names, program.inputs, arrays, kinds, strict=True)
-            if isinstance(kind, TensorType) and (kind.known is None or len(kind.known) == 1)
-        ]
         outputs = [(str(n), slot) for n, slot in enumerate(program.executable.results)]
-        if len(fed) < len(kinds):
+        if len(fed) < len(program.inputs):
             return
         allowed = run.budget.as_at_first()
         made = growing_runs(program, sizes, {}, fed, outputs, control or Control(), allowed)
@@ -132,6 +136,16 @@ class QuickRuns:
             if len(self._following) >= _MOST_SHAPES:
                 self._following.clear()
             self._following[pattern] = QuickRun(entered_by_position(made), control)
+
+    def _fed(
+        self, program: CompiledProgram, kinds: Sequence[TensorType | None], arrays: Sequence[Array]
+    ) -> list[FedInput]:
+        """Return the operands whose sizes runs can follow."""
+        return [
+            FedInput(name, slot, x, kind)
+            for name, slot, x, kind in zip(self._names, program.inputs, arrays, kinds, strict=True)
+            if kind is not None and (kind.known is None or len(kind.known) == 1)
+        ]
 
     def clear(self) -> None:
         """Drop the quick runs, and the memory that they keep."""
@@ -162,6 +176,29 @@ class QuickRuns:
             found.append((id(array.dtype), array.shape))
         found += [arrays[number].tobytes() for number in self._sized]
         return tuple(found)
+
+
+def _none(_: Sequence[Any]) -> None:
+    """Return None: there are no quick runs for these shapes."""
+
+
+def _directly(
+    program: Runnable, allowed: Budget, control: Control | None, arrays: Sequence[Any]
+) -> list[Any] | None:
+    """Return the results of a direct run of a staged plan; None if it cannot run so."""
+    return program.direct(arrays, allowed, control)
+
+
+def _by_name(
+    run: FastFunction, inputs: Sequence[str], outputs: Sequence[str]
+) -> Callable[[Sequence[Any]], list[Any] | None]:
+    """Return a fast run as a function of operands in order, which returns results in order."""
+
+    def by_position(arrays: Sequence[Any]) -> list[Any] | None:
+        found = run(dict(zip(inputs, arrays, strict=True)))
+        return None if found is None else [found[name] for name in outputs]
+
+    return by_position
 
 
 __all__ = ["QuickRun", "QuickRuns"]

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sabir.base import ACCIDENTS, CancelledError, SabirError, budget, run_with_limits
-from sabir.compilation.engine.stages import StagedProgram
+from sabir.compilation.engine.staged import StagedProgram
 from sabir.compilation.plan.entries import Mismatch
 from sabir.compilation.runtime.fast import FastRun
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
+    from collections.abc import Callable, Hashable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from sabir.base import Limits
@@ -45,6 +45,7 @@ def staged_run(ended: StagedRun, front: Front, limits: Limits | None, control: C
     kinds = [(name, x.dtype, x.shape) for name, x in ended.feeds.items()]
     first, _ = run_with_limits(limits, front.start, ended.feeds)  # fixes the sizes that inputs declare
     numbers, allowed = first.budget.numbers, first.budget.as_at_first()
+    looks = program.facts.looks
     compared: set[Hashable] = set()  # shapes of results that were compared with the declared types
 
     def fast(
@@ -59,9 +60,10 @@ def staged_run(ended: StagedRun, front: Front, limits: Limits | None, control: C
             x = feeds.get(name)
             if type(x) is not np.ndarray or x.dtype is not dtype or x.shape != shape:
                 return None
-        results = program.native([feeds[name] for name, *_ in kinds], allowed, control)
-        if results is not None and tuple([x.shape for x in results]) in compared:
-            return dict(zip(ended.outputs, results, strict=True))
+        if limits is None or looks:
+            results = program.direct([feeds[name] for name, *_ in kinds], allowed, control)
+            if results is not None and _shapes(results) in compared:
+                return dict(zip(ended.outputs, results, strict=True))
         try:
             return run_with_limits(limits, attempt, feeds)
         except CancelledError:
@@ -77,11 +79,15 @@ def staged_run(ended: StagedRun, front: Front, limits: Limits | None, control: C
         with np.errstate(all="ignore"), ended.evaluating():
             results = program.run(arrays, ended.sizes, run, control)
         found = front.finish(ended.outputs, results, arrays, run)
-        if all(isinstance(x, np.ndarray) for x in results):
-            compared.add(tuple([x.shape for x in results]))
+        compared.add(_shapes(results))
         return found
 
     return FastRun(fast, control, {})
+
+
+def _shapes(results: Sequence[Any]) -> Hashable:
+    """Return the shapes of results; None for one that is no array."""
+    return tuple([x.shape if type(x) is np.ndarray else None for x in results])
 
 
 __all__ = ["StagedProgram", "StagedRun", "staged_run"]

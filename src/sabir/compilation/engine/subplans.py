@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -11,10 +11,9 @@ from sabir.compilation.engine.kept import KeptPlans
 from sabir.compilation.engine.quick import QuickRuns
 from sabir.compilation.engine.worth import NotYet, PlanCost
 from sabir.compilation.faults import report_fault
-from sabir.compilation.frontend.body_types import prepare_body
 from sabir.compilation.frontend.patterns import judge_of, pattern_of
 from sabir.compilation.locks import ProcessLock
-from sabir.compilation.plan.entries import Mismatch
+from sabir.compilation.plan.entries import Mismatch, PartMissing
 from sabir.elements import element
 from sabir.ir import TensorType, above_one, judging
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from sabir.base import Budget
+    from sabir.compilation.cache.stored import PlanPlace
     from sabir.compilation.engine.quick import QuickRun
     from sabir.compilation.engine.worth import Reserve
     from sabir.compilation.frontend.patterns import Guard, ShapePattern
@@ -32,23 +32,44 @@ if TYPE_CHECKING:
     from sabir.ir import Array, Type
     from sabir.scheduling import Plan, Program
 
-    Compile = Callable[[Prepared, Mapping[str, int], PlanCost], Runnable]
+    Restore = Callable[[PlanPlace], Runnable | None]
+
+
+class Compile(Protocol):
+    """What returns the plan of prepared calls, whose stages are stored at a place."""
+
+    def __call__(
+        self, prepared: Prepared, sizes: Mapping[str, int], cost: PlanCost, /, *,
+        place: PlanPlace | None = None,
+    ) -> Runnable:  # fmt: skip
+        """Return the plan; raises as `Backend.compile`."""
+        ...
+
+
+class PartSource(NamedTuple):
+    """A part of a program, its constants by slot, and what compiles it."""
+
+    program: Program
+    plan: Plan
+    fixed: Mapping[int, Array]
+    compiler: Compile
 
 
 class SubPlans:
     """The plans of some calls of a program by pattern; several threads may run them.
 
-    `slots` are those of the operands, in the order in which runs take them; `fixed` has constants by slot.
-    The `compiler` returns the plan of prepared calls. All plans together may cost what the `reserve` has.
-    `loops` is as for `QuickRuns`. `sized` numbers the operands of few integers whose contents are sizes.
+    `source` returns the part of the program; it raises `Mismatch` where a plan from the disk has none.
+    `slots` are those of the operands, in the order in which runs take them. All plans together may cost what
+    the `reserve` has. `loops` is as for `QuickRuns`. `sized` numbers the operands of few integers whose
+    contents are sizes. The plans are stored at a `place`, and `restore` reads them there.
     """
 
     def __init__(
-        self, program: Program, plan: Plan, slots: Sequence[int], fixed: Mapping[int, Array],
-        compiler: Compile, reserve: Reserve, *, loops: bool, sized: Collection[int] = (),
+        self, source: Callable[[], PartSource], slots: Sequence[int], reserve: Reserve, *, loops: bool,
+        sized: Collection[int] = (), place: PlanPlace | None = None, restore: Restore | None = None,
     ) -> None:  # fmt: skip
-        self._program, self._plan, self._slots, self._fixed = program, plan, tuple(slots), fixed
-        self._compiler, self._reserve = compiler, reserve
+        self._source, self._slots = source, tuple(slots)
+        self._reserve, self._place, self._restore = reserve, place, restore
         self._kept = KeptPlans()
         self._lock = ProcessLock()
         self._quick = QuickRuns(len(self._slots), loops=loops, sized=sized)
@@ -72,19 +93,22 @@ class SubPlans:
 
         Later runs with operands of these shapes are quick.
         """
-        found = self.plan_for(arrays)
-        if found is None:
+        pattern, sizes = self._pattern_of(arrays)
+        program = self._compiled(pattern, sizes)
+        if program is None:
             return None
-        program, sizes = found
         results = program.run(arrays, sizes, run, control)
-        self._quick.keep(program, arrays, sizes, run, control)
+        self._quick.keep(program, pattern.inputs, arrays, sizes, run, control)
         return results
 
     def plan_for(self, arrays: Sequence[Any]) -> tuple[Runnable, dict[str, int]] | None:
         """Return the plan for operands, and their sizes by symbol; None without one."""
-        pattern, sizes = pattern_of([kind_of(x) for x in arrays], arrays, self._sized)
+        pattern, sizes = self._pattern_of(arrays)
         program = self._compiled(pattern, sizes)
         return None if program is None else (program, sizes)
+
+    def _pattern_of(self, arrays: Sequence[Any]) -> tuple[ShapePattern, dict[str, int]]:
+        return pattern_of([kind_of(x) for x in arrays], arrays, self._sized)
 
     def release(self) -> None:
         """Free the memory that runs have kept for later runs."""
@@ -100,7 +124,9 @@ class SubPlans:
                 return found
             before = budget().mark()
             try:
-                program = self._planned(pattern, sizes)
+                program = self._stored(pattern, sizes) or self._planned(pattern, sizes)
+            except PartMissing:
+                raise
             except (CancelledError, LimitError):
                 raise
             except NotYet as error:
@@ -115,14 +141,28 @@ class SubPlans:
             self._kept.add(pattern, program)
             return program
 
+    def _stored(self, pattern: ShapePattern, sizes: Mapping[str, int]) -> Runnable | None:
+        """Return the plan for a pattern from the disk; None if there is none for the sizes."""
+        if self._place is None or self._restore is None:
+            return None
+        found = self._restore(self._place.part("", pattern))
+        return found if found is not None and found.fits(sizes) else None
+
     def _planned(self, pattern: ShapePattern, sizes: Mapping[str, int]) -> Runnable:
+        # ruff: ignore[import-outside-top-level]  plans from the disk need no planning
+        from sabir.compilation.frontend.body_types import prepare_body
+
         kinds = dict(zip(self._slots, pattern.inputs, strict=True))
         guards: dict[Guard, None] = {}
+        source = self._source()
         with above_one(sizes), judging(judge_of(sizes, guards)):
-            prepared = prepare_body(self._program, self._plan, kinds, self._fixed)
+            prepared = prepare_body(source.program, source.plan, kinds, source.fixed)
         cost = PlanCost(self._reserve.left)
         cost.add_calls(len(prepared.plan.steps))
-        program = self._compiler(prepared._replace(guards=tuple(guards)), sizes, cost)
+        place = None if self._place is None else self._place.part("", pattern)
+        program = source.compiler(prepared._replace(guards=tuple(guards)), sizes, cost, place=place)
+        if place is not None:
+            place.write(program, source.program.constants)
         self._reserve.left -= cost.seconds
         self.needed = 0.0
         return program
@@ -138,4 +178,4 @@ def timed(_done: int, _all: int) -> None:
     check_time()
 
 
-__all__ = ["SubPlans", "kind_of", "timed"]
+__all__ = ["Compile", "PartSource", "SubPlans", "kind_of", "timed"]

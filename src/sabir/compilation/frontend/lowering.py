@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from sabir.compilation.faults import report_fault
 from sabir.compilation.frontend.body_types import prepare_body
 from sabir.compilation.frontend.control import CallFacts, Inner, controlled
 from sabir.compilation.frontend.patterns import Guard
+from sabir.compilation.frontend.unlowered import UnloweredCall
 from sabir.elements import FLOAT, element
 from sabir.ir import MAX_RANK, Expr, TensorType, above_one, judging, symbol
 from sabir.loops import (
@@ -56,14 +57,6 @@ if TYPE_CHECKING:
 KEYS = -1  # the slot of the tensor with the keys of random numbers, which belongs to no value
 _KEY = 2  # words of a key
 _MOST_KNOWN = 1024  # elements of a constant whose contents lowerings see
-
-
-class UnloweredCall(NamedTuple):
-    """A call that numpy evaluates: its index in the program, the slots that it reads, and the reason."""
-
-    place: int
-    reads: tuple[int, ...]
-    reason: str
 
 
 @dataclass(slots=True)

@@ -47,7 +47,8 @@ from sabir.loops.walk import postorder
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sabir.compilation.frontend.lowering import Lowered, UnloweredCall
+    from sabir.compilation.frontend.lowering import Lowered
+    from sabir.compilation.frontend.unlowered import UnloweredCall
     from sabir.compilation.fusion.families import Families
     from sabir.loops import Sizes
 

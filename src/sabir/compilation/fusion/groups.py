@@ -10,7 +10,7 @@ from sabir.loops import Expression
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from sabir.compilation.frontend.lowering import UnloweredCall
+    from sabir.compilation.frontend.unlowered import UnloweredCall
     from sabir.loops import Sizes, StepBody
 
 GroupKind: TypeAlias = str

@@ -12,7 +12,7 @@ from sabir.compilation.plan.decisions import Decisions
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from sabir.compilation.frontend.lowering import UnloweredCall
+    from sabir.compilation.frontend.unlowered import UnloweredCall
     from sabir.compilation.plan.bounds import ComputedTensor, Reach
     from sabir.ir import Known
     from sabir.loops import Size, Sizes
@@ -33,6 +33,10 @@ BufferKind = Literal[
 
 class Mismatch(Exception):
     """A run contradicts the assumptions of its plan; the interpreter runs it, or reports its error."""
+
+
+class PartMissing(Mismatch):
+    """A plan from the disk has no stage for what came, and its program is not at hand."""
 
 
 @dataclass(slots=True, eq=False)

@@ -28,6 +28,7 @@ from sabir.ir import Expr
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from sabir.compilation.cache.calls import StoredCall
     from sabir.compilation.frontend.prepare import Prepared
     from sabir.compilation.native import EarlyKernels, Image, Source, Target, Team
     from sabir.compilation.plan.entries import Kernel, Spec
@@ -46,25 +47,26 @@ _MOST_LAYOUTS = 64  # of each part, on average
 class CompiledProgram:
     """A compiled plan that can run; several threads may run it at the same time.
 
-    It has `kernels` kernels, of which `compiled` were in no cache. `prepared` is the program of the plan. A
-    plan from the disk has None, and no evaluated calls.
+    It has `kernels` kernels, of which `compiled` were in no cache. `prepared` is the program of the plan; a
+    plan from the disk has None.
     """
 
     def __init__(
         self, executable: Executable, team: Team, prepared: Prepared | None = None,
         bodies: Bodies | None = None, *, progress: Callable[[int, int], None] | None = None,
-        images: Mapping[bytes, Image] | None = None, early: EarlyKernels | None = None,
+        images: Mapping[bytes, Image] | None = None, stored: Mapping[int, StoredCall] | None = None,
+        early: EarlyKernels | None = None,
         sources: Callable[[Kernel], Source] | None = None,
     ) -> None:  # fmt: skip
         """Compile or load the kernels of a plan, and pack its constants.
 
         `bodies` returns the function that runs a subgraph, given the subgraph and its interpreted plan.
-        `images` has the kernels of a plan from the disk, `early` the kernels that were started while the plan
-        was built, and `sources` returns the source of a kernel of a new plan. `progress` is called with the
-        numbers of finished kernels and of all.
+        `images` has the kernels of a plan from the disk, `stored` its evaluated calls by index, `early` the
+        kernels that were started while the plan was built, and `sources` returns the source of a kernel of a
+        new plan. `progress` is called with the numbers of finished kernels and of all.
 
         Raises what `Library.load` raises: LookupError if the kernels of a plan from the disk are no longer in
-        the cache.
+        the cache; also if there is no operator any more that it calls.
         """
         self.executable, self.prepared, self.team = executable, prepared, team
         self.plan = plan = executable.plan
@@ -86,7 +88,7 @@ class CompiledProgram:
         self._layouts: dict[tuple[int, tuple[tuple[str, int], ...]], PartLayout] = {}
         self._lock = ProcessLock()
         self.arenas = SpareBlocks(aligned)
-        self.calls = {} if prepared is None else self._bound_calls(prepared, bodies)
+        self.calls = self._bound_calls(prepared, bodies, stored or {})
         self.constants = self._constants()
         self._packed = packed_weights(plan.setup, executable.constants, self.keys, self._pack)
         self._read: list[Array] = []  # the constants that kernels read without packing
@@ -124,12 +126,18 @@ class CompiledProgram:
         """Return whether the guards of the plan hold for the sizes of the feeds, by symbol."""
         return all(guard.holds(sizes) for guard in self.executable.guards)
 
-    def _bound_calls(self, prepared: Prepared, bodies: Bodies | None) -> dict[int, BoundCall]:
-        from sabir.evaluation import CallBinder  # ruff: ignore[import-outside-top-level]  new plans only
+    def _bound_calls(
+        self, prepared: Prepared | None, bodies: Bodies | None, stored: Mapping[int, StoredCall]
+    ) -> dict[int, BoundCall]:
+        places = [e.call.place for e in self.plan.entries if isinstance(e, EvaluatedEntry)]
+        if not places:
+            return {}
+        from sabir.evaluation import CallBinder  # ruff: ignore[import-outside-top-level]  kernels need no calls
 
         binder = CallBinder(strict=False, bodies=bodies)
-        steps = [e for e in self.plan.entries if isinstance(e, EvaluatedEntry)]
-        return {s.call.place: binder.bind(prepared.program.calls[s.call.place]) for s in steps}
+        if prepared is None:
+            return {place: binder.bind(stored[place].call()) for place in places}
+        return {place: binder.bind(prepared.program.calls[place]) for place in places}
 
     def _constants(self) -> dict[int, Array]:
         """Return the constants that evaluated calls read, aligned: BLAS copies an unaligned operand."""
@@ -223,6 +231,9 @@ class CompiledProgram:
         """
         return PlanRun(self, inputs, symbols, run, control or Control()).outputs()
 
+    def direct(self, *_: Any) -> None:
+        """Return None: `runtime.fast` has the fast runs of one plan."""
+
     def repeat(
         self, arrays: Sequence[Any], symbols: Mapping[str, int], run: Run, *, carried: int,
         limit: int | None, conditional: bool, cost: int,
@@ -235,8 +246,26 @@ class CompiledProgram:
         )
 
     def portable(self) -> Portable | None:
-        """Return what another process needs to run the plan; None if it has evaluated calls."""
-        return Portable(self.executable, self.keys, self.images()) if self.is_native else None
+        """Return what another process needs to run the plan; None if it has calls that cannot be stored."""
+        calls = {} if self.is_native else self._stored_calls()
+        return None if calls is None else Portable(self.executable, self.keys, self.images(), calls)
+
+    def _stored_calls(self) -> dict[int, StoredCall] | None:
+        """Return the evaluated calls as stored; None if one cannot be, or reads what sizes decide."""
+        # ruff: ignore[import-outside-top-level]  few plans have evaluated calls
+        from sabir.compilation.cache.calls import stored_call
+
+        found: dict[int, StoredCall] = {}
+        filled = {*self.inputs, *self.executable.constants}
+        for entry in self.plan.entries:
+            if isinstance(entry, EvaluatedEntry):
+                place = entry.call.place
+                call = stored_call(self.source.program.calls[place])
+                if call is None or not filled.issuperset(set(entry.call.reads) - entry.reads.keys()):
+                    return None
+                found[place] = call
+                filled.update(call.outputs)
+        return found
 
     def stages(self) -> Iterator[CompiledProgram]:
         """Yield the plan itself: it has one stage."""

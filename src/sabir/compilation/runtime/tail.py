@@ -5,15 +5,14 @@ A fast run evaluates them on arrays that are views of the memory of its kernels.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from sabir.base import ACCIDENTS, SabirError, run_with_limits
 from sabir.compilation.plan.entries import Buffer, Entry, EvaluatedEntry
 from sabir.compilation.runtime.binding import known_of
-from sabir.compilation.runtime.values import View, with_copies
-from sabir.schema import as_results
+from sabir.compilation.runtime.values import View, copies_of, keep_results, with_copies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -100,13 +99,13 @@ class Tail:
 
     def _run(self, slots: Sequence[Any], feeds: Sequence[Any], native: Mapping[str, Array]) -> dict[str, Any]:
         values = [*slots]
-        others: set[int] = set()
+        others: list[Any] = []
         for number, slot in self._fed:
             values[slot] = feeds[number]
-            others.add(id(feeds[number]))
+            others.append(feeds[number])
         for name, slot in self._native:
             values[slot] = native[name]
-            others.add(id(native[name]))
+            others.append(native[name])
         for slot, buffer, view in self._parts:
             values[slot] = view.array(values[buffer.slot].reshape(-1).view(np.uint8))
         if self._warns:
@@ -114,15 +113,8 @@ class Tail:
                 self._call(values)
         else:
             self._call(values)
-
-        def is_foreign(array: Array) -> bool:
-            """Return whether an array must be copied: a view, not writeable, or a feed or another result."""
-            if array.base is not None or not array.flags.writeable or id(array) in others:
-                return True
-            others.add(id(array))
-            return False
-
-        return {name: with_copies(values[slot], is_foreign) for name, slot in self._made}
+        copied = copies_of(others)
+        return {name: with_copies(values[slot], copied) for name, slot in self._made}
 
     def _call(self, values: list[Any]) -> None:
         for function, inputs, outputs in self._calls:
@@ -130,9 +122,7 @@ class Tail:
             if type(found) is np.ndarray:
                 values[outputs[0]] = found
                 continue
-            for slot, value in zip(outputs, as_results(found), strict=False):
-                is_number = isinstance(value, np.generic)
-                values[slot] = np.asarray(cast("Array", value)) if is_number else value
+            keep_results(values, outputs, found)
 
 
 def has_tail(program: CompiledProgram) -> bool:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from sabir.elements import element
+from sabir.schema import as_results
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from sabir.compilation.plan.entries import Buffer
     from sabir.compilation.plan.layout import RunSizes
@@ -66,6 +67,35 @@ def with_copies(value: Any, is_foreign: Callable[[Array], bool]) -> Any:
     return {key: with_copies(item, is_foreign) for key, item in cast("dict[Any, Any]", value).items()}
 
 
+def copies_of(others: Iterable[Any]) -> Callable[[Array], bool]:
+    """Return what tells which arrays of results must be copied, one after another.
+
+    These are views, arrays that cannot be written, the `others`, and results that there were before.
+
+    >>> x = np.zeros(2)
+    >>> copied = copies_of([x])
+    >>> y = np.zeros(2)
+    >>> copied(x), copied(y), copied(y)
+    (True, False, True)
+    """
+    known = set(map(id, others))
+
+    def is_foreign(array: Array) -> bool:
+        if array.base is not None or not array.flags.writeable or id(array) in known:
+            return True
+        known.add(id(array))
+        return False
+
+    return is_foreign
+
+
+def keep_results(values: list[Any], outputs: Sequence[int], found: Any) -> None:
+    """Keep the results of a call in the slots of its outputs; a number becomes an array."""
+    for slot, value in zip(outputs, as_results(found), strict=False):
+        is_number = isinstance(value, np.generic)
+        values[slot] = np.asarray(cast("Array", value)) if is_number else value
+
+
 def contains_arrays(value: Any) -> bool:
     """Return whether a value is an array, or a list or dictionary that contains one.
 
@@ -88,4 +118,4 @@ def contains_arrays(value: Any) -> bool:
     return False
 
 
-__all__ = ["View", "contains_arrays", "shape_and_dtype", "with_copies"]
+__all__ = ["View", "contains_arrays", "copies_of", "keep_results", "shape_and_dtype", "with_copies"]

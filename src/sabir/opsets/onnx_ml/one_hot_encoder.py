@@ -1,5 +1,6 @@
 """OneHotEncoder: a vector with a 1 at the index of a category."""
 
+import functools
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,7 +10,7 @@ from sabir.base import InferenceError
 from sabir.ir import TensorType
 from sabir.loops import Expression, NotLowered
 from sabir.opsets.families.classification.classifiers import FEATURE_TYPES, FLOAT
-from sabir.opsets.families.indexing.lookups import places
+from sabir.opsets.families.indexing.lookups import places, places_of_texts
 from sabir.opsets.families.shapes.sizes import allotted
 from sabir.opsets.typing import Array, Ints, Strings
 from sabir.schema import STRING, Attribute, Constraint, Example, Input, Operator, Output
@@ -50,15 +51,32 @@ def evaluate(x: Array, /, *, cats_int64s: Ints, cats_strings: Strings, zeros: in
     strings = x.dtype.kind == "O"
     if (cats_strings if strings else cats_int64s) is None:
         raise ValueError(f"there are no categories of {'strings' if strings else 'numbers'}")
-    categories = np.array(cats_strings, object) if strings else np.array(cats_int64s, np.int64)
-    place = places(np.trunc(x) if x.dtype.kind == "f" else x, categories).ravel()
-    found = np.flatnonzero(place >= 0)
-    if not zeros and len(found) < len(place):
+    place, count = _places(x, cats_int64s, cats_strings), len(cats_strings or cats_int64s or ())
+    if not zeros and (place < 0).any():
         lost = x.ravel()[np.flatnonzero(place < 0)[0]]
         raise ValueError(f"{lost!r} is in none of the categories, and `zeros` is 0")
-    y = np.zeros(allotted((place.size, len(categories)), np.dtype(np.float32)), np.float32)
+    shape = allotted((place.size, count), np.dtype(np.float32))
+    if count <= _MOST:
+        return _rows(count)[place].reshape(*x.shape, count)
+    y = np.zeros(shape, np.float32)
+    found = np.flatnonzero(place >= 0)
     y[found, place[found]] = 1
-    return y.reshape(*x.shape, len(categories))
+    return y.reshape(*x.shape, count)
+
+
+def _places(x: Array, cats_int64s: Ints, cats_strings: Strings) -> Array:
+    """Return the index of the category of each element, -1 where there is none."""
+    if x.dtype.kind == "O":
+        return places_of_texts(x, tuple(cats_strings or ())).ravel()
+    return places(np.trunc(x) if x.dtype.kind == "f" else x, np.array(cats_int64s, np.int64)).ravel()
+
+
+@functools.lru_cache(maxsize=64)
+def _rows(count: int) -> Array:
+    """Return the row of each category, and a row of zeros for none, which is the last one."""
+    found: Array = np.eye(count + 1, count, dtype=np.float32)
+    found.flags.writeable = False
+    return found
 
 
 @v1.lower

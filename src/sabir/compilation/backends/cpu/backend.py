@@ -91,9 +91,9 @@ class CpuBackend:
 
     def restored(self, stored: StoredPlan, progress: Callable[[int, int], None]) -> CompiledProgram | None:
         """Return the program of a plan from the disk; None if its machine code is no longer in the cache."""
-        executable, images = stored
+        executable, images, calls = stored
         try:
             with without_collector():
-                return CompiledProgram(executable, self.team, images=images, progress=progress)
+                return CompiledProgram(executable, self.team, images=images, stored=calls, progress=progress)
         except LookupError:
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,15 +11,25 @@ if TYPE_CHECKING:
     from sabir.opsets.typing import Array
 
 
+@functools.lru_cache(maxsize=256)
+def _table(keys: tuple[str, ...]) -> dict[str, int]:
+    """Return the index of each text, of equal ones the last: a node looks texts up in each of its runs."""
+    return {key: place for place, key in enumerate(keys)}
+
+
+def places_of_texts(x: Array, keys: tuple[str, ...]) -> Array:
+    """Return the index of each text of `x` in `keys`, as `places` does."""
+    found = _table(keys).get
+    return np.array([found(item, -1) for item in x.ravel().tolist()], np.int64).reshape(x.shape)
+
+
 def places(x: Array, keys: Array, *, nan: bool = False) -> Array:
     """Return the index of each element of `x` in `keys`: of equal keys the last, and -1 for a missing one.
 
     With `nan` a NaN among the keys matches every NaN; otherwise NaN matches nothing.
     """
     if keys.dtype.kind == "O" or x.dtype.kind == "O":
-        table = {key: place for place, key in enumerate(keys.tolist())}
-        found = [table.get(item, -1) for item in x.ravel().tolist()]
-        return np.array(found, np.int64).reshape(x.shape)
+        return places_of_texts(x, tuple(keys.tolist()))
     if not len(keys):
         return np.full(x.shape, -1, np.int64)
     order = np.argsort(keys, kind="stable")  # NaN comes last

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from sabir.compilation.backends.cpu.counted.entries import add_counted, group_counted
-from sabir.compilation.fusion.families import Family
+from sabir.compilation.fusion.families import Family, Later
 from sabir.loops import Distinct, Suppress, TruePlaces
 
 FAMILIES = (
     Family(
         "counted",
-        add_counted,
+        Later("sabir.compilation.backends.cpu.counted.entries:add_counted"),
         (Distinct, Suppress, TruePlaces),
-        group_counted,
+        Later("sabir.compilation.backends.cpu.counted.entries:group_counted"),
         row_major=True,
         kernels={
             "Distinction": "sabir.compilation.backends.cpu.counted.distinction:distinction_text",
