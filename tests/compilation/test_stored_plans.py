@@ -316,6 +316,15 @@ def test_branches_of_different_ranks_are_stored():
     same_twice(text, *({"c": np.array(c, np.bool_), "x": x} for c in (1, 0)))
 
 
+def test_an_absent_optional_is_fed_to_a_stored_plan():
+    text = """<ir_version: 10, opset_import: ["" : 21]>
+    g (optional(float[N]) x, float[2] v) => (y, z) { y = OptionalHasElement (x)  z = Exp (v) }"""
+    for value in (np.ones(3, np.float32), None):
+        for _ in range(2):
+            _, _, found = stored_run(text, {"x": value, "v": np.zeros(2, np.float32)})
+            assert found["y"].item() == (value is not None)
+
+
 def test_constants_of_texts_are_stored():
     text = """<ir_version: 10, opset_import: ["" : 21]>
     g (string[n] x, float[n] v) => (y, w) <string[1] word = {"a"}> { y = Equal (x, word)  w = Exp (v) }"""

@@ -163,7 +163,10 @@ class PlanRun:
             slots[slot] = None
 
     def _known_slot(self, slot: int) -> None:
-        kind: Any = self.program.source.types[slot]
+        prepared = self.program.prepared
+        if prepared is None:
+            return  # calls of a plan from the disk read no such slot: this one is an absent optional
+        kind: Any = prepared.types[slot]
         known = getattr(kind, "known", None)
         if known is None or None in known:
             return
