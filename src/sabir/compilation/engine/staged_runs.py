@@ -6,6 +6,7 @@ more. Other runs skip what depends on the shapes of the feeds alone.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -45,7 +46,7 @@ def staged_run(ended: StagedRun, front: Front, limits: Limits | None, control: C
     kinds = [(name, x.dtype, x.shape) for name, x in ended.feeds.items()]
     first, _ = run_with_limits(limits, front.start, ended.feeds)  # fixes the sizes that inputs declare
     numbers, allowed = first.budget.numbers, first.budget.as_at_first()
-    looks = program.facts.looks
+    looks, compares_items = program.facts.looks, front.compares_items
     compared: set[Hashable] = set()  # shapes of results that were compared with the declared types
 
     def fast(
@@ -61,15 +62,23 @@ def staged_run(ended: StagedRun, front: Front, limits: Limits | None, control: C
             if type(x) is not np.ndarray or x.dtype is not dtype or x.shape != shape:
                 return None
         if limits is None or looks:
-            results = program.direct([feeds[name] for name, *_ in kinds], allowed, control)
-            if results is not None and _shapes(results) in compared:
-                return dict(zip(ended.outputs, results, strict=True))
+            with nullcontext() if looks else ended.evaluating():
+                results = program.direct([feeds[name] for name, *_ in kinds], allowed, control)
+            if results is not None:
+                return named(results, feeds)
         try:
             return run_with_limits(limits, attempt, feeds)
         except CancelledError:
             raise
         except (Mismatch, SabirError, *ACCIDENTS):
             return None  # the slow path reports it
+
+    def named(results: list[Any], feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the results of a direct run by name; new shapes are compared with the declared types."""
+        if _shapes(results) in compared and not compares_items:
+            return dict(zip(ended.outputs, results, strict=True))
+        compared.add(_shapes(results))
+        return front.finish(ended.outputs, results, list(feeds.values()), first.inside_subgraph())
 
     def attempt(feeds: Mapping[str, Any]) -> dict[str, Any]:
         run = first.inside_subgraph()
@@ -78,9 +87,7 @@ def staged_run(ended: StagedRun, front: Front, limits: Limits | None, control: C
         arrays = [feeds[name] for name, *_ in kinds]
         with np.errstate(all="ignore"), ended.evaluating():
             results = program.run(arrays, ended.sizes, run, control)
-        found = front.finish(ended.outputs, results, arrays, run)
-        compared.add(_shapes(results))
-        return found
+        return front.finish(ended.outputs, results, arrays, run)
 
     return FastRun(fast, control, {})
 
