@@ -110,13 +110,13 @@ def test_pictures_as_bytes_and_in_grey(cli, fails, tmp_path):
     assert cli("run", model, "-i", f"image={png}", "-o", tmp_path / "out").code == 0
     grey = np.load(tmp_path / "out" / "y.npy")
     assert (grey.dtype, grey.shape, grey[1, 1]) == (np.uint8, (4, 6), 76)  # 0.299 of red
-    assert "--mean and --std are for float inputs" in fails("run", model, "-i", f"image={png}", "--mean", "1")
+    assert "mean and std are for float inputs" in fails("run", model, "-i", f"image={png}", "--mean", "1")
     (tmp_path / "junk.png").write_bytes(b"junk")
     assert "this is not a picture that Pillow can read" in fails(
         "run", model, "-i", f"image={tmp_path}/junk.png"
     )
     odd, png = picture(tmp_path, [7, 5, 9, 6])
-    assert "a picture does not fit the declared shape" in fails("run", odd, "-i", f"image={png}")
+    assert "a picture does not fit an input of type" in fails("run", odd, "-i", f"image={png}")
 
 
 @pytest.fixture

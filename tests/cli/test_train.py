@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import sabir
 import sabir.training
@@ -133,11 +134,11 @@ def test_the_log_has_a_row_of_each_epoch_that_ended(cli, fails, line, tmp_path, 
     out, log, half = tmp_path / "out.onnx", tmp_path / "log.csv", tmp_path / "half.onnx"
     epoch = sabir.training._fitting._Run.epoch
 
-    def interrupted(run, batches):
+    def interrupted(run):
         if run._session.position[0] == 2:
             assert [row[0] for row in rows()] == ["epoch", "1", "2"]
             raise KeyboardInterrupt
-        return epoch(run, batches)
+        return epoch(run)
 
     def rows():
         with log.open() as file:
@@ -197,6 +198,94 @@ def test_options_of_a_loss(cli, fails, write, tmp_path):
     assert "from 0 to 1" in fails(*words, "--loss-option", "axis=-1", "--loss-option", "label_smoothing=2")
     assert "has no options" in fails(*words, "--loss", "mse", "--loss-option", "axis=1")
     assert "'cost' is a value" in fails(*words, "--loss", "cost", "--loss-option", "axis=1")
+
+
+def test_a_table_and_folders_of_pictures_are_data(cli, fails, line, write, tmp_path):
+    model, data = line
+    arrays = np.load(data)
+    table, out = tmp_path / "points.csv", tmp_path / "out.onnx"
+    with table.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["width", "height", "cost"])
+        writer.writerows([*x, t] for x, (t,) in zip(arrays["x"].tolist(), arrays["t"].tolist(), strict=True))
+    words = ("train", model, *WORDS, "--batch", "48", "-o", out)
+    assert cli(*words, "--data", table, "--target", "cost", "--validate", "0.25", "--drop-last").code == 0
+    assert "validation loss" in cli(*words, "--data", table, "--target", "cost", "--validate", table).out
+    assert "--target names the column that is the target" in fails(*words, "--data", table)
+    for path, color in (("dark", 0), ("light", 255)):
+        (tmp_path / "pictures" / path).mkdir(parents=True)
+        for i in range(2):
+            Image.new("L", (4, 4), color).save(tmp_path / "pictures" / path / f"{i}.png")
+    image = write(
+        '<ir_version: 10, opset_import: ["" : 21]>\n'
+        "g (float[N,1,2,2] x) => (float[N,2] y) <float[4,2] w = {0, 0, 0, 0, 0, 0, 0, 0}, float[2] b = {0, 0}> { f = Flatten (x)  p = MatMul (f, w)  y = Add (p, b) }"
+    )
+    words = ("train", image, *WORDS[2:], "--metrics", "accuracy", "-o", out)
+    options = ("--mean", "0.5", "--std", "0.5", "--flip", "--crop", "0.2", "--epochs", "3")
+    found = cli(*words, "--data", tmp_path / "pictures", *options)
+    assert found.code == 0, found.err
+    assert "accuracy 1" in found.out
+    w = sabir.load(out).graph.initializers["w"].array()
+    assert (w[:, 0] < 0).all()
+    assert (w[:, 1] > 0).all()
+    assert "--image-size is for a folder of pictures" in fails(*words, "--data", table, "--image-size", 4)
+    assert "above 0 and below 1" in fails(*words, "--data", tmp_path / "pictures", "--validate", "1.5")
+    assert "numbers separated by commas" in fails(*words, "--data", tmp_path / "pictures", "--mean", "grey")
+
+
+def test_options_about_stopping_gradients_and_averages(cli, fails, line, tmp_path):
+    model, data = line
+    out, log = tmp_path / "out.onnx", tmp_path / "log.csv"
+    words = ("train", model, "--data", data, "-o", out, *WORDS, "--metrics", "mae", "--log", log)
+    found = cli(
+        *words, "--epochs", 40, "--patience", 2, "--monitor", "mae", "--min-delta", 0.5, "--batch", 96
+    )
+    assert found.code == 0, found.err
+    with log.open() as file:
+        errors = [float(row["mae"]) for row in csv.DictReader(file)]
+    best = int(found.out.split("kept the best epoch, ")[1].split()[0])
+    assert len(errors) == best + 2
+    assert min(errors[best:]) > errors[best - 1] - 0.5
+    assert "--monitor is for --patience" in fails(*words, "--monitor", "mae")
+    assert "no result 'mea' to monitor; is it 'mae'" in fails(*words, "--patience", 2, "--monitor", "mea")
+    # a plateau: with a rate of nearly nothing each loss is the same
+    assert cli(*words, "--rate", "1e-12", "--epochs", 4, "--plateau", 1).code == 0
+    with log.open() as file:
+        assert [float(row["rate"]) for row in csv.DictReader(file)][-1] == pytest.approx(1e-13)
+    # one step, in which no gradient is above 0.01, and half of which the average keeps
+    one = ("--epochs", 2, "--batch", 96, "--clip-value", 0.01)
+    assert cli(*words, *one).code == 0
+    plain = sabir.load(out).graph.initializers["w"].array()
+    np.testing.assert_allclose(np.abs(plain), 0.002, rtol=1e-5)
+    assert cli(*words, *one, "--average", 0.5).code == 0
+    np.testing.assert_allclose(sabir.load(out).graph.initializers["w"].array(), 0.75 * plain, rtol=1e-5)
+
+
+def test_one_option_goes_on_where_a_training_stopped(cli, fails, line, tmp_path):
+    model, data = line
+    whole, out, run, log = (tmp_path / name for name in ("whole.onnx", "out.onnx", "run.onnx", "log.csv"))
+    words = ("train", model, "--data", data, *WORDS)
+    assert cli(*words, "-o", whole, "--epochs", 3).code == 0
+    for epochs in (1, 3):
+        assert cli(*words, "-o", out, "--epochs", epochs, "--resume", run, "--log", log).code == 0
+    assert sabir.dumps(sabir.load(out)) == sabir.dumps(sabir.load(whole))
+    with log.open() as file:
+        assert [row["epoch"] for row in csv.DictReader(file)] == ["1", "2", "3"]
+    assert "leave --checkpoint out" in fails(*words, "-o", out, "--resume", run, "--checkpoint", run)
+
+
+def test_adapters_are_trained_and_written_alone(cli, line, tmp_path):
+    model, data = line
+    out, changes = tmp_path / "out.onnx", tmp_path / "changes.npz"
+    found = cli(
+        "train", model, "--data", data, "-o", out, *WORDS, "--epochs", 20, "--lora", 1, "--adapters", changes
+    )
+    assert found.code == 0, found.err
+    assert "training 3 numbers in 2 initializers" in found.out
+    merged = sabir.training.merge_adapters(sabir.load(model), sabir.training.load_adapters(changes))
+    feeds = {"x": np.load(data)["x"]}
+    expected = sabir.evaluate(out, feeds)["y"]
+    np.testing.assert_allclose(sabir.evaluate(merged, feeds)["y"], expected, rtol=1e-4, atol=1e-6)
 
 
 def test_what_is_refused(fails, line, tmp_path, monkeypatch):

@@ -20,7 +20,10 @@ DATA = {"x": RNG.standard_normal((50, 4)).astype(np.float32), "label": RNG.integ
 
 def session(**options):
     model = prepare(
-        sabir.parse(TEXT), optimizer=Adam(0.05), metrics=["accuracy"], **{"split": True, **options}
+        sabir.parse(TEXT),
+        optimizer=Adam(0.05),
+        metrics=["accuracy", "f1_macro"],
+        **{"split": True, **options},
     )
     return sabir.TrainingSession(model, engine="reference")
 
@@ -30,9 +33,11 @@ class Replicas:
 
     def __init__(self, workers):
         self.workers, self.sessions, self.counts = workers, [session() for _ in range(workers)], []
+        self.sent = set()
 
     def run(self, values, work):
         self.counts.append([len(w.feeds["x"]) for w in work])
+        self.sent |= set(values)
         return [s.computed(w, values) for s, w in zip(self.sessions, work, strict=False)]
 
 
@@ -50,6 +55,8 @@ def test_parts_of_a_batch_are_as_good_as_the_batch():
         found = other.fit(DATA, epochs=2, batch=16)
     assert pool.counts == ([[6, 5, 5]] * 3 + [[1, 1]]) * 2
     assert_same_training(one, other, expected, found)
+    # replicas need no moments, which only the second algorithm reads
+    assert pool.sent == {"w", "b", "grad_w", "grad_b", "grad_step", "grad_count", "training_step"}
     other.fit(DATA, epochs=3)
     assert len(pool.counts) == 8  # not asked any more
 

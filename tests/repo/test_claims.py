@@ -36,7 +36,8 @@ def test_the_readme_names_every_dependency():
     ):
         assert names(requirements) <= set(re.findall(r"`([\w-]+)`", row))
     assert re.search(r"figures are of \w+ 20\d\d", install)
-    assert {"image", "plot", "progress", "ray", "text"} <= set(re.findall(r"`([\w-]+)`", install))
+    extras = {"data", "image", "plot", "progress", "ray", "tensorboard", "text"}
+    assert extras <= set(re.findall(r"`([\w-]+)`", install))
 
 
 def test_the_commands_of_the_readme_do_something(tmp_path, monkeypatch, capsys):

@@ -35,9 +35,8 @@ def imported(folder):
 
 
 # the package may import its own extras, where it says what to install; what it cannot do without stands apart
-EXTRAS = (
-    PROJECT["optional-dependencies"][extra] for extra in ("cli", "image", "plot", "progress", "ray", "text")
-)
+NAMES = ("cli", "data", "image", "plot", "progress", "ray", "tensorboard", "text")
+EXTRAS = (PROJECT["optional-dependencies"][extra] for extra in NAMES)
 RUNTIME = named(PROJECT["dependencies"]).union(*map(named, EXTRAS))
 TEST = RUNTIME | named(PROJECT["optional-dependencies"]["test"])
 

@@ -13,7 +13,7 @@ from sabir.cli._feeds import FeedOptions
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from sabir.cli._images import Normalization
+    from sabir.serial import Normalization
 
 _MOST_DIGITS = 18  # any number of so many digits fits int64
 _ARCHIVE = ".npz"
@@ -76,6 +76,14 @@ def feed_options(
         seed=seed,
     )
     return found if normalization is None else found._replace(normalization=normalization)
+
+
+def numbers_of(option: str, text: str | None) -> tuple[float, ...]:
+    """Return the numbers of an option, none where it is absent; raises FeedError."""
+    try:
+        return tuple(float(part) for part in text.split(",")) if text else ()
+    except ValueError:
+        raise FeedError(f"{option} {quote(text)}: write numbers separated by commas") from None
 
 
 def _sources(options: Iterable[str] | None, names: Collection[str]) -> tuple[dict[str, Path], list[Path]]:

@@ -8,9 +8,9 @@ import numpy as np
 
 from sabir.base import FeedError, listed_names, quote, suggest
 from sabir.cli._files import as_declared, present_type, read_archive, read_value
-from sabir.cli._images import Normalization
 from sabir.cli._random import random_value
 from sabir.ir import Expr, OptionalType, SequenceType, TensorType
+from sabir.serial import Normalization
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

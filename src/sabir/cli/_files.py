@@ -19,10 +19,8 @@ from sabir.base import (
     quote,
     suggest,
 )
-from sabir.cli._images import EXTENSIONS as PICTURES
-from sabir.cli._images import Normalization, read_image
 from sabir.ir import OptionalType, TensorType
-from sabir.serial import load_value
+from sabir.serial import PICTURES, Normalization, load_value, read_image
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

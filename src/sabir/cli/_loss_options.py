@@ -18,7 +18,10 @@ def _numbers(text: str) -> tuple[float, ...]:
     return tuple(map(float, text.split(",")))
 
 
-_READERS: dict[str, Callable[[str], Any]] = {"axis": int, "ignore_index": int, "weights": _numbers}
+_READERS: dict[str, Callable[[str], Any]] = {
+    "axis": int, "ignore_index": int, "weights": _numbers, "blank": int, "padding": int, "time_axis": int,
+    "lengths": str, "zero_infinity": lambda text: bool(float(text)),
+}  # fmt: skip
 _IN_NAMES = {"logits"}  # bce and bce_logits are two names
 
 

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sabir.base import quote, suggest
-from sabir.cli._images import EXTENSIONS as PICTURES
-from sabir.serial import format_of
+from sabir.serial import PICTURES, format_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,6 @@ import typer
 from sabir.base import FeedError, NotFoundError, listed_names, quote, suggest
 from sabir.cli._edited import save_edited
 from sabir.cli._files import read_value
-from sabir.cli._images import Normalization
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._json import JsonOption
@@ -22,6 +21,7 @@ from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry
 from sabir.cli._usage import refuse
 from sabir.editing import add_outputs as with_outputs
 from sabir.editing import initializers_to_inputs, inputs_to_initializers
+from sabir.serial import Normalization
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

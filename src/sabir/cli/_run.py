@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sabir.base import FeedError, quote
+from sabir.base import FeedError
 from sabir.checking import check
 from sabir.cli._compare import data_sets, listed
 from sabir.cli._feed_options import (
@@ -22,9 +22,9 @@ from sabir.cli._feed_options import (
     ShapesOption,
     ThreadsOption,
     feed_options,
+    numbers_of,
 )
 from sabir.cli._feeds import gather
-from sabir.cli._images import Normalization
 from sabir.cli._json import JsonOption, write_json
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
@@ -48,6 +48,7 @@ from sabir.cli._usage import FAULTY, refuse
 from sabir.debugging import difference, type_text
 from sabir.drawing import seconds_text
 from sabir.runtime import Session
+from sabir.serial import Normalization
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -173,7 +174,7 @@ def run(  # ruff: ignore[too-many-arguments]  each is an option
         _refuse_with_compare(inputs, dims, shapes, output)
         _compare(session, data, rtol, atol, as_json=as_json)
         return
-    normalization = Normalization(_numbers("--mean", mean), _numbers("--std", std))
+    normalization = Normalization(numbers_of("--mean", mean), numbers_of("--std", std))
     options = feed_options({p.name for p in session.inputs}, inputs, dims, shapes, seed, normalization)
     feeds = gather(session.inputs, options)
     if traced:
@@ -265,13 +266,6 @@ def _compare(session: Session, folder: Path, rtol: float, atol: float, *, as_jso
 
 
 # options
-
-
-def _numbers(option: str, text: str) -> tuple[float, ...]:
-    try:
-        return tuple(float(part) for part in text.split(",")) if text else ()
-    except ValueError:
-        raise FeedError(f"{option} {quote(text)}: write numbers separated by commas") from None
 
 
 def _described(name: str, value: Any, *notes: str) -> tuple[str, ...]:

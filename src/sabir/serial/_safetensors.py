@@ -39,12 +39,12 @@ from sabir.elements import (
     element_count,
     packed_size,
 )
-from sabir.files import map_file
+from sabir.files import map_file, replace_file
 from sabir.ir import MAX_RANK, WireTensor
 from sabir.proto import TensorProto
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from sabir.ir import Tensor
 
@@ -121,6 +121,26 @@ def load_safetensors(path: str | os.PathLike[str], *, mapped: bool = True) -> di
         return _tensors(data)
     except (ExternalDataError, UnsupportedError) as error:
         raise error.located(str(file)) from error
+
+
+def save_safetensors(path: str | os.PathLike[str], tensors: Mapping[str, Tensor]) -> None:
+    """Write tensors to a safetensors file by name, which is replaced in one step.
+
+    Element types that the format lacks are written as bytes, and `load_safetensors` restores them. Raises
+    UnsupportedError for strings, and FileError.
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / 'w.safetensors'
+    >>> save_safetensors(path, {'w': sabir.ir.ArrayTensor(np.ones(3, np.float32))})
+    >>> load_safetensors(path)['w'].array()
+    array([1., 1., 1.], dtype=float32)
+    """
+    text = next((name for name, tensor in tensors.items() if tensor.element is STRING), None)
+    if text is not None:
+        raise UnsupportedError(f"the tensor {quote(text)} has strings, which safetensors has no type for")
+    placed = [PlacedTensor(tensor, name, tensor.nbytes) for name, tensor in tensors.items()]
+    ordered = sorted(placed, key=lambda one: (-one.tensor.element.bits, one.name))  # so that all are aligned
+    replace_file(Path(os.fsdecode(path)), [header_of(ordered, _BYTE), *(one.tensor.raw() for one in ordered)])
 
 
 def _tensors(data: memoryview) -> dict[str, Tensor]:

@@ -1,6 +1,7 @@
 """Training: models that hold state, initialise, step and infer; training models made of inference models."""
 
 from sabir.training._adafactor import Adafactor
+from sabir.training._adapters import Adapter, Adapters, adapters, load_adapters
 from sabir.training._adaptive import LAMB, AdaBelief, Lion, NAdam, RAdam, RMSprop
 from sabir.training._averaging import averaged
 from sabir.training._classification import (
@@ -12,9 +13,13 @@ from sabir.training._classification import (
     KLDivergence,
     NegativeLogLikelihood,
 )
+from sabir.training._ctc import CTC
 from sabir.training._distributing import distribute
+from sabir.training._embeddings import Contrastive, CosineEmbedding, Triplet
 from sabir.training._fitting import Epoch, Progress
+from sabir.training._image_folders import ImageFolder
 from sabir.training._log import TrainingLog
+from sabir.training._lora import LoRA, merge_adapters
 from sabir.training._losses import Loss, LossFunction
 from sabir.training._metrics import METRICS
 from sabir.training._models import initialization_model, step_model
@@ -41,8 +46,13 @@ from sabir.training._schedules import (
 from sabir.training._session import TrainingSession
 from sabir.training._sharing import Tied, Untied
 from sabir.training._state import State
+from sabir.training._stopping import EarlyStopping
+from sabir.training._streamed import StreamedMetric
+from sabir.training._tables import Table, read_table
+from sabir.training._tensorboard import TensorBoardLog
 
 __all__ = [
+    "CTC",
     "IGNORED",
     "LAMB",
     "LOSSES",
@@ -53,19 +63,26 @@ __all__ = [
     "Adagrad",
     "Adam",
     "AdamW",
+    "Adapter",
+    "Adapters",
     "BinaryCrossEntropy",
     "Constant",
+    "Contrastive",
     "Cosine",
+    "CosineEmbedding",
     "CrossEntropy",
     "Decision",
     "Dice",
+    "EarlyStopping",
     "Epoch",
     "Focal",
     "Group",
     "Huber",
+    "ImageFolder",
     "KLDivergence",
     "Linear",
     "Lion",
+    "LoRA",
     "Loss",
     "LossFunction",
     "MeanAbsoluteError",
@@ -85,16 +102,24 @@ __all__ = [
     "StandardOptimizer",
     "State",
     "Step",
+    "StreamedMetric",
+    "Table",
+    "TensorBoardLog",
     "Tied",
     "TrainingLog",
     "TrainingPlan",
     "TrainingSession",
+    "Triplet",
     "Untied",
     "WarmUp",
+    "adapters",
     "averaged",
     "distribute",
     "initialization_model",
+    "load_adapters",
+    "merge_adapters",
     "prepare",
+    "read_table",
     "step_model",
     "strip_training",
     "trained_weights",

@@ -11,10 +11,10 @@ from sabir.base import UnsupportedError
 from sabir.elements import FLOAT
 from sabir.training._labels import (
     AXIS_1,
+    IGNORED,
     ClassLoss,
     LabelLoss,
     rank_of,
-    share,
     tensor_type_of,
 )
 from sabir.training._losses import Loss, check_number, number
@@ -22,7 +22,6 @@ from sabir.training._losses import Loss, check_number, number
 if TYPE_CHECKING:
     from sabir.ir import Array, Builder, Value
 
-IGNORED = -100  # the label that PyTorch ignores
 _LEAST_LOGARITHM = -100.0  # what PyTorch takes for the logarithm of 0
 
 
@@ -38,7 +37,8 @@ class CrossEntropy(LabelLoss):
       convolution, as in images [N,C,H,W], also through elementwise operators; else the only axis but the
       first with a constant size. Where these leave a choice, `prepare` raises UnsupportedError.
     - Places whose label is `ignore_index` count for nothing; `IGNORED` is PyTorch's -100, and None ignores no
-      label. A batch in which all labels are ignored has the loss NaN.
+      label unless the type of the output fixes the size of a batch: it is -100 then, so that a batch can be
+      filled. A batch in which all labels are ignored has the loss NaN.
     - `weights` has a factor for each class; the mean is divided by the sum of the factors of the labels.
     - `label_smoothing`, from 0 to 1, is the share of each label that is divided among all classes.
 
@@ -69,7 +69,7 @@ class CrossEntropy(LabelLoss):
         if weights is not None:
             logs = b.Mul(logs, weights.reshape(-1, *[1] * (rank_of(tensor_type_of(b, scores)) - 2)))
         losses = b.Neg(b.ReduceMean(logs, AXIS_1, keepdims=0))
-        counted, factors = self._counted(b, target), self._factors(b, scores, target)
+        counted, factors = self.counted(b, target), self._factors(b, scores, target)
         if factors is None:
             return b.ReduceMean(losses, keepdims=0)
         if counted is not None:
@@ -154,7 +154,7 @@ class Dice(LabelLoss):
 
     def _of_wide(self, b: Builder, scores: Value, target: Value) -> Value:
         chances, truth = b.Softmax(scores, axis=1), self._truth(b, scores, target)
-        counted = self._counted(b, target)
+        counted = self.counted(b, target)
         if counted is not None:
             counts = b.Unsqueeze(b.Cast(counted, to=tensor_type_of(b, scores).element.number), AXIS_1)
             chances, truth = b.Mul(chances, counts), b.Mul(truth, counts)
@@ -194,7 +194,7 @@ class KLDivergence(ClassLoss):
         return ClassLoss.scores(self, output) if self.logits else output
 
     def build(self, b: Builder, scores: Value, target: Value) -> Value:
-        axis = self._axis(tensor_type_of(b, scores))
+        axis = self.axis_of(tensor_type_of(b, scores))
         logs = b.LogSoftmax(scores, axis=axis) if self.logits else scores
         possible = b.Greater(target, number(b, scores, 0))
         logs_of_target = b.Log(b.Where(possible, target, number(b, scores, 1)))  # 0 log 0 is 0
@@ -223,10 +223,15 @@ class BinaryCrossEntropy(Loss):
         wrong = b.Mul(b.Sub(one, target), b.Max(b.Log(b.Sub(one, scores)), least))
         return b.Neg(b.ReduceMean(b.Add(right, wrong), keepdims=0))
 
-    def accuracy(self, b: Builder, scores: Value, target: Value) -> Value:
-        border = number(b, scores, 0.0 if self.logits else 0.5)
+    @property
+    def border(self) -> float:
+        """The score above which an answer is 1."""
+        return 0.0 if self.logits else 0.5
+
+    def right(self, b: Builder, scores: Value, target: Value) -> tuple[Value, Value | None]:
+        """Build which truth values are those that the scores say."""
         sure = b.Greater(target, number(b, scores, 0.5))
-        return share(b, b.Equal(b.Greater(scores, border), sure))
+        return b.Equal(b.Greater(scores, number(b, scores, self.border)), sure), None
 
 
 def _ratio(b: Builder, losses: Value, factors: Value) -> Value:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sabir.ir import Array
-    from sabir.training._data import Batch, Batches
+    from sabir.training._data import Batches
     from sabir.training._session import TrainingSession
     from sabir.training._state import Store
 
@@ -28,7 +28,7 @@ class _Fault(NamedTuple):
     """What is not finite after a step of some feeds; the session has the state before that step."""
 
     what: str
-    feeds: Batch
+    feeds: Mapping[str, Any]
 
 
 class Guard:
@@ -48,7 +48,7 @@ class Guard:
         self._watched = [name for name, array in values.items() if _is_finite(array)]
         self.has_gone_back = False
 
-    def step(self, feeds: Batch, batches: Batches) -> dict[str, Any]:
+    def step(self, feeds: Mapping[str, Any], batches: Batches) -> dict[str, Any]:
         """Make a step of the epoch; raises EvaluationError where its loss, or the state, is not finite."""
         if self._copy is not None and self._session.steps - self._copy.step >= (self._every or 1):
             self.keep(batches)
@@ -68,7 +68,7 @@ class Guard:
             raise self._stopped(fault, batches)
         self._copy = copy
 
-    def _step(self, feeds: Batch) -> dict[str, Any]:
+    def _step(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         return self._session.step_in_epoch(feeds, self._algorithms, self._outputs)
 
     def _fault_of(self, results: Mapping[str, Any]) -> str | None:
@@ -108,7 +108,7 @@ class Guard:
             return None
         session.state.return_to(copy)
         before = copy
-        for feeds in batches.epoch(*session.position):
+        for feeds, _ in batches.epoch(*session.position):
             loss = self._fault_of(self._step(feeds))
             after = session.state.mark()
             what = loss or self._fault_of_state(after)
@@ -120,7 +120,7 @@ class Guard:
             before = after
         return None
 
-    def _origin(self, feeds: Batch) -> str:
+    def _origin(self, feeds: Mapping[str, Any]) -> str:
         """Return what says where the first value that is not finite comes from, for the present state."""
         for index in self._algorithms:
             search = _Search(feeds)
@@ -140,7 +140,7 @@ class _FoundError(Exception):
 class _Search:
     """Looks for the first value that is not finite while an algorithm runs."""
 
-    def __init__(self, feeds: Batch) -> None:
+    def __init__(self, feeds: Mapping[str, Any]) -> None:
         self._feeds = feeds
         self.infinite: str | None = None
 

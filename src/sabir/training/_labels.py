@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from sabir.base import UnsupportedError
-from sabir.elements import BOOL, FLOAT, INT64
+from sabir.elements import INT64
 from sabir.ir import TensorType, canonical_domain
 from sabir.training._class_axis import axis_of_softmax, class_axis
 from sabir.training._losses import Loss, check_number, dtype_of
+from sabir.training._streamed import StreamedMetric, ratio_of
 
 if TYPE_CHECKING:
     from sabir.ir import Array, Builder, Value
 
 AXIS_1 = np.array([1], np.int64)
+IGNORED = -100  # the label that PyTorch ignores
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +33,12 @@ class ClassLoss(Loss):
     softmax: ClassVar[bool] = True  # the scores are what a Softmax reads
 
     def of_output(self, output: Value, kind: TensorType) -> Self:
+        """Return the loss with its axis; raises UnsupportedError where a Softmax has another one."""
         if self.axis is None:
             return replace(self, axis=class_axis(kind, output))
-        self._axis(kind)
+        self.axis_of(kind)
         found = axis_of_softmax(output, rank_of(kind))
-        if found is not None and found != self._axis(kind):
+        if found is not None and found != self.axis_of(kind):
             raise UnsupportedError(
                 f"a Softmax along axis {found} computes the output, and the loss has axis {self.axis}"
             )
@@ -47,8 +50,8 @@ class ClassLoss(Loss):
             return output
         return node.inputs[0] or output
 
-    def _axis(self, kind: TensorType) -> int:
-        """Return the axis of the classes, from 0; raises UnsupportedError."""
+    def axis_of(self, kind: TensorType) -> int:
+        """Return the axis of the classes in an output of a type, from 0; raises UnsupportedError."""
         if self.axis is None:
             return class_axis(kind)
         rank = 0 if kind.shape is None else len(kind.shape)
@@ -59,7 +62,7 @@ class ClassLoss(Loss):
     def _in_axis_1(self, b: Builder, scores: Value) -> Value:
         """Build the scores with the classes in axis 1."""
         kind = tensor_type_of(b, scores)
-        axis = self._axis(kind)
+        axis = self.axis_of(kind)
         if axis == 1:
             return scores
         order = [i for i in range(rank_of(kind)) if i != axis]
@@ -79,8 +82,16 @@ class LabelLoss(ClassLoss):
         for weight in () if self.weights is None else self.weights:
             check_number("a weight of a class", weight)
 
+    def of_output(self, output: Value, kind: TensorType) -> Self:
+        """Return the loss with its axis; a batch of a fixed size may need labels that fill it."""
+        size = kind.shape[0] if kind.shape else None
+        fills = isinstance(size, int) and size > 1 and self.ignore_index is None
+        return super(LabelLoss, replace(self, ignore_index=IGNORED) if fills else self).of_output(
+            output, kind
+        )
+
     def target(self, output: TensorType) -> TensorType:
-        axis = self._axis(output)
+        axis = self.axis_of(output)
         shape = list(output.shape or ())
         size = shape.pop(axis)
         if self.weights is not None and isinstance(size, int) and size != len(self.weights):
@@ -89,25 +100,33 @@ class LabelLoss(ClassLoss):
             )
         return TensorType(INT64, tuple(shape))
 
-    def accuracy(self, b: Builder, scores: Value, target: Value) -> Value:
-        axis = self._axis(tensor_type_of(b, scores))
-        return self._share(b, b.Equal(b.ArgMax(scores, axis=axis, keepdims=0), target), target)
+    def right(self, b: Builder, scores: Value, target: Value) -> tuple[Value, Value | None]:
+        """Build which labels are the class with the highest score, and which labels count."""
+        axis = self.axis_of(tensor_type_of(b, scores))
+        return b.Equal(b.ArgMax(scores, axis=axis, keepdims=0), target), self.counted(b, target)
 
-    def top(self, b: Builder, scores: Value, target: Value, k: int) -> Value:
-        """Build the share of labels that are among the k classes with the highest scores."""
+    def top(self, b: Builder, scores: Value, target: Value, k: int) -> tuple[Value, Value | None]:
+        """Build which labels are among the k classes with the highest scores, and which labels count."""
         kind = tensor_type_of(b, scores)
-        axis = self._axis(kind)
+        axis = self.axis_of(kind)
         classes = None if kind.shape is None else kind.shape[axis]
         if isinstance(classes, int) and k > classes:
             raise UnsupportedError(f"the metric top_{k} needs {k} classes; there are {classes}")
         _, best = b.TopK(scores, np.array([k], np.int64), axis=axis)
         places = np.array([axis], np.int64)
         found = b.Cast(b.Equal(best, b.Unsqueeze(target, places)), to=INT64.number)
-        return self._share(b, b.Cast(b.ReduceMax(found, places, keepdims=0), to=BOOL.number), target)
+        return b.ReduceMax(found, places, keepdims=0), self.counted(b, target)
 
-    def perplexity(self, b: Builder, scores: Value, target: Value) -> Value:
-        """Build e to the power of the mean cross-entropy, without weights."""
-        return b.Exp(self._mean(b, self._in_axis_1(b, scores), target, None))
+    def perplexity(self) -> StreamedMetric:
+        """Return the metric e to the power of the mean cross-entropy, without weights."""
+        mean = ratio_of(self._cross_entropies)
+        return StreamedMetric(mean.sums, lambda b, sums: b.Exp(mean.value(b, sums)))
+
+    def _cross_entropies(self, b: Builder, scores: Value, target: Value) -> tuple[Value, Value | None]:
+        """Build the cross-entropy of each label, and which labels count."""
+        scores = self._in_axis_1(b, scores)
+        losses = b.op(self.operator, scores, target, reduction="none", **self._ignoring)
+        return losses, self.counted(b, target)
 
     def _mean(self, b: Builder, scores: Value, target: Value, weights: Array | None) -> Value:
         """Build the weighted mean of the cross-entropies of labels by an operator of the standard."""
@@ -119,21 +138,14 @@ class LabelLoss(ClassLoss):
         """The attribute that an operator of the standard has for labels to ignore."""
         return {} if self.ignore_index is None else {"ignore_index": self.ignore_index}
 
-    def _share(self, b: Builder, right: Value, target: Value) -> Value:
-        """Build the share of truth values among those whose label counts."""
-        counted = self._counted(b, target)
-        if counted is None:
-            return share(b, right)
-        return b.Div(share(b, b.And(right, counted)), share(b, counted))
-
-    def _counted(self, b: Builder, target: Value) -> Value | None:
+    def counted(self, b: Builder, target: Value) -> Value | None:
         """Build where a label counts, None where all count."""
         ignored = self.ignore_index
         return None if ignored is None else b.Not(b.Equal(target, np.array(ignored, np.int64)))
 
     def _factors(self, b: Builder, scores: Value, target: Value) -> Value | None:
         """Build the factor of each label: its weight, 0 where it is ignored; None where all are 1."""
-        counted, weights = self._counted(b, target), self._weights(b, scores)
+        counted, weights = self.counted(b, target), self._weights(b, scores)
         if counted is None:
             return None if weights is None else b.Gather(weights, target)
         one = b.Cast(counted, to=tensor_type_of(b, scores).element.number)
@@ -143,11 +155,6 @@ class LabelLoss(ClassLoss):
 
     def _weights(self, b: Builder, scores: Value) -> Array | None:
         return None if self.weights is None else np.asarray(self.weights, dtype_of(b, scores))
-
-
-def share(b: Builder, right: Value) -> Value:
-    """Build the share of true values, float."""
-    return b.ReduceMean(b.Cast(right, to=FLOAT.number), keepdims=0)
 
 
 def tensor_type_of(b: Builder, value: Value) -> TensorType:
@@ -164,5 +171,5 @@ def rank_of(kind: TensorType) -> int:
 
 
 __all__ = [
-    "AXIS_1", "ClassLoss", "LabelLoss", "rank_of", "share", "tensor_type_of",
+    "AXIS_1", "IGNORED", "ClassLoss", "LabelLoss", "rank_of", "tensor_type_of",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from sabir.base import FeedError, FileError
 from sabir.files import replace_file
+from sabir.training._stopping import VALIDATION
 
 if TYPE_CHECKING:
     import os
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from sabir.training._fitting import Epoch
     from sabir.training._session import TrainingSession
 
-VALIDATION = "validation_"  # before the names of results of the validation
 _DIGITS = 18  # of the number of an epoch
 
 
@@ -135,4 +135,4 @@ def _number_text(value: Any) -> str:
     return text
 
 
-__all__ = ["VALIDATION", "TrainingLog"]
+__all__ = ["TrainingLog"]

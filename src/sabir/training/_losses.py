@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     """A loss or a metric: builds a scalar with the builder, of the scores and the target."""
 
 LOSS = "loss"  # the name of the loss in a prepared model
+SUMS = "_sums"  # after the name of a metric: the output with the sums that it is computed from
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +48,11 @@ class Loss(ABC):
     def build(self, b: Builder, scores: Value, target: Value) -> Value:
         """Build the loss, a scalar."""
 
-    def accuracy(self, b: Builder, scores: Value, target: Value) -> Value:
-        """Build the share of right answers; raises UnsupportedError where none is right or wrong."""
+    def right(self, b: Builder, scores: Value, target: Value) -> tuple[Value, Value | None]:
+        """Build which answers are right, and which of them count, None where all do.
+
+        Raises UnsupportedError where no answer is right or wrong.
+        """
         del b, scores, target
         raise UnsupportedError(f"the loss {type(self).__name__} has no accuracy")
 
@@ -104,4 +108,14 @@ def check_number(what: str, value: float, *, least: float = 0.0, most: float = n
         raise UnsupportedError(f"{what} is a number {limit}; got {value}")
 
 
-__all__ = ["LOSS", "Function", "Loss", "LossFunction", "built_scalar", "check_number", "dtype_of", "number"]
+__all__ = [
+    "LOSS",
+    "SUMS",
+    "Function",
+    "Loss",
+    "LossFunction",
+    "built_scalar",
+    "check_number",
+    "dtype_of",
+    "number",
+]

@@ -12,6 +12,7 @@ from sabir.training._classification import (
     KLDivergence,
     NegativeLogLikelihood,
 )
+from sabir.training._ctc import CTC
 from sabir.training._losses import Loss, LossFunction
 from sabir.training._regression import Huber, MeanAbsoluteError, MeanSquaredError, SmoothL1
 
@@ -22,6 +23,7 @@ LOSSES: dict[str, Loss] = {
     "cross_entropy": CrossEntropy(), "nll": NegativeLogLikelihood(), "mse": MeanSquaredError(),
     "mae": MeanAbsoluteError(), "bce_logits": BinaryCrossEntropy(), "bce": BinaryCrossEntropy(logits=False),
     "huber": Huber(), "smooth_l1": SmoothL1(), "kl": KLDivergence(), "focal": Focal(), "dice": Dice(),
+    "ctc": CTC(),
 }  # fmt: skip
 """The losses by the names that `prepare` and `sabir train` know."""
 

@@ -69,6 +69,7 @@ class RunnablePart:
         self._names = {v.name for v in part.model.graph.defined()}
         self._ready: tuple[Part, str, int] | None = None
         self._sessions: dict[tuple[str, ...], _Bound] = {}
+        self._reads: dict[tuple[str, ...], frozenset[str]] = {}
         self._spares = SpareArrays()
         self._assigned = frozenset(part.updates.values())
 
@@ -109,6 +110,15 @@ class RunnablePart:
     def has(self, name: str) -> bool:
         """Return whether the graph of the part has a value of this name."""
         return name in self._names
+
+    def reads(self, outputs: tuple[str, ...]) -> frozenset[str]:
+        """Return the names of the inputs, state variables too, that some outputs and the updates need."""
+        found = self._reads.get(outputs)
+        if found is None:
+            part, _, _ = self._prepared()
+            found = frozenset(v.name for v in pruned(part, outputs).graph.inputs)
+            self._reads[outputs] = found
+        return found
 
     def run(
         self,

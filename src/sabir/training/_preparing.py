@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import glob
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from sabir.base import NotFoundError, UnsupportedError, quote, run_with_limits
+from sabir.base import UnsupportedError, quote, run_with_limits
 from sabir.conversion import convert
 from sabir.evaluation import warn
 from sabir.inference import without_contents
 from sabir.inlining import inline_in_place
-from sabir.ir import TensorType, TrainingInfo, least_ir
+from sabir.ir import TrainingInfo, least_ir
 from sabir.opsets import STANDARD
 from sabir.rewriting import Rewriter, change_ir_version, remove_unread
 from sabir.training._algorithms import Builders, algorithms
@@ -17,23 +18,31 @@ from sabir.training._inference_mode import to_inference
 from sabir.training._initializing import initial_values
 from sabir.training._layers import changes_in_training
 from sabir.training._learned_scales import LearnedScales
-from sabir.training._losses import LOSS
-from sabir.training._metrics import metrics_of
+from sabir.training._lora import add_adapters
 from sabir.training._modes import TrainingMode
-from sabir.training._named_losses import LOSSES, loss_of
+from sabir.training._objectives import (
+    Asked,
+    build_objectives,
+    compared_by,
+    note_ignored_labels,
+    objectives_of,
+    output_of,
+)
 from sabir.training._optimizers import PREVIEW, AdamW, Optimizer, check_number
 from sabir.training._parameters import check_groups
 from sabir.training._planning import Choice, TrainingPlan, decide, resolve_sharing
-from sabir.training._precision import keep_masters, precision_of, widened, widened_type
+from sabir.training._precision import keep_masters, precision_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from sabir.base import Limits
-    from sabir.ir import Builder, Graph, Model, Value
+    from sabir.ir import Graph, Model, Value
     from sabir.schema import Registry
-    from sabir.training._losses import Function, Loss
-    from sabir.training._metrics import Metric, Metrics
+    from sabir.training._adapters import Adapters
+    from sabir.training._lora import LoRA
+    from sabir.training._metrics import Metrics
+    from sabir.training._objectives import AnyLoss, Objective
     from sabir.training._parameters import Group
     from sabir.training._precision import Precision
 
@@ -45,9 +54,7 @@ _MOST_REASONS = 5
 class Plan(NamedTuple):
     """What is asked of `prepare`."""
 
-    loss: Loss | str
-    target: str
-    output: str | None
+    objectives: tuple[Objective, ...] | str
     optimizer: Optimizer
     choice: Choice
     precision: str | None
@@ -57,17 +64,18 @@ class Plan(NamedTuple):
     average: float | None
     accumulate: int
     split: bool
-    metrics: tuple[Metric, ...]
     initialize: Mapping[str, str]
     recompute: tuple[str, ...]
+    lora: int | LoRA | Adapters | None
 
 
 def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     model: Model,
-    loss: str | Loss | Function = "cross_entropy",
+    loss: AnyLoss | Mapping[str, AnyLoss] = "cross_entropy",
     *,
-    target: str = "label",
+    target: str | Mapping[str, str] = "label",
     output: str | None = None,
+    loss_weights: Mapping[str, float] | None = None,
     optimizer: Optimizer | None = None,
     trainable: str | Sequence[str] | None = None,
     frozen: str | Sequence[str] = (),
@@ -83,6 +91,7 @@ def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     metrics: Metrics = (),
     initialize: str | Mapping[str, str] | None = None,
     recompute: str | Sequence[str] = (),
+    lora: int | LoRA | Adapters | None = None,
     registry: Registry = STANDARD,
     limits: Limits | None = None,
 ) -> Model:
@@ -91,7 +100,9 @@ def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     `loss` is a loss of `sabir.training`, the name of one (a key of `LOSSES`), a function that builds one,
     `lambda b, scores, target: ...`, or the name of a scalar of the main graph. It compares `output`, by
     default the first output, with a new input `target`, which for a function has the type of the output
-    (`LossFunction` takes another). `optimizer` is by default `AdamW(1e-3)`.
+    (`LossFunction` takes another). Losses of several outputs are a dict by the names of the outputs, and so
+    are then `target`, the `metrics`, and `loss_weights`, their factors in the sum that is minimized, which
+    are 1 by default; the results have names such as `boxes_loss`. `optimizer` is by default `AdamW(1e-3)`.
 
     Trained are the floating-point constants that are parameters, by what the exporter recorded, by their use
     and by their names; `training_plan` lists them with the reasons. With `trainable` they are instead those
@@ -125,6 +136,10 @@ def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     patterns of node names, as `differentiate` takes them: the results of these nodes are computed again for
     the gradients, which are then written out, and not one operator Gradient. One pattern may be a string.
 
+    With `lora`, a rank or a `LoRA`, the weights of MatMul and Gemm stay as they are, and so do all other
+    initializers, except those that `trainable` names; low-rank adapters of the weights are trained, which
+    `adapters` returns and `merge_adapters` adds to the weights. `lora` may also be adapters to go on with.
+
     A model below operator set 18, or 22 for bfloat16, is converted to it. Raises NotFoundError for a name or
     a pattern that matches nothing, UnsupportedError, SchemaError, ConversionError or LimitError.
 
@@ -152,8 +167,8 @@ def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
         )
     choice = _choice(trainable, frozen, tie, learn_scales=learn_scales)
     plan = Plan(
-        loss_of(loss), target, output, chosen, choice, precision, tuple(groups), clip, clip_value,
-        average, accumulate, split, metrics_of(metrics), rules, _names(recompute),
+        objectives_of(Asked(loss, target, output, loss_weights, metrics)), chosen, choice, precision,
+        tuple(groups), clip, clip_value, average, accumulate, split, rules, _names(recompute), lora,
     )  # fmt: skip
     return run_with_limits(limits, _prepare, model, plan, registry)
 
@@ -187,7 +202,7 @@ def training_plan(
 
 
 def _planned(model: Model, output: str | None, choice: Choice, registry: Registry) -> TrainingPlan:
-    return _understood(_ready(model, registry), output, choice, registry)
+    return _understood(_ready(model, registry), [output], choice, registry)
 
 
 def _choice(
@@ -220,18 +235,33 @@ def _ready(model: Model, registry: Registry, precision: Precision | None = None)
     return model
 
 
-def _understood(model: Model, output: str | None, choice: Choice, registry: Registry) -> TrainingPlan:
-    """Bring a model into inference mode, and make one initializer of each parameter that is trained."""
+def _understood(
+    model: Model,
+    compared: Sequence[str | None],
+    choice: Choice,
+    registry: Registry,
+    lora: int | LoRA | Adapters | None = None,
+) -> TrainingPlan:
+    """Bring a model into inference mode, and make one initializer of each parameter that is trained.
+
+    The gradients come from the values that are `compared`; None is the first output. With `lora` adapters are
+    added, and they are trained, and what patterns of the choice name.
+    """
     sharing = resolve_sharing(model, choice)
     to_inference(model, registry)
+    if lora is not None:
+        own = (glob.escape(name) for name in add_adapters(model, lora, registry))
+        choice = choice._replace(trainable=(*own, *(choice.trainable or ())))
     rewriter = Rewriter(model, registry=registry)
-    return decide(rewriter, [_output(model.graph, output)], choice, sharing)
+    return decide(rewriter, [output_of(model.graph, name) for name in compared], choice, sharing)
 
 
 def _prepare(model: Model, plan: Plan, registry: Registry) -> Model:
     precision = precision_of(model, plan.precision)
     model = _ready(model, registry, precision)
-    understood = _understood(model, _compared(model.graph, plan), plan.choice, registry)
+    understood = _understood(
+        model, compared_by(model.graph, plan.objectives), plan.choice, registry, plan.lora
+    )
     for text in understood.warnings:
         warn(text)
     if precision is not None:
@@ -240,9 +270,9 @@ def _prepare(model: Model, plan: Plan, registry: Registry) -> Model:
     rewriter = Rewriter(model, registry=registry)
     b = rewriter.builder(model.graph)
     learned = LearnedScales(rewriter, plan.choice.frozen) if plan.choice.learn_scales else None
-    mode = TrainingMode(model.graph, plan.choice.frozen, precision, learned)
+    mode = TrainingMode(model.graph, _fixed_statistics(plan), precision, learned)
     mode.build(b, rewriter)
-    loss, results = _objective(b, model, plan, mode)
+    loss, results = build_objectives(b, model, plan.objectives, mode)
     parameters = _parameters(model.graph, understood, mode)
     check_groups(plan.groups, parameters)
     builders = Builders(b, rewriter, learned)
@@ -258,13 +288,14 @@ def _prepare(model: Model, plan: Plan, registry: Registry) -> Model:
         _declare(info.algorithm, rewriter)
         _declare(info.initialization, rewriter)
     model.training = [*infos, evaluation]
+    note_ignored_labels(model, plan.objectives)
     model.ir_version = max(model.ir_version, least_ir(model))
     return model
 
 
-def _compared(graph: Graph, plan: Plan) -> str | None:
-    """Return the name of the value that gradients come from; raises NotFoundError for an unknown loss."""
-    return _loss_in(graph, plan.loss).name if isinstance(plan.loss, str) else plan.output
+def _fixed_statistics(plan: Plan) -> tuple[str, ...]:
+    """Return patterns of the running statistics that stay: with adapters, all do."""
+    return plan.choice.frozen if plan.lora is None else ("*",)
 
 
 def _parameters(graph: Graph, understood: TrainingPlan, mode: TrainingMode) -> list[Value]:
@@ -287,58 +318,11 @@ def _evaluation(model: Model, plan: Plan, registry: Registry) -> TrainingInfo:
     """Return training information without bindings, which computes loss and metrics of the main graph."""
     rewriter = Rewriter(model, registry=registry)
     b = rewriter.builder(model.graph)
-    loss, results = _objective(b, model, plan, None)
+    loss, results = build_objectives(b, model, plan.objectives, None)
     b.graph.name = "evaluation"
     b.graph.outputs = [v for v in (loss, *results) if v.home is b.graph]
     _declare(b.graph, rewriter)
     return TrainingInfo(algorithm=b.graph)
-
-
-def _objective(b: Builder, model: Model, plan: Plan, mode: TrainingMode | None) -> tuple[Value, list[Value]]:
-    """Build the loss and the metrics, of the values in training mode where there is one."""
-    graph = model.graph
-    loss = plan.loss
-    if isinstance(loss, str):
-        found = _loss_in(graph, loss)
-        if plan.metrics:
-            raise UnsupportedError("a model with a loss of its own computes its metrics too")
-        kind = b.type_of(found)
-        if isinstance(kind, TensorType) and kind.shape:
-            raise UnsupportedError(f"the loss {quote(loss)} is {kind}; a loss is a scalar")
-        return mode.value(found, b) if mode is not None else found, []
-    original = _output(graph, plan.output)
-    kind = b.type_of(original)
-    if not isinstance(kind, TensorType):
-        raise UnsupportedError(f"the output {quote(original.name)} is {kind or 'of unknown type'}")
-    loss = loss.of_output(original, widened_type(kind))
-    scores = loss.scores(original)
-    scores = widened(b, scores) if mode is None else mode.value(scores, b)
-    target = b.input(plan.target, without_contents(loss.target(kind)))
-    if target.name != plan.target:
-        raise UnsupportedError(
-            f"the model has a value {quote(plan.target)}; choose another name of the target"
-        )
-    target = widened(b, target)
-    value = b.output(loss.build(b, scores, target), LOSS)
-    return value, [b.output(m.build(loss, b, scores, target), m.name) for m in plan.metrics]
-
-
-def _loss_in(graph: Graph, name: str) -> Value:
-    """Return the value of the main graph that is the loss; raises NotFoundError."""
-    found = next((v for v in graph.defined() if v.name == name), None)
-    if found is None:
-        known = ", ".join(LOSSES)
-        raise NotFoundError(f"{quote(name)} is neither a loss nor a value of the model; losses are {known}")
-    return found
-
-
-def _output(graph: Graph, name: str | None) -> Value:
-    outputs = [v for v in graph.outputs if v is not None]
-    if name is not None:
-        return graph.value(name)
-    if not outputs:
-        raise UnsupportedError("the model has no output to compare with a target")
-    return outputs[0]
 
 
 def _declare(graph: Graph | None, rewriter: Rewriter) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sabir.ir import Array, Model
 
 STEP, SEED = "sabir.training.step", "sabir.training.seed"
+IGNORED_LABEL = "sabir.training.ignored."  # and the name of a target: the label that its loss ignores
 _PREFIX = "sabir.training."
 _PREVIEW = "ai.onnx.preview.training"
 _MOST = 1 << 63
@@ -38,6 +39,17 @@ def number_in(model: Model, name: str) -> int | None:
         return None
     if not (text.isascii() and text.isdigit() and len(text) < len(str(_MOST))):
         raise SchemaError(f"the model's metadata says {name} = {quote(text)}, which is no number of steps")
+    return int(text)
+
+
+def ignored_label(model: Model, target: str) -> int | None:
+    """Return the label that the loss of a target ignores, None where it ignores none; raises SchemaError."""
+    name = f"{IGNORED_LABEL}{target}"
+    text = (model.metadata or {}).get(name)
+    if text is None:
+        return None
+    if not (text.isascii() and text.removeprefix("-").isdigit() and len(text) < len(str(_MOST))):
+        raise SchemaError(f"the model's metadata says {name} = {quote(text)}, which is no label")
     return int(text)
 
 
@@ -70,4 +82,4 @@ def strip_training(model: Model) -> Model:
     return copy
 
 
-__all__ = ["SEED", "STEP", "number_in", "strip_training", "with_state"]
+__all__ = ["IGNORED_LABEL", "SEED", "STEP", "ignored_label", "number_in", "strip_training", "with_state"]

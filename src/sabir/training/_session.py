@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from sabir.base import UnsupportedError
+from sabir.base import FeedError, UnsupportedError, quote
 from sabir.compilation import Commit
 from sabir.evaluation import make_engine, read_request
+from sabir.ir import Model
 from sabir.opsets import STANDARD
 from sabir.runtime import ENGINES
-from sabir.serial import save
+from sabir.serial import load, save
 from sabir.training._combining import (
     inference_part,
     initial_state,
@@ -24,6 +26,7 @@ from sabir.training._progress_bar import shown_progress
 from sabir.training._saving import SEED, STEP, number_in, strip_training, with_state
 from sabir.training._sharding import run_sharded
 from sabir.training._state import State, StepState, Store
+from sabir.training._stopping import EarlyStopping
 from sabir.training._validating import require_valid
 
 if TYPE_CHECKING:
@@ -33,11 +36,12 @@ if TYPE_CHECKING:
     from sabir.base import Limits
     from sabir.drawing import Shown
     from sabir.evaluation import ModelPort
-    from sabir.ir import Array, Model
+    from sabir.ir import Array
     from sabir.schema import Registry
     from sabir.training._data import Data
     from sabir.training._sharding import Computed, Pool, Work
 
+_T = TypeVar("_T")
 _INITIALIZING, _STEPPING = 0, 1  # which random numbers are drawn
 
 
@@ -96,8 +100,7 @@ class TrainingSession:  # ruff: ignore[too-many-public-methods]  also what fit, 
         self._pool: Pool | None = None
         options = Options(engine, threads, strict, newer_opsets, registry, limits)
         self._initial = initial_state(self.model)
-        step, epoch, batches = (number_in(self.model, name) or 0 for name in (STEP, EPOCH, BATCH))
-        self._present = Store(dict(self._initial), step, epoch, step - batches)
+        self._present = _noted_place(self.model, dict(self._initial))
         self._pending: Commit[Store] | None = None
         self._inference = RunnablePart(inference_part(self.model), "the main graph", options, stream=None)
         self._starts = [_start(self.model, i, options) for i in range(len(self.model.training))]
@@ -158,32 +161,52 @@ class TrainingSession:  # ruff: ignore[too-many-public-methods]  also what fit, 
         data: Data,
         *,
         epochs: int = 1,
-        batch: int = 32,
-        validate: Data | None = None,
-        shuffle: bool = True,
+        batch: int | None = None,
+        validate: Data | float | None = None,
+        shuffle: bool | int = True,
+        drop_last: bool | None = None,
         patience: int | None = None,
+        early_stopping: EarlyStopping | None = None,
         callbacks: Iterable[Callable[[Epoch], Any]] = (),
         progress: Callable[[Progress], Any] | Shown = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_steps: int | None = None,
+        resume: str | os.PathLike[str] | None = None,
         keep_steps: int | None = 100,
     ) -> list[Epoch]:
         """Train until `epochs` epochs are complete, and return what each came to.
 
-        `data` has arrays by input name with one sample a row, as `np.load` returns them of a .npz file, and
-        is cut into batches of `batch` samples in an order that the seed and the epoch decide; without
-        `shuffle` in order. It may also be an iterable of batches, dicts of feeds, which is iterated for each
-        epoch. Every algorithm that updates the state steps; `validate` is data for the last algorithm that
-        updates nothing.
+        `data` has samples, which are cut into batches of `batch` samples in an order that the seed and the
+        epoch decide; without `shuffle` in order. It is one of
+
+        - a dict of arrays by input name with one sample a row, or a tuple of arrays in the order of the
+          inputs, the target last;
+        - the path of a .npz, .csv, .parquet, .arrow or .feather file, or of a folder with a folder of
+          pictures for each class, of which `ImageFolder` has options;
+        - a data set of Hugging Face, a table of pyarrow or a data frame of pandas, whose columns have the
+          names of inputs; others are left out.
+
+        Or it has batches of its own: an iterable of dicts or tuples, as a DataLoader of PyTorch, which is
+        iterated for each epoch, or a function that returns an iterable. Their order is kept unless `shuffle`
+        is a number above 1: batches of `batch` samples are then drawn from a window of so many samples.
+
+        Every algorithm that updates the state steps; `validate` is data for the last algorithm that updates
+        nothing, or the share of the samples that the seed sets apart for it, such as 0.1.
+
+        `batch` is by default what the types of the inputs fix, else 32. Where they fix it, an incomplete
+        batch is filled with samples whose labels are ignored, if the loss ignores a label, and is left out
+        otherwise, with a warning. `drop_last=True` leaves out incomplete batches always.
 
         With `patience`, training stops early where the loss, of the validation if there is one, has not
         fallen for so many epochs, and the session ends as it was after the best epoch of this call, whether
-        it stopped early or not. Training also stops where a function of `callbacks`, which are called with
-        each `Epoch`, returns true. `progress` is called after each step; True shows a bar for each
-        epoch, and "auto" one where somebody looks, see `ProgressBar`. The session is saved to `checkpoint`
-        after each epoch, after every `checkpoint_steps` steps, at the end, and when the training is
-        interrupted; a session of this file goes on at the same batch with the same numbers, as `epochs`
-        counts those that were made before.
+        it stopped early or not; `early_stopping` has a rule of another kind. Training also stops where a
+        function of `callbacks`, which are called with each `Epoch`, returns true. `progress` is called after
+        each step; True shows a bar for each epoch, and "auto" one where somebody looks, see `ProgressBar`.
+        The session is saved to `checkpoint` after each epoch, after every `checkpoint_steps` steps, at the
+        end, and when the training is interrupted; a session of this file goes on at the same batch with the
+        same numbers, as `epochs` counts those that were made before. `resume` is a checkpoint to write, and
+        to `restore` first if the file is there; a `TrainingLog` is made after that, so with one call
+        `restore` before.
 
         A loss that is NaN or infinite, and state that becomes so, stop the training with an EvaluationError
         that names the epoch, the step and the node. The session, and the checkpoint, then have the state
@@ -204,13 +227,20 @@ class TrainingSession:  # ruff: ignore[too-many-public-methods]  also what fit, 
         20 [[3.]]
         """
         self._require_training()
+        if resume is not None:
+            checkpoint = _only(resume, checkpoint, "resume names the checkpoint, and checkpoint another file")
+            if Path(resume).exists():
+                self.restore(resume)
+        rule = None if patience is None else EarlyStopping(patience)
+        rule = _only(early_stopping, rule, "early_stopping has its own patience")
         with shown_progress(progress) as report:
             asked = Fitting(
                 epochs,
                 batch,
                 validate,
                 shuffle,
-                patience,
+                drop_last,
+                rule,
                 tuple(callbacks),
                 report,
                 checkpoint,
@@ -218,6 +248,26 @@ class TrainingSession:  # ruff: ignore[too-many-public-methods]  also what fit, 
                 keep_steps,
             )
             return fit(self, data, asked)
+
+    def restore(self, checkpoint: Model | str | os.PathLike[str]) -> None:
+        """Go on from a checkpoint of this model: take its state, seed, and place in the epochs.
+
+        Raises FeedError where it is of another model, and what `sabir.load` raises.
+        """
+        model = checkpoint if isinstance(checkpoint, Model) else load(checkpoint)
+        values, present = initial_state(model), self._store.values
+        for name in present.keys() | values.keys():
+            if not _is_alike(present.get(name), values.get(name)):
+                where = "the checkpoint" if isinstance(checkpoint, Model) else str(checkpoint)
+                found, wanted = _shown(values.get(name)), _shown(present.get(name))
+                raise FeedError(
+                    f"{where}: this is a checkpoint of another model: the state variable {quote(name)} is "
+                    f"{found} there, and {wanted} in the session"
+                )
+        noted = number_in(model, SEED)
+        store = _noted_place(model, values)
+        self.seed = self.seed if noted is None else noted
+        self._commit(store)
 
     def initialize(self) -> None:
         """Set the state as if no training had happened, then run the initializations in order.
@@ -371,7 +421,9 @@ class TrainingSession:  # ruff: ignore[too-many-public-methods]  also what fit, 
         if self._pool is None or not self._is_shared(part):
             return part.run(feeds, values, wanted, path, commit)
         known = {n: v for n, v in feeds.items() if any(p.name == n for p in self._ports_of(part))}
-        return run_sharded(self._pool, self._algorithms.index(part), known, values, wanted, path)
+        read = part.reads(wanted)
+        sent = {name: value for name, value in values.items() if name in read}
+        return run_sharded(self._pool, self._algorithms.index(part), known, sent, wanted, path)
 
     def _is_shared(self, part: RunnablePart) -> bool:
         """Return whether the replicas run an algorithm."""
@@ -421,6 +473,30 @@ class TrainingSession:  # ruff: ignore[too-many-public-methods]  also what fit, 
             count = len(self._algorithms)
             raise UnsupportedError(f"there is no algorithm {index}; the model has {count}, numbered from 0")
         return self._algorithms[index]
+
+
+def _noted_place(model: Model, values: dict[str, Array]) -> Store:
+    """Return values of the state with the step and the place in the epochs that a model notes."""
+    step, epoch, batches = (number_in(model, name) or 0 for name in (STEP, EPOCH, BATCH))
+    return Store(values, step, epoch, step - batches)
+
+
+def _only(one: _T | None, other: _T | None, reason: str) -> _T | None:
+    """Return the one of two options that is given; raises UnsupportedError where both are."""
+    if one is not None and other is not None:
+        raise UnsupportedError(f"{reason}; pass one of them")
+    return other if one is None else one
+
+
+def _is_alike(one: Array | None, other: Array | None) -> bool:
+    """Return whether two arrays are there and have one type and shape."""
+    if one is None or other is None:
+        return False
+    return (one.dtype, one.shape) == (other.dtype, other.shape)
+
+
+def _shown(array: Array | None) -> str:
+    return "absent" if array is None else f"{array.dtype}{list(array.shape)}"
 
 
 def _start(model: Model, index: int, options: Options) -> RunnablePart | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from sabir.base import FeedError
+from sabir.training._losses import SUMS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,7 +53,8 @@ def run_sharded(
 ) -> Computed:
     """Run an algorithm for the parts of a batch, and return the means of outputs and updates.
 
-    A part counts with the number of its samples, so that means over a batch are those of the whole batch.
+    A part counts with the number of its samples, so that means over a batch are those of the whole batch;
+    the sums of metrics are added.
     What is no floating-point number is taken from the first part. Raises FeedError for feeds without samples.
     """
     arrays = {name: np.asarray(value) for name, value in feeds.items()}
@@ -68,7 +70,11 @@ def run_sharded(
     ]
     found = pool.run(values, work)
     shares = [len(part) / count for part in parts]
-    results = {name: _mean([r[name] for r, _ in found], shares) for name in found[0][0]}
+    ones = [1.0] * len(parts)
+    results = {
+        name: _mean([r[name] for r, _ in found], ones if name.endswith(SUMS) else shares)
+        for name in found[0][0]
+    }
     return results, {name: _mean([u[name] for _, u in found], shares) for name in found[0][1]}
 
 

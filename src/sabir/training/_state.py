@@ -129,16 +129,16 @@ def _fitting(name: str, value: Any, present: Array) -> Array:
     if array.dtype == present.dtype:
         return array.copy()
     # what is no array has no type of its own: Python's numbers take that of the variable
-    if isinstance(value, (np.ndarray, np.generic)) or not _converts(array.dtype, present.dtype):
+    if isinstance(value, (np.ndarray, np.generic)) or not converts(array.dtype, present.dtype):
         raise FeedError(f"{wanted}, and the value is {array.dtype}; convert it with astype")
     return array.astype(present.dtype)
 
 
-def _converts(source: np.dtype[Any], to: np.dtype[Any]) -> bool:
+def converts(source: np.dtype[Any], to: np.dtype[Any]) -> bool:
     """Return whether numbers of Python may become elements of a type without a change of their kind."""
     if source.kind == "O" or to.kind == "O":
         return False
     return np.can_cast(source, to, "same_kind") or (to.kind == "V" and source.kind in "biuf")
 
 
-__all__ = ["State", "StepState", "Store"]
+__all__ = ["State", "StepState", "Store", "converts"]
