@@ -94,6 +94,20 @@ def test_adapters_are_stored_alone_merged_and_gone_on_with(tmp_path, ending):
     assert further.step(DATA)["loss"] < loss
 
 
+def test_a_split_model_and_16_bits():
+    for model, options in ((network(), {"split": True}), (network(np.float32), {"precision": "bfloat16"})):
+        one = session(model, optimizer=Adam(0.05), **options)
+        dtype = np.float64 if "split" in options else np.float32
+        data = {name: array.astype(dtype) for name, array in DATA.items()}
+        one.fit(data, epochs=2, batch=3)
+        assert list(adapters(one)) == ["w", "v"]
+        merged = merge_adapters(model, adapters(one))
+        feeds = {"x": data["x"]}
+        np.testing.assert_allclose(
+            sabir.evaluate(merged, feeds)["y"], one.run(feeds)["y"], rtol=1e-4, atol=1e-6
+        )
+
+
 def test_the_checker_and_onnxruntime_accept_them():
     model = prepare(network(np.float32), "mse", lora=LoRA(1, dropout=0.25))
     onnx.checker.check_model(onnx.load_from_string(sabir.dumps(model)), full_check=True)
@@ -147,7 +161,7 @@ def test_what_is_refused(tmp_path):
     taken = network()
     taken.graph.add_initializer("w.lora_a", np.zeros(1))
     np.savez(tmp_path / "none.npz", w=W)
-    np.savez(tmp_path / "half.npz", **{"w.lora_a": W})
+    np.savez(tmp_path / "half.npz", **{"w.lora_a": W, "w.lora_scale": 1.0})
     (tmp_path / "junk.safetensors").write_bytes(b"junk")
     cases = [
         (lambda: LoRA(0), UnsupportedError, "rank of LoRA is 1 or more; got 0"), (lambda: LoRA(1, alpha=-1), UnsupportedError, "the alpha of LoRA"),

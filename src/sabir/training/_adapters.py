@@ -117,7 +117,7 @@ def load_adapters(path: str | os.PathLike[str]) -> Adapters:
             raise FeedError(f"{file}: {error}") from error
     found = _grouped(arrays)
     if not found:
-        raise FeedError(f"{file}: it has no adapters, arrays with names such as 'weight{DOWN}'")
+        raise FeedError(f"{file}: it has no adapters, arrays with names such as 'weight{ALPHA}'")
     return Adapters(found)
 
 
@@ -131,7 +131,7 @@ def _known(path: str | os.PathLike[str]) -> Path:
 def _grouped(arrays: Mapping[str, Array]) -> dict[str, Adapter]:
     """Return the adapters among arrays; raises FeedError for parts that are missing or do not fit."""
     found: dict[str, Adapter] = {}
-    for name in [n.removesuffix(DOWN) for n in arrays if n.endswith(DOWN)]:
+    for name in [n.removesuffix(ALPHA) for n in arrays if n.endswith(ALPHA)]:
         a, b, scale = (arrays.get(f"{name}{end}") for end in (DOWN, UP, ALPHA))
         if a is None or b is None or scale is None or scale.ndim or not _are_factors(a, b):
             raise FeedError(
