@@ -168,6 +168,5 @@ def _depends(value: Value | None, wrong: set[Node]) -> bool:
             return True
         if node is not None and node not in seen:
             seen.add(node)
-            pending += node.inputs
-            pending += (v for inner in node.graphs for v in inner.captures())
+            pending += node.reads()
     return False

@@ -220,8 +220,7 @@ class Converter:
             self._keep(node, boundary)
             return
         estate = Estate.of(node)
-        operands = [v for v in node.inputs if v is not None]
-        operands += [v for graph in node.graphs for v in graph.captures()]
+        operands = node.reads()
         nodes = self._rewriter.apply(node, boundary.adapter, since=source.since, opsets=opsets)
         self._settle(root, node, nodes, estate, operands, opsets)
         self.steps[str(source), "older operators" if target is None else str(target)] += 1

@@ -186,5 +186,4 @@ def _operands(model: Model, value: TracedValue, seen: Sequence[TracedValue]) -> 
     if node is None:
         return ()
     by_name = {v.name: v for v in seen}
-    read = [*node.inputs, *(v for graph in node.graphs for v in graph.captures())]
-    return tuple(by_name[v.name] for v in dict.fromkeys(read) if v is not None and v.name in by_name)
+    return tuple(by_name[v.name] for v in dict.fromkeys(node.reads()) if v.name in by_name)

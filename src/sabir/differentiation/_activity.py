@@ -68,13 +68,6 @@ def _is_call(node: Node, op: str) -> bool:
     return node.op == op and not canonical_domain(node.domain)
 
 
-def reads(node: Node) -> Iterator[Value]:
-    """Yield the operands of a node and what its subgraphs capture."""
-    yield from (v for v in node.inputs if v is not None)
-    for graph in node.graphs:
-        yield from graph.captures()
-
-
 def results(node: Node) -> Iterator[Value]:
     """Yield the outputs that a node names."""
     yield from (v for v in node.outputs if v is not None)
@@ -95,7 +88,7 @@ def reached(graph: Graph, sources: Iterable[Value]) -> set[Value]:
     """
     found = set(sources)
     for node in graph.sorted_nodes():
-        if any(v in found and passes(node, v) for v in reads(node)):
+        if any(v in found and passes(node, v) for v in node.reads()):
             found.update(v for v in results(node) if carries(v))
     return found
 
@@ -104,15 +97,15 @@ def path(graph: Graph, sources: Iterable[Value], target: Value) -> list[Node]:
     """Return the nodes by which a value depends on `sources` through floating-point values."""
     carrying, needed, found = reached(graph, sources), {target}, list[Node]()
     for node in reversed(graph.sorted_nodes()):
-        if any(v in needed for v in results(node)) and any(v in carrying for v in reads(node)):
-            needed.update(reads(node))
+        if any(v in needed for v in results(node)) and any(v in carrying for v in node.reads()):
+            needed.update(node.reads())
             found.append(node)
     return found
 
 
 def _depends(node: Node, dependent: set[Value]) -> bool:
     """Return whether numbers of a node depend on numbers of some values, and not on their shapes alone."""
-    if node.op in _STRUCTURAL or not any(v in dependent for v in reads(node)):
+    if node.op in _STRUCTURAL or not any(v in dependent for v in node.reads()):
         return False
     return not node.graphs or any(_passes(graph, dependent) for graph in node.graphs)
 
@@ -141,7 +134,7 @@ def blockers(graph: Graph, source: Value, target: Value, stopped: Iterable[Node]
     needed = {target}
     for node in reversed(order):
         if any(v in needed for v in results(node)):
-            needed.update(reads(node))
+            needed.update(node.reads())
     ends = set(stopped)
     return [node for node in order if _ends(node, carrying, needed & dependent, ends)]
 
@@ -149,7 +142,7 @@ def blockers(graph: Graph, source: Value, target: Value, stopped: Iterable[Node]
 def _ends(node: Node, carrying: set[Value], on_path: set[Value], stopped: set[Node]) -> bool:
     """Return whether a node on a path reads a value that carries gradients and computes none that does."""
     outputs = [v for v in results(node) if v in on_path]
-    if not outputs or not any(v in carrying and v in on_path for v in reads(node)):
+    if not outputs or not any(v in carrying and v in on_path for v in node.reads()):
         return False
     return node in stopped or not any(v in carrying for v in outputs)
 
@@ -162,7 +155,7 @@ def is_constant_between_jumps(node: Node, stopped: Iterable[Node]) -> bool:
     operator with subgraphs has the derivative zero if all nodes in them do at which gradients end.
     """
     ends = set(stopped)
-    if any(_is_quantized(v) and not passes(node, v) for v in reads(node)):
+    if any(_is_quantized(v) and not passes(node, v) for v in node.reads()):
         return False
     if node.graphs:
         inner = (n for graph in node.graphs for n in graph.all_nodes())
@@ -174,7 +167,7 @@ def is_constant_between_jumps(node: Node, stopped: Iterable[Node]) -> bool:
 
 def _is_end(node: Node, stopped: set[Node]) -> bool:
     return node in stopped or (
-        any(carries(v) for v in reads(node)) and not any(carries(v) for v in results(node))
+        any(carries(v) for v in node.reads()) and not any(carries(v) for v in results(node))
     )
 
 

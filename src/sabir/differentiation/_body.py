@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sabir.base import UnsupportedError, quote
-from sabir.differentiation._activity import reads
 from sabir.differentiation._copying import copied
 from sabir.differentiation._shaped import ShapedDetachedBuilder
 from sabir.inference import without_contents
@@ -91,7 +90,7 @@ class BackwardBodyBuilder(ShapedDetachedBuilder, BackwardBody):
                 )
             if value.node not in again:
                 again.add(value.node)
-                pending += [v for v in reads(value.node) if v.home is self._body and not stays(v)]
+                pending += [v for v in value.node.reads() if v.home is self._body and not stays(v)]
         self._repeat([node for node in self._body.sorted_nodes() if node in again], stays)
 
     def _repeat(self, nodes: Sequence[Node], stays: Callable[[Value], bool]) -> None:

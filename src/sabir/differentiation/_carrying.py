@@ -96,7 +96,7 @@ class Residuals:
         dtype, shape = element_of(value).dtype, b.shape(value)
         filler = "" if dtype == np.object_ else 0
         nested = node.graph is not None and node.graph.parent is not None
-        sizes = _sizes(b, shape, [v for g in node.graphs for v in g.captures()]) if nested and shape else None
+        sizes = _sizes(b, shape, node.captures()) if nested and shape else None
         if sizes is not None:
             result = b.Expand(b.Constant(value=np.array(filler, dtype)), sizes)
         else:

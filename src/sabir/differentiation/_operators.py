@@ -16,7 +16,7 @@ from sabir.base import (
     quote,
     run_with_limits,
 )
-from sabir.differentiation._activity import defined_by, reads, results
+from sabir.differentiation._activity import defined_by, results
 from sabir.differentiation._containers import element_of
 from sabir.differentiation._copying import copied
 from sabir.differentiation._naming import bind_names, bound_names
@@ -178,7 +178,7 @@ class _Around:
 
     def _warn(self, nodes: Iterable[Node], cut: Sequence[Value]) -> None:
         """Warn of inputs of the model that are neither variables nor constants."""
-        inputs = {v for n in nodes for v in reads(n) if v.is_input and v.constant is None}
+        inputs = {v for n in nodes for v in n.reads() if v.is_input and v.constant is None}
         others = sorted(v.name for v in inputs - {*cut} if v.home is self._rewriter.model.graph)
         if others:
             text = (
@@ -197,7 +197,7 @@ class _Around:
             identity = Node("Identity", [given], [Value(self._rewriter.names.fresh(variable.name))])
             copies[variable] = self._insert(point, identity)[0]
         for node in before:
-            if any(v in copies for v in reads(node)):
+            if any(v in copies for v in node.reads()):
                 outputs = self._insert(point, copied(node, self._rewriter.names, dict(copies)))
                 copies.update(
                     (v, c) for v, c in zip(node.outputs, outputs, strict=True) if v not in copies and v
@@ -237,6 +237,6 @@ def _ancestors(graph: Graph, target: Value, cut: Iterable[Value]) -> list[Node]:
     needed, found = {target} - known, list[Node]()
     for node in reversed(graph.sorted_nodes()):
         if any(v in needed for v in results(node)):
-            needed.update(v for v in reads(node) if v not in known)
+            needed.update(v for v in node.reads() if v not in known)
             found.append(node)
     return found[::-1]

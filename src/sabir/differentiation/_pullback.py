@@ -17,7 +17,6 @@ from sabir.differentiation._activity import (
     is_constant_between_jumps,
     passes,
     reached,
-    reads,
     results,
 )
 from sabir.differentiation._call import GradientBuilder
@@ -138,7 +137,7 @@ class Pullback:
 
     def _pull(self, node: Node) -> None:
         """Add the contributions of a node to the gradients of what it reads."""
-        if not any(v in self.active for v in reads(node)):
+        if not any(v in self.active for v in node.reads()):
             return
         dys = tuple(None if v is None or v in self._cut else self._total(v) for v in node.outputs)
         if all(dy is None for dy in dys):
@@ -187,7 +186,7 @@ class Pullback:
             ) from error
         self.job.count(nodes)
         for new in nodes:
-            if any(v in self.active and passes(new, v) for v in reads(new)):
+            if any(v in self.active and passes(new, v) for v in new.reads()):
                 self.active.update(v for v in results(new) if carries(v))
         for new in reversed(nodes):
             self._pull(new)

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from sabir.base import NotFoundError, SchemaError, check_time, quote
-from sabir.differentiation._activity import reads, results
+from sabir.differentiation._activity import results
 from sabir.differentiation._containers import element_of
 from sabir.differentiation._copying import copied
 from sabir.differentiation._shaped import ShapedDetachedBuilder
@@ -111,7 +111,7 @@ class _Segment:
         """Return the first node of the backward part that reads a result, and the last gradient before it."""
         before = seed
         for node in self._backward:
-            if any(v in needed for v in reads(node)):
+            if any(v in needed for v in node.reads()):
                 return node, before
             for value in results(node):
                 if isinstance(value.type, TensorType) and value.type.element.is_float:
@@ -125,7 +125,7 @@ class _Segment:
             node = pending.pop().node
             if node is not None and node not in again:
                 again.add(node)
-                pending += [v for v in reads(node) if self._is_replaced(v)]
+                pending += [v for v in node.reads() if self._is_replaced(v)]
         return [n for n in self._graph.sorted_nodes() if n in again] if again else []
 
     def _is_replaced(self, value: Value) -> bool:
@@ -150,7 +150,7 @@ class _Segment:
         zero = b.ReduceSum(b.Slice(b.Reshape(gradient, [-1]), [0], [0]), keepdims=0)
         found: dict[Value, Value | None] = {}
         for node in nodes:
-            tensors = [v for v in reads(node) if isinstance(v.type, TensorType) and v.type.element.is_float]
+            tensors = [v for v in node.reads() if isinstance(v.type, TensorType) and v.type.element.is_float]
             if any(self._is_replaced(v) or v in found for v in tensors) or not tensors:
                 continue
             value = next((v for v in tensors if v.constant is None), tensors[0])

@@ -98,7 +98,7 @@ class _Drawing:
     def picture(self) -> Picture:
         """Return the picture."""
         graph = self._graph
-        read = {node: tuple(dict.fromkeys(_reads(node))) for node in self._nodes}
+        read = {node: tuple(dict.fromkeys(node.reads())) for node in self._nodes}
         for value in dict.fromkeys(graph.inputs):
             if value not in graph.initializers:
                 self._add_source("input", value)
@@ -162,13 +162,6 @@ def _is_folded(node: Node) -> bool:
     value = node.outputs[0]
     uses = () if value is None else value.uses
     return len(uses) == 1 and getattr(uses[0].user, "graph", None) is node.graph
-
-
-def _reads(node: Node) -> Iterator[Value]:
-    """Yield what a node reads, also in its subgraphs, of values from outside of them."""
-    yield from (v for v in node.inputs if v is not None)
-    for graph in node.graphs:
-        yield from graph.captures()
 
 
 def subgraphs(node: Node) -> Iterator[tuple[str, Graph]]:

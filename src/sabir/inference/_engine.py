@@ -143,11 +143,9 @@ class Inference:
         An output without a type gets the inferred one, with its contents. Raises what inference raises at
         the node. `scope` is that of the graph around the node, by default the main graph's.
         """
-        read = [v for v in node.inputs if v is not None]
         for graph in node.graphs:
             self.forget(graph)
-            read += graph.captures()
-        for value in read:
+        for value in node.reads():
             if value not in self.types:
                 self._adopt(value)
         results = self._node(node, scope or self.scope, where or Location(), 0)

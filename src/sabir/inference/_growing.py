@@ -47,16 +47,14 @@ class GrowingTypes:
         return self._engine.types.get(value)
 
     def _before(self, node: Node) -> Iterator[Node]:
-        for value in _reads(node):
+        for value in node.reads():
             if value.node is not None:
                 yield value.node
 
     def _visit(self, node: Node) -> None:
         self._visited.add(node)
         types = self._engine.types
-        for value in _reads(
-            node
-        ):  # what a subgraph captures; the engine itself sees to the inputs of the node
+        for value in node.captures():  # the engine itself sees to the inputs of the node
             if value not in types and value.type is not None and value not in node.inputs:
                 types[value] = value.type
         declared = [None if v is None else v.type for v in node.outputs]
@@ -70,9 +68,3 @@ class GrowingTypes:
             for value, type_ in zip(node.outputs, declared, strict=True):
                 if value is not None:
                     value.type = type_
-
-
-def _reads(node: Node) -> Iterator[Value]:
-    yield from (v for v in node.inputs if v is not None)
-    for graph in node.graphs:
-        yield from graph.captures()

@@ -169,6 +169,20 @@ class Node(Listed):
             return ()
         return tuple([g for a in self._attributes._items.values() if a.type in GRAPH_TYPES for g in a.graphs])
 
+    def captures(self) -> list[Value]:
+        """Return the values of enclosing graphs that the subgraphs read, those of a subgraph once."""
+        return [value for graph in self.graphs for value in graph.captures()]
+
+    def reads(self) -> list[Value]:
+        """Return the operands, without those that are left out, and what the subgraphs capture.
+
+        >>> x = sabir.ir.Value('x')
+        >>> [v.name for v in sabir.ir.Node('Clip', [x, None, x]).reads()]
+        ['x', 'x']
+        """
+        operands = [value for value in self._inputs._items if value is not None]
+        return operands + self.captures() if self._attributes.may_have_graphs else operands
+
     def replace_output(self, old: Value, new: Value) -> None:
         """Let this node compute `new` instead of `old`; the readers of `old` then read `new`.
 

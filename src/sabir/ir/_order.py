@@ -43,20 +43,18 @@ def _node_in(graph: Graph, value: Value) -> Node | None:
 
 def _sources(node: Node, graph: Graph) -> Iterator[Node]:
     """Yield the nodes of the graph that compute what a node reads."""
-    for value in node.inputs:
-        source = None if value is None else _node_in(graph, value)
+    for value in node.reads():
+        source = _node_in(graph, value)
         if source is not None:
             yield source
-    yield from _captured(node, graph)
 
 
 def _captured(node: Node, graph: Graph) -> Iterator[Node]:
     """Yield the nodes of the graph that compute what the subgraphs of a node read."""
-    for inner in node.graphs:
-        for value in inner.captures():
-            source = _node_in(graph, value)
-            if source is not None:
-                yield source
+    for value in node.captures():
+        source = _node_in(graph, value)
+        if source is not None:
+            yield source
 
 
 def _sorted(nodes: Sequence[Node], graph: Graph) -> tuple[Node, ...]:

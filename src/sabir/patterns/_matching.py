@@ -8,7 +8,7 @@ by the caller is the match.
 from __future__ import annotations
 
 import math
-from itertools import chain, starmap
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
@@ -366,9 +366,8 @@ def _depends(values: Iterable[Value], nodes: Collection[Node]) -> bool:
         node = pending.pop()
         if node in nodes:
             return True
-        captured = (v for graph in node.graphs for v in graph.captures())
-        for value in chain(node.inputs, captured):
-            maker = None if value is None else value.node
+        for value in node.reads():
+            maker = value.node
             if maker is not None and maker not in seen:
                 seen.add(maker)
                 pending.append(maker)

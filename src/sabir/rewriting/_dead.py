@@ -122,7 +122,7 @@ class _Sweep:
         *_, root = enclosing(graph)
         if root not in scopes or not self._is_dead(node, scopes[root]):
             return []
-        read = [v for v in (*node.inputs, *(v for g in node.graphs for v in g.captures())) if v is not None]
+        read = node.reads()
         erase_node(node)
         return read
 

@@ -127,8 +127,7 @@ def _sources(target: Value) -> set[Value]:
         if node is None:
             found.add(value)
             continue
-        read = [*node.inputs, *(v for graph in node.graphs for v in graph.captures())]
-        new = [v for v in read if v is not None and v not in seen]
+        new = [v for v in node.reads() if v not in seen]
         seen.update(new)
         pending += new
     return found

@@ -53,7 +53,7 @@ class TrainingMode:
         casting = None if self._precision is None else Casting(b, rewriter, self._precision)
         for node in self._graph.sorted_nodes():
             changed = any(self._changes(n) for n in (node, *(n for g in node.graphs for n in g.all_nodes())))
-            if changed or casting is not None or any(v in self._copies for v in _reads(node)):
+            if changed or casting is not None or any(v in self._copies for v in node.reads()):
                 self._copy(node, b, rewriter, casting)
         if casting is not None:
             casting.require_use()
@@ -148,11 +148,6 @@ def _drop(node: Node, b: DetachedBuilder) -> None:
     ratio = node.inputs[1] if len(node.inputs) > 1 else None
     mode = b.initializer("training_mode", np.ones((), np.bool_))
     node.inputs = [node.inputs[0], ratio, mode]
-
-
-def _reads(node: Node) -> list[Value]:
-    inner = [v for graph in node.graphs for v in graph.captures()]
-    return [*(v for v in node.inputs if v is not None), *inner]
 
 
 __all__ = ["TrainingMode", "trained_weights"]

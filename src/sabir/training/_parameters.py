@@ -83,8 +83,7 @@ def _passed(rewriter: Rewriter, node: Node) -> Iterable[Value]:
         port = ports[min(index, len(ports) - 1)] if ports else None
         if value is not None and (port is None or port.differentiable is not False):
             yield value
-    for graph in node.graphs:
-        yield from graph.captures()
+    yield from node.captures()
 
 
 def _is_float(rewriter: Rewriter, value: Value) -> bool:

@@ -194,12 +194,11 @@ class Casting:
         return self._low if is_half and all(map(self._fits, self._floats(node))) else FLOAT
 
     def _cast_slots(self, node: Node, chosen: ElementType) -> list[Value]:
-        captured = [v for graph in node.graphs for v in graph.captures()]
         values = _data_operands(node)
         if node.op in _IN_HALF or node.op in _AS_GIVEN:
             admitted = self._ports(node, chosen)
             values = [v for v in values if v in admitted]
-        return [v for v in (*values, *captured) if self._element(v) in _SINGLE]
+        return [v for v in (*values, *node.captures()) if self._element(v) in _SINGLE]
 
     def _floats(self, node: Node) -> list[Value]:
         """Return the data operands of a node that are in single precision or in 16 bits."""

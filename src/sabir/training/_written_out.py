@@ -119,9 +119,7 @@ def _extend(present: Node, node: Node, known: Mapping[str, Value]) -> None:
 
 def _copy(node: Node, graph: Graph, rewriter: Rewriter, known: Mapping[str, Value]) -> Node:
     """Return a copy of a node that reads the values of the algorithm, and whose values have fresh names."""
-    outer = [v for v in node.inputs if v is not None]
-    outer += [v for inner in node.graphs for v in inner.captures()]
-    copies: dict[Value, Value | None] = {v: known[v.name] for v in outer if v.home is graph}
+    copies: dict[Value, Value | None] = {v: known[v.name] for v in node.reads() if v.home is graph}
     made = clone_node(node, copies)
     defined = [v for inner in made.graphs for g in inner.scopes() for v in g.defined()]
     for value in (*(v for v in made.outputs if v is not None), *defined):

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from sabir.base import NotFoundError, quote, suggest
 from sabir.ir import Graph, Node, Value, clone_node
-from sabir.viewing._reads import reads_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -37,7 +36,7 @@ def surroundings(model: Model, name: str, steps: int) -> Graph:
     graph = Graph(around.name)
     for node in around:
         if node in chosen:
-            for value in reads_of(node):
+            for value in node.reads():
                 if value not in copies and value.node not in chosen:
                     copies[value] = _entering(graph, value)
             graph.append(clone_node(node, copies))
@@ -72,7 +71,7 @@ def _near(center: Node, steps: int) -> dict[Node, None]:
 
 
 def _neighbours(node: Node) -> Iterator[Node]:
-    for value in reads_of(node):
+    for value in node.reads():
         if value.node is not None and value.node.graph is node.graph:
             yield value.node
     for value in _results(node):

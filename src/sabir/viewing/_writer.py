@@ -12,7 +12,6 @@ from sabir.ir import bound_opsets, canonical_domain
 from sabir.viewing._attributes import attribute_text, constant_type
 from sabir.viewing._costs import add_costs, add_costs_of_calls
 from sabir.viewing._operators import Operators
-from sabir.viewing._reads import captures_of, reads_of
 from sabir.viewing._texts import (
     DOCUMENT,
     MOST_ENTRIES,
@@ -160,7 +159,7 @@ class Writer:
         more = {
             "attrs": attributes[:MOST_ENTRIES],
             "graphs": [pending.number for pending in subgraphs],
-            "captures": self._places(dict.fromkeys(captures_of(node)), source),
+            "captures": self._places(dict.fromkeys(node.captures()), source),
             "doc": shortened(node.doc, TEXT),
             "meta": self._entries(node.metadata),
         }
@@ -206,7 +205,7 @@ class Writer:
         return self._box(tree_of(map(self._leaf, nodes), label))
 
     def _leaf(self, node: Node) -> Leaf:
-        read = [v.node for v in reads_of(node)]
+        read = [v.node for v in node.reads()]
         reads = tuple([self.numbers[n] for n in read if n is not None and n in self.numbers])
         return Leaf(self.numbers[node], layer_of(node), self._kind(node), reads, shortened(node.op, NAME))
 

@@ -38,11 +38,11 @@ from sabir.schema import INTERNAL, Scope, as_results, expansion
 from sabir.simplification import Simplify
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from sabir.compilation.frontend.patterns import ShapePattern
     from sabir.inlining import InlineOperators
-    from sabir.ir import Array, Graph, Model, Node, Type, Value
+    from sabir.ir import Array, Graph, Model, Type, Value
     from sabir.scheduling import Plan, Program, ScheduledCall
     from sabir.schema import Registry, Version
 
@@ -223,7 +223,7 @@ class _Typing:
         inference = self._inference
         inference.run()
         for node in self._graph.sorted_nodes():
-            if self._changed and any(v in self._changed for v in _read(node)):
+            if self._changed and any(v in self._changed for v in node.reads()):
                 try:
                     inference.visit(node)
                 except (SabirError, *ACCIDENTS):
@@ -263,12 +263,6 @@ class _Typing:
         others = tuple(a for a in arguments if a is not chosen)
         self.guards.setdefault(Guard(op, chosen, others))
         return chosen
-
-
-def _read(node: Node) -> Iterable[Value | None]:
-    yield from node.inputs
-    for graph in node.graphs:
-        yield from graph.captures()
 
 
 # ---------------------------------------------------------------- constants
