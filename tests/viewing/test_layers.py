@@ -53,9 +53,11 @@ def test_what_the_compiler_made(model, page):
 
 def test_evaluated_nodes_have_the_reason():
     model = sabir.parse(
-        '<ir_version: 10, opset_import: ["" : 21]> g (float[4] x) => (int64[1,M] y) { y = NonZero (x) }'
+        '<ir_version: 10, opset_import: ["" : 21]>'
+        "g (float[4,2] x) => (float[4,M] y) { y = Unique <axis = 1> (x) }"
     )
-    layer = decision_layer(page_of(model), Compiled(model).compile({"x": np.ones(4, np.float32)}).explain())
+    plan = Compiled(model).compile({"x": np.ones((4, 2), np.float32)}).explain()
+    layer = decision_layer(page_of(model), plan)
     assert layer.classes[int(layer.values[0])] == "evaluated"
     assert layer.notes[0][0].startswith("evaluated: ")
 

@@ -48,9 +48,9 @@ class EvaluatedCall:
     """A node that no kernel computes: its label, and the reason. The interpreter evaluates it in each run.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
-    ... g (float[4] x) => (int64[1,N] y) { y = NonZero (x) }''')
+    ... g (float[4,2] x) => (float[4,N] y) { y = Unique <axis = 1> (x) }''')
     >>> Compiled(model).explain().evaluated[0].node
-    "NonZero with output 'y'"
+    "Unique with output 'y'"
     """
 
     node: str
