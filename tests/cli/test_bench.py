@@ -13,10 +13,10 @@ from sabir.cli import _bench
 from sabir.compilation.inspect import roofline as _roofline
 
 MODEL = """<ir_version: 10, opset_import: ["" : 21]>
-g (float[N,4] x) => (float[N,2] y, int64[2,K] z) <float[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8}> {
+g (float[N,4] x) => (float[N,2] y, float[N,K] z) <float[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8}> {
   h = MatMul (x, w)
   y = Relu (h)
-  z = NonZero (x)
+  z = Unique <axis = 1> (x)
 }"""
 
 
@@ -40,7 +40,7 @@ def test_a_profile(cli, model):
     assert "Kernels and evaluated nodes  the slowest first\n" in out
     assert "MatMul with output 'h', Relu with output 'y'\n" in out
     assert "   shared with 1 more   Relu with output 'y'\n" in out
-    assert "evaluated   NonZero with output 'z'\n" in out
+    assert "evaluated   Unique with output 'z'\n" in out
     assert "the slowest 1 of 4" in cli("profile", model, "--dim", "N=3", "--runs", "1", "--top", "1").out
 
 
@@ -80,7 +80,7 @@ def test_a_profile_as_json(cli, model):
     assert kinds["evaluated"]["of_limit"] is None
     assert report["one_by_one"] == pytest.approx(sum(e["seconds"] for e in report["entries"]))
     assert {n["node"] for n in report["nodes"]} == {
-        "MatMul with output 'h'", "Relu with output 'y'", "NonZero with output 'z'", "a copy of 'z'",
+        "MatMul with output 'h'", "Relu with output 'y'", "Unique with output 'z'", "a copy of 'z'",
     }  # fmt: skip
     assert set(report["limits"]) == {"flops", "bandwidth"}
 
