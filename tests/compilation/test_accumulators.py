@@ -49,6 +49,15 @@ def counts(*numbers, **more):
     return [{"n": np.array(n), "x": X, **more} for n in numbers]
 
 
+@pytest.mark.parametrize("declared", [("float[N,4] s", "t"), ("s", "float[2,4] t"), ("float[2,N] s", "t")])
+def test_a_state_whose_declared_size_does_not_grow_stays(declared):
+    """A run reports the contradiction."""
+    state, result = declared
+    text = f"""g (int64 n, float[N,4] x) => (y) {{ y = Loop (n, "", x) <
+        body = b (int64 i, bool c, {state}) => (c, {result}) {{ t = Concat <axis = 0> (s, x) }}> }}"""
+    assert not rewritten(model_of(text))[0]
+
+
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_tensor_that_grows_along_an_axis(axis, threads):

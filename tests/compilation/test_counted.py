@@ -184,7 +184,7 @@ def test_a_limit_whose_presence_a_run_decides_is_evaluated():
 
 def test_boxes_that_match_no_scores_are_errors_of_the_interpreter():
     feeds = boxes(1, 2, 6) | {"least": np.float32([0.4])}
-    feeds["s"] = feeds["s"][:, :, :5]
+    feeds["s"] = np.asarray(feeds["s"])[:, :, :5]
     text = NMS.replace("float[i,n,4]", "float[i,p,4]")
     with pytest.raises(sabir.SabirError) as expected:
         sabir.evaluate(model_of(text), feeds)

@@ -278,6 +278,8 @@ def test_results_of_calls_between_stages_are_the_callers_own():
         u, i, v, c = Unique (x)  r = Cast <to = 1> (c)  y = Exp (r)  s = SequenceConstruct (u, u) }"""
     engine = agree(text, {"x": X})
     first, second = engine.run_fast({"x": X}), engine.run_fast({"x": X})
+    assert first is not None
+    assert second is not None
     for results in (first, second):
         a, b = results.pop("s")
         results |= {"a": a, "b": b}

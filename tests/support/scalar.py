@@ -476,7 +476,7 @@ def _shared(a: np.ndarray, b: np.ndarray, *, centred: bool) -> float:
         high.append(np.maximum(first, second) if not centred else second)
     common = np.maximum(np.minimum(*high) - np.maximum(*low), np.float32(0)).prod()
     union = (high[0] - low[0]).prod() + (high[1] - low[1]).prod() - common
-    return common / union if common > 0 and union > 0 else np.float32(0)
+    return float(common / union) if common > 0 and union > 0 else 0.0
 
 
 def _pixels(image: np.ndarray, op: str, rows: np.ndarray, columns: np.ndarray) -> Any:

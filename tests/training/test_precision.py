@@ -100,9 +100,11 @@ def test_onnxruntime_computes_the_same_step():
         zip(names, other.run(None, {v.name: feeds[v.name] for v in other.get_inputs()}), strict=True)
     )
     loss = session.step(FEEDS)["loss"]
-    np.testing.assert_allclose(loss, expected["loss"], rtol=1e-3)
+    np.testing.assert_allclose(loss, np.asarray(expected["loss"]), rtol=1e-3)
     for name in ("w", "b", "s"):
-        np.testing.assert_allclose(session.state[name], expected[f"next_{name}"], rtol=2e-3, atol=2e-4)
+        np.testing.assert_allclose(
+            session.state[name], np.asarray(expected[f"next_{name}"]), rtol=2e-3, atol=2e-4
+        )
     assert expected["next_loss_scale"] == session.state["loss_scale"] == 2**16
 
 

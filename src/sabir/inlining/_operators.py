@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.ir import Node, canonical_domain
 from sabir.rewriting import Rewriter, apply_rules, one_size_of_blocks, remove_released
+from sabir.scheduling import ORIGIN, label_of
 from sabir.schema import Unconvertible, Version
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ class InlineOperators(NamedTuple):
 
     `domains` restricts it to operators of these domains. A node stays where the body needs types that are not
     known, and where it is among the `kept`. With another `behaviour` that builds a graph, nodes are replaced
-    by that one.
+    by that one. With `labelled` the new nodes keep the label of the node, in their metadata.
 
     >>> from sabir.opsets import STANDARD
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
@@ -33,6 +34,7 @@ class InlineOperators(NamedTuple):
     behaviour: Behaviour = "body"
     kept: frozenset[Node] = frozenset()
     domains: frozenset[str] | None = None
+    labelled: bool = False
 
     def run(self, model: Model) -> bool:
         """Replace the nodes, those of bodies too, until none is left that can be; return whether any was."""
@@ -43,12 +45,14 @@ class InlineOperators(NamedTuple):
             version = self._version(node, model)
             if version is None:
                 return None
-            operands = [v for v in node.inputs if v is not None]
+            operands, label = [v for v in node.inputs if v is not None], label_of(node)
             try:
                 nodes = rewriter.expand(node, version, self.behaviour)
             except Unconvertible:
                 return None
             read.extend(operands)
+            for new in nodes if self.labelled else ():
+                new.metadata = {**(new.metadata or {}), ORIGIN: label}
             return nodes
 
         with one_size_of_blocks(model, self.registry):

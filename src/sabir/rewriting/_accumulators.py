@@ -97,6 +97,8 @@ def _accumulators(node: Node, rewriter: Rewriter, sizes: frozenset[str]) -> Iter
         append = _appending(state, body.outputs[1 + number], body)
         if first is None or append is None:
             continue
+        if not all(_may_grow(v, append, sizes) for v in (state, body.outputs[1 + number])):
+            continue
         kinds = [None if v is None else rewriter.inference.type_of(v) for v in append.inputs[1:]]
         items = [k for k in kinds if isinstance(k, TensorType) and _is_fixed(k, sizes)]
         if len(items) == len(kinds) and _fits(append, first, items, rewriter):
@@ -113,6 +115,16 @@ def _appending(state: Value, result: Value | None, body: Graph) -> Node | None:
     only_state = [use.user for use in state.uses] == [append]
     only_result = [use.user for use in result.uses] == [body]
     return append if only_state and only_result else None
+
+
+def _may_grow(value: Value | None, append: Node, sizes: frozenset[str]) -> bool:
+    """Return whether the declared type of a state leaves the size open that grows; else a run reports it."""
+    kind = None if value is None else value.type
+    if not isinstance(kind, TensorType) or kind.shape is None:
+        return True
+    axis = _axis(append, len(kind.shape))
+    size = None if axis is None else kind.shape[axis]
+    return size is None or (isinstance(size, Expr) and not size.symbols <= sizes)
 
 
 def _is_fixed(kind: TensorType, sizes: frozenset[str]) -> bool:

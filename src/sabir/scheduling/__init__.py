@@ -7,7 +7,7 @@ from sabir.base import importing_later
 if TYPE_CHECKING:
     from sabir.scheduling._deviations import as_meant
     from sabir.scheduling._in_graph import calls_in_graph
-    from sabir.scheduling._labels import label_of
+    from sabir.scheduling._labels import ORIGIN, label_of
     from sabir.scheduling._plan import Plan, make_plan
     from sabir.scheduling._program import (
         ABSENT,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # imported on first use, so that a program loads what it uses
 _LATER = {
-    "as_meant": "_deviations", "label_of": "_labels",
+    "ORIGIN": "_labels", "as_meant": "_deviations", "label_of": "_labels",
     "calls_in_graph": "_in_graph", "Plan": "_plan", "make_plan": "_plan", "ABSENT": "_program",
     "FunctionCall": "_program", "InvalidCall": "_program", "OperatorCall": "_program",
     "Program": "_program", "ScheduledCall": "_program", "ScheduledFunction": "_program",
@@ -37,6 +37,7 @@ __getattr__ = importing_later(__name__, _LATER)
 
 __all__ = [
     "ABSENT",
+    "ORIGIN",
     "FunctionCall",
     "InvalidCall",
     "OperatorCall",

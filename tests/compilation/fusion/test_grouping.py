@@ -70,7 +70,7 @@ def test_rows_that_are_taken_join_the_maps_behind_them():
 
 
 def test_evaluated_calls_are_groups():
-    middle = Middle("g (float[N,4] x) => (int64[K,2] y) { f = NonZero (x) y = Transpose (f) }", N=3)
+    middle = Middle("g (float[N,4] x) => (float[K,N] y) { f = Unique <axis = 1> (x) y = Transpose (f) }", N=3)
     assert [g.kind for g in middle.grouping.groups] == ["evaluate", "nest"]
     evaluated, nest = middle.grouping.groups
     assert nest.after == 1 << evaluated.number

@@ -141,8 +141,8 @@ def _replacements(model: Model, registry: Registry, sizes: Mapping[str, int]) ->
     types = _Typing(model, registry, sizes).run()
     invalid = frozenset(n for n in model.graph if any(v is not None and v not in types for v in n.outputs))
     found = [
-        InlineOperators(registry, frozenset(parts), behaviour="parts", kept=invalid),
-        InlineOperators(registry, frozenset(bodies), kept=invalid),
+        InlineOperators(registry, frozenset(parts), behaviour="parts", kept=invalid, labelled=True),
+        InlineOperators(registry, frozenset(bodies), kept=invalid, labelled=True),
     ]
     return [each for each in found if each.named]
 

@@ -39,7 +39,7 @@ class Origins:
         return [x for x in found if not isinstance(x, Stored)]
 
     def labels(self, expressions: Iterable[Expression]) -> tuple[str, ...]:
-        """Return the labels of the calls that created some expressions, in the order of the program.
+        """Return the labels of the calls that created some expressions, each once, in program order.
 
         A copy that the compiler adds has the label of the expression that it fills or reads, or of the value.
         """
@@ -47,7 +47,7 @@ class Origins:
         places = sorted({self._places[x] for x in sources if x in self._places})
         stored = [x.slot for x in sources if isinstance(x, Stored) and x.slot in self._names]
         copied = [f"a copy of {quote(self._names[slot])}" for slot in stored]
-        return tuple(self._calls[place].label for place in places) or tuple(copied)
+        return tuple(dict.fromkeys(self._calls[place].label for place in places)) or tuple(copied)
 
 
 def _source(x: Expression) -> Expression:

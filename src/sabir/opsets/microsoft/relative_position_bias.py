@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sabir.base import EvaluationError, InferenceError
+from sabir.base import EvaluationError, InferenceError, check_elements
 from sabir.ir import Builder, Dim, TensorType, Value
 from sabir.opsets.families.attention import attention_graphs as graphs
 from sabir.opsets.families.attention.attention_graphs import ints
@@ -94,6 +94,7 @@ def by_distance(buckets: int, max_distance: int, is_bidirectional: int) -> Array
     """Return the bucket of each distance up to `max_distance`, which is that of all greater ones."""
     near = check_buckets(buckets, max_distance, is_bidirectional)
     count = buckets // 2 if is_bidirectional else buckets
+    check_elements(max_distance + 1, what="the buckets of all distances", width=8)
     distances = np.arange(max_distance + 1)
     far = np.log(np.maximum(distances, 1).astype(np.float32) / np.float32(near))
     steps = far / np.float32(np.log(max_distance / near)) * np.float32(count - near)

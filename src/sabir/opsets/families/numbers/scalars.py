@@ -37,7 +37,8 @@ class Numbers:
 
     def __call__(self, number: float) -> Value:
         """Add a scalar constant."""
-        return self.b.initializer("constant", np.array(number, self.element.dtype))
+        with np.errstate(over="ignore"):  # a number that the type does not have is infinite
+            return self.b.initializer("constant", np.array(number, self.element.dtype))
 
     def op(self, name: str, x: Value, number: float) -> Value:
         """Emit a binary operator whose second operand is a number."""
