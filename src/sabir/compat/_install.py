@@ -1,0 +1,168 @@
+"""The finder that makes `import onnx` mean the modules of `sabir.compat.onnx`, and its metadata."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from importlib.machinery import ModuleSpec
+from importlib.metadata import Distribution, DistributionFinder
+from typing import TYPE_CHECKING
+
+from sabir.base import SabirError
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Sequence
+    from types import ModuleType
+
+VERSION = "1.23.2"
+"""The version of the `onnx` package whose API `sabir.compat.onnx` has."""
+
+_NAME = "onnx"
+_HOME = "sabir.compat.onnx"
+# a name that onnx 1.23 has, or that programs ask for, and that Sabir does not have
+_ABSENT = {
+    "onnx.hub": "it downloads models, and Sabir never uses the network; fetch the file, then `onnx.load` it",
+    "onnx.mapping": "onnx removed it in version 1.19; use the functions of `onnx.helper`",
+    "onnx.onnx_cpp2py_export": "it is the C++ part of onnx; use the Python modules around it",
+    "onnx.version_utils": "onnx removed it; compare with `onnx.__version__`",
+    "onnx.tools.net_drawer": "onnx removed it; `sabir view` shows a model",
+    "onnx.fuzz": "it is a set of programs of onnx's repository",
+}
+
+
+class CompatError(SabirError):
+    """`import onnx` cannot be given to Sabir, as this process already uses the package `onnx`.
+
+    >>> issubclass(CompatError, SabirError)
+    True
+    """
+
+
+def install() -> None:
+    """Make `import onnx` and its submodules mean `sabir.compat.onnx` in this process.
+
+    `importlib.metadata.version("onnx")` then answers `VERSION`. A second call changes nothing. Call it
+    before anything imports `onnx`.
+
+    Raises CompatError if the real package is already imported.
+
+    >>> import sabir.compat
+    >>> sabir.compat.install()  # doctest: +SKIP
+    >>> import onnx  # doctest: +SKIP
+    """
+    if is_installed():
+        return
+    found = sys.modules.get(_NAME)
+    if found is not None:
+        raise CompatError(
+            f"the package onnx is already imported from {getattr(found, '__file__', 'an unknown place')}; "
+            "call sabir.compat.install() first, or run the program by `python -m sabir.compat`"
+        )
+    sys.meta_path.insert(0, _FINDER)
+
+
+def take_over() -> None:
+    """Do what `install` does, from within the import of the package `onnx` of the wheel of `write_wheel`.
+
+    >>> take_over.__module__
+    'sabir.compat._install'
+    """
+    if not is_installed():
+        sys.meta_path.insert(0, _FINDER)
+    sys.modules[_NAME] = importlib.import_module(_HOME)
+
+
+def uninstall() -> None:
+    """Undo `install`: the next `import onnx` finds the real package again, if there is one.
+
+    Modules that were imported meanwhile keep what they imported. Without a call of `install` it does nothing.
+
+    >>> import sabir.compat
+    >>> sabir.compat.uninstall()
+    >>> sabir.compat.is_installed()
+    False
+    """
+    if not is_installed():
+        return
+    sys.meta_path.remove(_FINDER)
+    for name in [n for n in sys.modules if n == _NAME or n.startswith(f"{_NAME}.")]:
+        del sys.modules[name]
+
+
+def is_installed() -> bool:
+    """Whether `import onnx` means Sabir in this process.
+
+    >>> import sabir.compat
+    >>> sabir.compat.is_installed()
+    False
+    """
+    return _FINDER in sys.meta_path
+
+
+class _Loader:
+    """Puts the module of Sabir into `sys.modules` under the name of onnx."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        name = module.__name__
+        # the documented way for a loader to replace the module that is being imported
+        sys.modules[name] = importlib.import_module(_home(name))
+
+
+class _Finder(DistributionFinder):
+    """Finds the modules of `onnx` and its distribution."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != _NAME and not fullname.startswith(f"{_NAME}."):
+            return None
+        if (reason := _reason_of_absence(fullname)) is not None:
+            raise ModuleNotFoundError(f"Sabir has no module {fullname}: {reason}", name=fullname)
+        found = importlib.util.find_spec(_home(fullname))
+        if found is None:
+            raise ModuleNotFoundError(
+                f"Sabir has no module {fullname}; docs/compat.md lists those that it has", name=fullname
+            )
+        return ModuleSpec(
+            fullname,
+            _Loader(),  # pyright: ignore[reportArgumentType]  importlib calls the two methods that it has
+            origin=found.origin,
+            is_package=found.submodule_search_locations is not None,
+        )
+
+    def find_distributions(
+        self, context: DistributionFinder.Context = DistributionFinder.Context()
+    ) -> Iterable[Distribution]:
+        if context.name in {_NAME, None}:
+            yield _SabirsOnnx()
+
+
+class _SabirsOnnx(Distribution):
+    """What `importlib.metadata` answers about `onnx`."""
+
+    def read_text(self, filename: str) -> str | None:
+        if filename != "METADATA":
+            return None
+        return f"Metadata-Version: 2.1\nName: {_NAME}\nVersion: {VERSION}\nSummary: The API of onnx on Sabir.\n"
+
+    def locate_file(self, path: str | os.PathLike[str]) -> os.PathLike[str]:
+        raise FileNotFoundError(f"the distribution onnx is Sabir's own and has no file {path}")
+
+
+_FINDER = _Finder()
+
+
+def _home(name: str) -> str:
+    return _HOME + name.removeprefix(_NAME)
+
+
+def _reason_of_absence(name: str) -> str | None:
+    for absent, reason in _ABSENT.items():
+        if name == absent or name.startswith(f"{absent}."):
+            return reason
+    return None

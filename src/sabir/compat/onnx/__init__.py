@@ -1,0 +1,254 @@
+"""The package `onnx` 1.23: messages, files, and the modules that work on them."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from sabir.compat._install import VERSION as __version__
+from sabir.compat.onnx import (
+    checker,
+    compose,
+    defs,
+    external_data_helper,
+    gen_proto,
+    helper,
+    numpy_helper,
+    parser,
+    printer,
+    serialization,
+    shape_inference,
+    utils,
+    version_converter,
+)
+from sabir.compat.onnx._representation import install_representations
+from sabir.compat.onnx.external_data_helper import (
+    convert_model_to_external_data,
+    load_external_data_for_model,
+    write_external_data_tensors,
+)
+from sabir.compat.onnx.onnx_data_pb import MapProto, OptionalProto, SequenceProto
+from sabir.compat.onnx.onnx_operators_pb import OperatorProto, OperatorSetProto
+from sabir.compat.onnx.onnx_pb import (
+    EXPERIMENTAL,
+    IR_VERSION,
+    IR_VERSION_2017_10_10,
+    IR_VERSION_2017_10_30,
+    IR_VERSION_2017_11_3,
+    IR_VERSION_2019_1_22,
+    IR_VERSION_2019_3_18,
+    IR_VERSION_2019_9_19,
+    IR_VERSION_2020_5_8,
+    IR_VERSION_2021_7_30,
+    IR_VERSION_2023_5_5,
+    IR_VERSION_2024_3_25,
+    STABLE,
+    AttributeProto,
+    DeviceConfigurationProto,
+    FunctionProto,
+    GraphProto,
+    IntIntListEntryProto,
+    ModelProto,
+    NodeDeviceConfigurationProto,
+    NodeProto,
+    OperatorSetIdProto,
+    OperatorStatus,
+    ShardedDimProto,
+    ShardingSpecProto,
+    SimpleShardedDimProto,
+    SparseTensorProto,
+    StringStringEntryProto,
+    TensorAnnotation,
+    TensorProto,
+    TensorShapeProto,
+    TrainingInfoProto,
+    TypeProto,
+    ValueInfoProto,
+    Version,
+)
+
+if TYPE_CHECKING:
+    from typing import IO
+
+    File: TypeAlias = IO[bytes] | str | os.PathLike[str]
+
+ONNX_ML = True
+"""Whether this is the variant of onnx with the operators of ai.onnx.ml: it always is."""
+
+_DEFAULT_FORMAT = "protobuf"
+
+
+def load_model(f: File, format: str | None = None, load_external_data: bool = True) -> Any:
+    """Return the ModelProto of a file, with its external data unless `load_external_data` is False.
+
+    `f` is a path or an open binary file. `format` is `protobuf`, `textproto`, `json`, `onnxtxt` or a
+    registered one, by default that of the file's extension.
+    """
+    model = _get_serializer(format, f).deserialize_proto(_load_bytes(f), ModelProto())
+    path = _get_file_path(f)
+    if load_external_data and path:
+        load_external_data_for_model(model, os.path.dirname(path))
+    return model
+
+
+def load_tensor(f: File, format: str | None = None) -> Any:
+    """Return the TensorProto of a file; the arguments are those of `load_model`."""
+    return _get_serializer(format, f).deserialize_proto(_load_bytes(f), TensorProto())
+
+
+def load_model_from_string(s: bytes | str, format: str = _DEFAULT_FORMAT) -> Any:
+    """Return the ModelProto of the content of a file."""
+    return _get_serializer(format).deserialize_proto(s, ModelProto())
+
+
+def load_tensor_from_string(s: bytes, format: str = _DEFAULT_FORMAT) -> Any:
+    """Return the TensorProto of the content of a file."""
+    return _get_serializer(format).deserialize_proto(s, TensorProto())
+
+
+def save_model(
+    proto: Any,
+    f: File,
+    format: str | None = None,
+    *,
+    save_as_external_data: bool = False,
+    all_tensors_to_one_file: bool = True,
+    location: str | None = None,
+    size_threshold: int = 1024,
+    convert_attribute: bool = False,
+) -> None:
+    """Write a ModelProto, or the bytes of one, to a path or an open binary file.
+
+    With `save_as_external_data` the data of its tensors moves to files, as `convert_model_to_external_data`
+    says. The message is changed: data in files leaves it.
+    """
+    if isinstance(proto, bytes):
+        proto = load_model_from_string(proto)
+    if save_as_external_data:
+        convert_model_to_external_data(
+            proto, all_tensors_to_one_file, location, size_threshold, convert_attribute
+        )
+    path = _get_file_path(f)
+    if path is not None:
+        proto = write_external_data_tensors(proto, os.path.dirname(path))
+    _save_bytes(_get_serializer(format, path).serialize_proto(proto), f)
+
+
+def save_tensor(proto: Any, f: File, format: str | None = None) -> None:
+    """Write a TensorProto; the arguments are those of `save_model`."""
+    _save_bytes(_get_serializer(format, f).serialize_proto(proto), f)
+
+
+load = load_model
+load_from_string = load_model_from_string
+save = save_model
+
+
+def _load_bytes(f: Any) -> bytes:
+    if callable(getattr(f, "read", None)):
+        return f.read()
+    with open(f, "rb") as file:
+        return file.read()
+
+
+def _save_bytes(content: bytes, f: Any) -> None:
+    if callable(getattr(f, "write", None)):
+        f.write(content)
+        return
+    with open(f, "wb") as file:
+        file.write(content)
+
+
+def _get_file_path(f: Any) -> str | None:
+    if isinstance(f, (str, os.PathLike)):
+        return os.path.abspath(os.fspath(f))
+    name = getattr(f, "name", None)
+    return os.path.abspath(name) if isinstance(name, str) else None
+
+
+def _get_serializer(fmt: str | None, f: Any = None) -> serialization.ProtoSerializer:
+    if fmt is None and (path := _get_file_path(f)) is not None:
+        fmt = serialization.registry.get_format_from_file_extension(os.path.splitext(path)[1])
+    return serialization.registry.get(fmt or _DEFAULT_FORMAT)
+
+
+def __getattr__(name: str) -> Any:
+    """Import a submodule that a program uses without importing it, or say what is missing."""
+    try:
+        return importlib.import_module(f"{__name__}.{name}")
+    except ModuleNotFoundError:
+        raise AttributeError(
+            f"Sabir's module onnx has no attribute {name!r}; docs/compat.md lists what it has"
+        ) from None
+
+
+install_representations()
+
+__all__ = [
+    "AttributeProto",
+    "DeviceConfigurationProto",
+    "EXPERIMENTAL",
+    "FunctionProto",
+    "GraphProto",
+    "IR_VERSION",
+    "IR_VERSION_2017_10_10",
+    "IR_VERSION_2017_10_30",
+    "IR_VERSION_2017_11_3",
+    "IR_VERSION_2019_1_22",
+    "IR_VERSION_2019_3_18",
+    "IR_VERSION_2019_9_19",
+    "IR_VERSION_2020_5_8",
+    "IR_VERSION_2021_7_30",
+    "IR_VERSION_2023_5_5",
+    "IR_VERSION_2024_3_25",
+    "IntIntListEntryProto",
+    "MapProto",
+    "ModelProto",
+    "NodeDeviceConfigurationProto",
+    "NodeProto",
+    "ONNX_ML",
+    "OperatorProto",
+    "OperatorSetIdProto",
+    "OperatorSetProto",
+    "OperatorStatus",
+    "OptionalProto",
+    "STABLE",
+    "SequenceProto",
+    "ShardedDimProto",
+    "ShardingSpecProto",
+    "SimpleShardedDimProto",
+    "SparseTensorProto",
+    "StringStringEntryProto",
+    "TensorAnnotation",
+    "TensorProto",
+    "TensorShapeProto",
+    "TrainingInfoProto",
+    "TypeProto",
+    "ValueInfoProto",
+    "Version",
+    "__version__",
+    "checker",
+    "compose",
+    "convert_model_to_external_data",
+    "defs",
+    "gen_proto",
+    "helper",
+    "load",
+    "load_external_data_for_model",
+    "load_from_string",
+    "load_model",
+    "load_model_from_string",
+    "load_tensor",
+    "load_tensor_from_string",
+    "numpy_helper",
+    "parser",
+    "printer",
+    "save",
+    "save_model",
+    "save_tensor",
+    "shape_inference",
+    "utils",
+    "version_converter",
+    "write_external_data_tensors",
+]

@@ -1,0 +1,98 @@
+"""Tensor messages from values in Python."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sabir.base import SabirError
+from sabir.compat.onnx.onnx_ml_pb2 import TensorProto
+from sabir.elements import DOUBLE, FLOAT, INT64, STRING, ElementType, element, find_element, packed_size, to_field
+from sabir.opsets.families.numbers.casting import converted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_BYTE = 8
+# types whose field has the numbers themselves
+_AS_GIVEN = frozenset({FLOAT, DOUBLE, INT64})
+
+
+def number_of(dtype: np.dtype[Any]) -> int:
+    """Return the element type of arrays of a dtype; raises ValueError where there is none."""
+    try:
+        return element(np.dtype(dtype)).number
+    except (SabirError, TypeError) as error:
+        raise ValueError(f"Unable to convert type {dtype!r} into TensorProto element type.") from error
+
+
+def make(name: str, data_type: int, dims: Sequence[int], values: Any, *, raw: bool) -> Any:
+    """Return a TensorProto; see `helper.make_tensor`."""
+    if data_type == TensorProto.UNDEFINED and not raw:
+        raise TypeError("The element type in the input tensor is UNDEFINED.")
+    tensor = TensorProto(name=name, data_type=data_type)
+    kind = find_element(data_type)
+    if raw and kind is STRING:
+        raise TypeError("Can not use raw_data to store string type.")
+    if kind is None:
+        raise KeyError(data_type)
+    count = math.prod(dims)
+    if raw:
+        _require_size(kind, count, values)
+        tensor.raw_data = values
+    elif kind is STRING:
+        strings = [_encoded(v) for v in np.asarray(values, object).ravel()]
+        _require_count(count, len(strings))
+        tensor.string_data.extend(strings)
+    else:
+        _fill(tensor, kind, count, values)
+    tensor.dims.extend(dims)
+    return tensor
+
+
+def _fill(tensor: Any, kind: ElementType, count: int, values: Any) -> None:
+    field = getattr(tensor, kind.field)
+    if isinstance(values, list) and kind in _AS_GIVEN:
+        _require_count(count, len(values))
+        try:  # protobuf converts a flat list of numbers itself, at half of the cost of an array
+            field.extend(values)
+        except (TypeError, ValueError):
+            del field[:]
+        else:
+            return
+    array = _array(kind, values)
+    _require_count(count, array.size)
+    field.extend(to_field(kind, array).tolist())
+
+
+def _array(kind: ElementType, values: Any) -> np.ndarray[Any, Any]:
+    if isinstance(values, bytes):
+        raise TypeError("bytes are the content of `raw_data`; pass raw=True, or a sequence of numbers")
+    if kind.dtype.kind in "biufc" and kind.bits >= _BYTE and kind.dtype.isbuiltin == 1:
+        return np.asarray(values, kind.dtype)
+    array = np.asarray(values)
+    if kind.is_float and array.dtype != kind.dtype:
+        wide = array if array.dtype.kind == "f" else array.astype(np.float32)
+        return converted(wide, kind)
+    return array.astype(kind.dtype)
+
+
+def _require_count(expected: int, found: int) -> None:
+    if expected != found:
+        raise ValueError(
+            f"Number of values ({found}) does not match tensor dimensions requiring {expected} elements."
+        )
+
+
+def _require_size(kind: ElementType, count: int, data: Any) -> None:
+    expected = packed_size(kind, count)
+    if len(data) != expected:
+        raise ValueError(
+            f"Raw data size does not match tensor's size. Expected {expected} bytes, but got {len(data)} bytes."
+        )
+
+
+def _encoded(value: Any) -> bytes:
+    return value.encode("utf-8") if isinstance(value, str) else value

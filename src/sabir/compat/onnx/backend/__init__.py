@@ -1,0 +1,1 @@
+"""The interface of engines, and the tests of an engine."""

@@ -1,0 +1,294 @@
+"""Tensors whose data is in files beside the model."""
+
+from __future__ import annotations
+
+import os
+import re
+import uuid
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sabir.base import SabirError
+from sabir.compat.onnx._errors import ValidationError, raising
+from sabir.compat.onnx.onnx_ml_pb2 import TensorProto
+from sabir.files import absolute, open_inside, parts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_ALLOWED_EXTERNAL_DATA_KEYS = frozenset({"location", "offset", "length", "checksum", "basepath"})
+_NUMBERS = frozenset({"offset", "length"})
+_MAX_EXTERNAL_DATA_PADDING = 64 * 1024
+_KEEPS_LINKS = getattr(os, "O_NOFOLLOW", 0)
+
+
+class ExternalDataInfo:
+    """Where the data of a tensor is: `location`, `offset`, `length`, `checksum`, `basepath`.
+
+    Absent numbers are None, absent text is empty or None. Raises ValueError for a number that is none or negative;
+    warns of unknown entries.
+    """
+
+    def __init__(self, tensor: Any) -> None:
+        self.location = ""
+        self.offset: int | None = None
+        self.length: int | None = None
+        self.checksum: str | None = None
+        self.basepath = ""
+        unknown: list[str] = []
+        for entry in tensor.external_data:
+            if entry.key not in _ALLOWED_EXTERNAL_DATA_KEYS:
+                unknown.append(entry.key)
+            elif entry.key in _NUMBERS:
+                setattr(self, entry.key, _number(entry, tensor.name))
+            else:
+                setattr(self, entry.key, entry.value)
+        if unknown:
+            warnings.warn(
+                f"Ignoring unknown external data key(s) {sorted(unknown)} of the tensor {tensor.name!r}",
+                stacklevel=2,
+            )
+
+
+def uses_external_data(tensor: Any) -> bool:
+    """Whether the data of a tensor is in a file."""
+    return tensor.HasField("data_location") and tensor.data_location == TensorProto.EXTERNAL
+
+
+def set_external_data(
+    tensor: Any,
+    location: str,
+    offset: int | None = None,
+    length: int | None = None,
+    checksum: str | None = None,
+    basepath: str | None = None,
+) -> None:
+    """Declare that the data of a tensor belongs into a file; `raw_data` stays until it is saved.
+
+    Raises ValueError for a tensor without `raw_data`.
+    """
+    if not tensor.HasField("raw_data"):
+        raise ValueError(
+            f"Tensor {tensor.name} does not have raw_data field. Cannot set external data for this tensor."
+        )
+    del tensor.external_data[:]
+    tensor.data_location = TensorProto.EXTERNAL
+    entries = {
+        "location": location, "offset": offset, "length": length, "checksum": checksum, "basepath": basepath,
+    }  # fmt: skip
+    for key, value in entries.items():
+        if value is not None:
+            tensor.external_data.add(key=key, value=str(value))
+
+
+def remove_external_data_field(tensor: Any, field_key: str) -> None:
+    """Remove an entry of the external data of a tensor."""
+    for place in reversed(range(len(tensor.external_data))):
+        if tensor.external_data[place].key == field_key:
+            del tensor.external_data[place]
+
+
+def read_external_data(tensor: Any, base_dir: str) -> bytes:
+    """Return the data of a tensor from its file below `base_dir`.
+
+    Raises ValidationError for a location that leads out of the directory, a link, and a missing file;
+    ValueError for an offset or a length beyond the end of the file.
+    """
+    info = ExternalDataInfo(tensor)
+    folder = absolute(Path(base_dir or os.curdir))
+    with raising(ValidationError):
+        parts = parts_of(info.location)
+        if folder.joinpath(*parts).is_symlink():
+            raise ValidationError(
+                f"Data of TensorProto ( tensor name: {tensor.name}) is at the symbolic link {info.location!r}, "
+                "which may lead anywhere; replace it by the file"
+            )
+        descriptor = open_inside(folder, info.location)
+    with open(descriptor, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        start = info.offset or 0
+        if start > size:
+            raise ValueError(f"External data offset ({start}) exceeds file size ({size}) of tensor {tensor.name!r}")
+        length = size - start if info.length is None else info.length
+        if length > size - start:
+            raise ValueError(
+                f"External data length ({length}) exceeds available data ({size - start} bytes after the offset) "
+                f"of tensor {tensor.name!r}"
+            )
+        file.seek(start)
+        return file.read(length)
+
+
+def load_external_data_for_tensor(tensor: Any, base_dir: str) -> None:
+    """Read the data of a tensor into `raw_data`; raises as `read_external_data`."""
+    tensor.raw_data = read_external_data(tensor, base_dir)
+
+
+def load_external_data_for_model(model: Any, base_dir: str) -> None:
+    """Read the data of all tensors of a model from the files below `base_dir`."""
+    for tensor in _get_all_tensors(model):
+        if uses_external_data(tensor):
+            load_external_data_for_tensor(tensor, base_dir)
+            tensor.data_location = TensorProto.DEFAULT
+            del tensor.external_data[:]
+
+
+def convert_model_to_external_data(
+    model: Any,
+    all_tensors_to_one_file: bool = True,
+    location: str | None = None,
+    size_threshold: int = 1024,
+    convert_attribute: bool = False,
+) -> None:
+    """Declare that tensors of at least `size_threshold` bytes belong into files when the model is saved.
+
+    `location` is the one file of all, by default a new name; or, with `all_tensors_to_one_file=False`, each
+    tensor has a file of its name. `convert_attribute` includes tensors of attributes. Raises ValueError for an
+    absolute location.
+    """
+    tensors = list(_get_all_tensors(model) if convert_attribute else _get_initializer_tensors(model))
+    if not all_tensors_to_one_file:
+        _give_each_a_file(tensors, size_threshold)
+        return
+    if location and Path(location).is_absolute():
+        raise ValueError(
+            "location must be a relative path that is relative to the model path; this one is absolute"
+        )
+    name = location or f"{uuid.uuid1()}"
+    for tensor in _movable(tensors, size_threshold):
+        set_external_data(tensor, name)
+
+
+def convert_model_from_external_data(model: Any) -> None:
+    """Declare that the data of all tensors belongs into the model; raises ValueError for data that is not loaded."""
+    for tensor in _get_all_tensors(model):
+        if uses_external_data(tensor):
+            if not tensor.HasField("raw_data"):
+                raise ValueError(f"The raw_data of tensor {tensor.name!r} is not loaded")
+            del tensor.external_data[:]
+            tensor.data_location = TensorProto.DEFAULT
+
+
+def save_external_data(tensor: Any, base_path: str) -> None:
+    """Append `raw_data` of a tensor to its file below `base_path`, and record offset and length.
+
+    A stated offset may be at most 64 KiB beyond the end of the file, which is padded with zeros. Raises
+    ValueError for a tensor without `raw_data`, ValidationError for a location that leads out of the directory,
+    a link, and an offset within the file.
+    """
+    if not tensor.HasField("raw_data"):
+        raise ValueError("raw_data field doesn't exist.")
+    info = ExternalDataInfo(tensor)
+    with _opened_for_appending(info.location, base_path, tensor.name) as file:
+        end = file.seek(0, os.SEEK_END)
+        start = end if info.offset is None else info.offset
+        if not end <= start <= end + _MAX_EXTERNAL_DATA_PADDING:
+            raise ValidationError(
+                f"External data offset {start} of tensor {tensor.name!r} must be between {end}, the end of the "
+                f"file, and {end + _MAX_EXTERNAL_DATA_PADDING}"
+            )
+        file.write(bytes(start - end))
+        file.write(tensor.raw_data)
+    set_external_data(tensor, info.location, start, len(tensor.raw_data))
+
+
+def write_external_data_tensors(model: Any, filepath: str) -> Any:
+    """Write the data of all tensors that belong into files below a directory, and clear their `raw_data`."""
+    for tensor in _get_all_tensors(model):
+        if uses_external_data(tensor) and tensor.HasField("raw_data"):
+            save_external_data(tensor, filepath)
+            tensor.ClearField("raw_data")
+    return model
+
+
+def _opened_for_appending(location: str, base_path: str, name: str) -> Any:
+    """Open a file below a directory; its folders are made."""
+    folder = absolute(Path(base_path or os.curdir))
+    try:
+        parts = parts_of(location)
+    except SabirError as error:
+        raise ValidationError(f"Data of TensorProto ( tensor name: {name}): {error}") from error
+    path = folder.joinpath(*parts)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_symlink() or not path.parent.resolve().is_relative_to(folder.resolve()):
+        raise ValidationError(
+            f"Data of TensorProto ( tensor name: {name}) would be written through the symbolic link {path}"
+        )
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0) | _KEEPS_LINKS
+    return open(os.open(path, flags, 0o644), "r+b")
+
+
+def _give_each_a_file(tensors: Iterable[Any], threshold: int) -> None:
+    used: set[str] = set()
+    for tensor in _movable(tensors, threshold):
+        name = tensor.name
+        if not _is_valid_filename(name) or name in used:
+            name = f"{uuid.uuid1()}"
+        used.add(name)
+        set_external_data(tensor, name)
+
+
+def _movable(tensors: Iterable[Any], threshold: int) -> Iterator[Any]:
+    return (t for t in tensors if t.HasField("raw_data") and len(t.raw_data) >= threshold)
+
+
+def _is_valid_filename(filename: str) -> bool:
+    return re.fullmatch(r"[^<>:;,?\"*|/]+", filename) is not None
+
+
+def _number(entry: Any, name: str) -> int:
+    number = int(entry.value)
+    if number < 0:
+        raise ValueError(f"External data {entry.key} of tensor {name!r} must be non-negative, and is {number}")
+    return number
+
+
+# all tensors of a model
+
+
+def _get_all_tensors(onnx_model_proto: Any) -> Iterator[Any]:
+    yield from _get_initializer_tensors(onnx_model_proto)
+    yield from _get_attribute_tensors(onnx_model_proto)
+
+
+def _get_initializer_tensors(onnx_model_proto: Any) -> Iterator[Any]:
+    for nodes_of in _bodies(onnx_model_proto):
+        yield from getattr(nodes_of, "initializer", ())
+
+
+def _get_attribute_tensors(onnx_model_proto: Any) -> Iterator[Any]:
+    for nodes_of in _bodies(onnx_model_proto):
+        for node in nodes_of.node:
+            for attribute in node.attribute:
+                if attribute.HasField("t"):
+                    yield attribute.t
+                yield from attribute.tensors
+
+
+def _bodies(model: Any) -> Iterator[Any]:
+    """Every graph and function of a model, and the graphs within them."""
+    waiting: list[Any] = [model.graph, *model.functions]
+    while waiting:
+        body = waiting.pop(0)
+        yield body
+        for node in body.node:
+            for attribute in node.attribute:
+                if attribute.HasField("g"):
+                    waiting.append(attribute.g)
+                waiting.extend(attribute.graphs)
+
+
+__all__ = [
+    "ExternalDataInfo",
+    "convert_model_from_external_data",
+    "convert_model_to_external_data",
+    "load_external_data_for_model",
+    "load_external_data_for_tensor",
+    "read_external_data",
+    "remove_external_data_field",
+    "save_external_data",
+    "set_external_data",
+    "uses_external_data",
+    "write_external_data_tensors",
+]

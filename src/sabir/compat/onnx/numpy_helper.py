@@ -1,0 +1,303 @@
+"""Arrays of numpy, lists, dictionaries and optionals, to messages and back."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from sabir.base import WireError
+from sabir.compat.onnx import helper
+from sabir.compat.onnx._tensors import number_of
+from sabir.compat.onnx.external_data_helper import read_external_data, uses_external_data
+from sabir.compat.onnx.onnx_ml_pb2 import (
+    MapProto,
+    OptionalProto,
+    SequenceProto,
+    TensorProto,
+)
+from sabir.elements import FLOAT8E8M0, STRING, element, find_element, from_field, pack, unpack
+from sabir.opsets.families.numbers.casting import converted
+
+_Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+
+def to_array(tensor: Any, base_dir: str = "") -> _Array:
+    """Return the elements of a TensorProto as an array of its shape; strings are `str` objects.
+
+    `base_dir` is the directory of external data. Raises TypeError for an undefined element type, and
+    ValueError for data that does not fit the type and the shape, and for segments.
+    """
+    if tensor.HasField("segment"):
+        raise ValueError("Currently not supporting loading segments.")
+    if tensor.data_type == TensorProto.UNDEFINED:
+        raise TypeError("The element type in the input tensor is not defined.")
+    kind = find_element(tensor.data_type)
+    if kind is None:
+        raise TypeError(f"element type {tensor.data_type} is not defined")
+    shape = tuple(tensor.dims)
+    count = math.prod(shape)
+    try:
+        if kind is STRING:
+            return _strings(tensor.string_data, shape)
+        if uses_external_data(tensor):
+            flat = unpack(kind, read_external_data(tensor, base_dir), count)
+        elif tensor.HasField("raw_data"):
+            flat = unpack(kind, tensor.raw_data, count)
+        else:
+            flat = from_field(kind, _entries(getattr(tensor, kind.field)), count)
+    except WireError as error:
+        raise ValueError(f"the tensor {tensor.name!r}: {error}") from error
+    # writable, as programs change in place what they get
+    return flat.reshape(shape).copy()
+
+
+def from_array(array: _Array, /, name: str | None = None) -> Any:
+    """Return the TensorProto of an array: numbers in `raw_data`, strings in `string_data`.
+
+    Raises NotImplementedError for objects that are no text, ValueError for a dtype that has no element type.
+    """
+    if not isinstance(array, (np.ndarray, np.generic)):
+        raise TypeError(f"array must be a numpy array, and is a {type(array).__name__}")
+    tensor = TensorProto(dims=array.shape)
+    if name:
+        tensor.name = name
+    values: Any = np.asarray(array)
+    if values.dtype == object:
+        tensor.data_type = TensorProto.STRING
+        tensor.string_data.extend(map(_encoded, values.ravel()))
+        return tensor
+    tensor.data_type = number_of(values.dtype)
+    kind = element(values.dtype)
+    if kind is STRING:
+        tensor.string_data.extend(map(_encoded, values.ravel().tolist()))
+    else:
+        native = values.astype(values.dtype.newbyteorder("="), copy=False)
+        tensor.raw_data = bytes(pack(kind, native))
+    return tensor
+
+
+def to_list(sequence: Any) -> list[Any]:
+    """Return the elements of a SequenceProto; raises TypeError for elements of no type."""
+    readers = {
+        SequenceProto.TENSOR: ("tensor_values", to_array),
+        SequenceProto.SPARSE_TENSOR: ("sparse_tensor_values", _sparse_to_array),
+        SequenceProto.SEQUENCE: ("sequence_values", to_list),
+        SequenceProto.MAP: ("map_values", to_dict),
+        SequenceProto.OPTIONAL: ("optional_values", to_optional),
+    }
+    if sequence.elem_type not in readers:
+        raise TypeError("The element type in the input sequence is not supported.")
+    field, read = readers[sequence.elem_type]
+    return [read(item) for item in getattr(sequence, field)]
+
+
+def from_list(lst: list[Any], name: str | None = None, dtype: int | None = None) -> Any:
+    """Return the SequenceProto of a list of arrays, numbers, lists or dictionaries of one kind.
+
+    `dtype` is a SequenceProto.DataType: the kind of the elements of an empty list. Raises TypeError for
+    elements of different kinds.
+    """
+    kind = _kind_of_items(lst, dtype)
+    if lst and any(isinstance(item, dict) != isinstance(lst[0], dict) for item in lst):
+        raise TypeError(_MIXED.format("element", "list"))
+    if kind == SequenceProto.TENSOR:
+        arrays = [np.asarray(item) for item in lst]
+        if len({array.dtype for array in arrays}) > 1:
+            raise TypeError(_MIXED.format("element", "list"))
+        values = [from_array(array) for array in arrays]
+    else:
+        if len({type(item) for item in lst}) > 1:
+            raise TypeError(_MIXED.format("element", "list"))
+        make = {SequenceProto.SEQUENCE: from_list, SequenceProto.MAP: from_dict, SequenceProto.OPTIONAL: from_optional}
+        if kind not in make:
+            raise TypeError("The element type in the input list is not supported as a sequence.")
+        values = [make[kind](item) for item in lst]
+    return helper.make_sequence(name or "", kind, values)
+
+
+def to_dict(map_proto: Any) -> dict[Any, Any]:
+    """Return the keys and values of a MapProto; raises IndexError where their numbers differ."""
+    keys = (
+        [key.decode("utf-8") for key in map_proto.string_keys]
+        if map_proto.key_type == TensorProto.STRING
+        else list(map_proto.keys)
+    )
+    values = to_list(map_proto.values)
+    if len(keys) != len(values):
+        raise IndexError(
+            f"Length of keys and values for MapProto (map name: {map_proto.name}) are not the same."
+        )
+    return dict(zip(keys, values, strict=True))
+
+
+def from_dict(dict_: dict[Any, Any], name: str | None = None) -> Any:
+    """Return the MapProto of a dictionary with integer or text keys and values of one kind.
+
+    Raises TypeError for keys or values of different types, and for other keys.
+    """
+    keys = list(dict_)
+    if len({np.asarray(key).dtype if not isinstance(key, str) else str for key in keys}) > 1:
+        raise TypeError(_MIXED.format("key", "dictionary"))
+    if len({_value_kind(value) for value in dict_.values()}) > 1:
+        raise TypeError(_MIXED.format("value", "dictionary"))
+    if not keys:
+        raise TypeError("an empty dictionary has no key type; make a MapProto with `helper.make_map`")
+    text = isinstance(keys[0], str)
+    key_type = TensorProto.STRING if text else number_of(np.asarray(keys[0]).dtype)
+    if not text and np.asarray(keys[0]).dtype.kind not in "iu":
+        raise TypeError(f"the keys of a map are integers or text, and not {type(keys[0]).__name__}")
+    return helper.make_map(name or "", key_type, keys, from_list(list(dict_.values())))
+
+
+def to_optional(optional: Any) -> Any | None:
+    """Return the value of an OptionalProto, None for an empty one; raises TypeError for an unknown kind."""
+    readers = {
+        OptionalProto.TENSOR: ("tensor_value", to_array),
+        OptionalProto.SPARSE_TENSOR: ("sparse_tensor_value", _sparse_to_array),
+        OptionalProto.SEQUENCE: ("sequence_value", to_list),
+        OptionalProto.MAP: ("map_value", to_dict),
+        OptionalProto.OPTIONAL: ("optional_value", to_optional),
+    }
+    if optional.elem_type == OptionalProto.UNDEFINED:
+        return None
+    if optional.elem_type not in readers:
+        raise TypeError("The element type in the input optional is not supported.")
+    field, read = readers[optional.elem_type]
+    return read(getattr(optional, field))
+
+
+def from_optional(opt: Any | None, name: str | None = None, dtype: int | None = None) -> Any:
+    """Return the OptionalProto of an array, a list, a dictionary, or None; `dtype` is an OptionalProto.DataType."""
+    if dtype is not None and dtype not in OptionalProto.DataType.values():
+        raise TypeError(f"{dtype} must be a valid OptionalProto.DataType.")
+    if opt is None:
+        return helper.make_optional(name or "", OptionalProto.UNDEFINED, None)
+    kind = dtype
+    if not kind:
+        kind = {dict: OptionalProto.MAP, list: OptionalProto.SEQUENCE}.get(type(opt), OptionalProto.TENSOR)
+    make = {
+        OptionalProto.TENSOR: lambda value: from_array(np.asarray(value)),
+        OptionalProto.SEQUENCE: from_list,
+        OptionalProto.MAP: from_dict,
+        OptionalProto.OPTIONAL: from_optional,
+    }
+    if kind not in make:
+        raise TypeError("The input optional has an element type that no value of Python has.")
+    return helper.make_optional(name or "", kind, make[kind](opt))
+
+
+def create_random_int(input_shape: tuple[int], dtype: np.dtype[Any], seed: int = 1) -> _Array:
+    """Return random integers of a shape, within the range of `dtype` and of 32 bits, always those of `seed`."""
+    if np.dtype(dtype).kind not in "iu":
+        raise TypeError(f"{dtype} is not supported by create_random_int.")
+    # the generator that recorded test data was made with
+    generator = np.random.RandomState(seed)
+    limits, wide = np.iinfo(dtype), np.iinfo(np.int32)
+    low, high = max(limits.min, wide.min), min(limits.max, wide.max)
+    return generator.randint(low, high, size=input_shape).astype(dtype)
+
+
+def saturate_cast(x: _Array, dtype: np.dtype[Any]) -> _Array:
+    """Return numbers rounded to the nearest one of `dtype`, with those out of range at its bounds."""
+    kind = element(np.dtype(dtype))
+    if kind.is_integer:
+        least, most = _bounds(kind.bits, signed=kind.is_signed)
+        return np.clip(np.round(x), least, most).astype(dtype)
+    if kind.is_float and kind.dtype.kind != "f":
+        return converted(np.asarray(x, np.float32), kind)
+    return np.asarray(x).astype(dtype)
+
+
+def to_float8e8m0(x: _Array, saturate: bool = True, round_mode: str = "up") -> _Array:
+    """Return numbers as float8e8m0, powers of two; `round_mode` is `up`, `down` or `nearest`."""
+    if round_mode not in {"up", "down", "nearest"}:
+        raise ValueError(f"Unsupported rounding mode: {round_mode}; take up, down or nearest")
+    return converted(np.asarray(x, np.float32), FLOAT8E8M0, saturate=saturate, round_mode=round_mode)
+
+
+def tobytes_little_endian(array: _Array) -> bytes:
+    """Return the elements of an array as little-endian bytes."""
+    if array.dtype.byteorder == ">" or (array.dtype.byteorder == "=" and not _IS_LITTLE):
+        return array.astype(array.dtype.newbyteorder("<")).tobytes()
+    return array.tobytes()
+
+
+def _pack_4bitx2(array: _Array) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    return _packed(array, "uint4" if array.dtype.kind != "i" else "int4", 4)
+
+
+def _pack_2bitx4(array: _Array) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    return _packed(array, "uint2", 2)
+
+
+def _packed(array: _Array, name: str, bits: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    kind = element(name)
+    codes = (np.ascontiguousarray(array).view(np.uint8) & ((1 << bits) - 1)).astype(kind.dtype)
+    return np.frombuffer(pack(kind, codes), np.uint8).copy()
+
+
+_IS_LITTLE = np.little_endian
+_MIXED = (
+    "The {0} type in the input {1} is not the same for all {0}s and therefore is not supported."
+)
+
+
+def _entries(field: Any) -> Any:
+    return np.array(field) if len(field) else []
+
+
+def _strings(data: Any, shape: tuple[int, ...]) -> _Array:
+    texts = [text.decode("utf-8") for text in data]
+    return np.asarray(texts, dtype=object).reshape(shape)
+
+
+def _encoded(value: Any) -> bytes:
+    if isinstance(value, str):
+        return value.encode("utf-8")
+    if isinstance(value, bytes):
+        return value
+    raise NotImplementedError(
+        f"Unrecognized object in the object array, expect a string, or array of bytes: {type(value)}"
+    )
+
+
+def _sparse_to_array(sparse: Any) -> Any:
+    from sabir.serial import from_proto  # ruff: ignore[import-outside-top-level]  few values are sparse
+
+    return from_proto(sparse).array()
+
+
+def _kind_of_items(items: list[Any], dtype: int | None) -> int:
+    if dtype:
+        if dtype not in SequenceProto.DataType.values():
+            raise TypeError(f"{dtype} must be a valid SequenceProto.DataType.")
+        return dtype
+    if not items:
+        return SequenceProto.TENSOR
+    return {dict: SequenceProto.MAP, list: SequenceProto.SEQUENCE}.get(type(items[0]), SequenceProto.TENSOR)
+
+
+def _value_kind(value: Any) -> Any:
+    return type(value) if isinstance(value, (dict, list, str)) else np.asarray(value).dtype
+
+
+def _bounds(bits: int, *, signed: bool) -> tuple[int, int]:
+    return (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+
+
+__all__ = [
+    "create_random_int",
+    "from_array",
+    "from_dict",
+    "from_list",
+    "from_optional",
+    "saturate_cast",
+    "to_array",
+    "to_dict",
+    "to_float8e8m0",
+    "to_list",
+    "to_optional",
+    "tobytes_little_endian",
+]

@@ -1,0 +1,1 @@
+"""Changes of models: their dimensions, and large constants replaced."""

@@ -1,0 +1,99 @@
+"""Parts of models."""
+
+from __future__ import annotations
+
+import os
+import tarfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import sabir
+from sabir.base import SabirError
+from sabir.compat.onnx import checker, shape_inference
+from sabir.compat.onnx.defs import _registering
+from sabir.serial import from_proto, to_proto
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_PRODUCER = "onnx.utils.extract_model"
+
+
+class Extractor:
+    """Takes parts out of one model.
+
+    `model` is the ModelProto, `graph` its graph.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.graph = model.graph
+
+    def extract_model(self, input_names: list[str], output_names: list[str]) -> Any:
+        """Return the ModelProto that computes `output_names` from `input_names`, in this order.
+
+        Raises ValueError for names that the model does not have, and for inputs that the outputs need in
+        addition.
+        """
+        try:
+            part = to_proto(
+                sabir.extract(
+                    from_proto(self.model), inputs=input_names, outputs=output_names, registry=_registering.current()
+                )
+            )
+        except SabirError as error:
+            raise ValueError(str(error)) from error
+        part.producer_name = _PRODUCER
+        part.ClearField("opset_import")
+        part.opset_import.extend(self.model.opset_import)
+        part.ir_version = self.model.ir_version
+        return part
+
+
+def extract_model(
+    input_path: str | os.PathLike[str],
+    output_path: str | os.PathLike[str],
+    input_names: list[str],
+    output_names: list[str],
+    check_model: bool = True,
+    infer_shapes: bool = True,
+) -> None:
+    """Write the part of the model of a file that computes `output_names` from `input_names`.
+
+    Raises ValueError for a missing file, without names of outputs, and as `Extractor.extract_model`; and
+    ValidationError for an invalid model, unless `check_model` is False.
+    """
+    from sabir.compat import onnx  # ruff: ignore[import-outside-top-level]  the package imports this module
+
+    if not os.path.exists(input_path):
+        raise ValueError(f"Invalid input model path: {os.fspath(input_path)}")
+    if not output_path:
+        raise ValueError("Output model path shall not be empty!")
+    if not output_names:
+        raise ValueError("Output tensor names shall not be empty!")
+    if check_model:
+        checker.check_model(input_path)
+    model = onnx.load(input_path)
+    if infer_shapes:
+        model = shape_inference.infer_shapes(model)
+    onnx.save(Extractor(model).extract_model(input_names, output_names), output_path)
+    if check_model:
+        checker.check_model(output_path)
+
+
+def _tar_members_filter(tar: tarfile.TarFile, base: str | os.PathLike[str]) -> list[tarfile.TarInfo]:
+    """Return the members of an archive; raises RuntimeError for one that would be written outside `base`."""
+    root = Path(base).resolve()
+    return list(_inside(tar, root))
+
+
+def _inside(tar: tarfile.TarFile, root: Path) -> Iterable[tarfile.TarInfo]:
+    for member in tar:
+        if not (root / member.name).resolve().is_relative_to(root):
+            raise RuntimeError(f"The tarball member {member.name} may be a directory traversal")
+        if member.issym() or member.islnk():
+            raise RuntimeError(f"The tarball member {member.name} is a link")
+        yield member
+
+
+__all__ = ["Extractor", "extract_model"]

@@ -1,0 +1,28 @@
+"""Models in other versions of the default domain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sabir
+from sabir.compat.onnx._errors import ConvertError, raising
+from sabir.compat.onnx.defs import _registering
+from sabir.compat.onnx.onnx_ml_pb2 import ModelProto
+from sabir.serial import from_proto, to_proto
+
+
+def convert_version(model: Any, target_version: int) -> Any:
+    """Return a ModelProto in a version of the default domain, up or down.
+
+    Raises ConvertError where operators have no equivalent there, and for an unknown version; TypeError for
+    another object than a ModelProto.
+    """
+    if not isinstance(model, ModelProto):
+        raise TypeError(f"VersionConverter only accepts ModelProto as model, and this is a {type(model).__name__}")
+    if not isinstance(target_version, int):
+        raise TypeError(f"VersionConverter only accepts int as target_version, and this is {target_version!r}")
+    with raising(ConvertError):
+        return to_proto(sabir.convert(from_proto(model), target_version, registry=_registering.current()))
+
+
+__all__ = ["ConvertError", "convert_version"]
