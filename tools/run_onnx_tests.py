@@ -48,7 +48,7 @@ class PrivateParts:
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """Return the module, for names below `onnx.reference.ops` and `onnx.backend.test` alone."""
-        private = ("onnx.reference.ops.op_", "onnx.reference.ops.aionn", "onnx.reference.ops._op_common")
+        private = ("onnx.reference.ops.op_", "onnx.reference.ops._op_common")
         more = ("onnx.reference.ops_optimized", "onnx.backend.test")
         return ModuleSpec(name, self, is_package=True) if name.startswith((*private, *more)) else None  # pyright: ignore[reportArgumentType]  a loader
 
@@ -67,7 +67,11 @@ def _absent(name: str) -> Any:
     if name.rpartition(".")[2].startswith("__"):
         raise AttributeError(name)
 
-    class Absent:
+    class Private(type):
+        def __getattr__(cls, part: str) -> Any:
+            return _absent(f"{name}.{part}")
+
+    class Absent(metaclass=Private):
         def __init__(self, *_: Any, **__: Any) -> None:
             raise NotImplementedError(f"{name} is a private part of onnx")
 

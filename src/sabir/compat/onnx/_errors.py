@@ -36,7 +36,7 @@ class InferenceError(CompatFailure):
     """Types or shapes that contradict each other."""
 
 
-class ConvertError(CompatFailure):
+class ConvertError(CompatFailure, RuntimeError):
     """A model that has no equivalent in the version asked for."""
 
 

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import sabir
 from sabir.base import SabirError, SchemaError
 from sabir.checking import findings
+from sabir.compat.onnx._declaring import declare
 from sabir.compat.onnx._errors import InferenceError, ValidationError
 from sabir.compat.onnx.defs import _registering
 from sabir.compat.onnx.onnx_ml_pb2 import ModelProto, TypeProto
+from sabir.ir import TensorType
 from sabir.serial import from_proto, to_proto
 
 if TYPE_CHECKING:
@@ -19,13 +21,32 @@ if TYPE_CHECKING:
 
 
 def infer(model: Model, *, check_type: bool, strict: bool) -> Model:
-    """Return a model with the types of all values; see `shape_inference.infer_shapes`."""
+    """Return a model with the types of all values; see `shape_inference.infer_shapes`.
+
+    The initializer of an input counts as its value. A declared type without an element type declares nothing.
+    """
     registry = _registering.current()
+    graph = model.graph
+    for info in graph.outputs:
+        if isinstance(info.type, TensorType) and info.type.element.number == 0:
+            info.type = None
     if check_type and not strict:
         problems = [str(f) for f in findings(model, select=["TYPE001"], registry=registry)]
         if problems:
             raise InferenceError("\n".join(problems))
-    return sabir.infer(model, strict=strict, registry=registry)
+    defaults = [value for value in graph.inputs if value.constant is not None]
+    places = {value.name: place for place, value in enumerate(graph.inputs)}
+    for value in defaults:
+        graph.inputs.remove(value)
+    try:
+        result = sabir.infer(model, strict=strict, registry=registry)
+    except sabir.InferenceError as error:
+        unknown = isinstance(error.__cause__, SchemaError)
+        raise (ValidationError if unknown else InferenceError)(str(error)) from error
+    for value in defaults:
+        found = result.graph.value(value.name)
+        result.graph.inputs.insert(places[value.name], found)
+    return result
 
 
 def infer_outputs(
@@ -56,7 +77,7 @@ def infer_outputs(
             (added if field == "initializer" else added.values).name = name
             _remove_input(graph, name)  # a constant input is known, a default may be replaced
     graph.node.append(node)
-    graph.output.extend({"name": name} for name in node.output if name)
+    declare(graph.output, node.output)
     return _inferred(model, node)
 
 
@@ -68,7 +89,7 @@ def _inferred(model: Any, node: Any) -> dict[str, Any]:
         for problem in problems:
             kind = InferenceError if problem.rule == "TYPE001" else ValidationError
             raise kind(str(problem))
-        inferred = to_proto(sabir.infer(found, strict=True, registry=registry))
+        inferred = to_proto(infer(found, check_type=False, strict=True))
     except SchemaError as error:
         raise ValidationError(str(error)) from error
     except SabirError as error:

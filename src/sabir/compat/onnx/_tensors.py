@@ -9,7 +9,7 @@ import numpy as np
 
 from sabir.base import SabirError
 from sabir.compat.onnx.onnx_ml_pb2 import TensorProto
-from sabir.elements import DOUBLE, FLOAT, INT64, STRING, ElementType, element, find_element, packed_size, to_field
+from sabir.elements import DOUBLE, FLOAT, INT64, STRING, ElementType, element, find_element, pack, packed_size, to_field
 from sabir.opsets.families.numbers.casting import converted
 
 if TYPE_CHECKING:
@@ -40,8 +40,9 @@ def make(name: str, data_type: int, dims: Sequence[int], values: Any, *, raw: bo
         raise KeyError(data_type)
     count = math.prod(dims)
     if raw:
-        _require_size(kind, count, values)
-        tensor.raw_data = values
+        data = _raw(kind, values)
+        _require_size(kind, count, data)
+        tensor.raw_data = data
     elif kind is STRING:
         strings = [_encoded(v) for v in np.asarray(values, object).ravel()]
         _require_count(count, len(strings))
@@ -92,6 +93,14 @@ def _require_size(kind: ElementType, count: int, data: Any) -> None:
         raise ValueError(
             f"Raw data size does not match tensor's size. Expected {expected} bytes, but got {len(data)} bytes."
         )
+
+
+def _raw(kind: ElementType, values: Any) -> bytes:
+    """Return the bytes of `raw_data`: values themselves, or an array packed."""
+    if not isinstance(values, np.ndarray):
+        return values
+    array: np.ndarray[Any, Any] = values
+    return bytes(pack(kind, array)) if array.dtype == kind.dtype else array.tobytes()
 
 
 def _encoded(value: Any) -> bytes:

@@ -10,7 +10,7 @@ from sabir.compat.onnx.onnx_ml_pb2 import (
     GraphProto,
     ModelProto,
     TensorProto,
-    ValueInfoProto,
+    TensorShapeProto,
 )
 
 if TYPE_CHECKING:
@@ -432,12 +432,8 @@ def _sparse_names(graph: Any) -> list[str]:
 def _insert_dimension(output: Any, index: int) -> None:
     dims = output.type.tensor_type.shape.dim
     place = index if index >= 0 else len(dims) + 1 + index
-    moved = [ValueInfoProto(name=output.name).type.tensor_type.shape.dim.add() for _ in range(len(dims))]
-    for copy, dim in zip(moved, dims, strict=True):
-        copy.CopyFrom(dim)
-    new = ValueInfoProto().type.tensor_type.shape.dim.add()
-    new.dim_value = 1
-    moved.insert(place, new)
+    moved = [TensorShapeProto.Dimension.FromString(dim.SerializeToString()) for dim in dims]
+    moved.insert(place, TensorShapeProto.Dimension(dim_value=1))
     del dims[:]
     dims.extend(moved)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import sabir
+from sabir.compat.onnx._declaring import declare
 from sabir.compat.onnx._errors import ValidationError, raising
 from sabir.compat.onnx.defs import _registering
 from sabir.compat.onnx.onnx_ml_pb2 import ModelProto
@@ -76,8 +77,8 @@ def _body(function: Any, model: Any, functions: list[Any], operators: tuple[str,
     known = {imported.domain for imported in part.opset_import}
     part.opset_import.extend(i for i in model.opset_import if i.domain not in known)
     part.graph.name = function.name
-    part.graph.input.extend({"name": name} for name in function.input)
-    part.graph.output.extend({"name": name} for name in function.output)
+    declare(part.graph.input, function.input)
+    declare(part.graph.output, function.output)
     part.graph.node.extend(function.node)
     return _inlined(part, functions, operators).graph.node
 

@@ -143,11 +143,11 @@ def from_dict(dict_: dict[Any, Any], name: str | None = None) -> Any:
     if len({_value_kind(value) for value in dict_.values()}) > 1:
         raise TypeError(_MIXED.format("value", "dictionary"))
     if not keys:
-        raise TypeError("an empty dictionary has no key type; make a MapProto with `helper.make_map`")
+        raise ValueError("an empty dictionary has no key type; make a MapProto with `helper.make_map`")
     text = isinstance(keys[0], str)
     key_type = TensorProto.STRING if text else number_of(np.asarray(keys[0]).dtype)
     if not text and np.asarray(keys[0]).dtype.kind not in "iu":
-        raise TypeError(f"the keys of a map are integers or text, and not {type(keys[0]).__name__}")
+        raise TypeError(f"Unsupported map key type: they are integers or text, and not {type(keys[0]).__name__}")
     return helper.make_map(name or "", key_type, keys, from_list(list(dict_.values())))
 
 
@@ -232,9 +232,14 @@ def _pack_2bitx4(array: _Array) -> np.ndarray[Any, np.dtype[np.uint8]]:
     return _packed(array, "uint2", 2)
 
 
+def _pack_6bit(values: _Array) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    return _packed(values, "float6e2m3", 6)
+
+
 def _packed(array: _Array, name: str, bits: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
     kind = element(name)
-    codes = (np.ascontiguousarray(array).view(np.uint8) & ((1 << bits) - 1)).astype(kind.dtype)
+    codes = np.ascontiguousarray(array).view(np.uint8) & np.uint8((1 << bits) - 1)
+    codes = codes.view(kind.dtype) if kind.is_float else codes.astype(kind.dtype)
     return np.frombuffer(pack(kind, codes), np.uint8).copy()
 
 

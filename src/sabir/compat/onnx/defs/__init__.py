@@ -41,9 +41,15 @@ def get_schema(op_type: str, max_inclusive_version: int | str | None = None, dom
     return found[-1]
 
 
-def has(op_type: str, domain: str = ONNX_DOMAIN) -> bool:
-    """Whether an operator has a schema."""
-    return bool(_history(op_type, domain))
+def has(op_type: str, max_inclusive_version: int | str | None = None, domain: str = ONNX_DOMAIN) -> bool:
+    """Whether an operator has a schema in a version of its domain, by default in any.
+
+    `has(name, domain)` is the form without a version.
+    """
+    if isinstance(max_inclusive_version, str):
+        max_inclusive_version, domain = None, max_inclusive_version
+    limit = max_inclusive_version
+    return any(limit is None or s.since_version <= limit for s in _history(op_type, domain))
 
 
 def get_all_schemas() -> list[OpSchema]:

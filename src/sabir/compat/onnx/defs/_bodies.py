@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sabir.compat.onnx._declaring import declare
 from sabir.compat.onnx._errors import SchemaError, raising
 from sabir.compat.onnx.onnx_ml_pb2 import FunctionProto, ModelProto, NodeProto, TypeProto
 from sabir.inlining import inline
@@ -46,7 +47,7 @@ def _function(schema: OpSchema, node: Any, types: Sequence[Any]) -> Any:
             value = model.graph.input.add(name=name)
             if place < len(types) and types[place] is not None:
                 value.type.CopyFrom(types[place])
-    model.graph.output.extend({"name": name} for name in node.output if name)
+    declare(model.graph.output, node.output)
     model.graph.node.append(node)
     with raising(SchemaError):
         inlined = to_proto(inline(from_proto(model), operators=[node.op_type]))

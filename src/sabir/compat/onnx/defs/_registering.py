@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sabir.compat.onnx.defs._schema import OpSchema
     from sabir.schema import Registry
 
+_TYPE_NAMES: dict[str, Any] = {"TYPE_PROTO": "type", "TYPE_PROTOS": "types"}
 _SCHEMAS: dict[tuple[str, str], dict[int, OpSchema]] = {}
 _CURRENT: list[Registry] = [STANDARD]
 
@@ -103,7 +104,7 @@ def _operator(versions: Sequence[OpSchema]) -> Operator:
 def _port(cls: Any, port: Any, constraints: dict[str, Constraint]) -> Any:
     return cls(
         port.name,
-        constraints.get(port.type_str, port.type_str),
+        constraints.get(port.type_str) or (port.type_str if "(" in port.type_str else f"tensor({port.type_str})"),
         port.description,
         optional=port.option.name == "Optional",
         variadic=port.option.name == "Variadic",
@@ -119,7 +120,7 @@ def _formal_attribute(attribute: Any) -> Attribute:
         default = default.decode("utf-8")
     return Attribute(
         attribute.name,
-        attribute.type.name.lower(),
+        _TYPE_NAMES.get(attribute.type.name, attribute.type.name.lower()),
         attribute.description,
         default=tuple(default) if isinstance(default, list) else default,
         required=attribute.required and not has_default,
@@ -130,8 +131,8 @@ def _inference(schema: OpSchema) -> Any:
     """Return the behaviour that calls the function of a schema; without one all types are unknown."""
     from sabir.compat.onnx._contexts import InferenceContext  # ruff: ignore[import-outside-top-level]  an inference needs it
 
-    def infer(*types: Any, **attributes: Any) -> Any:
-        count = len(schema.outputs)
+    def infer(*types: Any, call: Any, **attributes: Any) -> Any:
+        count = len(call.outputs)
         function = schema.get_type_and_shape_inference_function()
         if function is None:
             return (None,) * count if count != 1 else None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from sabir.compat.onnx import _attributes
 from sabir.compat.onnx._errors import SchemaError
 from sabir.compat.onnx.onnx_ml_pb2 import AttributeProto
+from sabir.elements import ELEMENTS
 from sabir.schema import Constraint, Version
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     InferenceFunction: TypeAlias = Callable[[Any], None]
 
 _INFINITE = 2**31 - 1
+_ELEMENT_NAMES = frozenset(e.name for e in ELEMENTS)
+# names of Sabir that differ from those of AttributeProto
+_TYPE_NAMES = {"type": "TYPE_PROTO", "types": "TYPE_PROTOS"}
 # operators that contain others: what they compute is not known from their own text
 _HOLDERS = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 
@@ -117,6 +121,10 @@ class _TypeConstraintParam:
     allowed_type_strs: list[str]
     description: str = ""
 
+    def __post_init__(self) -> None:
+        """Take any sequence of types."""
+        object.__setattr__(self, "allowed_type_strs", list(self.allowed_type_strs))
+
     def __repr__(self) -> str:
         return (
             f"OpSchema.TypeConstraintParam(type_param_str={self.type_param_str!r}, "
@@ -177,6 +185,8 @@ class OpSchema:
         attributes: Sequence[_Attribute] = (),
         node_determinism: _NodeDeterminism = _NodeDeterminism.Deterministic,
     ) -> None:
+        if not isinstance(name, str) or not isinstance(domain, str):
+            raise TypeError(f"a name and a domain are text, and these are {name!r} and {domain!r}")
         if since_version < 1:
             raise SchemaError(f"the version of {name} is {since_version}; versions begin with 1")
         self.name = name
@@ -374,7 +384,7 @@ class OpSchema:
 def _completed(port: _FormalParameter, constraints: dict[str, _TypeConstraintParam]) -> _FormalParameter:
     """Return a port with its types; raises ValueError for a type that is not known."""
     named = constraints.get(port.type_str)
-    if named is None and "(" not in port.type_str:
+    if named is None and "(" not in port.type_str and port.type_str not in _ELEMENT_NAMES:
         raise ValueError(
             f"the type {port.type_str!r} of {port.name!r} is neither a type, such as tensor(float), nor the name "
             "of a type constraint"
@@ -405,7 +415,7 @@ def _differentiation(port: Port) -> _Differentiation:
 
 
 def _attribute(formal: VersionAttribute) -> _Attribute:
-    kind = _AttrType[formal.type.upper()]
+    kind = _AttrType[_TYPE_NAMES.get(formal.type, formal.type.upper())]
     if formal.default is None:
         return _Attribute(formal.name, kind, formal.doc, required=formal.required)
     default = _attributes.make(formal.name, formal.default, None, int(kind))

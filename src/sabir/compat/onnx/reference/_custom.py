@@ -79,4 +79,5 @@ def _calls(model: Any, key: tuple[str, str]) -> Iterator[Any]:
 
 
 def _type_name(kind: int) -> Any:
-    return AttributeProto.AttributeType.Name(kind).lower()
+    name = AttributeProto.AttributeType.Name(kind)
+    return {"TYPE_PROTO": "type", "TYPE_PROTOS": "types"}.get(name, name.lower())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from sabir.base import SabirError
+from sabir.compat.onnx._declaring import declare
 from sabir.compat.onnx import _attributes, helper
 from sabir.compat.onnx.defs import _registering, onnx_opset_version
 from sabir.compat.onnx.numpy_helper import to_array
@@ -172,8 +173,8 @@ def _runner_of(node: Any, version: int) -> Runner:
     for name, number in imports.items():
         model.opset_import.add(domain=name, version=number)
     model.graph.name = node.op_type
-    model.graph.input.extend({"name": name} for name in dict.fromkeys(node.input) if name)
-    model.graph.output.extend({"name": name} for name in node.output if name)
+    declare(model.graph.input, node.input)
+    declare(model.graph.output, node.output)
     model.graph.node.append(node)
     return Runner(from_proto(model), _registering.current())
 

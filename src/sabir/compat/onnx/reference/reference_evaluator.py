@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import sabir
 from sabir.base import SabirError
+from sabir.compat.onnx._declaring import declare
 from sabir.compat.onnx.defs import _registering, onnx_opset_version
 from sabir.compat.onnx.model_container import ModelContainer
 from sabir.compat.onnx.onnx_ml_pb2 import (
@@ -21,6 +22,7 @@ from sabir.compat.onnx.reference._custom import as_operators
 from sabir.compat.onnx.reference._logging import Log
 from sabir.compat.onnx.reference.op_run import OpRun, OpRunExpand, RuntimeImplementationError
 from sabir.compat.onnx.reference.ops import load_op
+from sabir.compat.onnx.reference.shape_annotation_checker import check_graph_values
 from sabir.evaluation import Runner
 from sabir.inlining import inline
 from sabir.serial import from_proto
@@ -35,7 +37,7 @@ class ReferenceEvaluator:
     `proto` is a ModelProto, GraphProto, FunctionProto, NodeProto, a ModelContainer, bytes, or a path. `opsets`
     are versions by domain for all but models; `functions` more functions, or evaluators of them; `new_ops`
     subclasses of `OpRun`. With `verbose` from 2 on `run` prints the nodes and values. Inputs may have other
-    shapes than declared.
+    shapes than declared; `check_shape_annotations` compares the values of the main graph with what it declares.
 
     Raises TypeError for another object, NotImplementedError for an operator without an implementation.
     """
@@ -49,10 +51,7 @@ class ReferenceEvaluator:
         new_ops: Sequence[type[OpRun]] | None = None,
         check_shape_annotations: bool = False,
     ) -> None:
-        if check_shape_annotations:
-            raise NotImplementedError(
-                "Sabir's evaluator does not check shape annotations; sabir.Session(model, strict=True) does"
-            )
+        self._checks_shapes = check_shape_annotations
         folder, self.proto_ = _read(proto)
         self.verbose = verbose
         self.onnx_graph_ = self.proto_.graph if isinstance(self.proto_, ModelProto) else self.proto_
@@ -132,13 +131,14 @@ class ReferenceEvaluator:
         With `intermediate` a dictionary of all values. `attributes` are those of a function. Raises RuntimeError
         for a run that fails, TypeError for values of another type.
         """
-        if check_shape_annotations:
-            raise NotImplementedError(
-                "Sabir's evaluator does not check shape annotations; sabir.Session(model, strict=True) does"
-            )
+        checks = self._checks_shapes if check_shape_annotations is None else check_shape_annotations
         names = list(output_names) if output_names is not None else self.output_names
         every = [n for node in self._model.graph.node for n in node.output if n]
-        wanted = list(dict.fromkeys([*every, *names])) if intermediate or self.verbose > 1 else names
+        if intermediate or checks or self.verbose > 1:
+            constants = [t.name for t in self._model.graph.initializer if t.name not in feed_inputs]
+            wanted = list(dict.fromkeys([*every, *constants, *names]))
+        else:
+            wanted = names
         wanted = [name for name in wanted if name]
         feeds = {name: value for name, value in feed_inputs.items() if value is not None}
         runner = self._with_attributes(attributes)
@@ -152,6 +152,8 @@ class ReferenceEvaluator:
         values = {**feeds, **results}
         if self.verbose > 1:
             Log(self.verbose).show(self._model.graph, values)
+        if checks:
+            check_graph_values(self._model.graph, values)
         if intermediate:
             return values
         return [values.get(name) for name in names]
@@ -215,16 +217,16 @@ def _as_model(proto: Any, opsets: dict[str, int] | None) -> Any:
     elif isinstance(proto, NodeProto):
         model.graph.name = proto.op_type
         model.graph.node.append(proto)
-        model.graph.input.extend({"name": name} for name in dict.fromkeys(proto.input) if name)
-        model.graph.output.extend({"name": name} for name in proto.output if name)
+        declare(model.graph.input, proto.input)
+        declare(model.graph.output, proto.output)
         imports.setdefault(proto.domain, 1)
     else:
         imports = {imported.domain: imported.version for imported in proto.opset_import} | imports if opsets else {
             imported.domain: imported.version for imported in proto.opset_import
         }
         model.graph.name = proto.name
-        model.graph.input.extend({"name": name} for name in proto.input)
-        model.graph.output.extend({"name": name} for name in proto.output)
+        declare(model.graph.input, proto.input)
+        declare(model.graph.output, proto.output)
         model.graph.node.extend(proto.node)
     for domain, version in imports.items():
         model.opset_import.add(domain=domain, version=version)
@@ -238,8 +240,8 @@ def _call_of(function: Any) -> Any:
     if function.domain not in {imported.domain for imported in function.opset_import}:
         model.opset_import.add(domain=function.domain, version=1)
     model.graph.name = function.name
-    model.graph.input.extend({"name": name} for name in function.input)
-    model.graph.output.extend({"name": name} for name in function.output)
+    declare(model.graph.input, function.input)
+    declare(model.graph.output, function.output)
     node = model.graph.node.add(op_type=function.name, domain=function.domain, overload=function.overload)
     node.input.extend(function.input)
     node.output.extend(function.output)
