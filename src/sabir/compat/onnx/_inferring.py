@@ -8,7 +8,7 @@ import sabir
 from sabir.base import SabirError, SchemaError
 from sabir.checking import findings
 from sabir.compat.onnx._declaring import declare
-from sabir.compat.onnx._errors import InferenceError, ValidationError
+from sabir.compat.onnx._errors import CompatFailure, InferenceError, ValidationError
 from sabir.compat.onnx.defs import _registering
 from sabir.compat.onnx.onnx_ml_pb2 import ModelProto, TypeProto
 from sabir.ir import TensorType
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sabir.ir import Model
+    from sabir.schema import Registry
 
 
 def infer(model: Model, *, check_type: bool, strict: bool) -> Model:
@@ -30,10 +31,10 @@ def infer(model: Model, *, check_type: bool, strict: bool) -> Model:
     for info in graph.outputs:
         if isinstance(info.type, TensorType) and info.type.element.number == 0:
             info.type = None
-    if check_type and not strict:
-        problems = [str(f) for f in findings(model, select=["TYPE001"], registry=registry)]
-        if problems:
-            raise InferenceError("\n".join(problems))
+    if model.functions:
+        _raise_findings(model, registry, ["FUNC003"], ValidationError)
+    if check_type:
+        _raise_findings(model, registry, ["TYPE001", "NODE002", "NODE003"], InferenceError)
     defaults = [value for value in graph.inputs if value.constant is not None]
     places = {value.name: place for place, value in enumerate(graph.inputs)}
     for value in defaults:
@@ -41,12 +42,23 @@ def infer(model: Model, *, check_type: bool, strict: bool) -> Model:
     try:
         result = sabir.infer(model, strict=strict, registry=registry)
     except sabir.InferenceError as error:
-        unknown = isinstance(error.__cause__, SchemaError)
-        raise (ValidationError if unknown else InferenceError)(str(error)) from error
+        kind = ValidationError if _calls_unknown(model, registry) else InferenceError
+        raise kind(str(error)) from error
     for value in defaults:
         found = result.graph.value(value.name)
         result.graph.inputs.insert(places[value.name], found)
     return result
+
+
+def _calls_unknown(model: Model, registry: Registry) -> bool:
+    """Whether a model calls an operator that nothing defines."""
+    return any(findings(model, select=["NODE001"], types=False, registry=registry))
+
+
+def _raise_findings(model: Model, registry: Registry, rules: list[str], kind: type[CompatFailure]) -> None:
+    problems = [f for f in findings(model, select=rules, registry=registry) if f.severity == "error"]
+    if problems:
+        raise kind("\n".join(map(str, problems)))
 
 
 def infer_outputs(
@@ -85,10 +97,7 @@ def _inferred(model: Any, node: Any) -> dict[str, Any]:
     registry = _registering.current()
     try:
         found = from_proto(model)
-        problems = [f for f in findings(found, select=["NODE", "TYPE001"], registry=registry) if f.severity == "error"]
-        for problem in problems:
-            kind = InferenceError if problem.rule == "TYPE001" else ValidationError
-            raise kind(str(problem))
+        _raise_findings(found, registry, ["NODE"], ValidationError)
         inferred = to_proto(infer(found, check_type=False, strict=True))
     except SchemaError as error:
         raise ValidationError(str(error)) from error

@@ -362,7 +362,11 @@ def make_attribute_ref(
     name: str, attr_type: int, doc_string: str | None = None, *, ref_attr_name: str | None = None
 ) -> Any:
     """Return an AttributeProto that refers to an attribute of the enclosing function, by default of its name."""
-    attribute = AttributeProto(name=name, type=attr_type, ref_attr_name=ref_attr_name or name)
+    if ref_attr_name is None:
+        ref_attr_name = name
+    if not ref_attr_name:
+        raise ValueError("a reference names an attribute of the function, and this name is empty")
+    attribute = AttributeProto(name=name, type=attr_type, ref_attr_name=ref_attr_name)
     if doc_string:
         attribute.doc_string = doc_string
     return attribute

@@ -29,8 +29,8 @@ def infer_shapes(
     """
     if not isinstance(model, (ModelProto, bytes)):
         raise TypeError(
-            f"infer_shapes only accepts ModelProto and bytes, and this is a {type(model).__name__}; "
-            "infer_shapes_path takes a path"
+            f"infer_shapes only accepts ModelProto and bytes, and this is a {type(model).__name__}. For Model paths "
+            "(str or os.PathLike), use infer_shapes_path()."
         )
     with raising(InferenceError):
         found = sabir.loads(model, format="protobuf") if isinstance(model, bytes) else from_proto(model)

@@ -149,6 +149,9 @@ class StandardOp(OpRun):
     version: ClassVar[int] = 0
 
     def __init__(self, onnx_node: Any, run_params: dict[str, Any] | None = None, schema: Any = None) -> None:
+        known = _registering.current().find_version(onnx_node.domain, onnx_node.op_type, self.version)
+        for formal in known.attributes if known else ():
+            setattr(self, formal.name, formal.default)
         super().__init__(onnx_node, run_params, schema)
         self._runner: Runner | None = None
 
@@ -162,6 +165,19 @@ class StandardOp(OpRun):
             return tuple(self._runner.run(feeds).values())
         except SabirError as error:
             raise TypeError(f"Issues with operator {self.op_type}: {error}") from error
+
+
+class OpFunction(OpRun):
+    """A call of a function, which the evaluator `impl_` runs."""
+
+    def __init__(self, onnx_node: Any, run_params: dict[str, Any] | None, impl: Any) -> None:
+        super().__init__(onnx_node, run_params)
+        self.impl_ = impl
+
+    def _run(self, *args: Any, **kwargs: Any) -> Any:
+        attributes = {a.name: _attributes.value_of(a) for a in self.onnx_node.attribute}
+        feeds = dict(zip(self.impl_.input_names, args, strict=False))
+        return tuple(self.impl_.run(None, feeds, attributes={**attributes, **kwargs}))
 
 
 def _runner_of(node: Any, version: int) -> Runner:
@@ -213,6 +229,7 @@ def _silent(*_: Any) -> None:
 
 
 __all__ = [
+    "OpFunction",
     "OpRun",
     "OpRunExpand",
     "RuntimeContextError",

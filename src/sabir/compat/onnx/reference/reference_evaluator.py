@@ -20,7 +20,7 @@ from sabir.compat.onnx.onnx_ml_pb2 import (
 )
 from sabir.compat.onnx.reference._custom import as_operators
 from sabir.compat.onnx.reference._logging import Log
-from sabir.compat.onnx.reference.op_run import OpRun, OpRunExpand, RuntimeImplementationError
+from sabir.compat.onnx.reference.op_run import OpFunction, OpRun, OpRunExpand, RuntimeImplementationError
 from sabir.compat.onnx.reference.ops import load_op
 from sabir.compat.onnx.reference.shape_annotation_checker import check_graph_values
 from sabir.evaluation import Runner
@@ -62,6 +62,7 @@ class ReferenceEvaluator:
         self.new_ops_ = _by_name(new_ops or ())
         self._attribute_runners: dict[bytes, Runner] = {}
         self._runner = self._bound(self._model, folder)
+        self._untyped_runner: Runner | None = None
 
     # what the model has
 
@@ -101,6 +102,12 @@ class ReferenceEvaluator:
         versions = self.opsets
         found: list[OpRun] = []
         for node in self._model.graph.node:
+            function = self.functions_.get((node.domain, node.op_type))
+            if function is not None:
+                others = [f for f in self.functions_.values() if f is not function]
+                evaluator = ReferenceEvaluator(function, functions=others)
+                found.append(OpFunction(node, {"verbose": self.verbose}, evaluator))
+                continue
             custom = self.new_ops_.get((node.domain, node.op_type))
             cls = load_op(node.domain, node.op_type, versions.get(node.domain), custom)
             found.append(cls(node, {"verbose": self.verbose}))
@@ -143,7 +150,7 @@ class ReferenceEvaluator:
         feeds = {name: value for name, value in feed_inputs.items() if value is not None}
         runner = self._with_attributes(attributes)
         try:
-            results = runner.run(feeds, wanted)
+            results = self._run_any(runner, feeds, wanted)
         except SabirError as error:
             cause = error.__cause__
             if isinstance(cause, (TypeError, ValueError, RuntimeError)):
@@ -157,6 +164,22 @@ class ReferenceEvaluator:
         if intermediate:
             return values
         return [values.get(name) for name in names]
+
+    def _run_any(self, runner: Runner, feeds: dict[str, Any], wanted: list[str]) -> dict[str, Any]:
+        """Run the model; feeds of other element types than declared have those that they have."""
+        try:
+            return runner.run(feeds, wanted)
+        except sabir.FeedError:
+            if runner is not self._runner or not set(feeds) <= set(self.input_names):
+                raise
+        if self._untyped_runner is None:
+            model = ModelProto()
+            model.CopyFrom(self._model)
+            for value in (*model.graph.input, *model.graph.output, *model.graph.value_info):
+                if value.type.HasField("tensor_type"):
+                    value.ClearField("type")
+            self._untyped_runner = self._bound(model, None)
+        return self._untyped_runner.run(feeds, wanted)
 
     def _with_attributes(self, attributes: dict[str, Any] | None) -> Runner:
         return self._runner if not attributes else self._runner_for(attributes)
