@@ -25,9 +25,9 @@ _HOME = "sabir.compat.onnx"
 _ABSENT = {
     "onnx.hub": "it downloads models, and Sabir never uses the network; fetch the file, then `onnx.load` it",
     "onnx.mapping": "onnx removed it in version 1.19; use the functions of `onnx.helper`",
-    "onnx.onnx_cpp2py_export": "it is the C++ part of onnx; use the Python modules around it",
     "onnx.version_utils": "onnx removed it; compare with `onnx.__version__`",
     "onnx.tools.net_drawer": "onnx removed it; `sabir view` shows a model",
+    "onnx.backend.test": "its cases are onnx's; `sabir check` and tests/backend of Sabir run them",
     "onnx.fuzz": "it is a set of programs of onnx's repository",
 }
 

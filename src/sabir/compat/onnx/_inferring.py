@@ -8,6 +8,7 @@ import sabir
 from sabir.base import SabirError, SchemaError
 from sabir.checking import findings
 from sabir.compat.onnx._declaring import declare
+from sabir.compat.onnx._defaults import with_constant_defaults
 from sabir.compat.onnx._errors import CompatFailure, InferenceError, ValidationError
 from sabir.compat.onnx.defs import _registering
 from sabir.compat.onnx.onnx_ml_pb2 import ModelProto, TypeProto
@@ -27,27 +28,18 @@ def infer(model: Model, *, check_type: bool, strict: bool) -> Model:
     The initializer of an input counts as its value. A declared type without an element type declares nothing.
     """
     registry = _registering.current()
-    graph = model.graph
-    for info in graph.outputs:
+    for info in model.graph.outputs:
         if isinstance(info.type, TensorType) and info.type.element.number == 0:
             info.type = None
     if model.functions:
         _raise_findings(model, registry, ["FUNC003"], ValidationError)
     if check_type:
         _raise_findings(model, registry, ["TYPE001", "NODE002", "NODE003"], InferenceError)
-    defaults = [value for value in graph.inputs if value.constant is not None]
-    places = {value.name: place for place, value in enumerate(graph.inputs)}
-    for value in defaults:
-        graph.inputs.remove(value)
     try:
-        result = sabir.infer(model, strict=strict, registry=registry)
+        return with_constant_defaults(model, lambda m: sabir.infer(m, strict=strict, registry=registry))
     except sabir.InferenceError as error:
         kind = ValidationError if _calls_unknown(model, registry) else InferenceError
         raise kind(str(error)) from error
-    for value in defaults:
-        found = result.graph.value(value.name)
-        result.graph.inputs.insert(places[value.name], found)
-    return result
 
 
 def _calls_unknown(model: Model, registry: Registry) -> bool:

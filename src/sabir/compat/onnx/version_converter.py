@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import sabir
+from sabir.compat.onnx._defaults import with_constant_defaults
 from sabir.compat.onnx._errors import ConvertError, raising
 from sabir.compat.onnx.defs import _registering
 from sabir.compat.onnx.onnx_ml_pb2 import ModelProto
@@ -22,7 +23,12 @@ def convert_version(model: Any, target_version: int) -> Any:
     if not isinstance(target_version, int):
         raise TypeError(f"VersionConverter only accepts int as target_version, and this is {target_version!r}")
     with raising(ConvertError):
-        return to_proto(sabir.convert(from_proto(model), target_version, registry=_registering.current()))
+        registry = _registering.current()
+        return to_proto(
+            with_constant_defaults(
+                from_proto(model), lambda m: sabir.convert(m, target_version, registry=registry)
+            )
+        )
 
 
 __all__ = ["ConvertError", "convert_version"]

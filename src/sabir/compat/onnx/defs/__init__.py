@@ -95,6 +95,16 @@ def deregister_schema(op_type: str, version: int, domain: str) -> None:
     _registering.deregister(op_type, version, domain)
 
 
+def schema_version_map() -> dict[str, tuple[int, int]]:
+    """Return the oldest and the newest version of each domain, also of those of registered schemas."""
+    found = {"ai.onnx.training": (1, 1), **{domain: (1, _newest(domain)) for domain in _DOMAINS}}
+    for versions in _registering.histories():
+        least, most = versions[0].since_version, versions[-1].since_version
+        low, high = found.get(versions[0].domain, (least, most))
+        found[versions[0].domain] = (min(low, least), max(high, most))
+    return found
+
+
 def _newest(domain: str) -> int:
     newest = STANDARD.newest_opset(domain)
     assert newest is not None, "the domains of the standard have versions"
@@ -126,6 +136,7 @@ C = SimpleNamespace(
     get_schema=get_schema,
     has_schema=has,
     register_schema=register_schema,
+    schema_version_map=schema_version_map,
     deregister_schema=deregister_schema,
 )
 """The functions under the names of onnx's C++ module, which some programs use."""

@@ -148,6 +148,8 @@ class ReferenceEvaluator:
             wanted = names
         wanted = [name for name in wanted if name]
         feeds = {name: value for name, value in feed_inputs.items() if value is not None}
+        if checks:
+            check_graph_values(self._model.graph, feeds)
         runner = self._with_attributes(attributes)
         try:
             results = self._run_any(runner, feeds, wanted)

@@ -1,0 +1,5 @@
+"""The names of the parser."""
+
+from sabir.compat.onnx.parser import ParseError
+
+__all__ = ["ParseError"]
