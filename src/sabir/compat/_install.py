@@ -7,12 +7,11 @@ import importlib.util
 import sys
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution, DistributionFinder
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sabir.base import SabirError
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterable, Sequence
     from types import ModuleType
 
@@ -104,7 +103,7 @@ def is_installed() -> bool:
 class _Loader:
     """Puts the module of Sabir into `sys.modules` under the name of onnx."""
 
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:  # ruff: ignore[unused-method-argument]  the protocol
         return None
 
     def exec_module(self, module: ModuleType) -> None:
@@ -116,6 +115,7 @@ class _Loader:
 class _Finder(DistributionFinder):
     """Finds the modules of `onnx` and its distribution."""
 
+    # ruff: ignore[unused-method-argument]  the protocol of finders
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
@@ -135,10 +135,8 @@ class _Finder(DistributionFinder):
             is_package=found.submodule_search_locations is not None,
         )
 
-    def find_distributions(
-        self, context: DistributionFinder.Context = DistributionFinder.Context()
-    ) -> Iterable[Distribution]:
-        if context.name in {_NAME, None}:
+    def find_distributions(self, context: DistributionFinder.Context | None = None) -> Iterable[Distribution]:
+        if context is None or context.name in {_NAME, None}:
             yield _SabirsOnnx()
 
 
@@ -148,9 +146,11 @@ class _SabirsOnnx(Distribution):
     def read_text(self, filename: str) -> str | None:
         if filename != "METADATA":
             return None
-        return f"Metadata-Version: 2.1\nName: {_NAME}\nVersion: {VERSION}\nSummary: The API of onnx on Sabir.\n"
+        return (
+            f"Metadata-Version: 2.1\nName: {_NAME}\nVersion: {VERSION}\nSummary: The API of onnx on Sabir.\n"
+        )
 
-    def locate_file(self, path: str | os.PathLike[str]) -> os.PathLike[str]:
+    def locate_file(self, path: Any) -> Any:
         raise FileNotFoundError(f"the distribution onnx is Sabir's own and has no file {path}")
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import importlib
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sabir.compat._install import VERSION as __version__
+from sabir.compat import VERSION
 from sabir.compat.onnx import (
     checker,
     compose,
     defs,
-    external_data_helper,
     gen_proto,
     helper,
     numpy_helper,
@@ -67,12 +67,14 @@ from sabir.compat.onnx.onnx_pb import (
     ValueInfoProto,
     Version,
 )
+from sabir.files import absolute
 
 if TYPE_CHECKING:
     from typing import IO
 
     File: TypeAlias = IO[bytes] | str | os.PathLike[str]
 
+__version__ = VERSION
 ONNX_ML = True
 """Whether this is the variant of onnx with the operators of ai.onnx.ml: it always is."""
 
@@ -88,7 +90,7 @@ def load_model(f: File, format: str | None = None, load_external_data: bool = Tr
     model = _get_serializer(format, f).deserialize_proto(_load_bytes(f), ModelProto())
     path = _get_file_path(f)
     if load_external_data and path:
-        load_external_data_for_model(model, os.path.dirname(path))
+        load_external_data_for_model(model, str(path.parent))
     return model
 
 
@@ -131,7 +133,7 @@ def save_model(
         )
     path = _get_file_path(f)
     if path is not None:
-        proto = write_external_data_tensors(proto, os.path.dirname(path))
+        proto = write_external_data_tensors(proto, str(path.parent))
     _save_bytes(_get_serializer(format, path).serialize_proto(proto), f)
 
 
@@ -148,28 +150,25 @@ save = save_model
 def _load_bytes(f: Any) -> bytes:
     if callable(getattr(f, "read", None)):
         return f.read()
-    with open(f, "rb") as file:
-        return file.read()
+    return Path(f).read_bytes()
 
 
 def _save_bytes(content: bytes, f: Any) -> None:
     if callable(getattr(f, "write", None)):
         f.write(content)
         return
-    with open(f, "wb") as file:
-        file.write(content)
+    Path(f).write_bytes(content)
 
 
-def _get_file_path(f: Any) -> str | None:
-    if isinstance(f, (str, os.PathLike)):
-        return os.path.abspath(os.fspath(f))
-    name = getattr(f, "name", None)
-    return os.path.abspath(name) if isinstance(name, str) else None
+def _get_file_path(f: Any) -> Path | None:
+    name: Any = getattr(f, "name", None) if hasattr(f, "read") or hasattr(f, "write") else f
+    is_path = isinstance(name, str) or hasattr(name, "__fspath__")
+    return absolute(Path(name)) if is_path else None
 
 
 def _get_serializer(fmt: str | None, f: Any = None) -> serialization.ProtoSerializer:
     if fmt is None and (path := _get_file_path(f)) is not None:
-        fmt = serialization.registry.get_format_from_file_extension(os.path.splitext(path)[1])
+        fmt = serialization.registry.get_format_from_file_extension(path.suffix)
     return serialization.registry.get(fmt or _DEFAULT_FORMAT)
 
 
@@ -186,11 +185,7 @@ def __getattr__(name: str) -> Any:
 install_representations()
 
 __all__ = [
-    "AttributeProto",
-    "DeviceConfigurationProto",
     "EXPERIMENTAL",
-    "FunctionProto",
-    "GraphProto",
     "IR_VERSION",
     "IR_VERSION_2017_10_10",
     "IR_VERSION_2017_10_30",
@@ -202,18 +197,22 @@ __all__ = [
     "IR_VERSION_2021_7_30",
     "IR_VERSION_2023_5_5",
     "IR_VERSION_2024_3_25",
+    "ONNX_ML",
+    "STABLE",
+    "AttributeProto",
+    "DeviceConfigurationProto",
+    "FunctionProto",
+    "GraphProto",
     "IntIntListEntryProto",
     "MapProto",
     "ModelProto",
     "NodeDeviceConfigurationProto",
     "NodeProto",
-    "ONNX_ML",
     "OperatorProto",
     "OperatorSetIdProto",
     "OperatorSetProto",
     "OperatorStatus",
     "OptionalProto",
-    "STABLE",
     "SequenceProto",
     "ShardedDimProto",
     "ShardingSpecProto",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -44,8 +44,12 @@ def make(key: str, value: Any, doc_string: str | None, attr_type: int | None) ->
     attribute = AttributeProto(name=key)
     if doc_string:
         attribute.doc_string = doc_string
-    if isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)) and _scalar(value) is None:
-        _fill_list(attribute, list(value), attr_type)
+    if (
+        isinstance(value, Iterable)
+        and not isinstance(value, (str, bytes, Mapping))
+        and _scalar(value) is None
+    ):
+        _fill_list(attribute, list(cast("Iterable[Any]", value)), attr_type)
     else:
         _fill_scalar(attribute, value, attr_type)
     return attribute

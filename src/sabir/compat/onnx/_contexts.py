@@ -23,11 +23,11 @@ class CheckerContext:
 
 
 class LexicalScopeContext:
-    """The names that are visible around a message; Sabir reads none from it, as a part may capture any name."""
+    """The names that are visible around a message; a part may capture any name, so nothing reads it."""
 
 
 class InferenceContext:
-    """One call, for a function that infers types: types of inputs, attributes, and the types of outputs to set."""
+    """One call, for a function that infers types: it reads inputs and attributes, and sets outputs."""
 
     def __init__(self, name: str, types: Sequence[Any], attributes: dict[str, Any], outputs: int) -> None:
         self._name = name
@@ -56,7 +56,7 @@ class InferenceContext:
         return _natural(index) < len(self._outputs)
 
     def get_input_type(self, index: int) -> Any:
-        """Return the TypeProto of an input, None for an unknown one; raises RuntimeError for a place without one."""
+        """Return the TypeProto of an input, None for an unknown one; raises RuntimeError past the last."""
         found = self._types[self._place(index, len(self._types))]
         return None if found is None else to_proto(found)
 
@@ -83,10 +83,11 @@ class InferenceContext:
 
     def get_graph_attribute_inferencer(self, name: str) -> GraphInferencer:
         """Return what infers the types of a graph attribute; raises InferenceError where there is none."""
-        value = self._attributes.get(name)
+        value: Any = self._attributes.get(name)
         if not callable(value):
             raise InferenceError(f"{self._name} has no graph {name!r}")
-        return GraphInferencer(value)
+        graph: Any = value
+        return GraphInferencer(graph)
 
     def get_input_data(self, index: int) -> Any:
         """Return the TensorProto of an input whose elements are known, None for another one."""
@@ -136,7 +137,7 @@ class GraphInferencer:
         self._graph = graph
 
     def do_inferencing(self, input_types: Sequence[Any], input_data: Sequence[Any] = ()) -> list[Any]:
-        """Return the TypeProtos of the outputs for inputs of these types; known contents are not passed on."""
+        """Return the TypeProtos of the outputs for inputs of these types; `input_data` is not passed on."""
         results = self._graph(*(None if kind is None else from_proto(kind) for kind in input_types))
         return [TypeProto() if kind is None else to_proto(kind) for kind in results]
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def declare(values: Any, names: Iterable[str]) -> None:
-    """Add a ValueInfoProto for each name, once, to the inputs or outputs of a graph; empty names are no values."""
+    """Add a ValueInfoProto for each name, once, to inputs or outputs; empty names are no values."""
     for name in dict.fromkeys(names):
         if name:
             values.add(name=name)

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 def with_constant_defaults(model: Model, change: Callable[[Model], Model]) -> Model:
     """Return what `change` returns for a model, with the initializers of inputs as constants meanwhile.
 
-    `change` returns another model; those of the inputs that it still has are inputs of it, at their places. The
+    `change` returns another model; those of the inputs that it still has are inputs of it, at their places.
+    The
     given model loses them.
     """
     inputs = model.graph.inputs

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sabir.base import SabirError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 
 class CompatFailure(SabirError):
@@ -18,7 +18,7 @@ class CompatFailure(SabirError):
 
 
 @contextlib.contextmanager
-def raising(kind: type[CompatFailure]) -> Iterator[None]:
+def raising(kind: type[CompatFailure]) -> Generator[None]:
     """Raise each SabirError of the block as a `kind` with the same message."""
     try:
         yield

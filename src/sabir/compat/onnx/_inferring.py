@@ -29,7 +29,7 @@ def infer(model: Model, *, check_type: bool, strict: bool) -> Model:
     """
     registry = _registering.current()
     for info in model.graph.outputs:
-        if isinstance(info.type, TensorType) and info.type.element.number == 0:
+        if info is not None and isinstance(info.type, TensorType) and info.type.element.number == 0:
             info.type = None
     if model.functions:
         _raise_findings(model, registry, ["FUNC003"], ValidationError)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, cast
 
 from sabir.compat.onnx import _attributes
 from sabir.compat.onnx.onnx_ml_pb2 import AttributeProto, GraphProto, TensorProto
@@ -122,7 +122,7 @@ def _value(attribute: Any) -> tuple[str, list[Any]]:
         return f"[{_item(value[0])}, ...]" if value else "[]", []
     if not isinstance(value, list):
         return _item(value), [value] if isinstance(value, GraphProto) else []
-    items: list[Any] = value
+    items = cast("list[Any]", value)
     graphs = [item for item in items if isinstance(item, GraphProto)]
     inside = ", ".join(map(_item, items))
     return f"[ {inside} ]" if graphs else f"[{inside}]", graphs

@@ -15,7 +15,11 @@ def install_representations() -> None:
 
 
 def _model(message: Any) -> str:
-    parts = [f"ir_version={message.ir_version}", *_imports(message), *_texts(message, "domain", "producer_name", "producer_version")]
+    parts = [
+        f"ir_version={message.ir_version}",
+        *_imports(message),
+        *_texts(message, "domain", "producer_name", "producer_version"),
+    ]
     parts.append(f"graph={message.graph!r}")
     parts.extend(_counts(message, functions="functions"))
     return f"ModelProto({', '.join(parts)})"
@@ -51,7 +55,9 @@ def _texts(message: Any, *fields: str) -> list[str]:
 
 def _counts(message: Any, **fields: str) -> list[str]:
     return [
-        f"{field}=<{len(getattr(message, field))} {noun}>" for field, noun in fields.items() if getattr(message, field)
+        f"{field}=<{len(getattr(message, field))} {noun}>"
+        for field, noun in fields.items()
+        if getattr(message, field)
     ]
 
 

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from sabir.base import SabirError
 from sabir.compat.onnx.onnx_ml_pb2 import TensorProto
-from sabir.elements import DOUBLE, FLOAT, INT64, STRING, ElementType, element, find_element, pack, packed_size, to_field
+from sabir.elements import (
+    DOUBLE,
+    FLOAT,
+    INT64,
+    STRING,
+    ElementType,
+    element,
+    find_element,
+    pack,
+    packed_size,
+    to_field,
+)
 from sabir.opsets.families.numbers.casting import converted
 
 if TYPE_CHECKING:
@@ -56,16 +67,16 @@ def make(name: str, data_type: int, dims: Sequence[int], values: Any, *, raw: bo
 def _fill(tensor: Any, kind: ElementType, count: int, values: Any) -> None:
     field = getattr(tensor, kind.field)
     if isinstance(values, list) and kind in _AS_GIVEN:
-        _require_count(count, len(values))
+        _require_count(count, len(cast("list[Any]", values)))
         try:  # protobuf converts a flat list of numbers itself, at half of the cost of an array
-            field.extend(values)
+            field.extend(cast("list[Any]", values))
         except (TypeError, ValueError):
             del field[:]
         else:
             return
     array = _array(kind, values)
     _require_count(count, array.size)
-    field.extend(to_field(kind, array).tolist())
+    field.extend(np.asarray(to_field(kind, array)).tolist())
 
 
 def _array(kind: ElementType, values: Any) -> np.ndarray[Any, Any]:
@@ -91,7 +102,7 @@ def _require_size(kind: ElementType, count: int, data: Any) -> None:
     expected = packed_size(kind, count)
     if len(data) != expected:
         raise ValueError(
-            f"Raw data size does not match tensor's size. Expected {expected} bytes, but got {len(data)} bytes."
+            f"Raw data size does not match tensor's size. Expected {expected} bytes, but got {len(data)}."
         )
 
 
@@ -99,7 +110,7 @@ def _raw(kind: ElementType, values: Any) -> bytes:
     """Return the bytes of `raw_data`: values themselves, or an array packed."""
     if not isinstance(values, np.ndarray):
         return values
-    array: np.ndarray[Any, Any] = values
+    array = cast("np.ndarray[Any, Any]", values)
     return bytes(pack(kind, array)) if array.dtype == kind.dtype else array.tobytes()
 
 

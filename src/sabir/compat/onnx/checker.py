@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import sabir
 from sabir.base import ExternalDataError, SabirError
 from sabir.checking import findings
-from sabir.compat.onnx._declaring import declare
 from sabir.compat.onnx._contexts import CheckerContext, LexicalScopeContext
+from sabir.compat.onnx._declaring import declare
 from sabir.compat.onnx._errors import InferenceError, ValidationError, raising
 from sabir.compat.onnx.defs import _registering, onnx_opset_version
 from sabir.compat.onnx.onnx_ml_pb2 import (
@@ -53,7 +53,8 @@ def check_model(
     """Check a ModelProto, its bytes, or the file at a path.
 
     `full_check` also infers all types. `check_custom_domain` refuses calls of other domains that are unknown.
-    `skip_opset_compatibility_check` accepts operators in versions that do not match. Raises ValidationError with
+    `skip_opset_compatibility_check` accepts operators in versions that do not match. Raises ValidationError
+    with
     all findings, InferenceError for those of types, and ValueError for a message of more than 2 GiB.
     """
     ignored: list[str] = ["NODE005"] if skip_opset_compatibility_check else []
@@ -64,16 +65,19 @@ def check_model(
         return
     data = model if isinstance(model, bytes) else _serialized(model, ModelProto)
     if len(data) > MAXIMUM_PROTOBUF:
-        raise ValueError(
-            "This protobuf of onnx model is too large (>2GiB). Call check_model with model path instead."
-        )
+        raise ValueError("The model is too large (>2GiB). Call check_model with the path of its file.")
     try:
         found = sabir.loads(data, format="protobuf")
     except SabirError as error:
         if isinstance(model, bytes):
             raise ValueError(f"these bytes are no model: {error}") from error
         raise ValidationError(str(error)) from error
-    _report(found, types=full_check, ignore=[*ignored, "DATA004", "DATA005", "DATA006"], custom=check_custom_domain)
+    _report(
+        found,
+        types=full_check,
+        ignore=[*ignored, "DATA004", "DATA005", "DATA006"],
+        custom=check_custom_domain,
+    )
 
 
 def check_graph(
@@ -131,7 +135,7 @@ def check_function(
 
 
 def check_tensor(tensor: Any, ctx: CheckerContext = DEFAULT_CONTEXT) -> None:
-    """Check a TensorProto: its type, and that it has as many elements as its shape; raises ValidationError."""
+    """Check the type and the number of elements of a TensorProto; raises ValidationError."""
     _require(tensor, TensorProto)
     model = _model(ctx)
     node = NodeProto(op_type="Any", domain="sabir.compat", output=["result"])
@@ -163,7 +167,7 @@ def check_value_info(value_info: Any, ctx: CheckerContext = DEFAULT_CONTEXT) -> 
 def _require(message: Any, kind: Any) -> None:
     if not isinstance(message, kind):
         raise TypeError(
-            f"The proto message needs to be of type '{kind.DESCRIPTOR.name}', and is a {type(message).__name__}"
+            f"The message needs to be of type '{kind.DESCRIPTOR.name}', and is a {type(message).__name__}"
         )
 
 
@@ -173,7 +177,7 @@ def _serialized(message: Any, kind: Any) -> bytes:
         return message.SerializeToString()
     except ValueError as error:
         raise ValueError(
-            f"This protobuf of onnx model is too large (>2GiB). Call check_model with model path instead: {error}"
+            f"The model is too large (>2GiB). Call check_model with the path of its file: {error}"
         ) from error
 
 
@@ -219,7 +223,7 @@ def _report(
 
 
 def _counts(finding: Finding, *, custom: bool) -> bool:
-    """Whether a finding is an error for onnx: not calls of the experiments of early releases, nor unknown ranks."""
+    """Whether onnx has an error there: not for experiments of early releases, nor for unknown ranks."""
     if finding.rule == "NODE005" and finding.message.partition(":")[0] in _experiments():
         return False
     if finding.rule == "GRAPH002" and "has no shape" in finding.message:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 from sabir.compat.onnx import helper
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-def check_overlapping_names(g1: Any, g2: Any, io_map: list[tuple[str, str]] | None = None) -> list[tuple[str, list[str]]]:
-    """Return the names that both graphs define, with their kind: `edge`, `value_info`, `initializer` …
+def check_overlapping_names(
+    g1: Any, g2: Any, io_map: list[tuple[str, str]] | None = None
+) -> list[tuple[str, list[str]]]:
+    """Return the names that both graphs define, with their kind, such as `edge` or `initializer`.
 
     The names that `io_map` connects are none of them.
     """
@@ -50,9 +53,10 @@ def merge_graphs(
     name: str | None = None,
     doc_string: str | None = None,
 ) -> Any:
-    """Return the GraphProto that computes `g1` and then `g2`, with outputs of the first as inputs of the second.
+    """Return the GraphProto that computes `g1`, then `g2` on outputs of the first.
 
-    `io_map` has pairs of an output of `g1` and an input of `g2`. `inputs` and `outputs` keep only these of the
+    `io_map` has pairs of an output of `g1` and an input of `g2`. `inputs` and `outputs` keep only these of
+    the
     result, and the nodes that they need. Raises ValueError for unknown names, and for names that both graphs
     define; a prefix makes them differ.
     """
@@ -99,7 +103,7 @@ def merge_models(
     """
     if m1.ir_version != m2.ir_version:
         raise ValueError(
-            f"IR version mismatch {m1.ir_version} != {m2.ir_version}. Both models should have the same IR version"
+            f"IR version mismatch {m1.ir_version} != {m2.ir_version}. Both models need the same IR version"
         )
     imports = _joined_imports(m1, m2)
     first, second = _copied(m1, ModelProto), _copied(m2, ModelProto)
@@ -110,7 +114,7 @@ def merge_models(
     shared = {f.name for f in first.functions} & {f.name for f in second.functions}
     if shared:
         raise ValueError(
-            f"Can't merge models with overlapping local function names: {', '.join(sorted(shared))}; pass a prefix"
+            f"both models have the functions {', '.join(sorted(shared))}; pass prefix1 or prefix2"
         )
     graph = merge_graphs(
         first.graph,
@@ -124,7 +128,7 @@ def merge_models(
     model = helper.make_model(
         graph,
         ir_version=m1.ir_version,
-        opset_imports=[helper.make_opsetid(d, v) for d, v in imports.items()],
+        opset_imports=list(starmap(helper.make_opsetid, imports.items())),
         functions=[*first.functions, *second.functions],
         producer_name=producer_name or "",
         producer_version=producer_version or "",
@@ -189,7 +193,7 @@ def add_prefix(
     rename_functions: bool | None = True,
     inplace: bool | None = False,
 ) -> Any:
-    """Return a model with a prefix before the names of its graph, as `add_prefix_graph`, and of its functions."""
+    """Return a model with a prefix before the names of its graph and of its functions."""
     result = model if inplace else _copied(model, ModelProto)
     add_prefix_graph(
         result.graph,
@@ -227,12 +231,16 @@ def expand_out_dim_graph(graph: Any, dim_idx: int, inplace: bool | None = False)
             [],
             [axes],
             name=f"{result.name}_expand_out_dim_constant",
-            value=helper.make_tensor(f"{result.name}_expand_out_dim_value", TensorProto.INT64, [1], [dim_idx]),
+            value=helper.make_tensor(
+                f"{result.name}_expand_out_dim_value", TensorProto.INT64, [1], [dim_idx]
+            ),
         )
     )
     for output in result.output:
         result.node.append(
-            helper.make_node("Unsqueeze", [names[output.name], axes], [output.name], name=f"unsqueeze-{output.name}")
+            helper.make_node(
+                "Unsqueeze", [names[output.name], axes], [output.name], name=f"unsqueeze-{output.name}"
+            )
         )
         _insert_dimension(output, dim_idx)
     return result
@@ -248,7 +256,15 @@ def expand_out_dim(model: Any, dim_idx: int, inplace: bool | None = False) -> An
 # joining
 
 
-def _joined(first: Any, second: Any, pairs: list[tuple[str, str]], inputs: list[str] | None, outputs: list[str] | None, name: str | None, doc_string: str | None) -> Any:
+def _joined(
+    first: Any,
+    second: Any,
+    pairs: list[tuple[str, str]],
+    inputs: list[str] | None,
+    outputs: list[str] | None,
+    name: str | None,
+    doc_string: str | None,
+) -> Any:
     source = {b: a for a, b in pairs}
     _rename(second, source, "")
     for inner in _subgraphs(second):
@@ -287,10 +303,14 @@ def _require_pairs(first: Any, second: Any, pairs: Iterable[tuple[str, str]]) ->
             raise ValueError(f"Input {operand} is not present in g2; its inputs are {sorted(inputs)}")
 
 
-def _reduced(first: Any, second: Any, pairs: list[tuple[str, str]], inputs: list[str] | None, outputs: list[str] | None) -> tuple[Any, Any]:
+def _reduced(
+    first: Any, second: Any, pairs: list[tuple[str, str]], inputs: list[str] | None, outputs: list[str] | None
+) -> tuple[Any, Any]:
     """Return both graphs with the nodes alone that the wanted outputs need."""
     ends2 = [v.name for v in second.output if outputs is None or v.name in outputs]
-    starts2 = [v.name for v in second.input if inputs is None or v.name in inputs or v.name in {b for _, b in pairs}]
+    starts2 = [
+        v.name for v in second.input if inputs is None or v.name in inputs or v.name in {b for _, b in pairs}
+    ]
     connected = [a for a, _ in pairs]
     ends1 = [v.name for v in first.output if v.name in connected or outputs is None or v.name in outputs]
     starts1 = [v.name for v in first.input if inputs is None or v.name in inputs]
@@ -305,7 +325,7 @@ def _part(graph: Any, inputs: list[str], outputs: list[str]) -> Any:
 
 def _needed(graph: Any, inputs: list[str], outputs: list[str]) -> Any:
     result = _copied(graph, GraphProto)
-    wanted, nodes = set(outputs), []
+    wanted, nodes = set(outputs), list[Any]()
     for node in reversed(graph.node):
         if wanted & set(node.output):
             nodes.append(node)
@@ -327,7 +347,9 @@ def _reads(graph: Any) -> Iterable[str]:
     yield from (output.name for output in graph.output)
 
 
-def _prefixed_if_needed(names: list[str] | None, ports: tuple[Any, Any], prefix1: str | None, prefix2: str | None) -> list[str] | None:
+def _prefixed_if_needed(
+    names: list[str] | None, ports: tuple[Any, Any], prefix1: str | None, prefix2: str | None
+) -> list[str] | None:
     """Return names of ports, those that a prefix renamed under their new names."""
     if names is None:
         return None
@@ -359,20 +381,39 @@ def _joined_metadata(m1: Any, m2: Any) -> dict[str, str]:
     metadata: dict[str, str] = {}
     for entry in [*m1.metadata_props, *m2.metadata_props]:
         if metadata.setdefault(entry.key, entry.value) != entry.value:
-            raise ValueError(f"Can't merge models with different values for the same model metadata property {entry.key!r}")
+            raise ValueError(
+                f"Can't merge models with different values for the same model metadata property {entry.key!r}"
+            )
     return metadata
 
 
 # names
 
 
-def _collect(graph: Any, prefix: str, names: dict[str, str], *, edges: bool, inputs: bool, outputs: bool, initializers: bool, value_infos: bool) -> None:
+def _collect(
+    graph: Any,
+    prefix: str,
+    names: dict[str, str],
+    *,
+    edges: bool,
+    inputs: bool,
+    outputs: bool,
+    initializers: bool,
+    value_infos: bool,
+) -> None:
     """Fill `names` with the new name of each value of a graph that gets one."""
     ports = {v.name for v in [*graph.input, *graph.output]}
     chosen: list[str] = []
     if edges:
-        chosen += [n for node in graph.node for n in [*node.output, *node.input] if n not in ports and n not in names]
-    for wanted, values in ((inputs, graph.input), (outputs, graph.output), (initializers, graph.initializer), (value_infos, graph.value_info)):
+        chosen += [
+            n for node in graph.node for n in [*node.output, *node.input] if n not in ports and n not in names
+        ]
+    for wanted, values in (
+        (inputs, graph.input),
+        (outputs, graph.output),
+        (initializers, graph.initializer),
+        (value_infos, graph.value_info),
+    ):
         if wanted:
             chosen += [v.name for v in values]
     if initializers:
@@ -396,7 +437,9 @@ def _rename(graph: Any, names: dict[str, str], node_prefix: str) -> None:
 
 def _rename_deep(graph: Any, names: dict[str, str]) -> None:
     """Rename what a subgraph captures; names that it defines itself are others."""
-    own = {v.name for v in [*graph.input, *graph.initializer]} | {n for node in graph.node for n in node.output}
+    own = {v.name for v in [*graph.input, *graph.initializer]} | {
+        n for node in graph.node for n in node.output
+    }
     outer = {old: new for old, new in names.items() if old not in own}
     _rename(graph, outer, "")
     for inner in _subgraphs(graph):

@@ -26,7 +26,8 @@ _KEEPS_LINKS = getattr(os, "O_NOFOLLOW", 0)
 class ExternalDataInfo:
     """Where the data of a tensor is: `location`, `offset`, `length`, `checksum`, `basepath`.
 
-    Absent numbers are None, absent text is empty or None. Raises ValueError for a number that is none or negative;
+    Absent numbers are None, absent text is empty or None. Raises ValueError for a number that is none or
+    negative;
     warns of unknown entries.
     """
 
@@ -101,20 +102,22 @@ def read_external_data(tensor: Any, base_dir: str) -> bytes:
         parts = parts_of(info.location)
         if folder.joinpath(*parts).is_symlink():
             raise ValidationError(
-                f"Data of TensorProto ( tensor name: {tensor.name}) is at the symbolic link {info.location!r}, "
+                f"Data of TensorProto ( tensor name: {tensor.name}) is at the link {info.location!r}, "
                 "which may lead anywhere; replace it by the file"
             )
         descriptor = open_inside(folder, info.location)
-    with open(descriptor, "rb") as file:
+    with os.fdopen(descriptor, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         start = info.offset or 0
         if start > size:
-            raise ValueError(f"External data offset ({start}) exceeds file size ({size}) of tensor {tensor.name!r}")
+            raise ValueError(
+                f"External data offset ({start}) exceeds file size ({size}) of tensor {tensor.name!r}"
+            )
         length = size - start if info.length is None else info.length
         if length > size - start:
             raise ValueError(
-                f"External data length ({length}) exceeds available data ({size - start} bytes after the offset) "
-                f"of tensor {tensor.name!r}"
+                f"External data length ({length}) exceeds available data ({size - start} bytes from the "
+                f"offset) of tensor {tensor.name!r}"
             )
         file.seek(start)
         return file.read(length)
@@ -127,7 +130,7 @@ def load_external_data_for_tensor(tensor: Any, base_dir: str) -> None:
 
 def load_external_data_for_model(model: Any, base_dir: str) -> None:
     """Read the data of all tensors of a model from the files below `base_dir`."""
-    for tensor in _get_all_tensors(model):
+    for tensor in all_tensors(model):
         if uses_external_data(tensor):
             load_external_data_for_tensor(tensor, base_dir)
             tensor.data_location = TensorProto.DEFAULT
@@ -144,10 +147,11 @@ def convert_model_to_external_data(
     """Declare that tensors of at least `size_threshold` bytes belong into files when the model is saved.
 
     `location` is the one file of all, by default a new name; or, with `all_tensors_to_one_file=False`, each
-    tensor has a file of its name. `convert_attribute` includes tensors of attributes. Raises ValueError for an
+    tensor has a file of its name. `convert_attribute` includes tensors of attributes. Raises ValueError for
+    an
     absolute location.
     """
-    tensors = list(_get_all_tensors(model) if convert_attribute else _get_initializer_tensors(model))
+    tensors = list(all_tensors(model) if convert_attribute else _get_initializer_tensors(model))
     if not all_tensors_to_one_file:
         _give_each_a_file(tensors, size_threshold)
         return
@@ -161,8 +165,8 @@ def convert_model_to_external_data(
 
 
 def convert_model_from_external_data(model: Any) -> None:
-    """Declare that the data of all tensors belongs into the model; raises ValueError for data that is not loaded."""
-    for tensor in _get_all_tensors(model):
+    """Declare that all data belongs into the model; raises ValueError for data that is not loaded."""
+    for tensor in all_tensors(model):
         if uses_external_data(tensor):
             if not tensor.HasField("raw_data"):
                 raise ValueError(f"The raw_data of tensor {tensor.name!r} is not loaded")
@@ -174,7 +178,8 @@ def save_external_data(tensor: Any, base_path: str) -> None:
     """Append `raw_data` of a tensor to its file below `base_path`, and record offset and length.
 
     A stated offset may be at most 64 KiB beyond the end of the file, which is padded with zeros. Raises
-    ValueError for a tensor without `raw_data`, ValidationError for a location that leads out of the directory,
+    ValueError for a tensor without `raw_data`, ValidationError for a location that leads out of the
+    directory,
     a link, and an offset within the file.
     """
     if not tensor.HasField("raw_data"):
@@ -185,8 +190,8 @@ def save_external_data(tensor: Any, base_path: str) -> None:
         start = end if info.offset is None else info.offset
         if not end <= start <= end + _MAX_EXTERNAL_DATA_PADDING:
             raise ValidationError(
-                f"External data offset {start} of tensor {tensor.name!r} must be between {end}, the end of the "
-                f"file, and {end + _MAX_EXTERNAL_DATA_PADDING}"
+                f"External data offset {start} of tensor {tensor.name!r} must be between {end}, the end of "
+                f"the file, and {end + _MAX_EXTERNAL_DATA_PADDING}"
             )
         file.write(bytes(start - end))
         file.write(tensor.raw_data)
@@ -195,7 +200,7 @@ def save_external_data(tensor: Any, base_path: str) -> None:
 
 def write_external_data_tensors(model: Any, filepath: str) -> Any:
     """Write the data of all tensors that belong into files below a directory, and clear their `raw_data`."""
-    for tensor in _get_all_tensors(model):
+    for tensor in all_tensors(model):
         if uses_external_data(tensor) and tensor.HasField("raw_data"):
             save_external_data(tensor, filepath)
             tensor.ClearField("raw_data")
@@ -216,7 +221,7 @@ def _opened_for_appending(location: str, base_path: str, name: str) -> Any:
             f"Data of TensorProto ( tensor name: {name}) would be written through the symbolic link {path}"
         )
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0) | _KEEPS_LINKS
-    return open(os.open(path, flags, 0o644), "r+b")
+    return os.fdopen(os.open(path, flags, 0o644), "r+b")
 
 
 def _give_each_a_file(tensors: Iterable[Any], threshold: int) -> None:
@@ -240,25 +245,28 @@ def _is_valid_filename(filename: str) -> bool:
 def _number(entry: Any, name: str) -> int:
     number = int(entry.value)
     if number < 0:
-        raise ValueError(f"External data {entry.key} of tensor {name!r} must be non-negative, and is {number}")
+        raise ValueError(
+            f"External data {entry.key} of tensor {name!r} must be non-negative, and is {number}"
+        )
     return number
 
 
 # all tensors of a model
 
 
-def _get_all_tensors(onnx_model_proto: Any) -> Iterator[Any]:
+def all_tensors(onnx_model_proto: Any) -> Iterator[Any]:
+    """Every tensor of a model: initializers, then those of attributes, in all graphs and functions."""
     yield from _get_initializer_tensors(onnx_model_proto)
     yield from _get_attribute_tensors(onnx_model_proto)
 
 
 def _get_initializer_tensors(onnx_model_proto: Any) -> Iterator[Any]:
-    for nodes_of in _bodies(onnx_model_proto):
+    for nodes_of in bodies(onnx_model_proto):
         yield from getattr(nodes_of, "initializer", ())
 
 
 def _get_attribute_tensors(onnx_model_proto: Any) -> Iterator[Any]:
-    for nodes_of in _bodies(onnx_model_proto):
+    for nodes_of in bodies(onnx_model_proto):
         for node in nodes_of.node:
             for attribute in node.attribute:
                 if attribute.HasField("t"):
@@ -266,7 +274,7 @@ def _get_attribute_tensors(onnx_model_proto: Any) -> Iterator[Any]:
                 yield from attribute.tensors
 
 
-def _bodies(model: Any) -> Iterator[Any]:
+def bodies(model: Any) -> Iterator[Any]:
     """Every graph and function of a model, and the graphs within them."""
     waiting: list[Any] = [model.graph, *model.functions]
     while waiting:
@@ -279,8 +287,12 @@ def _bodies(model: Any) -> Iterator[Any]:
                 waiting.extend(attribute.graphs)
 
 
+_get_all_tensors = all_tensors  # the name by which programs know it
+
 __all__ = [
     "ExternalDataInfo",
+    "all_tensors",
+    "bodies",
     "convert_model_from_external_data",
     "convert_model_to_external_data",
     "load_external_data_for_model",

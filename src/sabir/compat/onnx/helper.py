@@ -5,7 +5,6 @@ from __future__ import annotations
 import numbers
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
 from google.protobuf.message import Message
 
 import sabir
@@ -42,6 +41,8 @@ from sabir.elements import find_element
 if TYPE_CHECKING:
     from collections.abc import KeysView, Sequence
 
+    import numpy as np
+
 Shape: TypeAlias = "Sequence[str | int | None] | None"
 VersionRowType: TypeAlias = tuple[str, int, int, int] | tuple[str, int, int, int, int]
 VersionTableType: TypeAlias = list[VersionRowType]
@@ -57,7 +58,7 @@ _NEWEST_OPSET = max(release.opsets[""] for release in sabir.releases())
 
 
 def _version_table() -> VersionTableType:
-    """Return a row for each release: name, IR version, then opsets of ai.onnx, ai.onnx.ml, ai.onnx.training."""
+    """Return name, IR version, and opsets of ai.onnx, ai.onnx.ml and ai.onnx.training of each release."""
     rows: VersionTableType = []
     for release in sabir.releases():
         base = (release.name, release.ir_version, release.opsets[""], release.opsets["ai.onnx.ml"])
@@ -124,7 +125,7 @@ def make_node(
     overload: str | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Return a NodeProto; the keywords are its attributes, as `make_attribute` takes them, without those of None."""
+    """Return a NodeProto; the keywords are its attributes, as of `make_attribute`; None is no attribute."""
     node = NodeProto()
     node.op_type = op_type
     node.input.extend(inputs)
@@ -257,7 +258,8 @@ def set_model_props(model: Any, dict_value: dict[str, str]) -> None:
 
 def strip_doc_string(proto: Message) -> None:
     """Remove all doc strings of a message and of the messages in it."""
-    if not isinstance(proto, Message):
+    message: Any = proto
+    if not isinstance(message, Message):
         raise TypeError(f"doc strings are those of a message, and this is a {type(proto).__name__}")
     for field, value in proto.ListFields():
         if field.name == "doc_string":
@@ -270,9 +272,7 @@ def strip_doc_string(proto: Message) -> None:
 # tensors
 
 
-def make_tensor(
-    name: str, data_type: int, dims: Sequence[int], vals: Any, raw: bool = False
-) -> Any:
+def make_tensor(name: str, data_type: int, dims: Sequence[int], vals: Any, raw: bool = False) -> Any:
     """Return a TensorProto of numbers, strings or an array in the field of its element type.
 
     With `raw`, `vals` are the bytes of `raw_data`. Raises ValueError for a number of values that is not that
@@ -361,7 +361,10 @@ def make_attribute(key: str, value: Any, doc_string: str | None = None, attr_typ
 def make_attribute_ref(
     name: str, attr_type: int, doc_string: str | None = None, *, ref_attr_name: str | None = None
 ) -> Any:
-    """Return an AttributeProto that refers to an attribute of the enclosing function, by default of its name."""
+    """Return an AttributeProto with the value of an attribute of the enclosing function.
+
+    Raises ValueError for an empty name.
+    """
     if ref_attr_name is None:
         ref_attr_name = name
     if not ref_attr_name:
@@ -390,7 +393,7 @@ def get_node_attr_value(node: Any, attr_name: str) -> Any:
     return get_attribute_value(found[0])
 
 
-def _attr_type_to_str(attr_type: int) -> str:
+def _attr_type_to_str(attr_type: int) -> str:  # pyright: ignore[reportUnusedFunction]  programs import it
     if attr_type in AttributeProto.AttributeType.values():
         return AttributeProto.AttributeType.Name(attr_type)
     return AttributeProto.AttributeType.Name(AttributeProto.UNDEFINED)
@@ -405,7 +408,10 @@ def make_empty_tensor_value_info(name: str) -> Any:
 
 
 def make_tensor_type_proto(elem_type: int, shape: Shape, shape_denotation: list[str] | None = None) -> Any:
-    """Return the TypeProto of tensors; a dimension is a number, a name or None, no shape has an unknown rank."""
+    """Return the TypeProto of tensors; a dimension is a number, a name or None.
+
+    A shape of None has an unknown rank. Raises ValueError for other dimensions.
+    """
     kind = TypeProto()
     _fill_tensor_type(kind.tensor_type, elem_type, shape, shape_denotation)
     return kind
@@ -463,7 +469,9 @@ def make_sparse_tensor_value_info(
     name: str, elem_type: int, shape: Shape, doc_string: str = "", shape_denotation: list[str] | None = None
 ) -> Any:
     """Return the ValueInfoProto of a sparse tensor."""
-    return make_value_info(name, make_sparse_tensor_type_proto(elem_type, shape, shape_denotation), doc_string)
+    return make_value_info(
+        name, make_sparse_tensor_type_proto(elem_type, shape, shape_denotation), doc_string
+    )
 
 
 def make_tensor_sequence_value_info(
@@ -518,7 +526,7 @@ def tensor_dtype_to_string(tensor_dtype: int) -> str:
 
 
 def tensor_dtype_to_field(tensor_dtype: int) -> str:
-    """Return the name of the field that has the values of an element type; raises KeyError for an unknown one."""
+    """Return the name of the field that has the values; raises KeyError for an unknown type."""
     found = find_element(tensor_dtype)
     if found is None:
         raise KeyError(tensor_dtype)
@@ -539,7 +547,7 @@ def _to_bytes(value: str | bytes) -> bytes:
     return value.encode("utf-8") if isinstance(value, str) else value
 
 
-def _sanitize_str(s: str | bytes) -> str:
+def _sanitize_str(s: str | bytes) -> str:  # pyright: ignore[reportUnusedFunction]  programs import it
     """Return text for a line: decoded, and cut after 64 characters."""
     text = s.decode("utf-8", errors="ignore") if isinstance(s, bytes) else s
     longest = 64

@@ -31,7 +31,8 @@ def inline_selected_functions(
     """Return a ModelProto in which calls of some functions are replaced by their bodies.
 
     `function_ids` are pairs of a domain and a name; with `exclude` all others are inlined. The bodies of
-    functions that stay are inlined too. `inline_schema_functions` includes operators that the standard defines
+    functions that stay are inlined too. `inline_schema_functions` includes operators that the standard
+    defines
     by a function. Raises ValidationError as `inline_local_functions` does.
     """
     listed = set(function_ids)

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from sabir.compat.onnx import checker, helper
 from sabir.compat.onnx.external_data_helper import (
     ExternalDataInfo,
-    _bodies,
-    _get_all_tensors,
+    all_tensors,
+    bodies,
     uses_external_data,
 )
 from sabir.compat.onnx.numpy_helper import to_array, tobytes_little_endian
 from sabir.compat.onnx.onnx_ml_pb2 import ModelProto, TensorProto
+from sabir.files import absolute
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import numpy as np
 
 
 def make_large_tensor_proto(location: str, tensor_name: str, tensor_type: int, shape: tuple[int, ...]) -> Any:
@@ -33,7 +33,7 @@ def make_large_tensor_proto(location: str, tensor_name: str, tensor_type: int, s
 def make_large_model(
     graph: Any, large_initializers: dict[str, np.ndarray[Any, Any]] | None = None, **kwargs: Any
 ) -> ModelContainer:
-    """Return a container of a model of `graph` and of arrays by their locations; the keywords are those of make_model."""
+    """Return a container of a model of `graph`; the arrays are by location, the keywords of `make_model`."""
     container = ModelContainer()
     container.model_proto = helper.make_model(graph, **kwargs)
     if large_initializers:
@@ -77,7 +77,7 @@ class ModelContainer:
         """Return a copy of the message with all data in it; raises ValueError above 2 GiB."""
         model = ModelProto()
         model.CopyFrom(self.model_proto)
-        for tensor in _get_all_tensors(model):
+        for tensor in all_tensors(model):
             if uses_external_data(tensor) and self.is_in_memory_external_initializer(_location(tensor)):
                 tensor.raw_data = tobytes_little_endian(self[_location(tensor)])
                 tensor.data_location = TensorProto.DEFAULT
@@ -86,7 +86,7 @@ class ModelContainer:
 
     def enumerate_graph_protos(self) -> Iterator[Any]:
         """Every graph of the model: the main one and those within it."""
-        return (body for body in _bodies(self.model_proto) if hasattr(body, "initializer"))
+        return (body for body in bodies(self.model_proto) if hasattr(body, "initializer"))
 
     def is_in_memory_external_initializer(self, name: str) -> bool:
         """Whether a location is that of an array and not of a file."""
@@ -96,12 +96,14 @@ class ModelContainer:
         """Replace the arrays; raises ValueError for a location that does not begin with `#`."""
         for location in large_initializers:
             if not self.is_in_memory_external_initializer(location):
-                raise ValueError(f"The location {location!r} must start with '#' to be ignored by check model.")
+                raise ValueError(
+                    f"The location {location!r} must start with '#' to be ignored by check model."
+                )
         self.large_initializers = large_initializers
 
     def check_large_initializers(self) -> None:
         """Raise RuntimeError for a tensor of the message whose array is missing."""
-        for tensor in _get_all_tensors(self.model_proto):
+        for tensor in all_tensors(self.model_proto):
             if not uses_external_data(tensor):
                 continue
             location = _location(tensor)
@@ -121,7 +123,7 @@ class ModelContainer:
         if self.large_initializers and all_tensors_to_one_file:
             folder.joinpath(shared).write_bytes(b"")
         place = 0
-        for number, tensor in enumerate(_get_all_tensors(model)):
+        for number, tensor in enumerate(all_tensors(model)):
             location = _location(tensor) if uses_external_data(tensor) else ""
             if not self.is_in_memory_external_initializer(location):
                 continue
@@ -138,15 +140,15 @@ class ModelContainer:
         return model
 
     def load(self, file_path: str, load_large_initializers: bool = True) -> None:
-        """Read a model; the data of its external tensors becomes arrays unless `load_large_initializers` is False."""
+        """Read a model; external data becomes arrays unless `load_large_initializers` is False."""
         from sabir.compat import onnx  # ruff: ignore[import-outside-top-level]  the package imports this module
 
         self.model_proto_ = onnx.load_model(file_path, load_external_data=False)
         self.large_initializers = {}
         if not load_large_initializers:
             return
-        folder = os.path.dirname(os.path.abspath(file_path))
-        for number, tensor in enumerate(_get_all_tensors(self.model_proto_)):
+        folder = str(absolute(Path(file_path)).parent)
+        for number, tensor in enumerate(all_tensors(self.model_proto_)):
             if uses_external_data(tensor):
                 location = f"#t{number}"
                 self.large_initializers[location] = to_array(tensor, folder)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -12,13 +12,15 @@ from sabir.compat.onnx import helper
 from sabir.compat.onnx._tensors import number_of
 from sabir.compat.onnx.external_data_helper import read_external_data, uses_external_data
 from sabir.compat.onnx.onnx_ml_pb2 import (
-    MapProto,
     OptionalProto,
     SequenceProto,
     TensorProto,
 )
 from sabir.elements import FLOAT8E8M0, STRING, element, find_element, from_field, pack, unpack
 from sabir.opsets.families.numbers.casting import converted
+
+if TYPE_CHECKING:
+    from sabir.elements import ElementType
 
 _Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -38,15 +40,10 @@ def to_array(tensor: Any, base_dir: str = "") -> _Array:
         raise TypeError(f"element type {tensor.data_type} is not defined")
     shape = tuple(tensor.dims)
     count = math.prod(shape)
+    if kind is STRING:
+        return _strings(tensor.string_data, shape)
     try:
-        if kind is STRING:
-            return _strings(tensor.string_data, shape)
-        if uses_external_data(tensor):
-            flat = unpack(kind, read_external_data(tensor, base_dir), count)
-        elif tensor.HasField("raw_data"):
-            flat = unpack(kind, tensor.raw_data, count)
-        else:
-            flat = from_field(kind, _entries(getattr(tensor, kind.field)), count)
+        flat = _flat(tensor, kind, count, base_dir)
     except WireError as error:
         raise ValueError(f"the tensor {tensor.name!r}: {error}") from error
     # writable, as programs change in place what they get
@@ -58,12 +55,13 @@ def from_array(array: _Array, /, name: str | None = None) -> Any:
 
     Raises NotImplementedError for objects that are no text, ValueError for a dtype that has no element type.
     """
-    if not isinstance(array, (np.ndarray, np.generic)):
-        raise TypeError(f"array must be a numpy array, and is a {type(array).__name__}")
+    given: Any = array
+    if not isinstance(given, (np.ndarray, np.generic)):
+        raise TypeError(f"array must be a numpy array, and is a {type(given).__name__}")
     tensor = TensorProto(dims=array.shape)
     if name:
         tensor.name = name
-    values: Any = np.asarray(array)
+    values = np.asarray(cast("Any", given))
     if values.dtype == object:
         tensor.data_type = TensorProto.STRING
         tensor.string_data.extend(map(_encoded, values.ravel()))
@@ -108,9 +106,14 @@ def from_list(lst: list[Any], name: str | None = None, dtype: int | None = None)
             raise TypeError(_MIXED.format("element", "list"))
         values = [from_array(array) for array in arrays]
     else:
-        if len({type(item) for item in lst}) > 1:
+        kinds: set[Any] = {type(item) for item in lst}
+        if len(kinds) > 1:
             raise TypeError(_MIXED.format("element", "list"))
-        make = {SequenceProto.SEQUENCE: from_list, SequenceProto.MAP: from_dict, SequenceProto.OPTIONAL: from_optional}
+        make: dict[Any, Any] = {
+            SequenceProto.SEQUENCE: from_list,
+            SequenceProto.MAP: from_dict,
+            SequenceProto.OPTIONAL: from_optional,
+        }
         if kind not in make:
             raise TypeError("The element type in the input list is not supported as a sequence.")
         values = [make[kind](item) for item in lst]
@@ -147,7 +150,9 @@ def from_dict(dict_: dict[Any, Any], name: str | None = None) -> Any:
     text = isinstance(keys[0], str)
     key_type = TensorProto.STRING if text else number_of(np.asarray(keys[0]).dtype)
     if not text and np.asarray(keys[0]).dtype.kind not in "iu":
-        raise TypeError(f"Unsupported map key type: they are integers or text, and not {type(keys[0]).__name__}")
+        raise TypeError(
+            f"Unsupported map key type: they are integers or text, and not {type(keys[0]).__name__}"
+        )
     return helper.make_map(name or "", key_type, keys, from_list(list(dict_.values())))
 
 
@@ -169,16 +174,21 @@ def to_optional(optional: Any) -> Any | None:
 
 
 def from_optional(opt: Any | None, name: str | None = None, dtype: int | None = None) -> Any:
-    """Return the OptionalProto of an array, a list, a dictionary, or None; `dtype` is an OptionalProto.DataType."""
+    """Return the OptionalProto of an array, a list, a dictionary, or None.
+
+    `dtype` is an OptionalProto.DataType. Raises TypeError for another one.
+    """
     if dtype is not None and dtype not in OptionalProto.DataType.values():
         raise TypeError(f"{dtype} must be a valid OptionalProto.DataType.")
     if opt is None:
         return helper.make_optional(name or "", OptionalProto.UNDEFINED, None)
     kind = dtype
     if not kind:
-        kind = {dict: OptionalProto.MAP, list: OptionalProto.SEQUENCE}.get(type(opt), OptionalProto.TENSOR)
-    make = {
-        OptionalProto.TENSOR: lambda value: from_array(np.asarray(value)),
+        kind = {dict: OptionalProto.MAP, list: OptionalProto.SEQUENCE}.get(
+            cast("Any", type(opt)), OptionalProto.TENSOR
+        )
+    make: dict[Any, Any] = {
+        OptionalProto.TENSOR: _from_value,
         OptionalProto.SEQUENCE: from_list,
         OptionalProto.MAP: from_dict,
         OptionalProto.OPTIONAL: from_optional,
@@ -189,7 +199,7 @@ def from_optional(opt: Any | None, name: str | None = None, dtype: int | None = 
 
 
 def create_random_int(input_shape: tuple[int], dtype: np.dtype[Any], seed: int = 1) -> _Array:
-    """Return random integers of a shape, within the range of `dtype` and of 32 bits, always those of `seed`."""
+    """Return random integers of a shape, within the range of `dtype` and of 32 bits."""
     if np.dtype(dtype).kind not in "iu":
         raise TypeError(f"{dtype} is not supported by create_random_int.")
     # the generator that recorded test data was made with
@@ -224,15 +234,15 @@ def tobytes_little_endian(array: _Array) -> bytes:
     return array.tobytes()
 
 
-def _pack_4bitx2(array: _Array) -> np.ndarray[Any, np.dtype[np.uint8]]:
+def _pack_4bitx2(array: _Array) -> np.ndarray[Any, np.dtype[np.uint8]]:  # pyright: ignore[reportUnusedFunction]  programs import it
     return _packed(array, "uint4" if array.dtype.kind != "i" else "int4", 4)
 
 
-def _pack_2bitx4(array: _Array) -> np.ndarray[Any, np.dtype[np.uint8]]:
+def _pack_2bitx4(array: _Array) -> np.ndarray[Any, np.dtype[np.uint8]]:  # pyright: ignore[reportUnusedFunction]  programs import it
     return _packed(array, "uint2", 2)
 
 
-def _pack_6bit(values: _Array) -> np.ndarray[Any, np.dtype[np.uint8]]:
+def _pack_6bit(values: _Array) -> np.ndarray[Any, np.dtype[np.uint8]]:  # pyright: ignore[reportUnusedFunction]  programs import it
     return _packed(values, "float6e2m3", 6)
 
 
@@ -244,9 +254,16 @@ def _packed(array: _Array, name: str, bits: int) -> np.ndarray[Any, np.dtype[np.
 
 
 _IS_LITTLE = np.little_endian
-_MIXED = (
-    "The {0} type in the input {1} is not the same for all {0}s and therefore is not supported."
-)
+_MIXED = "The {0} type in the input {1} is not the same for all {0}s and therefore is not supported."
+
+
+def _flat(tensor: Any, kind: ElementType, count: int, base_dir: str) -> _Array:
+    """Return the elements of a tensor in one row."""
+    if uses_external_data(tensor):
+        return unpack(kind, read_external_data(tensor, base_dir), count)
+    if tensor.HasField("raw_data"):
+        return unpack(kind, tensor.raw_data, count)
+    return from_field(kind, _entries(getattr(tensor, kind.field)), count)
 
 
 def _entries(field: Any) -> Any:
@@ -268,6 +285,10 @@ def _encoded(value: Any) -> bytes:
     )
 
 
+def _from_value(value: Any) -> Any:
+    return from_array(np.asarray(value))
+
+
 def _sparse_to_array(sparse: Any) -> Any:
     from sabir.serial import from_proto  # ruff: ignore[import-outside-top-level]  few values are sparse
 
@@ -281,11 +302,14 @@ def _kind_of_items(items: list[Any], dtype: int | None) -> int:
         return dtype
     if not items:
         return SequenceProto.TENSOR
-    return {dict: SequenceProto.MAP, list: SequenceProto.SEQUENCE}.get(type(items[0]), SequenceProto.TENSOR)
+    return {dict: SequenceProto.MAP, list: SequenceProto.SEQUENCE}.get(
+        cast("Any", type(items[0])), SequenceProto.TENSOR
+    )
 
 
 def _value_kind(value: Any) -> Any:
-    return type(value) if isinstance(value, (dict, list, str)) else np.asarray(value).dtype
+    kind = cast("Any", type(value))
+    return kind if kind in {dict, list, str} else np.asarray(value).dtype
 
 
 def _bounds(bits: int, *, signed: bool) -> tuple[int, int]:

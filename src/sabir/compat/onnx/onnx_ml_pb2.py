@@ -65,7 +65,7 @@ def _reduce(message: Any) -> tuple[Any, ...]:
 
 
 def _make_picklable(cls: Any) -> None:
-    """Let a class, its messages and the classes within it be pickled, which protobuf does for its own pool."""
+    """Let the messages of a class and of those within it be pickled, as protobuf does for its own pool."""
     descriptor = cls.DESCRIPTOR
     _CLASSES[descriptor.full_name] = cls
     cls.__module__ = __name__

@@ -10,7 +10,7 @@ from sabir.serial import to_proto
 
 
 class ParseError(CompatFailure):
-    """Text that is invalid in the text syntax; the message has the line, the column and the text around it."""
+    """Text that is invalid in the text syntax; the message has the line, the column and the text."""
 
 
 def parse_model(model_text: str) -> Any:

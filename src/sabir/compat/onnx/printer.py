@@ -11,7 +11,7 @@ _PRINTABLE = (ModelProto, FunctionProto, GraphProto, NodeProto)
 
 
 def to_text(proto: Any) -> str:
-    """Return a model, a function, a graph or a node in the text syntax; raises TypeError for other objects."""
+    """Return a model, a function, a graph or a node in the text syntax; raises TypeError."""
     if not isinstance(proto, _PRINTABLE):
         raise TypeError(
             f"to_text writes a ModelProto, FunctionProto, GraphProto or NodeProto, and this is a "

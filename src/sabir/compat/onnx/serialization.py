@@ -1,8 +1,8 @@
-"""Formats of files: protobuf, textproto, JSON and the text syntax of the standard; programs may register more."""
+"""Formats of files: protobuf, textproto, JSON, the text syntax, and those that a program registers."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from google.protobuf import json_format, text_format
 from google.protobuf.message import DecodeError, EncodeError, Message
@@ -76,16 +76,17 @@ class _ProtobufSerializer:
             raise
         except ValueError as error:  # protobuf says with it that a message is larger than 2 GiB
             raise EncodeError(
-                f"protobuf cannot write this message: {error}; messages have at most 2 GiB, keep tensors as external data"
+                f"protobuf cannot write this message: {error}; it has at most 2 GiB, keep tensors in files"
             ) from error
 
-    def deserialize_proto(self, serialized: bytes, proto: _Proto) -> _Proto:
+    def deserialize_proto(self, serialized: Any, proto: _Proto) -> _Proto:
         if not isinstance(serialized, (bytes, bytearray, memoryview)):
             raise TypeError(f"a protobuf message is read from bytes, not from {type(serialized).__name__}")
         target: Any = proto
-        consumed = target.ParseFromString(bytes(serialized))
-        if consumed is not None and consumed != len(serialized):
-            raise DecodeError(f"the message ends after {consumed} of {len(serialized)} bytes")
+        data = bytes(cast("Any", serialized))
+        consumed = target.ParseFromString(data)
+        if consumed is not None and consumed != len(data):
+            raise DecodeError(f"the message ends after {consumed} of {len(data)} bytes")
         return proto
 
 
@@ -128,7 +129,7 @@ class _TextualSerializer:
         return proto
 
 
-def _text(serialized: bytes | str) -> str:
+def _text(serialized: Any) -> str:
     if isinstance(serialized, str):
         return serialized
     if not isinstance(serialized, (bytes, bytearray)):

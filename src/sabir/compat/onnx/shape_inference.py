@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +9,14 @@ import sabir
 from sabir.compat.onnx._contexts import InferenceContext
 from sabir.compat.onnx._errors import InferenceError, ValidationError, raising
 from sabir.compat.onnx._inferring import infer, infer_outputs
-from sabir.compat.onnx.defs import OpSchema
 from sabir.compat.onnx.onnx_ml_pb2 import IR_VERSION, FunctionProto, ModelProto, NodeProto
 from sabir.serial import from_proto, to_proto
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Sequence
+
+    from sabir.compat.onnx.defs import OpSchema
 
 
 def infer_shapes(
@@ -23,13 +24,14 @@ def infer_shapes(
 ) -> Any:
     """Return a copy of a ModelProto, or of the bytes of one, with the types of all values.
 
-    `strict_mode` raises InferenceError for a node that fails and for a declaration that contradicts, `check_type`
+    `strict_mode` raises InferenceError for a node that fails and for a declaration that contradicts,
+    `check_type`
     for types alone; without them such a value keeps its declared type. Known contents are always propagated,
     whatever `data_prop` says, and dimensions that are computed have expressions as names.
     """
     if not isinstance(model, (ModelProto, bytes)):
         raise TypeError(
-            f"infer_shapes only accepts ModelProto and bytes, and this is a {type(model).__name__}. For Model paths "
+            f"infer_shapes only accepts ModelProto and bytes, not {type(model).__name__}. For Model paths "
             "(str or os.PathLike), use infer_shapes_path()."
         )
     with raising(InferenceError):
@@ -46,7 +48,8 @@ def infer_shapes_path(
 ) -> None:
     """Write the model of a file with the types of all values to `output_path`, by default to the same file.
 
-    External data stays where it is. The arguments are those of `infer_shapes`. Raises ValidationError for a file
+    External data stays where it is. The arguments are those of `infer_shapes`. Raises ValidationError for a
+    file
     that cannot be read or written.
     """
     if isinstance(model_path, (ModelProto, bytes)):
@@ -78,7 +81,7 @@ def infer_node_outputs(
     if missing:
         raise KeyError(missing[0])
     imports = {imported.domain: imported.version for imported in opset_imports or ()}
-    imports[schema.domain] = schema.since_version if schema.domain not in imports else imports[schema.domain]
+    imports.setdefault(schema.domain, schema.since_version)
     call = NodeProto()
     call.CopyFrom(node)
     constants = [(input_data or {}, "initializer"), (input_sparse_data or {}, "sparse_initializer")]
@@ -88,10 +91,10 @@ def infer_node_outputs(
 def infer_function_output_types(
     function: Any, input_types: Sequence[Any], attributes: Sequence[Any]
 ) -> list[Any]:
-    """Return the TypeProtos of the outputs of a FunctionProto for inputs of these types; raises InferenceError."""
+    """Return the TypeProtos of the outputs of a FunctionProto for types of inputs; raises InferenceError."""
     if not isinstance(function, FunctionProto):
         raise TypeError(f"infer_function_output_types takes a FunctionProto, not a {type(function).__name__}")
-    types = {name: kind for name, kind in zip(function.input, input_types, strict=False)}
+    types = dict(zip(function.input, input_types, strict=False))
     call = NodeProto(op_type=function.name, domain=function.domain, overload=function.overload)
     call.input.extend(types)
     call.output.extend(function.output)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from sabir.compat.onnx.defs import _registering
 from sabir.serial import from_proto, to_proto
 
 if TYPE_CHECKING:
+    import tarfile
     from collections.abc import Iterable
 
 _PRODUCER = "onnx.utils.extract_model"
@@ -38,7 +38,10 @@ class Extractor:
         try:
             part = to_proto(
                 sabir.extract(
-                    from_proto(self.model), inputs=input_names, outputs=output_names, registry=_registering.current()
+                    from_proto(self.model),
+                    inputs=input_names,
+                    outputs=output_names,
+                    registry=_registering.current(),
                 )
             )
         except SabirError as error:
@@ -65,7 +68,7 @@ def extract_model(
     """
     from sabir.compat import onnx  # ruff: ignore[import-outside-top-level]  the package imports this module
 
-    if not os.path.exists(input_path):
+    if not Path(input_path).exists():
         raise ValueError(f"Invalid input model path: {os.fspath(input_path)}")
     if not output_path:
         raise ValueError("Output model path shall not be empty!")
@@ -81,7 +84,7 @@ def extract_model(
         checker.check_model(output_path)
 
 
-def _tar_members_filter(tar: tarfile.TarFile, base: str | os.PathLike[str]) -> list[tarfile.TarInfo]:
+def _tar_members_filter(tar: tarfile.TarFile, base: str | os.PathLike[str]) -> list[tarfile.TarInfo]:  # pyright: ignore[reportUnusedFunction]  programs import it
     """Return the members of an archive; raises RuntimeError for one that would be written outside `base`."""
     root = Path(base).resolve()
     return list(_inside(tar, root))

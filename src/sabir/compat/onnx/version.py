@@ -1,7 +1,8 @@
 """The version of the API."""
 
-from sabir.compat._install import VERSION as version
+from sabir.compat import VERSION
 
+version = VERSION
 git_version = ""
 """Empty: this is not a build of onnx's repository."""
 

@@ -19,9 +19,12 @@ def convert_version(model: Any, target_version: int) -> Any:
     another object than a ModelProto.
     """
     if not isinstance(model, ModelProto):
-        raise TypeError(f"VersionConverter only accepts ModelProto as model, and this is a {type(model).__name__}")
-    if not isinstance(target_version, int):
-        raise TypeError(f"VersionConverter only accepts int as target_version, and this is {target_version!r}")
+        raise TypeError(
+            f"VersionConverter only accepts ModelProto as model, and this is a {type(model).__name__}"
+        )
+    version: Any = target_version
+    if not isinstance(version, int):
+        raise TypeError(f"VersionConverter only accepts int as target_version, and this is {version!r}")
     with raising(ConvertError):
         registry = _registering.current()
         return to_proto(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
+import collections
 from typing import TYPE_CHECKING, Any
 
 from sabir.compat.onnx import checker
@@ -36,10 +36,12 @@ def namedtupledict(typename: str, field_names: Sequence[str], *args: Any, **kwar
     """Return a named tuple class whose items are also found by the names of fields."""
     renamed = kwargs.pop("rename", True)
     fields = {name: place for place, name in enumerate(field_names)}
-    base: Any = namedtuple(typename, field_names, *args, rename=renamed, **kwargs)  # noqa: PYI024
+    make: Any = collections.namedtuple  # ruff: ignore[collections-named-tuple]  the fields are known at run time
+    base: Any = make(typename, field_names, *args, rename=renamed, **kwargs)
+    plain: Any = base.__getitem__
 
     def get(self: Any, key: Any) -> Any:
-        return super(base, self).__getitem__(fields[key] if isinstance(key, str) else key)
+        return plain(self, fields[key] if isinstance(key, str) else key)
 
     base.__getitem__ = get
     return base
@@ -71,7 +73,8 @@ class Backend:
     def run_model(cls, model: Any, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Any, ...]:
         """Prepare a model and run it once."""
         prepared = cls.prepare(model, device, **kwargs)
-        assert prepared is not None, "prepare returned no model"
+        if prepared is None:
+            raise RuntimeError(f"{cls.__name__}.prepare returned no model")
         return prepared.run(inputs)
 
     @classmethod

@@ -22,7 +22,9 @@ AI_ONNX_PREVIEW_TRAINING_DOMAIN = "ai.onnx.preview.training"
 _DOMAINS = (ONNX_DOMAIN, ONNX_ML_DOMAIN, AI_ONNX_PREVIEW_DOMAIN, AI_ONNX_PREVIEW_TRAINING_DOMAIN)
 
 
-def get_schema(op_type: str, max_inclusive_version: int | str | None = None, domain: str = ONNX_DOMAIN) -> OpSchema:
+def get_schema(
+    op_type: str, max_inclusive_version: int | str | None = None, domain: str = ONNX_DOMAIN
+) -> OpSchema:
     """Return the schema of an operator in force in a version of its domain, by default the newest.
 
     `get_schema(name, domain)` is the form without a version. Raises SchemaError where there is none.
@@ -107,7 +109,8 @@ def schema_version_map() -> dict[str, tuple[int, int]]:
 
 def _newest(domain: str) -> int:
     newest = STANDARD.newest_opset(domain)
-    assert newest is not None, "the domains of the standard have versions"
+    if newest is None:
+        raise SchemaError(f"the domain {domain!r} has no versions")
     return newest
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from sabir.base import InferenceError
 from sabir.compat.onnx import _attributes
@@ -43,8 +43,8 @@ def register(schema: OpSchema) -> None:
     label = f"{schema.name} (domain: {schema.domain} version: {schema.since_version})"
     if STANDARD.find(schema.domain, schema.name) is not None:
         raise SchemaError(
-            f"Trying to register schema with name {label}, but it is already registered: it is an operator that "
-            "Sabir knows. Choose another domain"
+            f"Trying to register schema with name {label}, but it is already registered: Sabir knows this "
+            "operator. Choose another domain"
         )
     versions = _SCHEMAS.setdefault((schema.domain, schema.name), {})
     if schema.since_version in versions:
@@ -79,7 +79,8 @@ def _operator(versions: Sequence[OpSchema]) -> Operator:
     operator = Operator(newest.name, newest.domain, summary=newest.doc)
     for schema in versions:
         constraints = {
-            c.type_param_str: Constraint(c.type_param_str, c.allowed_type_strs) for c in schema.type_constraints
+            c.type_param_str: Constraint(c.type_param_str, c.allowed_type_strs)
+            for c in schema.type_constraints
         }
         ports: list[tuple[Any, ...]] = [
             tuple(_port(cls, port, constraints) for port in formal)
@@ -87,7 +88,9 @@ def _operator(versions: Sequence[OpSchema]) -> Operator:
         ]
         attributes = tuple(map(_formal_attribute, schema.attributes.values()))
         if not operator.versions:
-            version = operator.first(schema.since_version, inputs=ports[0], outputs=ports[1], attributes=attributes)
+            version = operator.first(
+                schema.since_version, inputs=ports[0], outputs=ports[1], attributes=attributes
+            )
         else:
             version = operator.versions[-1].evolve(
                 schema.since_version,
@@ -104,7 +107,8 @@ def _operator(versions: Sequence[OpSchema]) -> Operator:
 def _port(cls: Any, port: Any, constraints: dict[str, Constraint]) -> Any:
     return cls(
         port.name,
-        constraints.get(port.type_str) or (port.type_str if "(" in port.type_str else f"tensor({port.type_str})"),
+        constraints.get(port.type_str)
+        or (port.type_str if "(" in port.type_str else f"tensor({port.type_str})"),
         port.description,
         optional=port.option.name == "Optional",
         variadic=port.option.name == "Variadic",
@@ -122,7 +126,7 @@ def _formal_attribute(attribute: Any) -> Attribute:
         attribute.name,
         _TYPE_NAMES.get(attribute.type.name, attribute.type.name.lower()),
         attribute.description,
-        default=tuple(default) if isinstance(default, list) else default,
+        default=tuple(cast("list[Any]", default)) if isinstance(default, list) else default,
         required=attribute.required and not has_default,
     )
 

@@ -52,7 +52,7 @@ class _Differentiation(enum.IntEnum):
     NonDifferentiable = 2
 
 
-_AttrType = enum.IntEnum(
+_AttrType: Any = enum.IntEnum(
     "AttrType", {n: v for n, v in AttributeProto.AttributeType.items() if n != "UNDEFINED"}
 )
 
@@ -135,14 +135,23 @@ class _TypeConstraintParam:
 class _Attribute:
     """A formal attribute: with a type, or with a default, an AttributeProto, that also gives the type."""
 
-    def __init__(self, name: str, type: Any = None, description: str = "", *, default_value: Any = None, required: bool | None = None) -> None:
-        if isinstance(type, AttributeProto):
-            default_value, type = type, None
+    def __init__(
+        self,
+        name: str,
+        type: Any = None,
+        description: str = "",
+        *,
+        default_value: Any = None,
+        required: bool | None = None,
+    ) -> None:
+        kind = type
+        if isinstance(kind, AttributeProto):
+            default_value, kind = kind, None
         default = AttributeProto() if default_value is None else default_value
         self.name = name
         self.description = description
         self.default_value = default
-        self.type = _AttrType(default.type if type is None else type)
+        self.type = _AttrType(default.type if kind is None else kind)
         self.required = default_value is None if required is None else required
 
     @property
@@ -156,7 +165,7 @@ class _Attribute:
         )
 
 
-class OpSchema:
+class OpSchema:  # ruff: ignore[too-many-public-methods]  they are those of onnx
     """One version of an operator: its inputs, outputs, attributes, type constraints, documentation.
 
     The constructor makes a schema for `register_schema`. Raises ValueError for a port whose type is neither
@@ -185,7 +194,8 @@ class OpSchema:
         attributes: Sequence[_Attribute] = (),
         node_determinism: _NodeDeterminism = _NodeDeterminism.Deterministic,
     ) -> None:
-        if not isinstance(name, str) or not isinstance(domain, str):
+        text: tuple[Any, ...] = (name, domain)
+        if not all(isinstance(part, str) for part in text):
             raise TypeError(f"a name and a domain are text, and these are {name!r} and {domain!r}")
         if since_version < 1:
             raise SchemaError(f"the version of {name} is {since_version}; versions begin with 1")
@@ -207,11 +217,13 @@ class OpSchema:
         self._infer: InferenceFunction | None = None
 
     @classmethod
-    @functools.lru_cache(maxsize=None)
+    @functools.cache
     def of(cls, version: Version) -> OpSchema:
         """Return the schema of a version of Sabir's registry."""
         operator = version.operator
-        schema = cls(operator.name, operator.domain, version.since, f"{operator.summary}\n\n{version.changes}")
+        schema = cls(
+            operator.name, operator.domain, version.since, f"{operator.summary}\n\n{version.changes}"
+        )
         schema._described = {
             name: _TypeConstraintParam(name, sorted(c.allowed)) for name, c in version.constraints.items()
         }
@@ -300,7 +312,7 @@ class OpSchema:
 
     @property
     def has_data_propagation_function(self) -> bool:
-        """Whether known contents of outputs follow from those of inputs: every inference of Sabir may do so."""
+        """Whether known contents of outputs may follow from those of inputs: as far as types follow."""
         return self._has("infer")
 
     @property
@@ -347,14 +359,16 @@ class OpSchema:
     def get_context_dependent_function_with_opset_version(
         self, opset_version: int, node: bytes, input_types: Sequence[bytes]
     ) -> bytes:
-        """Return what `get_context_dependent_function` does; the version of the body is that of the schema."""
+        """Return what `get_context_dependent_function` does, for the version of the schema alone."""
         if opset_version not in self.all_function_opset_versions:
             raise SchemaError(f"{self.name} has no function for opset {opset_version}")
         return self.get_context_dependent_function(node, input_types)
 
     def get_function_with_opset_version(self, opset_version: int) -> bytes:
         """Return the serialized `function_body`; empty for a version without one."""
-        return self.function_body.SerializeToString() if opset_version in self.function_opset_versions else b""
+        return (
+            self.function_body.SerializeToString() if opset_version in self.function_opset_versions else b""
+        )
 
     def set_type_and_shape_inference_function(self, func: InferenceFunction) -> OpSchema:
         """Set the function that infers types, which takes an InferenceContext; return the schema."""
@@ -386,8 +400,8 @@ def _completed(port: _FormalParameter, constraints: dict[str, _TypeConstraintPar
     named = constraints.get(port.type_str)
     if named is None and "(" not in port.type_str and port.type_str not in _ELEMENT_NAMES:
         raise ValueError(
-            f"the type {port.type_str!r} of {port.name!r} is neither a type, such as tensor(float), nor the name "
-            "of a type constraint"
+            f"the type {port.type_str!r} of {port.name!r} is neither a type, such as tensor(float), nor "
+            "the name of a type constraint"
         )
     types = named.allowed_type_strs if named else [port.type_str]
     return _FormalParameter(

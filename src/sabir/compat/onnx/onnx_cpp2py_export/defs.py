@@ -7,9 +7,11 @@ from sabir.compat.onnx.defs import (
     get_all_schemas,
     get_all_schemas_with_history,
     get_schema,
-    has as has_schema,
     register_schema,
     schema_version_map,
+)
+from sabir.compat.onnx.defs import (
+    has as has_schema,
 )
 
 __all__ = [

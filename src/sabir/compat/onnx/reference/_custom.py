@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 _TENSORS = tuple(f"tensor({e.name})" for e in ELEMENTS)
 _ANY = Constraint(
-    "T", [k for t in _TENSORS for k in (t, f"seq({t})", f"optional({t})", f"optional(seq({t}))", f"sparse_{t}")]
+    "T",
+    [k for t in _TENSORS for k in (t, f"seq({t})", f"optional({t})", f"optional(seq({t}))", f"sparse_{t}")],
 )
 
 
@@ -63,10 +64,13 @@ def _evaluation(key: tuple[str, str], cls: type[OpRun]) -> Callable[..., Any]:
             domain=domain,
             **given,
         )
-        results = cls(node, {"verbose": 0}).run(*inputs)
-        return tuple(np.asarray(r) if isinstance(r, np.generic) else r for r in results)
+        return tuple(map(_as_value, cls(node, {"verbose": 0}).run(*inputs)))
 
     return evaluate
+
+
+def _as_value(result: Any) -> Any:
+    return np.asarray(result) if np.isscalar(result) else result
 
 
 def _calls(model: Any, key: tuple[str, str]) -> Iterator[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,7 +12,7 @@ _MOST = 10
 
 
 class Log:
-    """Writes nodes and values: from level 2 on the nodes, 3 ranges of values, 4 the first values, 10 the steps."""
+    """Writes nodes from level 2 on, ranges of values from 3, first values from 4, steps from 10."""
 
     def __init__(self, level: int) -> None:
         self._level = level
@@ -38,7 +38,7 @@ class Log:
     def _shown(self, value: Any) -> str:
         if not isinstance(value, np.ndarray):
             return str(value)
-        array: Any = value
+        array = cast("np.ndarray[Any, Any]", value)
         head = f"{array.dtype}:{array.shape}"
         if self._level < _VALUES:
             if not array.size or array.dtype.kind not in "biuf":

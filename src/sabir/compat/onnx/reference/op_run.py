@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import abc
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
 from sabir.base import SabirError
-from sabir.compat.onnx._declaring import declare
 from sabir.compat.onnx import _attributes, helper
+from sabir.compat.onnx._declaring import declare
 from sabir.compat.onnx.defs import _registering, onnx_opset_version
 from sabir.compat.onnx.numpy_helper import to_array
 from sabir.compat.onnx.onnx_ml_pb2 import AttributeProto, ModelProto
@@ -35,7 +35,9 @@ class RuntimeImplementationError(NotImplementedError):
 class SparseTensor:
     """A sparse tensor: its `values`, their `indices`, and the dense `shape`."""
 
-    def __init__(self, values: np.ndarray[Any, Any], indices: np.ndarray[Any, Any], shape: tuple[int, ...]) -> None:
+    def __init__(
+        self, values: np.ndarray[Any, Any], indices: np.ndarray[Any, Any], shape: tuple[int, ...]
+    ) -> None:
         self.values, self.indices, self.shape = values, indices, shape
 
     @property
@@ -53,8 +55,10 @@ def to_sparse_tensor(att: Any) -> SparseTensor:
 class OpRun(abc.ABC):
     """One node and what computes it.
 
-    A program defines an operator by a subclass with the name of the operator, its domain as `op_domain`, and a
-    method `_run(self, *inputs)` that returns a tuple of arrays. The attributes of the node are attributes of the
+    A program defines an operator by a subclass with the name of the operator, its domain as `op_domain`, and
+    a
+    method `_run(self, *inputs)` that returns a tuple of arrays. The attributes of the node are attributes of
+    the
     object: tensors as arrays, text as str, graphs as messages.
     """
 
@@ -90,17 +94,20 @@ class OpRun(abc.ABC):
         return self.onnx_node.domain
 
     def need_context(self) -> bool:
-        """Whether the operator needs values of the graph around it; the evaluator passes all that it captures."""
+        """Whether the operator asks for the values around it; the evaluator passes all that it captures."""
         return False
 
     @abc.abstractmethod
     def _run(self, *args: Any, **kwargs: Any) -> Any:
         """Return the outputs, a tuple, for the inputs."""
 
-    def run(self, *args: Any, linked_attributes: dict[str, Any] | None = None, context: Any = None) -> tuple[Any, ...]:
+    def run(
+        self, *args: Any, linked_attributes: dict[str, Any] | None = None, context: Any = None
+    ) -> tuple[Any, ...]:
         """Return the outputs for the inputs.
 
-        Raises TypeError for a result that is no tuple, and for outputs that are no value, ValueError for no output.
+        Raises TypeError for a result that is no tuple, and for outputs that are no value, ValueError for no
+        output.
         """
         result = self._run(*args, **(linked_attributes or {}))
         return _checked(type(self).__name__, result)
@@ -120,7 +127,9 @@ class OpRun(abc.ABC):
         return helper.make_node(name, inputs, outputs, domain=cls.op_domain, **kwargs)
 
     @classmethod
-    def create(cls, n_inputs: int | None = None, n_outputs: int | None = None, verbose: int = 0, **kwargs: Any) -> OpRun:
+    def create(
+        cls, n_inputs: int | None = None, n_outputs: int | None = None, verbose: int = 0, **kwargs: Any
+    ) -> OpRun:
         """Return the operator with attributes, ready to run."""
         node = cls.make_node(n_inputs, n_outputs, **kwargs)
         return cls(node, {"verbose": verbose, "log": _silent})
@@ -137,7 +146,7 @@ class OpRun(abc.ABC):
 
 
 class OpRunExpand(OpRun):
-    """An operator that the evaluator replaces by its body: a subclass names the operator, and has no method."""
+    """An operator that the evaluator replaces by its body: a subclass only names it."""
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeImplementationError(f"{self.op_type} is replaced by its body and never run")
@@ -185,7 +194,9 @@ def _runner_of(node: Any, version: int) -> Runner:
 
     domain = node.domain
     imports = {"": onnx_opset_version(), domain: version or onnx_opset_version()}
-    model = ModelProto(ir_version=least_ir_of_imports({k: v for k, v in imports.items() if not k or k.startswith("ai.onnx")}))
+    model = ModelProto(
+        ir_version=least_ir_of_imports({k: v for k, v in imports.items() if not k or k.startswith("ai.onnx")})
+    )
     for name, number in imports.items():
         model.opset_import.add(domain=name, version=number)
     model.graph.name = node.op_type
@@ -197,15 +208,20 @@ def _runner_of(node: Any, version: int) -> Runner:
 
 def _checked(name: str, result: Any) -> tuple[Any, ...]:
     if not isinstance(result, tuple):
-        raise TypeError(f"Method '_run' of class {name!r} does not return a tuple but {type(result).__name__}.")
+        raise TypeError(
+            f"Method '_run' of class {name!r} does not return a tuple but {type(result).__name__}."
+        )
     if not result:
         raise ValueError(f"Method '_run' of class {name!r} does not return any result.")
-    if any(isinstance(value, tuple) for value in result):
+    values = cast("tuple[Any, ...]", result)
+    if any(isinstance(value, tuple) for value in values):
         raise TypeError(f"One of the results returned by method '_run' of class {name!r} is a tuple.")
-    for value in result:
+    for value in values:
         if not isinstance(value, (np.ndarray, np.generic, list, dict, SparseTensor)) and value is not None:
-            raise TypeError(f"One of the results returned by method '_run' of class {name!r} is a {type(value).__name__}")
-    return result
+            raise TypeError(
+                f"One of the results returned by method '_run' of class {name!r} is a {type(value).__name__}"
+            )
+    return values
 
 
 def _python_value(attribute: Any) -> Any:
@@ -220,7 +236,8 @@ def _python_value(attribute: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode("utf-8")
     if isinstance(value, list):
-        return [item.decode("utf-8") if isinstance(item, bytes) else item for item in value]
+        items = cast("list[Any]", value)
+        return [item.decode("utf-8") if isinstance(item, bytes) else item for item in items]
     return value
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-
 import sabir
 from sabir.base import SabirError
 from sabir.compat.onnx._declaring import declare
@@ -34,10 +33,12 @@ if TYPE_CHECKING:
 class ReferenceEvaluator:
     """Runs a model on numpy.
 
-    `proto` is a ModelProto, GraphProto, FunctionProto, NodeProto, a ModelContainer, bytes, or a path. `opsets`
+    `proto` is a ModelProto, GraphProto, FunctionProto, NodeProto, a ModelContainer, bytes, or a path.
+    `opsets`
     are versions by domain for all but models; `functions` more functions, or evaluators of them; `new_ops`
     subclasses of `OpRun`. With `verbose` from 2 on `run` prints the nodes and values. Inputs may have other
-    shapes than declared; `check_shape_annotations` compares the values of the main graph with what it declares.
+    shapes than declared; `check_shape_annotations` compares the values of the main graph with what it
+    declares.
 
     Raises TypeError for another object, NotImplementedError for an operator without an implementation.
     """
@@ -135,7 +136,8 @@ class ReferenceEvaluator:
     ) -> Any:
         """Return a list of the outputs (those of `output_names`) for arrays by the names of inputs.
 
-        With `intermediate` a dictionary of all values. `attributes` are those of a function. Raises RuntimeError
+        With `intermediate` a dictionary of all values. `attributes` are those of a function. Raises
+        RuntimeError
         for a run that fails, TypeError for values of another type.
         """
         checks = self._checks_shapes if check_shape_annotations is None else check_shape_annotations
@@ -193,7 +195,9 @@ class ReferenceEvaluator:
         if not isinstance(self.proto_, FunctionProto):
             raise RuntimeError("only a function has attributes; this is a model or a graph")
         call = _call_of(self.proto_)
-        call.graph.node[0].attribute.extend(make(name, value, None, None) for name, value in attributes.items())
+        call.graph.node[0].attribute.extend(
+            make(name, value, None, None) for name, value in attributes.items()
+        )
         call.functions.extend(f for f in self._model.functions if f.name != self.proto_.name)
         key = call.SerializeToString()
         if key not in self._attribute_runners:
@@ -227,7 +231,9 @@ def _read(proto: Any) -> tuple[str | None, Any]:
         return None, proto.complete()
     if isinstance(proto, (ModelProto, GraphProto, FunctionProto, NodeProto)):
         return None, proto
-    raise TypeError(f"Unexpected type {type(proto)} for proto: a model, a graph, a function, a node, bytes or a path is needed")
+    raise TypeError(
+        f"Unexpected type {type(proto)} for proto: take a model, a graph, a function, a node, bytes or a path"
+    )
 
 
 def _as_model(proto: Any, opsets: dict[str, int] | None) -> Any:
@@ -246,9 +252,11 @@ def _as_model(proto: Any, opsets: dict[str, int] | None) -> Any:
         declare(model.graph.output, proto.output)
         imports.setdefault(proto.domain, 1)
     else:
-        imports = {imported.domain: imported.version for imported in proto.opset_import} | imports if opsets else {
-            imported.domain: imported.version for imported in proto.opset_import
-        }
+        imports = (
+            {imported.domain: imported.version for imported in proto.opset_import} | imports
+            if opsets
+            else {imported.domain: imported.version for imported in proto.opset_import}
+        )
         model.graph.name = proto.name
         declare(model.graph.input, proto.input)
         declare(model.graph.output, proto.output)
@@ -284,7 +292,7 @@ def _without_shapes(message: Any) -> Any:
     return copy
 
 
-def _by_name(classes: Sequence[type[OpRun]]) -> dict[tuple[str, str], type[OpRun]]:
+def _by_name(classes: Sequence[Any]) -> dict[tuple[str, str], type[OpRun]]:
     found: dict[tuple[str, str], type[OpRun]] = {}
     for cls in classes:
         if not hasattr(cls, "op_domain"):

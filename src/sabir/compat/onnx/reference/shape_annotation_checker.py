@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -40,12 +40,12 @@ class SymbolBindings:
 
 
 def check_shape(shape_proto: Any, actual_shape: Sequence[int], bindings: SymbolBindings, name: str) -> None:
-    """Compare a shape with a declared TensorShapeProto, None for an undeclared one; raises ShapeAnnotationError."""
+    """Compare a shape with a declared TensorShapeProto or None; raises ShapeAnnotationError."""
     if shape_proto is None:
         return
     if len(shape_proto.dim) != len(actual_shape):
         raise ShapeAnnotationError(
-            f"{name!r}: declared rank {len(shape_proto.dim)} does not match the actual rank {len(actual_shape)}"
+            f"{name!r}: declared rank {len(shape_proto.dim)} does not match the rank {len(actual_shape)}"
         )
     for axis, (dim, size) in enumerate(zip(shape_proto.dim, actual_shape, strict=True)):
         bindings.check_and_bind(dim, size, context=f"{name!r} axis {axis}")
@@ -55,13 +55,13 @@ def check_value_against_type(type_proto: Any, value: Any, bindings: SymbolBindin
     """Compare an array with a declared TypeProto; other values and other types are not compared."""
     if type_proto is None or not type_proto.HasField("tensor_type") or not isinstance(value, np.ndarray):
         return
-    array: Any = value
+    array = cast("np.ndarray[Any, Any]", value)
     declared = type_proto.tensor_type
     actual = TensorProto.STRING if array.dtype.kind in "OUST" else number_of(array.dtype)
     if declared.elem_type not in {TensorProto.UNDEFINED, actual}:
         raise ShapeAnnotationError(
-            f"{name!r}: declared element type {TensorProto.DataType.Name(declared.elem_type)} does not match the "
-            f"actual {TensorProto.DataType.Name(actual)}"
+            f"{name!r}: declared element type {TensorProto.DataType.Name(declared.elem_type)} does not match "
+            f"the actual {TensorProto.DataType.Name(actual)}"
         )
     check_shape(declared.shape if declared.HasField("shape") else None, array.shape, bindings, name)
 

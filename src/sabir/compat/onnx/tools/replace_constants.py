@@ -8,7 +8,14 @@ import numpy as np
 
 from sabir.compat.onnx import helper
 from sabir.compat.onnx.numpy_helper import from_array, to_array
-from sabir.compat.onnx.onnx_ml_pb2 import AttributeProto, FunctionProto, GraphProto, ModelProto
+from sabir.compat.onnx.onnx_ml_pb2 import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+)
 
 
 def replace_initializer_by_constant_of_shape(
@@ -21,11 +28,14 @@ def replace_initializer_by_constant_of_shape(
     """Return a copy of a model, a graph or a function without its large constants.
 
     Each initializer or Constant with more than `threshold` elements becomes a ConstantOfShape of
-    `value_constant_of_shape`, or with `use_range` a Range with different values. A model gets `ir_version`, if
+    `value_constant_of_shape`, or with `use_range` a Range with different values. A model gets `ir_version`,
+    if
     there is one. Raises TypeError for another object.
     """
     if not isinstance(onx, (ModelProto, GraphProto, FunctionProto)):
-        raise TypeError(f"a ModelProto, GraphProto or FunctionProto is needed, and this is a {type(onx).__name__}")
+        raise TypeError(
+            f"a ModelProto, GraphProto or FunctionProto is needed, and this is a {type(onx).__name__}"
+        )
     result = type(onx)()
     result.CopyFrom(onx)
     bodies = [result.graph, *result.functions] if isinstance(onx, ModelProto) else [result]
@@ -49,7 +59,7 @@ def _replace(body: Any, threshold: int, value: float, *, use_range: bool) -> Non
             if attribute.type == AttributeProto.GRAPH:
                 _replace(attribute.g, threshold, value, use_range=use_range)
         nodes.append(node)
-    copies = [type(node).FromString(node.SerializeToString()) for node in nodes]
+    copies = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
     del body.node[:]
     body.node.extend(copies)
 
@@ -61,7 +71,7 @@ def _replaced_initializers(graph: Any, threshold: int, value: float, *, use_rang
         if np.prod(tuple(tensor.dims)) > threshold:
             nodes += _made(tensor.name, to_array(tensor), value, use_range=use_range)
         else:
-            kept.append(type(tensor).FromString(tensor.SerializeToString()))
+            kept.append(TensorProto.FromString(tensor.SerializeToString()))
     replaced = {node.output[0] for node in nodes}
     del graph.initializer[:]
     graph.initializer.extend(kept)

@@ -11,11 +11,14 @@ from sabir.compat.onnx.onnx_ml_pb2 import ModelProto
 def update_inputs_outputs_dims(
     model: Any, input_dims: dict[str, list[Any]], output_dims: dict[str, list[Any]]
 ) -> Any:
-    """Return a model whose inputs and outputs have these dimensions: numbers, names, or negative for new names.
+    """Return a model whose inputs and outputs have these dimensions: numbers, names, or -1 for a new name.
 
-    A negative number becomes the name `x_2` of dimension 2 of `x`. The types of all other values are removed, as
-    they may no longer hold. Raises ValueError for names and ranks that the model does not have, for a number that
-    contradicts a declared one, and for a new name that the model has already; ValidationError for a result that is
+    A negative number becomes the name `x_2` of dimension 2 of `x`. The types of all other values are
+    removed, as
+    they may no longer hold. Raises ValueError for names and ranks that the model does not have, for a number
+    that
+    contradicts a declared one, and for a new name that the model has already; ValidationError for a result
+    that is
     invalid.
     """
     known = {d.dim_param for v in [*model.graph.input, *model.graph.output] for d in _dims(v) if d.dim_param}

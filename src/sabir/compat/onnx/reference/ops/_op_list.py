@@ -1,4 +1,4 @@
-"""The class of each operator of Sabir, made when it is first asked for: `load_op("", "Clip", 11)`, or `Clip_11`."""
+"""The class of each operator, made when it is first asked for: `load_op("", "Clip", 11)`, or `Clip_11`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,15 @@ from sabir.opsets import STANDARD
 
 
 def load_op(
-    domain: str, op_type: str, version: int | None = None, custom: Any = None, node: Any = None, input_types: Any = None, expand: bool = False
+    domain: str,
+    op_type: str,
+    version: int | None = None,
+    custom: Any = None,
+    node: Any = None,
+    input_types: Any = None,
+    expand: bool = False,
 ) -> Any:
-    """Return the class of an operator in a version of its domain, by default the newest; `custom` takes precedence.
+    """Return the class of an operator in a version of its domain, by default the newest, or `custom`.
 
     Raises RuntimeImplementationError for an unknown operator.
     """
@@ -25,16 +31,22 @@ def load_op(
     found = registry.find_version(domain, op_type, newest if version is None else version)
     if found is None or found.find("evaluate") is None:
         hint = suggest(op_type, registry.names(domain))
-        raise RuntimeImplementationError(f"No registered implementation for operator {op_type!r} and domain {domain!r}{hint}")
+        raise RuntimeImplementationError(
+            f"No registered implementation for operator {op_type!r} and domain {domain!r}{hint}"
+        )
     return _class_of(domain, op_type, found.since, found is STANDARD.find_version(domain, op_type, newest))
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _class_of(domain: str, op_type: str, since: int, is_newest: bool) -> type[StandardOp]:
     versions = STANDARD.find(domain, op_type)
     single = is_newest and versions is not None and len(versions.versions) == 1
     name = op_type if single else f"{op_type}_{since}"
-    return type(name, (StandardOp,), {"op_domain": domain, "version": since, "infer_name": classmethod(lambda _: (op_type, since))})
+    return type(
+        name,
+        (StandardOp,),
+        {"op_domain": domain, "version": since, "infer_name": classmethod(lambda _: (op_type, since))},
+    )
 
 
 def __getattr__(name: str) -> Any:
