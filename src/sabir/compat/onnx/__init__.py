@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -70,6 +69,7 @@ from sabir.compat.onnx.onnx_pb import (
 from sabir.files import absolute
 
 if TYPE_CHECKING:
+    import os
     from typing import IO
 
     File: TypeAlias = IO[bytes] | str | os.PathLike[str]

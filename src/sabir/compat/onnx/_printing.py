@@ -52,7 +52,7 @@ def printable_node(node: Any, prefix: str = "", subgraphs: bool = False) -> str 
     """Return a node as `%y = Relu(%x)`; with `subgraphs` also its graphs."""
     shown = [_shown_attribute(attribute) for attribute in node.attribute]
     graphs = [graph for _, inner in shown for graph in inner]
-    attributes = f"[{', '.join(text for text, _ in shown)}]" if shown else ""
+    attributes = f"[{', '.join(sorted(text for text, _ in shown))}]" if shown else ""
     results = ", ".join(f"%{name}" for name in node.output)
     operands = ", ".join(f"%{name}" for name in node.input)
     head = f"{results} = " if results else ""
@@ -125,7 +125,8 @@ def _value(attribute: Any) -> tuple[str, list[Any]]:
     items = cast("list[Any]", value)
     graphs = [item for item in items if isinstance(item, GraphProto)]
     inside = ", ".join(map(_item, items))
-    return f"[ {inside} ]" if graphs else f"[{inside}]", graphs
+    spaced = attribute.type in {AttributeProto.GRAPHS, AttributeProto.TYPE_PROTOS}
+    return f"[ {inside} ]" if spaced else f"[{inside}]", graphs
 
 
 def _item(value: Any) -> str:

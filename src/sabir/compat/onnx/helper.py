@@ -404,7 +404,7 @@ def _attr_type_to_str(attr_type: int) -> str:  # pyright: ignore[reportUnusedFun
 
 def make_empty_tensor_value_info(name: str) -> Any:
     """Return a ValueInfoProto with a name alone."""
-    return make_tensor_value_info(name, TensorProto.UNDEFINED, [])
+    return ValueInfoProto(name=name)
 
 
 def make_tensor_type_proto(elem_type: int, shape: Shape, shape_denotation: list[str] | None = None) -> Any:

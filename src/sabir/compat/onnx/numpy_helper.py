@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+import ml_dtypes
 import numpy as np
 
 from sabir.base import WireError
@@ -117,7 +118,7 @@ def from_list(lst: list[Any], name: str | None = None, dtype: int | None = None)
         if kind not in make:
             raise TypeError("The element type in the input list is not supported as a sequence.")
         values = [make[kind](item) for item in lst]
-    return helper.make_sequence(name or "", kind, values)
+    return _named(helper.make_sequence("", kind, values), name)
 
 
 def to_dict(map_proto: Any) -> dict[Any, Any]:
@@ -153,7 +154,7 @@ def from_dict(dict_: dict[Any, Any], name: str | None = None) -> Any:
         raise TypeError(
             f"Unsupported map key type: they are integers or text, and not {type(keys[0]).__name__}"
         )
-    return helper.make_map(name or "", key_type, keys, from_list(list(dict_.values())))
+    return _named(helper.make_map("", key_type, keys, from_list(list(dict_.values()))), name)
 
 
 def to_optional(optional: Any) -> Any | None:
@@ -181,7 +182,7 @@ def from_optional(opt: Any | None, name: str | None = None, dtype: int | None = 
     if dtype is not None and dtype not in OptionalProto.DataType.values():
         raise TypeError(f"{dtype} must be a valid OptionalProto.DataType.")
     if opt is None:
-        return helper.make_optional(name or "", OptionalProto.UNDEFINED, None)
+        return _named(helper.make_optional("", OptionalProto.UNDEFINED, None), name)
     kind = dtype
     if not kind:
         kind = {dict: OptionalProto.MAP, list: OptionalProto.SEQUENCE}.get(
@@ -195,7 +196,7 @@ def from_optional(opt: Any | None, name: str | None = None, dtype: int | None = 
     }
     if kind not in make:
         raise TypeError("The input optional has an element type that no value of Python has.")
-    return helper.make_optional(name or "", kind, make[kind](opt))
+    return _named(helper.make_optional("", kind, make[kind](opt)), name)
 
 
 def create_random_int(input_shape: tuple[int], dtype: np.dtype[Any], seed: int = 1) -> _Array:
@@ -215,9 +216,8 @@ def saturate_cast(x: _Array, dtype: np.dtype[Any]) -> _Array:
     if kind.is_integer:
         least, most = _bounds(kind.bits, signed=kind.is_signed)
         return np.clip(np.round(x), least, most).astype(dtype)
-    if kind.is_float and kind.dtype.kind != "f":
-        return converted(np.asarray(x, np.float32), kind)
-    return np.asarray(x).astype(dtype)
+    info: Any = ml_dtypes.finfo(dtype)
+    return np.clip(x, info.min, info.max).astype(dtype)
 
 
 def to_float8e8m0(x: _Array, saturate: bool = True, round_mode: str = "up") -> _Array:
@@ -283,6 +283,15 @@ def _encoded(value: Any) -> bytes:
     raise NotImplementedError(
         f"Unrecognized object in the object array, expect a string, or array of bytes: {type(value)}"
     )
+
+
+def _named(message: Any, name: str | None) -> Any:
+    """Return a message with a name, or without one."""
+    if name:
+        message.name = name
+    else:
+        message.ClearField("name")
+    return message
 
 
 def _from_value(value: Any) -> Any:

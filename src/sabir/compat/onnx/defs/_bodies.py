@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
+from sabir.compat.onnx import helper
 from sabir.compat.onnx._declaring import declare
 from sabir.compat.onnx._errors import SchemaError, raising
 from sabir.compat.onnx.onnx_ml_pb2 import FunctionProto, ModelProto, NodeProto, TypeProto
+from sabir.elements import element
 from sabir.inlining import inline
 from sabir.ir import least_ir_of_imports
 from sabir.serial import from_proto, to_proto
@@ -17,14 +20,41 @@ if TYPE_CHECKING:
     from sabir.compat.onnx.defs._schema import OpSchema
 
 
+_TYPES = ("float", "double", "float16", "int64")
+
+
+@functools.cache
 def body_of(schema: OpSchema) -> Any:
-    """Return the function of an operator without attributes, an empty message for another one."""
-    if not schema.has_function:
-        return FunctionProto()
+    """Return the function of an operator whose body is the same in every call, else an empty message.
+
+    The body is written for several element types, with unknown shapes; calls have different attributes.
+    """
+    empty = FunctionProto()
+    version = schema.version
+    if version is None or version.find("body") is None or schema.attributes:
+        return empty
     node = NodeProto(op_type=schema.name, domain=schema.domain)
     node.input.extend(port.name for port in schema.inputs)
     node.output.extend(port.name for port in schema.outputs)
-    return _function(schema, node, [None] * len(schema.inputs))
+    found: list[Any] = []
+    for name in _TYPES:
+        types = [_type_among(port.types, name) for port in schema.inputs]
+        if None in types:
+            continue
+        try:
+            found.append(_function(schema, node, types))
+        except SchemaError:
+            return empty
+    return found[0] if found and all(body == found[0] for body in found) else empty
+
+
+def _type_among(allowed: set[str], name: str) -> Any:
+    """Return a tensor type of this element type, or the only one that is allowed; None where neither is."""
+    wanted = f"tensor({name})"
+    chosen = wanted if wanted in allowed else next(iter(allowed)) if len(allowed) == 1 else None
+    if chosen is None or not chosen.startswith("tensor("):
+        return None
+    return helper.make_tensor_type_proto(element(chosen[7:-1]).number, None)
 
 
 def body_of_call(schema: OpSchema, node: bytes, input_types: Sequence[bytes]) -> Any:
@@ -56,6 +86,8 @@ def _function(schema: OpSchema, node: Any, types: Sequence[Any]) -> Any:
     function = FunctionProto(name=schema.name, domain=schema.domain)
     function.input.extend(node.input)
     function.output.extend(node.output)
+    for tensor in inlined.graph.initializer:
+        function.node.append(helper.make_node("Constant", [], [tensor.name], value=tensor))
     function.node.extend(inlined.graph.node)
     function.opset_import.extend(inlined.opset_import)
     return function

@@ -318,12 +318,12 @@ class OpSchema:  # ruff: ignore[too-many-public-methods]  they are those of onnx
     @property
     def has_function(self) -> bool:
         """Whether the standard defines the operator by a function that does not depend on the call."""
-        return self._has("body") and not self._attributes
+        return bool(self.function_body.node)
 
     @property
     def has_context_dependent_function(self) -> bool:
         """Whether the standard defines the operator by a function that depends on the call."""
-        return self._has("body") and bool(self._attributes)
+        return self._has("body") and not self.has_function
 
     @property
     def function_opset_versions(self) -> list[int]:
@@ -443,7 +443,7 @@ def _fewest(ports: Sequence[_FormalParameter]) -> int:
         if port.option is _Option.Single:
             needed = place + 1
         elif port.option is _Option.Variadic:
-            needed = max(needed, place + port.min_arity) if port.min_arity else needed
+            needed = place + port.min_arity
     return needed
 
 
