@@ -19,6 +19,7 @@ RESULTS = HERE / "RESULTS.md"
 TITLES = {
     "machine": "The machine",
     "load": "A file of 1 GiB",
+    "compat": "The API of onnx",
     "graph": "Large graphs",
     "imports": "Importing",
     "light": "The light models",

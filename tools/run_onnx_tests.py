@@ -8,6 +8,7 @@ module,
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess  # ruff: ignore[suspicious-subprocess-import]  a process for each module
 import sys
 import tempfile
@@ -25,10 +26,87 @@ PAGE = Path(__file__).parents[1] / "docs" / "compat-tests.md"
 LEFT_OUT = {
     "backend_test": "runs the cases of onnx.backend.test, which tests/backend runs",
     "backend_reference_test": "runs the cases of onnx.backend.test, which tests/backend runs",
-    "onnx_sphinx_test": "tests the documentation of onnx",
+    "onnx_sphinx_test": "tests onnx's documentation",
 }
-# a reason for the failures whose test or message contains the text
-REASONS: tuple[tuple[str, str], ...] = ()
+# a pattern in the module, the name or the message of a failure, and its reason
+REASONS: tuple[tuple[str, str], ...] = (
+    (
+        "Regex pattern did not match|Expected regex",
+        "asserts the wording of a message; the class of the error is the same",
+    ),
+    (
+        "is a private part of onnx|_validate_attention25",
+        "calls a private function of onnx's reference implementation",
+    ),
+    (
+        r"'(Clip|ReduceMean|Conv)_\d+'|isinstance\(<abc\.Conv",
+        "asserts the names of private classes of onnx's evaluator",
+    ),
+    (
+        "rt_nodes_|declares no linked attribute|test_overload_reference",
+        "reads private attributes of onnx's evaluator",
+    ),
+    (r"Im2Col|experimental\.", "calls an operator that only onnx's own evaluator has"),
+    (
+        "printer_test",
+        "asserts spaces, digits or the field of values in printed text; the text means the same",
+    ),
+    ("parser_test", "asserts a dimension or complex values as they were spelled"),
+    (
+        (
+            r"does not admit|it admits|takes one type for|which this version does not admit"
+            r"|must be none, add or mul|has no attribute|must be floats"
+        ),
+        "its model breaks the signature of an operator, which Sabir refuses",
+    ),
+    (
+        (
+            r"must have the shape|must be 1-D|do not match|do not fit|does not fit|must be a scalar"
+            r"|must have one element|ranks? .*must be equal|has rank|C of rank|must be float\["
+            r"|of a tensor of rank 1|no floored remainder|coefficients cannot|membership_values"
+            r"|windows cover only|not both|declared as .*but it is|cannot be divided"
+        ),
+        "its model has shapes or values that contradict the operator, which Sabir refuses",
+    ),
+    (
+        r"automatic_downgrade.*DID NOT RAISE|_fails.*DID NOT RAISE|DID NOT RAISE RuntimeError",
+        "asserts a refusal; Sabir converts the model",
+    ),
+    (
+        r"version_converter_test.*(assert '\w+' == '\w+'|assert 1 == 2|list index|StopIteration)",
+        "asserts the nodes of a conversion, where Sabir writes others",
+    ),
+    (
+        r"ConvertError.*(computed at run time|is unknown|knows no|not every uint64|element type of an input)",
+        "asserts a conversion that is only right for some inputs; Sabir refuses it",
+    ),
+    ("version_converter_test.*GRAPH005", "its model is invalid: ValidationError instead of ConvertError"),
+    ("doc=|docstrings|_type_constraints.*in '", "asserts sentences of onnx's documentation"),
+    (
+        "schema_test.*has_function|context_dependent_function",
+        "asserts the nodes of onnx's own function bodies",
+    ),
+    (r"\.CustomOp<", "a name that begins with a point is no name of the text syntax"),
+    (
+        (
+            "complex64|complex128|GRAPH013|test_expand_out_dim|NODE00[15]|ATTR009|TENSOR0|TYPE0"
+            "|GRAPH0|FUNC0|MODEL0"
+        ),
+        "asserts what the specification forbids; [rules.md](rules.md) has the sentence",
+    ),
+    (
+        r"PROBIT|test_linear_classifier|SOFTMAX_ZERO|test_dict_vectorizer|reference_evaluator_ml",
+        "asserts numbers of onnx's evaluator, which Sabir computes otherwise",
+    ),
+    (
+        r"shape_inference_test.*(dim_value|HasField|dim_param|shape)",
+        "asserts a less or differently known shape",
+    ),
+    (
+        "DID NOT RAISE InferenceError|DID NOT RAISE ValidationError",
+        "asserts a refusal that Sabir's inference does not have",
+    ),
+)
 SECONDS = 1500
 
 
@@ -58,7 +136,7 @@ class PrivateParts:
         """Return a module that has any name."""
         module = types.ModuleType(spec.name)
         module.__path__ = []
-        module.__getattr__ = lambda name: _absent(f"{spec.name}.{name}")  # pyright: ignore[reportAttributeAccessIssue]
+        module.__getattr__ = lambda name: _absent(f"{spec.name}.{name}")  # pyright: ignore[reportAttributeAccessIssue]  PEP 562
         return module
 
     def exec_module(self, module: types.ModuleType) -> None:
@@ -129,9 +207,40 @@ def _result(module: str, case: ET.Element) -> Result:
 
 
 def reason_of(result: Result) -> str:
-    """Return why a test fails."""
+    """Return why a test fails: that of the first pattern, else its message."""
     text = f"{result.module} {result.name} {result.message}"
-    return next((reason for part, reason in REASONS if part in text), f"open: {result.message[:120]}")
+    found = next((reason for pattern, reason in REASONS if re.search(pattern, text)), "")
+    return found or f"`{result.name.partition('::')[2]}`: another result"
+
+
+def page(results: list[Result]) -> str:
+    """Return docs/compat-tests.md."""
+    total = Counter(r.outcome for r in results)
+    lines = [
+        "# onnx's own unit tests on Sabir",
+        "",
+        f"Of the unit tests of onnx {sabir.compat.VERSION} (`tests/python` of its sources), "
+        f"{total['passed']:,} of {total['passed'] + total['failed']:,} pass on Sabir; "
+        f"{total['skipped']} skip themselves. "
+        "`tools/run_onnx_tests.py FOLDER --write` runs them and writes this page. Left out: "
+        + "; ".join(f"`{name}`, which {reason}" for name, reason in LEFT_OUT.items())
+        + ".",
+        "",
+        "| module | passed | failed | skipped |",
+        "|---|---:|---:|---:|",
+    ]
+    for module in dict.fromkeys(r.module for r in results):
+        counts = Counter(r.outcome for r in results if r.module == module)
+        lines.append(f"| {module} | {counts['passed']} | {counts['failed']} | {counts['skipped']} |")
+    lines += ["", "## Why tests fail", "", "| reason | tests | which |", "|---|---:|---|"]
+    reasons: dict[str, list[str]] = {}
+    for result in results:
+        if result.outcome == "failed":
+            reasons.setdefault(reason_of(result), []).append(result.name.partition("::")[2].partition("[")[0])
+    for reason, names in sorted(reasons.items(), key=lambda item: -len(item[1])):
+        shown = ", ".join(f"`{name}`" for name in dict.fromkeys(names))
+        lines.append(f"| {reason} | {len(names)} | {shown} |")
+    return "\n".join(lines) + "\n"
 
 
 def summary(results: list[Result]) -> list[str]:
@@ -155,6 +264,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--failures", action="store_true", help="print the failures too")
+    parser.add_argument("--write", action="store_true", help="write docs/compat-tests.md")
     arguments = parser.parse_args()
     paths = sorted(p for p in arguments.folder.rglob("*_test.py") if p.stem not in LEFT_OUT)
     paths = [p for p in paths if not arguments.only or p.stem in arguments.only]
@@ -168,6 +278,8 @@ def main() -> None:
                 if result.outcome == "failed":
                     print(f"    {result.name}: {result.message}")
     print(summary(results)[-1])
+    if arguments.write:
+        PAGE.write_text(page(results), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ _ABSENT = {
 class CompatError(SabirError):
     """`import onnx` cannot be given to Sabir, as this process already uses the package `onnx`.
 
-    >>> issubclass(CompatError, SabirError)
+    >>> issubclass(CompatError, sabir.SabirError)
     True
     """
 
@@ -47,9 +47,10 @@ def install() -> None:
 
     Raises CompatError if the real package is already imported.
 
-    >>> import sabir.compat
-    >>> sabir.compat.install()  # doctest: +SKIP
-    >>> import onnx  # doctest: +SKIP
+        import sabir.compat
+
+        sabir.compat.install()
+        import onnx  # sabir.compat.onnx
     """
     if is_installed():
         return

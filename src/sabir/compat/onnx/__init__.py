@@ -87,9 +87,11 @@ def load_model(f: File, format: str | None = None, load_external_data: bool = Tr
     `f` is a path or an open binary file. `format` is `protobuf`, `textproto`, `json`, `onnxtxt` or a
     registered one, by default that of the file's extension.
     """
-    model = _get_serializer(format, f).deserialize_proto(_load_bytes(f), ModelProto())
+    content = _load_bytes(f)
+    model = _get_serializer(format, f).deserialize_proto(content, ModelProto())
     path = _get_file_path(f)
-    if load_external_data and path:
+    # without the word no tensor can say where its data is, and the search among all nodes is saved
+    if load_external_data and path and (b"location" if isinstance(content, bytes) else "location") in content:
         load_external_data_for_model(model, str(path.parent))
     return model
 

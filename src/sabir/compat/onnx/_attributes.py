@@ -36,7 +36,10 @@ _MESSAGES: tuple[tuple[Any, int], ...] = (
     (GraphProto, _A.GRAPH),
     (TypeProto, _A.TYPE_PROTO),
 )
-_IS_LIST = frozenset(_LISTS.values())
+# most values, which need no search
+_COMMON: dict[Any, int] = {int: _A.INT, float: _A.FLOAT, str: _A.STRING, bytes: _A.STRING, bool: _A.INT}
+_ITEMS = {of_list: item for item, of_list in _LISTS.items()}
+_IS_LIST = frozenset(_ITEMS)
 
 
 def make(key: str, value: Any, doc_string: str | None, attr_type: int | None) -> Any:
@@ -44,15 +47,23 @@ def make(key: str, value: Any, doc_string: str | None, attr_type: int | None) ->
     attribute = AttributeProto(name=key)
     if doc_string:
         attribute.doc_string = doc_string
-    if (
-        isinstance(value, Iterable)
-        and not isinstance(value, (str, bytes, Mapping))
-        and _scalar(value) is None
-    ):
+    if _is_list(value):
         _fill_list(attribute, list(cast("Iterable[Any]", value)), attr_type)
     else:
         _fill_scalar(attribute, value, attr_type)
     return attribute
+
+
+def _is_list(value: Any) -> bool:
+    if type(value) in _COMMON:
+        return False
+    if type(value) in {list, tuple}:
+        return True
+    return (
+        isinstance(value, Iterable)
+        and not isinstance(value, (str, bytes, Mapping))
+        and _scalar(value) is None
+    )
 
 
 def value_of(attribute: Any) -> Any:
@@ -68,6 +79,9 @@ def value_of(attribute: Any) -> Any:
 
 def _scalar(value: Any) -> int | None:
     """Return the attribute type of one value, or None for another object."""
+    common = _COMMON.get(cast("Any", type(value)))
+    if common is not None:
+        return common
     for cls, kind in _MESSAGES:
         if isinstance(value, cls):
             return kind
@@ -127,7 +141,7 @@ def _list_type(name: str, values: list[Any], wanted: int | None) -> int | None:
 
 
 def _item_type(kind: int) -> int:
-    return next(item for item, of_list in _LISTS.items() if of_list == kind)
+    return _ITEMS[kind]
 
 
 def _name(kind: int | None) -> str:

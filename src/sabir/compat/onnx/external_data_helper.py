@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabir.base import SabirError
 from sabir.compat.onnx._errors import ValidationError, raising
-from sabir.compat.onnx.onnx_ml_pb2 import TensorProto
+from sabir.compat.onnx.onnx_ml_pb2 import AttributeProto, TensorProto
 from sabir.files import absolute, open_inside, parts_of
 
 if TYPE_CHECKING:
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 _ALLOWED_EXTERNAL_DATA_KEYS = frozenset({"location", "offset", "length", "checksum", "basepath"})
 _NUMBERS = frozenset({"offset", "length"})
 _MAX_EXTERNAL_DATA_PADDING = 64 * 1024
+# types of attributes that hold no tensors and no graphs; the type may be missing in old files
+_PLAIN = frozenset({
+    AttributeProto.FLOAT, AttributeProto.INT, AttributeProto.STRING,
+    AttributeProto.FLOATS, AttributeProto.INTS, AttributeProto.STRINGS,
+})  # fmt: skip
 _KEEPS_LINKS = getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -261,17 +266,15 @@ def all_tensors(onnx_model_proto: Any) -> Iterator[Any]:
 
 
 def _get_initializer_tensors(onnx_model_proto: Any) -> Iterator[Any]:
-    for nodes_of in bodies(onnx_model_proto):
-        yield from getattr(nodes_of, "initializer", ())
+    for body in bodies(onnx_model_proto):
+        yield from getattr(body, "initializer", ())
 
 
 def _get_attribute_tensors(onnx_model_proto: Any) -> Iterator[Any]:
-    for nodes_of in bodies(onnx_model_proto):
-        for node in nodes_of.node:
-            for attribute in node.attribute:
-                if attribute.HasField("t"):
-                    yield attribute.t
-                yield from attribute.tensors
+    for attribute in _attributes_of(bodies(onnx_model_proto)):
+        if attribute.HasField("t"):
+            yield attribute.t
+        yield from attribute.tensors
 
 
 def bodies(model: Any) -> Iterator[Any]:
@@ -280,11 +283,19 @@ def bodies(model: Any) -> Iterator[Any]:
     while waiting:
         body = waiting.pop(0)
         yield body
-        for node in body.node:
+        for attribute in _attributes_of([body]):
+            if attribute.HasField("g"):
+                waiting.append(attribute.g)
+            waiting.extend(attribute.graphs)
+
+
+def _attributes_of(graphs: Iterable[Any]) -> Iterator[Any]:
+    """The attributes of the nodes of graphs that have tensors or graphs."""
+    for graph in graphs:
+        for node in graph.node:
             for attribute in node.attribute:
-                if attribute.HasField("g"):
-                    waiting.append(attribute.g)
-                waiting.extend(attribute.graphs)
+                if attribute.type not in _PLAIN:
+                    yield attribute
 
 
 _get_all_tensors = all_tensors  # the name by which programs know it

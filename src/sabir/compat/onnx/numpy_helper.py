@@ -217,14 +217,20 @@ def saturate_cast(x: _Array, dtype: np.dtype[Any]) -> _Array:
         least, most = _bounds(kind.bits, signed=kind.is_signed)
         return np.clip(np.round(x), least, most).astype(dtype)
     info: Any = ml_dtypes.finfo(dtype)
-    return np.clip(x, info.min, info.max).astype(dtype)
+    least, most = float(info.min), float(info.max)
+    return np.clip(x, least, most).astype(dtype)
 
 
 def to_float8e8m0(x: _Array, saturate: bool = True, round_mode: str = "up") -> _Array:
-    """Return numbers as float8e8m0, powers of two; `round_mode` is `up`, `down` or `nearest`."""
+    """Return numbers as float8e8m0, powers of two; infinity as NaN.
+
+    `round_mode` is `up`, `down` or `nearest`. Raises ValueError for another one.
+    """
     if round_mode not in {"up", "down", "nearest"}:
         raise ValueError(f"Unsupported rounding mode: {round_mode}; take up, down or nearest")
-    return converted(np.asarray(x, np.float32), FLOAT8E8M0, saturate=saturate, round_mode=round_mode)
+    numbers = np.asarray(x, np.float32)
+    finite = np.where(np.isinf(numbers), np.float32(np.nan), numbers)
+    return converted(finite, FLOAT8E8M0, saturate=saturate, round_mode=round_mode)
 
 
 def tobytes_little_endian(array: _Array) -> bytes:

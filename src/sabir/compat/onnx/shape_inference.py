@@ -94,9 +94,10 @@ def infer_function_output_types(
     """Return the TypeProtos of the outputs of a FunctionProto for types of inputs; raises InferenceError."""
     if not isinstance(function, FunctionProto):
         raise TypeError(f"infer_function_output_types takes a FunctionProto, not a {type(function).__name__}")
-    types = dict(zip(function.input, input_types, strict=False))
+    given = zip(function.input, input_types, strict=False)
+    types = {name: kind for name, kind in given if kind.WhichOneof("value")}
     call = NodeProto(op_type=function.name, domain=function.domain, overload=function.overload)
-    call.input.extend(types)
+    call.input.extend(name if name in types else "" for name in function.input)
     call.output.extend(function.output)
     call.attribute.extend(attributes)
     imports = {imported.domain: imported.version for imported in function.opset_import}
