@@ -89,9 +89,7 @@ def main() -> None:
         subjects = {name: _subject(name, package, module, place) for name, package, module in PACKAGES}
         rows = [_row(task, work, subjects) for task, work in TASKS]
     h.table(("task", "sabir.compat", "onnx", "against sabir"), rows)
-    print(
-        "Times are those of the processor. `onnx` checks and infers in C++, and a message crosses to it as bytes."
-    )
+    print("Times are of the processor. `onnx` checks and infers in C++; messages cross to it as bytes.")
 
 
 def _subject(name: str, package: Any, module: Any, folder: Path) -> Subject:

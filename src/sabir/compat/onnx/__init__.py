@@ -90,8 +90,7 @@ def load_model(f: File, format: str | None = None, load_external_data: bool = Tr
     content = _load_bytes(f)
     model = _get_serializer(format, f).deserialize_proto(content, ModelProto())
     path = _get_file_path(f)
-    # without the word no tensor can say where its data is, and the search among all nodes is saved
-    if load_external_data and path and (b"location" if isinstance(content, bytes) else "location") in content:
+    if load_external_data and path and _may_be_external(content):
         load_external_data_for_model(model, str(path.parent))
     return model
 
@@ -147,6 +146,12 @@ def save_tensor(proto: Any, f: File, format: str | None = None) -> None:
 load = load_model
 load_from_string = load_model_from_string
 save = save_model
+
+
+def _may_be_external(content: Any) -> bool:
+    """Whether a file has the word without which no tensor says where its data is."""
+    word: Any = "location" if isinstance(content, str) else b"location"
+    return word in content
 
 
 def _load_bytes(f: Any) -> bytes:

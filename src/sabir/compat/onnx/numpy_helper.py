@@ -216,7 +216,8 @@ def saturate_cast(x: _Array, dtype: np.dtype[Any]) -> _Array:
     if kind.is_integer:
         least, most = _bounds(kind.bits, signed=kind.is_signed)
         return np.clip(np.round(x), least, most).astype(dtype)
-    info: Any = ml_dtypes.finfo(dtype)
+    find: Any = ml_dtypes.finfo  # its stubs know no dtype of ml_dtypes
+    info = find(dtype)
     least, most = float(info.min), float(info.max)
     return np.clip(x, least, most).astype(dtype)
 
