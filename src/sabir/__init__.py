@@ -89,8 +89,8 @@ _LATER = {
 
 # packages with public names, which need no `import` of their own
 _PACKAGES = (
-    "base", "checking", "comparison", "compat", "compilation", "consumers", "conversion",
-    "debugging", "differentiation", "distributed", "drawing", "editing", "elements", "evaluation", "generation",
+    "base", "checking", "comparison", "compat", "compilation", "consumers", "conversion", "debugging",
+    "differentiation", "distributed", "drawing", "editing", "elements", "evaluation", "generation",
     "inference", "inlining", "ir", "opsets", "optimization", "patterns", "quantization", "repairing",
     "rewriting", "runtime", "schema", "serial", "simplification", "syntax", "training", "viewing",
 )  # fmt: skip
