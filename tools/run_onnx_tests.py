@@ -1,8 +1,7 @@
 """Run the unit tests of onnx's repository against `sabir.compat`: `python tools/run_onnx_tests.py FOLDER`.
 
-FOLDER is `tests/python` of onnx 1.23: of its repository, or of the sdist from PyPI. `--only NAME` runs one
-module,
-`--write` also writes docs/compat-tests.md, the failures with their reasons. Nothing is fetched.
+FOLDER has the Python tests of onnx 1.23: from its repository, or from the sdist on PyPI. `--only NAME` runs
+one module, `--write` also writes docs/compat-tests.md, the failures with their reasons. Nothing is fetched.
 """
 
 from __future__ import annotations
@@ -30,6 +29,19 @@ LEFT_OUT = {
 }
 # a pattern in the module, the name or the message of a failure, and its reason
 REASONS: tuple[tuple[str, str], ...] = (
+    (
+        "test_split_2|test_undefined_(out|in)put",
+        "its model reads values that nothing defines, which Sabir refuses",
+    ),
+    (
+        "test_sub_overflow|test_unknown_shape|test_infer_with_initializer_without_input",
+        "asserts a less or differently known shape",
+    ),
+    ("test_mod_opset28_schema", "asserts sentences of onnx's documentation"),
+    ("test_string_unicode_dtype", "asserts another dtype of strings; Sabir has objects"),
+    ("test_function_body_conflicting", "shape annotations are compared in the main graph alone"),
+    ("test_cast_float_to_string", "feeds another type than declared, which is converted as it is"),
+    ("uses_versioned_implementations", "calls a private function of onnx's reference implementation"),
     (
         "Regex pattern did not match|Expected regex",
         "asserts the wording of a message; the class of the error is the same",
@@ -69,7 +81,7 @@ REASONS: tuple[tuple[str, str], ...] = (
         "its model has shapes or values that contradict the operator, which Sabir refuses",
     ),
     (
-        r"automatic_downgrade.*DID NOT RAISE|_fails.*DID NOT RAISE|DID NOT RAISE RuntimeError",
+        r"(automatic_|version_converter).*DID NOT RAISE",
         "asserts a refusal; Sabir converts the model",
     ),
     (
@@ -103,8 +115,8 @@ REASONS: tuple[tuple[str, str], ...] = (
         "asserts a less or differently known shape",
     ),
     (
-        "DID NOT RAISE InferenceError|DID NOT RAISE ValidationError",
-        "asserts a refusal that Sabir's inference does not have",
+        "DID NOT RAISE",
+        "asserts a refusal that Sabir does not have",
     ),
 )
 SECONDS = 1500
