@@ -14,7 +14,10 @@ from sabir.cli import main
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-WRITTEN = {"rules.md", "oracles.md", "fallbacks.md", "inference.md", "conversions.md", "compat-tests.md"}  # by tools/write_*.py
+# by tools/write_*.py and tools/run_onnx_tests.py
+WRITTEN = {
+    "rules.md", "oracles.md", "fallbacks.md", "inference.md", "conversions.md", "compat-tests.md",
+}  # fmt: skip
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
     *sorted(p for p in (ROOT / "docs").glob("*.md") if p.name not in WRITTEN),

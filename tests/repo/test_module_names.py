@@ -17,7 +17,10 @@ import pytest
 from support.cases import each_of
 
 ROOT = Path(__file__).parents[2]
-GENERATED = {"CHANGELOG.md", "rules.md", "oracles.md", "fallbacks.md", "inference.md", "conversions.md", "compat.md", "compat-tests.md"}
+GENERATED = {
+    "CHANGELOG.md", "rules.md", "oracles.md", "fallbacks.md", "inference.md", "conversions.md", "compat.md",
+    "compat-tests.md",
+}  # fmt: skip
 FOUND = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("fuzz/*.md")]
 PAGES = [p for p in FOUND if p.name not in GENERATED]
 FOLDERS = ("src", "tests", "tools", "benchmarks", "fuzz", "examples")
