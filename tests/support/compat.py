@@ -84,7 +84,11 @@ satisfy a requirement on another. It ignores `Provides-Dist`, so a distribution 
 - **The evaluator** is Sabir's interpreter. Custom operators are subclasses of `OpRun`, as in onnx; private functions of single operators do not exist.
 - **`onnx.hub`** is absent, as Sabir never uses the network; so is what onnx 1.23 removed. The error says what to use instead.
 
-[compat-tests.md](compat-tests.md) has the results of onnx's own unit tests on Sabir.
+## What was tried
+
+[compat-tests.md](compat-tests.md) has the results of onnx's own unit tests. In an environment without onnx these packages exported or processed
+models in November 2026, and onnxruntime computed the same with the results: torch 2.13 with both exporters, onnxscript 0.7.2, onnx_ir 1.1, skl2onnx
+1.20, onnxslim 0.1.98, onnxsim 0.8.1, onnxconverter-common 1.16, onnxmltools 1.16, onnx2torch 1.5.15, and the quantization of onnxruntime 1.31.
 """
 
 
@@ -160,6 +164,7 @@ def page():
     """Return the page: the introduction, the counts, and the table."""
     counts = {s: sum(r.status == s for r in rows()) for s in ("whole", "partly", "not")}
     summary = (
+        "A name is whole if it takes the parameters of onnx and does the same, but for what its module says. "
         f"Of the {len(rows())} public names of onnx {onnx.__version__}, {counts['whole']} are whole, "
         f"{counts['partly']} partly here, and {counts['not']} are not. `tools/write_compat.py` writes this list from both packages."
     )
