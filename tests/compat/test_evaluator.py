@@ -110,6 +110,40 @@ def test_operators_are_classes():
     np.testing.assert_array_equal(nodes[0].run(X)[0], -X)
 
 
+def test_inputs_may_be_absent():
+    clip = load_op("", "Clip")
+    np.testing.assert_array_equal(clip.eval(X, None, np.float32(1)), [-1, 1])
+    np.testing.assert_array_equal(clip.eval(X, np.float32(0), None), [0, 2])
+
+
+def test_an_operator_of_the_standard_is_extended():
+    class Relu(load_op("", "Relu")):
+        def _run(self, x, **attributes):
+            (y,) = super()._run(x, **attributes)
+            return (y + 1,)
+
+    np.testing.assert_array_equal(ReferenceEvaluator(model(), new_ops=[Relu]).run(None, {"x": X})[0], [2, 1])
+
+
+class Fill(OpRun):
+    """Returns the tensor of an attribute."""
+
+    op_domain = "acme"
+
+    def _run(self, x):
+        return (self.value.reshape(x.shape),)
+
+
+def test_a_custom_operator_reads_tensors_and_no_graphs():
+    got = ReferenceEvaluator(model("acme.Fill <value = float[2] {5, 6}>"), new_ops=[Fill]).run(
+        None, {"x": X}
+    )[0]
+    np.testing.assert_array_equal(got, [5, 6])
+    graph = "acme.Fill <body = b () => (z) { z = Relu (x) }>"
+    with pytest.raises(NotImplementedError, match="the class of Fill cannot have a graph as an attribute"):
+        ReferenceEvaluator(model(graph), new_ops=[Fill])
+
+
 def test_shapes_are_compared_on_request():
     evaluator = ReferenceEvaluator(
         parser.parse_model(MODEL.replace("OP", "Relu").replace("float[N] y", "float[3] y"))

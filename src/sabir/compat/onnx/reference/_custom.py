@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
 from sabir.compat.onnx import helper
 from sabir.compat.onnx.defs import _registering
 from sabir.compat.onnx.onnx_ml_pb2 import AttributeProto
+from sabir.compat.onnx.reference.op_run import RuntimeImplementationError
 from sabir.elements import ELEMENTS
+from sabir.ir import SparseTensor, Tensor, Type
 from sabir.schema import Attribute, Constraint, Input, Operator, Output
+from sabir.serial import to_proto
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -33,6 +36,8 @@ def _operator(key: tuple[str, str], cls: type[OpRun], model: Any) -> Operator:
     domain, name = key
     known = _registering.current().find(domain, name)
     kinds = {a.name: a.type for node in _calls(model, key) for a in node.attribute}
+    if {AttributeProto.GRAPH, AttributeProto.GRAPHS} & set(kinds.values()):
+        raise RuntimeImplementationError(f"the class of {name} cannot have a graph as an attribute")
     attributes = [Attribute(n, _type_name(kind)) for n, kind in kinds.items()]
     operator = Operator(name, domain, summary=cls.__doc__ or "")
     since = known.versions[0].since if known else 1
@@ -56,10 +61,10 @@ def _evaluation(key: tuple[str, str], cls: type[OpRun]) -> Callable[..., Any]:
     domain, name = key
 
     def evaluate(*inputs: Any, call: Any, **attributes: Any) -> tuple[Any, ...]:
-        given = {n: v for n, v in attributes.items() if v is not None}
+        given = {n: _as_attribute(v) for n, v in attributes.items() if v is not None}
         node = helper.make_node(
             name,
-            [f"x{place}" for place in range(len(inputs))],
+            ["" if value is None else f"x{place}" for place, value in enumerate(inputs)],
             [f"y{place}" for place in range(len(call.outputs))],
             domain=domain,
             **given,
@@ -67,6 +72,11 @@ def _evaluation(key: tuple[str, str], cls: type[OpRun]) -> Callable[..., Any]:
         return tuple(map(_as_value, cls(node, {"verbose": 0}).run(*inputs)))
 
     return evaluate
+
+
+def _as_attribute(value: Any) -> Any:
+    """Return the value of an attribute as `make_node` takes it: tensors and types as messages."""
+    return to_proto(value) if isinstance(value, (Tensor, SparseTensor, *get_args(Type))) else value
 
 
 def _as_value(result: Any) -> Any:

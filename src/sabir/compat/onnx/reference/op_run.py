@@ -162,16 +162,16 @@ class StandardOp(OpRun):
         for formal in known.attributes if known else ():
             setattr(self, formal.name, formal.default)
         super().__init__(onnx_node, run_params, schema)
-        self._runner: Runner | None = None
+        self._runners: dict[tuple[str, ...], Runner] = {}  # by the names of the inputs that have values
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
-        if self._runner is None:
-            self._runner = _runner_of(self.onnx_node, type(self).version)
-        names = [name for name in self.onnx_node.input if name]
-        given = [value for value in args if value is not None]
-        feeds = dict(zip(names, given, strict=False))
+        pairs = zip(self.onnx_node.input, args, strict=False)
+        inputs = tuple(name if value is not None else "" for name, value in pairs)
+        if inputs not in self._runners:
+            self._runners[inputs] = _runner_of(self.onnx_node, inputs, type(self).version)
+        feeds = {name: value for name, value in zip(inputs, args, strict=True) if name}
         try:
-            return tuple(self._runner.run(feeds).values())
+            return tuple(self._runners[inputs].run(feeds).values())
         except SabirError as error:
             raise TypeError(f"Issues with operator {self.op_type}: {error}") from error
 
@@ -189,7 +189,7 @@ class OpFunction(OpRun):
         return tuple(self.impl_.run(None, feeds, attributes={**attributes, **kwargs}))
 
 
-def _runner_of(node: Any, version: int) -> Runner:
+def _runner_of(node: Any, inputs: tuple[str, ...], version: int) -> Runner:
     from sabir.evaluation import Runner  # ruff: ignore[import-outside-top-level]  few programs run one operator
 
     domain = node.domain
@@ -200,9 +200,11 @@ def _runner_of(node: Any, version: int) -> Runner:
     for name, number in imports.items():
         model.opset_import.add(domain=name, version=number)
     model.graph.name = node.op_type
-    declare(model.graph.input, node.input)
+    declare(model.graph.input, inputs)
     declare(model.graph.output, node.output)
     model.graph.node.append(node)
+    del model.graph.node[0].input[:]
+    model.graph.node[0].input.extend(inputs)
     return Runner(from_proto(model), _registering.current())
 
 
