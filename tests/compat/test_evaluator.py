@@ -144,6 +144,14 @@ def test_a_custom_operator_reads_tensors_and_no_graphs():
         ReferenceEvaluator(model(graph), new_ops=[Fill])
 
 
+def test_nodes_of_graph_attributes_have_classes():
+    branch = "If (c) <then_branch = a () => (z) { z = Neg (t) }, else_branch = b () => (z) { z = Abs (t) }>"
+    source = MODEL.replace("y = OP (t)", f"c = Constant <value = bool {{1}}> () y = {branch}")
+    evaluator = ReferenceEvaluator(parser.parse_model(source))
+    np.testing.assert_array_equal(evaluator.run(None, {"x": X})[0], X)
+    assert [node.op_type for node in evaluator.rt_nodes_[-1].then_branch.rt_nodes_] == ["Neg"]
+
+
 def test_shapes_are_compared_on_request():
     evaluator = ReferenceEvaluator(
         parser.parse_model(MODEL.replace("OP", "Relu").replace("float[N] y", "float[3] y"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sabir
 from sabir.base import SabirError
@@ -12,6 +12,7 @@ from sabir.compat.onnx.defs import _registering, onnx_opset_version
 from sabir.compat.onnx.model_container import ModelContainer
 from sabir.compat.onnx.onnx_ml_pb2 import (
     IR_VERSION,
+    AttributeProto,
     FunctionProto,
     GraphProto,
     ModelProto,
@@ -28,6 +29,13 @@ from sabir.serial import from_proto
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+class Subgraph(NamedTuple):
+    """A graph attribute of a node: the message, and its nodes with the classes that compute them."""
+
+    onnx_graph_: Any
+    rt_nodes_: list[OpRun]
 
 
 class ReferenceEvaluator:
@@ -99,20 +107,22 @@ class ReferenceEvaluator:
 
     @property
     def rt_nodes_(self) -> list[OpRun]:
-        """The nodes with the classes that compute them."""
-        versions = self.opsets
-        found: list[OpRun] = []
-        for node in self._model.graph.node:
-            function = self.functions_.get((node.domain, node.op_type))
-            if function is not None:
-                others = [f for f in self.functions_.values() if f is not function]
-                evaluator = ReferenceEvaluator(function, functions=others)
-                found.append(OpFunction(node, {"verbose": self.verbose}, evaluator))
-                continue
-            custom = self.new_ops_.get((node.domain, node.op_type))
-            cls = load_op(node.domain, node.op_type, versions.get(node.domain), custom)
-            found.append(cls(node, {"verbose": self.verbose}))
-        return found
+        """The nodes with the classes that compute them; a graph attribute has `rt_nodes_` too."""
+        return [self._node(node) for node in self._model.graph.node]
+
+    def _node(self, node: Any) -> OpRun:
+        function = self.functions_.get((node.domain, node.op_type))
+        if function is not None:
+            others = [f for f in self.functions_.values() if f is not function]
+            return OpFunction(node, {"verbose": self.verbose}, ReferenceEvaluator(function, functions=others))
+        custom = self.new_ops_.get((node.domain, node.op_type))
+        cls = load_op(node.domain, node.op_type, self.opsets.get(node.domain), custom)
+        bound = cls(node, {"verbose": self.verbose})
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                inner = [self._node(inner) for inner in attribute.g.node]
+                setattr(bound, attribute.name, Subgraph(attribute.g, inner))
+        return bound
 
     def get_result_types(self, name: str, exc: bool = True) -> Any:
         """Return the declared TypeProto of a value; None, or with `exc` RuntimeError, where there is none."""
