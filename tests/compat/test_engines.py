@@ -77,7 +77,7 @@ REFUSED = [
     (lambda: checker.check_graph(broken(lambda m: m.graph.ClearField("name")).graph), "GRAPH001"),
     (lambda: checker.check_tensor(compat.TensorProto(name="t", data_type=1, dims=[2], float_data=[1])), "TENSOR005"),
     (lambda: checker.check_attribute(compat.AttributeProto(type=2, i=1)), "ATTR001"),
-    (lambda: checker.check_value_info(compat.ValueInfoProto()), "Field 'name' of 'value_info'"),
+    (lambda: checker.check_value_info(compat.ValueInfoProto()), "the ValueInfoProto has no name"),
     (lambda: checker.check_function(helper.make_function("d", "f", [], ["y"], [], [])), "'y' is read, but nothing defines it"),
     (lambda: checker.check_model("missing.onnx"), "there is no such file"),
 ]  # fmt: skip
@@ -94,7 +94,7 @@ def test_other_refusals_of_the_checker():
     with pytest.raises(shape_inference.InferenceError, match="declared as int64"):
         checker.check_model(wrong, full_check=True)
     checker.check_model(wrong)
-    with pytest.raises(TypeError, match="needs to be of type 'NodeProto', and is a ModelProto"):
+    with pytest.raises(TypeError, match="checks a NodeProto, and not a ModelProto"):
         checker.check_node(wrong)
     with pytest.raises(ValueError, match="these bytes are no model"):
         checker.check_model(b"no model")
@@ -126,7 +126,7 @@ def test_files_are_inferred(tmp_path):
     assert [value.name for value in compat.load(path).graph.value_info] == ["t"]
     with pytest.raises(compat.checker.ValidationError, match="no such file"):
         shape_inference.infer_shapes_path(tmp_path / "missing.onnx")
-    with pytest.raises(TypeError, match="use infer_shapes_path"):
+    with pytest.raises(TypeError, match="call infer_shapes_path for a file"):
         shape_inference.infer_shapes(path)
     with pytest.raises(TypeError, match="takes the path of a file"):
         shape_inference.infer_shapes_path(b"")
@@ -166,9 +166,9 @@ def test_models_are_converted_both_ways():
     for error in (version_converter.ConvertError, RuntimeError):
         with pytest.raises(error, match="opset 999"):
             version_converter.convert_version(new, 999)
-    with pytest.raises(TypeError, match="only accepts ModelProto"):
+    with pytest.raises(TypeError, match="takes a ModelProto, and this is of type"):
         version_converter.convert_version(model.graph, 13)
-    with pytest.raises(TypeError, match="only accepts int"):
+    with pytest.raises(TypeError, match="target_version is an int, and this is"):
         version_converter.convert_version(model, "13")
 
 
@@ -207,9 +207,9 @@ def test_parts_of_models(tmp_path):
     assert part.producer_name == "onnx.utils.extract_model"
     with pytest.raises(ValueError, match="no value 'q'"):
         utils.extract_model(source, target, ["q"], ["b"])
-    with pytest.raises(ValueError, match="Invalid input model path"):
+    with pytest.raises(ValueError, match="pass the path of a model as input_path"):
         utils.extract_model(tmp_path / "c.onnx", target, ["t"], ["b"])
-    with pytest.raises(ValueError, match="names shall not be empty"):
+    with pytest.raises(ValueError, match="output_names is empty"):
         utils.extract_model(source, target, ["t"], [])
 
 
@@ -223,15 +223,15 @@ def test_models_are_joined():
     other = parser.parse_model(ADD.replace(": 21", ": 20"))
     with pytest.raises(ValueError, match="imported in versions 21 and 20"):
         compose.merge_models(first, other, [("y", "a")])
-    with pytest.raises(ValueError, match="Output q is not present in g1"):
+    with pytest.raises(ValueError, match="g1 has no output 'q'; its outputs are"):
         compose.merge_models(first, second, [("q", "a")])
-    with pytest.raises(ValueError, match="repeated edge names: x, y; pass prefix1"):
+    with pytest.raises(ValueError, match="both graphs have the edge names x, y; pass prefix1"):
         compose.merge_models(first, first, [])
-    with pytest.raises(ValueError, match="IR version mismatch"):
+    with pytest.raises(ValueError, match="m1 has the IR version"):
         compose.merge_models(first, broken(lambda m: setattr(m, "ir_version", 9)), [("y", "x")])
     for model, value in ((first, "1"), (second, "2")):
         helper.set_model_props(model, {"key": value})
-    with pytest.raises(ValueError, match="model metadata property 'key'"):
+    with pytest.raises(ValueError, match="both models have the metadata key 'key'"):
         compose.merge_models(first, second, [("y", "a")])
     with pytest.raises(ValueError, match="must be a GraphProto, and is a ModelProto"):
         compose.add_prefix_graph(first, "p/")
@@ -247,7 +247,7 @@ def test_dimensions_are_replaced():
     model = parser.parse_model(RELU)
     changed = update_model_dims.update_inputs_outputs_dims(model, {"x": [-1]}, {"y": [4]})
     assert helper.printable_value_info(changed.graph.input[0]) == "%x[FLOAT, x_0]"
-    with pytest.raises(ValueError, match="Contradicts existing dimension value 4"):
+    with pytest.raises(ValueError, match="is 4 in the model, and cannot become"):
         update_model_dims.update_inputs_outputs_dims(changed, {}, {"y": [5]})
     with pytest.raises(ValueError, match="no inputs or outputs \\['q'\\]"):
         update_model_dims.update_inputs_outputs_dims(model, {"q": [1]}, {})
@@ -322,11 +322,11 @@ def test_the_lists_of_schemas():
     assert defs.has("Relu")
     assert defs.has("Relu", 5)
     assert not defs.has("Relu", "acme")
-    with pytest.raises(
-        defs.SchemaError, match="No schema registered for 'Reluu' and domain ''!; is it 'Relu'"
-    ):
+    with pytest.raises(defs.SchemaError, match="the domain '' has no operator 'Reluu'; is it 'Relu'"):
         defs.get_schema("Reluu")
-    with pytest.raises(defs.SchemaError, match="'Relu' version '0' and domain ''"):
+    with pytest.raises(
+        defs.SchemaError, match="version 0 of the domain '' has no operator 'Relu'; its first version is 1"
+    ):
         defs.get_schema("Relu", 0)
 
 
@@ -381,7 +381,7 @@ def test_a_registered_operator_is_checked_and_inferred():
         assert defs.get_schema("Twice", 1, "acme") is schema
         inferred = shape_inference.infer_shapes(model, strict_mode=True)
         assert helper.printable_value_info(inferred.graph.output[0]) == "%y[FLOAT, 8x3]"
-        with pytest.raises(defs.SchemaError, match="already registered"):
+        with pytest.raises(defs.SchemaError, match="has a schema already; call deregister_schema"):
             defs.register_schema(schema)
         with pytest.raises(checker.ValidationError, match="has no attribute 'm'"):
             checker.check_model(broken_call(model))
@@ -397,7 +397,7 @@ def broken_call(model):
 
 
 def test_schemas_that_are_refused():
-    with pytest.raises(defs.SchemaError, match="Choose another domain"):
+    with pytest.raises(defs.SchemaError, match="choose another domain"):
         defs.register_schema(defs.OpSchema("Relu", "", 99))
     with pytest.raises(defs.SchemaError, match="always know the operators of the standard"):
         defs.deregister_schema("Relu", 14, "")

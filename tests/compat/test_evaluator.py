@@ -28,7 +28,7 @@ def test_every_kind_of_message_runs(tmp_path):
         assert (evaluator.input_names, evaluator.output_names) == (["x"], ["y"])
         np.testing.assert_array_equal(evaluator.run(None, {"x": X})[0], [1, 0])
     np.testing.assert_array_equal(ReferenceEvaluator(whole.graph.node[0]).run(None, {"x": X})[0], -X)
-    with pytest.raises(TypeError, match="Unexpected type .*ValueInfoProto"):
+    with pytest.raises(TypeError, match="this is of type ValueInfoProto"):
         ReferenceEvaluator(whole.graph.input[0])
 
 
@@ -66,10 +66,10 @@ def test_a_custom_operator():
 @pytest.mark.parametrize(
     ("result", "error", "message"),
     [
-        (X, TypeError, "does not return a tuple but ndarray"),
-        ((), ValueError, "does not return any result"),
-        (((X,),), TypeError, "is a tuple"),
-        ((object(),), TypeError, "is a object"),
+        (X, TypeError, "returned an object of type ndarray; return a tuple"),
+        ((), ValueError, "returned an empty tuple"),
+        (((X,),), TypeError, "output 0 of `_run` of Plus has the type tuple"),
+        ((object(),), TypeError, "output 0 of `_run` of Plus has the type object"),
     ],
 )
 def test_a_custom_operator_returns_a_tuple_of_values(result, error, message):
@@ -92,7 +92,7 @@ def test_an_operator_is_replaced_by_its_body():
     expected = ReferenceEvaluator(model("Softplus")).run(None, {"x": X})[0]
     got = ReferenceEvaluator(model("Softplus"), new_ops=[Softplus]).run(None, {"x": X})[0]
     np.testing.assert_allclose(got, expected, rtol=1e-6)
-    with pytest.raises(TypeError, match="must inherit from OpRun"):
+    with pytest.raises(TypeError, match="not a subclass of OpRun; derive it"):
         ReferenceEvaluator(model(), new_ops=[type("Other", (), {"op_domain": ""})])
 
 
@@ -101,7 +101,9 @@ def test_operators_are_classes():
     np.testing.assert_allclose(elu.eval(X, alpha=2.0), [2 * np.expm1(-1), 2], rtol=1e-6)
     assert elu.create(alpha=2).alpha == 2
     assert _op_list.Clip_6.create().min == np.float32(-3.4028235e38)
-    with pytest.raises(NotImplementedError, match="operator 'Eluu' and domain ''; is it 'Elu'"):
+    with pytest.raises(
+        NotImplementedError, match="operator 'Eluu' of the domain '' has no implementation; is it 'Elu'"
+    ):
         load_op("", "Eluu")
     with pytest.raises(AttributeError, match="no operator 'Eluu'"):
         _ = _op_list.Eluu
@@ -157,9 +159,7 @@ def test_shapes_are_compared_on_request():
         parser.parse_model(MODEL.replace("OP", "Relu").replace("float[N] y", "float[3] y"))
     )
     assert len(evaluator.run(None, {"x": X})[0]) == 2
-    with pytest.raises(
-        ShapeAnnotationError, match="declared dimension value 3 does not match the actual size 2"
-    ):
+    with pytest.raises(ShapeAnnotationError, match="the size is 2, and the declared dimension value is 3"):
         evaluator.run(None, {"x": X}, check_shape_annotations=True)
 
 

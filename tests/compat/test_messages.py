@@ -128,36 +128,36 @@ def test_values_come_back():
 
 
 REFUSED = [
-    (lambda: helper.make_tensor("t", FLOAT, [2], [1, 2, 3]), ValueError, r"Number of values \(3\) does not match"),
-    (lambda: helper.make_tensor("t", FLOAT, [2], b"x", raw=True), ValueError, "Expected 8 bytes, but got 1"),
-    (lambda: helper.make_tensor("t", 8, [1], b"x", raw=True), TypeError, "raw_data to store string"),
+    (lambda: helper.make_tensor("t", FLOAT, [2], [1, 2, 3]), ValueError, r"'t' of shape \[2\] takes 2 numbers, and `vals` has 3"),
+    (lambda: helper.make_tensor("t", FLOAT, [2], b"x", raw=True), ValueError, "takes 8 bytes, and `vals` has 1"),
+    (lambda: helper.make_tensor("t", 8, [1], b"x", raw=True), TypeError, "pass raw=False"),
     (lambda: helper.make_tensor("t", 0, [1], [1]), TypeError, "UNDEFINED"),
     (lambda: helper.make_tensor("t", 99, [1], [1]), KeyError, "99"),
     (lambda: helper.make_tensor("t", FLOAT, [1], b"x"), TypeError, "pass raw=True"),
-    (lambda: helper.make_attribute("a", None), TypeError, "'None' is not an accepted attribute value"),
-    (lambda: helper.make_attribute("a", []), ValueError, "Could not infer attribute `a` type"),
-    (lambda: helper.make_attribute("a", [1, "x"]), ValueError, "Could not infer the attribute type from"),
-    (lambda: helper.make_attribute("a", 1, attr_type=7), TypeError, r"'INT'\(2\) mismatched with .* 'INTS'\(7\)"),
-    (lambda: helper.make_attribute("a", [], attr_type=1), TypeError, "no value of type 'FLOAT'"),
+    (lambda: helper.make_attribute("a", None), TypeError, "'a' cannot be None; give a number"),
+    (lambda: helper.make_attribute("a", []), ValueError, "'a' is an empty list, which has no type"),
+    (lambda: helper.make_attribute("a", [1, "x"]), ValueError, "elements of the attribute 'a' have no type in common"),
+    (lambda: helper.make_attribute("a", 1, attr_type=7), TypeError, "'a' has the type INT, and attr_type is INTS"),
+    (lambda: helper.make_attribute("a", [], attr_type=1), TypeError, "an empty list, and attr_type is FLOAT"),
     (lambda: helper.make_attribute_ref("", 1), ValueError, "this name is empty"),
-    (lambda: helper.get_attribute_value(helper.make_attribute_ref("a", 1)), ValueError, "reference attribute"),
-    (lambda: helper.get_node_attr_value(helper.make_node("A", [], []), "q"), ValueError, "no attribute with name q"),
-    (lambda: helper.make_tensor_value_info("x", 1, [1.5]), ValueError, "Invalid item in shape: 1.5"),
-    (lambda: helper.make_tensor_value_info("x", 1, [1], "", ["a", "b"]), ValueError, "Invalid shape_denotation"),
-    (lambda: helper.find_min_ir_version_for([helper.make_opsetid("x", 1)]), ValueError, "Unsupported opset-version"),
-    (lambda: helper.np_dtype_to_tensor_dtype(np.dtype("M8[s]")), ValueError, "Unable to convert type"),
+    (lambda: helper.get_attribute_value(helper.make_attribute_ref("a", 1)), ValueError, "'a' refers to 'a' of the function"),
+    (lambda: helper.get_node_attr_value(helper.make_node("A", [], []), "q"), ValueError, "the A node '' has 0 attributes 'q'"),
+    (lambda: helper.make_tensor_value_info("x", 1, [1.5]), ValueError, "dimension 0 is 1.5; give a number"),
+    (lambda: helper.make_tensor_value_info("x", 1, [1], "", ["a", "b"]), ValueError, "2 denotations for 1 dimensions"),
+    (lambda: helper.find_min_ir_version_for([helper.make_opsetid("x", 1)]), ValueError, "has version 1 of the domain 'x'"),
+    (lambda: helper.np_dtype_to_tensor_dtype(np.dtype("M8[s]")), ValueError, "no element type for the dtype"),
     (lambda: helper.make_sequence("s", 9, []), TypeError, "no elements of type 9"),
     (lambda: helper.make_optional("o", 1, None), TypeError, "take UNDEFINED"),
     (lambda: helper.strip_doc_string(1), TypeError, "doc strings are those of a message"),
-    (lambda: numpy_helper.to_array(compat.TensorProto()), TypeError, "is not defined"),
+    (lambda: numpy_helper.to_array(compat.TensorProto()), TypeError, "the element type UNDEFINED"),
     (lambda: numpy_helper.to_array(compat.TensorProto(data_type=1, dims=[2], raw_data=b"x")), ValueError, "take 8 bytes"),
     (lambda: numpy_helper.from_array([1]), TypeError, "must be a numpy array"),
-    (lambda: numpy_helper.from_array(np.array([object()])), NotImplementedError, "expect a string"),
-    (lambda: numpy_helper.from_list([1, "x"]), TypeError, "element type in the input list is not the same"),
+    (lambda: numpy_helper.from_array(np.array([object()])), NotImplementedError, "has a value of type object; convert it"),
+    (lambda: numpy_helper.from_list([1, "x"]), TypeError, "elements of a list have one type, and these have several"),
     (lambda: numpy_helper.from_dict({}), ValueError, "an empty dictionary has no key type"),
-    (lambda: numpy_helper.from_dict({1.5: 1}), TypeError, "Unsupported map key type"),
-    (lambda: numpy_helper.create_random_int((1,), np.dtype("f4")), TypeError, "not supported"),
-    (lambda: numpy_helper.to_float8e8m0(np.float32([1]), round_mode="x"), ValueError, "Unsupported rounding mode: x"),
+    (lambda: numpy_helper.from_dict({1.5: 1}), TypeError, "integers or text, and these are of type float"),
+    (lambda: numpy_helper.create_random_int((1,), np.dtype("f4")), TypeError, "float32 has no integers"),
+    (lambda: numpy_helper.to_float8e8m0(np.float32([1]), round_mode="x"), ValueError, "no round_mode 'x'; take up"),
 ]  # fmt: skip
 
 
@@ -186,7 +186,7 @@ def test_short_texts_are_those_of_onnx():
     g (float[N] x, float[3] w) => (float[N] y) <float[3] w = {1,2,3}, float[2] q = {1,2}> {
       t = Relu (x) y = If (t) <then_branch = a () => (z) { z = Abs (x) }, else_branch = b () => (z) { z = Neg (x) }> }"""
     model = compat.parser.parse_model(source)
-    with pytest.warns(DeprecationWarning, match="Deprecated since 1.19"):
+    with pytest.warns(DeprecationWarning, match="deprecated since onnx 1.19"):
         mine = helper.printable_graph(model.graph)
     with pytest.warns(DeprecationWarning, match="1.19"):
         assert mine == theirs.printable_graph(onnx.ModelProto.FromString(model.SerializeToString()).graph)
@@ -211,7 +211,7 @@ def test_files_in_every_format(tmp_path, suffix):
     tensor = helper.make_tensor("t", FLOAT, [1], [1])
     compat.save_tensor(tensor, tmp_path / "t.pb")
     assert compat.load_tensor(tmp_path / "t.pb") == tensor
-    with pytest.raises(ValueError, match="Unsupported format: 'protobuff'; is it 'protobuf'"):
+    with pytest.raises(ValueError, match="no format 'protobuff'; is it 'protobuf'"):
         compat.load(path, format="protobuff")
 
 
@@ -259,7 +259,9 @@ def test_external_data_stays_in_its_folder(tmp_path):
     with pytest.raises(compat.checker.ValidationError, match=r"\.\."):
         helpers.save_external_data(tensor, str(tmp_path))
     helpers.set_external_data(tensor, "w.bin", offset=100_000)
-    with pytest.raises(compat.checker.ValidationError, match="offset 100000 .* must be between 0"):
+    with pytest.raises(
+        compat.checker.ValidationError, match="the offset 100000 in 'w.bin'; it must be between 0"
+    ):
         helpers.save_external_data(tensor, str(tmp_path))
     (tmp_path / "target").write_bytes(bytes(16))
     (tmp_path / "link").symlink_to(tmp_path / "target")
@@ -268,7 +270,7 @@ def test_external_data_stays_in_its_folder(tmp_path):
         with pytest.raises(compat.checker.ValidationError, match="link"):
             act(tensor, str(tmp_path))
     helpers.set_external_data(tensor, "target", length=17)
-    with pytest.raises(ValueError, match="length .17. exceeds available data"):
+    with pytest.raises(ValueError, match="the length 17, and its file 'target' has only 16 bytes"):
         helpers.load_external_data_for_tensor(tensor, str(tmp_path))
     tensor.external_data.add(key="colour", value="red")
     with pytest.warns(UserWarning, match="unknown external data key.*colour"):
@@ -292,7 +294,7 @@ def test_a_container_keeps_large_tensors_as_arrays(tmp_path):
         loaded.load(str(path))
         np.testing.assert_array_equal(next(iter(loaded.large_initializers.values())), [[1, 2], [3, 4]])
         assert onnx.load(path).graph.initializer[0].raw_data == made["#w"].tobytes()
-    with pytest.raises(ValueError, match="Unable to find large tensor 'q'"):
+    with pytest.raises(ValueError, match="the container has no array 'q'"):
         _ = made["q"]
-    with pytest.raises(RuntimeError, match="ModelContainer is empty"):
+    with pytest.raises(RuntimeError, match="the container has no model"):
         _ = container.ModelContainer().model_proto

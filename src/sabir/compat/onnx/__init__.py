@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from sabir.compat import VERSION
 from sabir.compat.onnx import (
@@ -69,7 +70,6 @@ from sabir.compat.onnx.onnx_pb import (
 from sabir.files import absolute
 
 if TYPE_CHECKING:
-    import os
     from typing import IO
 
     File: TypeAlias = IO[bytes] | str | os.PathLike[str]
@@ -78,7 +78,7 @@ __version__ = VERSION
 ONNX_ML = True
 """Whether this is the variant of onnx with the operators of ai.onnx.ml: it always is."""
 
-_DEFAULT_FORMAT = "protobuf"
+_PROTOBUF = "protobuf"
 
 
 def load_model(f: File, format: str | None = None, load_external_data: bool = True) -> Any:
@@ -87,9 +87,9 @@ def load_model(f: File, format: str | None = None, load_external_data: bool = Tr
     `f` is a path or an open binary file. `format` is `protobuf`, `textproto`, `json`, `onnxtxt` or a
     registered one, by default that of the file's extension.
     """
-    content = _load_bytes(f)
-    model = _get_serializer(format, f).deserialize_proto(content, ModelProto())
-    path = _get_file_path(f)
+    content = _content_of(f)
+    model = _format_for(format, f).deserialize_proto(content, ModelProto())
+    path = _path_of(f)
     if load_external_data and path and _may_be_external(content):
         load_external_data_for_model(model, str(path.parent))
     return model
@@ -97,17 +97,17 @@ def load_model(f: File, format: str | None = None, load_external_data: bool = Tr
 
 def load_tensor(f: File, format: str | None = None) -> Any:
     """Return the TensorProto of a file; the arguments are those of `load_model`."""
-    return _get_serializer(format, f).deserialize_proto(_load_bytes(f), TensorProto())
+    return _format_for(format, f).deserialize_proto(_content_of(f), TensorProto())
 
 
-def load_model_from_string(s: bytes | str, format: str = _DEFAULT_FORMAT) -> Any:
+def load_model_from_string(s: bytes | str, format: str = _PROTOBUF) -> Any:
     """Return the ModelProto of the content of a file."""
-    return _get_serializer(format).deserialize_proto(s, ModelProto())
+    return _format_for(format).deserialize_proto(s, ModelProto())
 
 
-def load_tensor_from_string(s: bytes, format: str = _DEFAULT_FORMAT) -> Any:
+def load_tensor_from_string(s: bytes, format: str = _PROTOBUF) -> Any:
     """Return the TensorProto of the content of a file."""
-    return _get_serializer(format).deserialize_proto(s, TensorProto())
+    return _format_for(format).deserialize_proto(s, TensorProto())
 
 
 def save_model(
@@ -132,15 +132,15 @@ def save_model(
         convert_model_to_external_data(
             proto, all_tensors_to_one_file, location, size_threshold, convert_attribute
         )
-    path = _get_file_path(f)
+    path = _path_of(f)
     if path is not None:
         proto = write_external_data_tensors(proto, str(path.parent))
-    _save_bytes(_get_serializer(format, path).serialize_proto(proto), f)
+    _write(_format_for(format, path).serialize_proto(proto), f)
 
 
 def save_tensor(proto: Any, f: File, format: str | None = None) -> None:
     """Write a TensorProto; the arguments are those of `save_model`."""
-    _save_bytes(_get_serializer(format, f).serialize_proto(proto), f)
+    _write(_format_for(format, f).serialize_proto(proto), f)
 
 
 load = load_model
@@ -154,29 +154,30 @@ def _may_be_external(content: Any) -> bool:
     return word in content
 
 
-def _load_bytes(f: Any) -> bytes:
-    if callable(getattr(f, "read", None)):
-        return f.read()
-    return Path(f).read_bytes()
+def _content_of(f: Any) -> bytes:
+    return f.read() if hasattr(f, "read") else Path(f).read_bytes()
 
 
-def _save_bytes(content: bytes, f: Any) -> None:
-    if callable(getattr(f, "write", None)):
-        f.write(content)
-        return
-    Path(f).write_bytes(content)
+def _write(content: bytes, f: Any) -> None:
+    write = f.write if hasattr(f, "write") else Path(f).write_bytes
+    write(content)
 
 
-def _get_file_path(f: Any) -> Path | None:
-    name: Any = getattr(f, "name", None) if hasattr(f, "read") or hasattr(f, "write") else f
-    is_path = isinstance(name, str) or hasattr(name, "__fspath__")
-    return absolute(Path(name)) if is_path else None
+def _path_of(f: Any) -> Path | None:
+    """Return the absolute path of a file, or None for an open one without a path."""
+    is_open = hasattr(f, "read") or hasattr(f, "write")
+    name: Any = getattr(f, "name", None) if is_open else f
+    if not isinstance(name, (str, os.PathLike)):
+        return None
+    return absolute(Path(cast("str | os.PathLike[str]", name)))
 
 
-def _get_serializer(fmt: str | None, f: Any = None) -> serialization.ProtoSerializer:
-    if fmt is None and (path := _get_file_path(f)) is not None:
-        fmt = serialization.registry.get_format_from_file_extension(path.suffix)
-    return serialization.registry.get(fmt or _DEFAULT_FORMAT)
+def _format_for(name: str | None, f: Any = None) -> serialization.ProtoSerializer:
+    """Return the format of a name, else that of the extension of a file, else protobuf."""
+    path = _path_of(f)
+    if name is None and path is not None:
+        name = serialization.registry.get_format_from_file_extension(path.suffix)
+    return serialization.registry.get(name or _PROTOBUF)
 
 
 def __getattr__(name: str) -> Any:

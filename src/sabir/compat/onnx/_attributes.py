@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from sabir.compat.onnx._tensors import encoded
 from sabir.compat.onnx.onnx_ml_pb2 import (
     AttributeProto,
     GraphProto,
@@ -69,10 +70,16 @@ def _is_list(value: Any) -> bool:
 def value_of(attribute: Any) -> Any:
     """Return the value of an AttributeProto; see `helper.get_attribute_value`."""
     if attribute.ref_attr_name:
-        raise ValueError(f"Cannot get value of reference attribute: {attribute.name!r} has none of its own")
+        raise ValueError(
+            f"the attribute {attribute.name!r} refers to {attribute.ref_attr_name!r} of the function and has "
+            "no value of its own; read that of the node which calls the function"
+        )
     field = _FIELDS.get(attribute.type)
     if field is None:
-        raise ValueError(f"Unsupported ONNX attribute: {attribute.name!r} has type {attribute.type}")
+        raise ValueError(
+            f"the attribute {attribute.name!r} has the type {attribute.type}, for which there is no value; "
+            "set one of AttributeProto.AttributeType"
+        )
     value = getattr(attribute, field)
     return list(value) if attribute.type in _IS_LIST else value
 
@@ -95,12 +102,12 @@ def _scalar(value: Any) -> int | None:
 def _fill_scalar(attribute: Any, value: Any, wanted: int | None) -> None:
     kind = _scalar(value)
     if kind is None:
-        raise TypeError(f"'{value}' is not an accepted attribute value.")
-    if wanted in _IS_LIST or (wanted is not None and wanted != kind and (kind, wanted) != (_A.INT, _A.FLOAT)):
         raise TypeError(
-            f"Inferred attribute type '{_name(kind)}'({kind}) mismatched with specified type "
-            f"'{_name(wanted)}'({wanted})"
+            f"the attribute {attribute.name!r} cannot be {value!r}; give a number, text, a tensor, a graph, "
+            "a type, or a list of one of these"
         )
+    if wanted in _IS_LIST or (wanted is not None and wanted != kind and (kind, wanted) != (_A.INT, _A.FLOAT)):
+        raise _contradiction(attribute.name, kind, wanted)
     kind = kind if wanted is None else wanted
     if kind in {_A.FLOAT, _A.INT, _A.STRING}:
         setattr(attribute, _FIELDS[kind], _CONVERT[kind](value))
@@ -113,10 +120,7 @@ def _fill_list(attribute: Any, values: list[Any], wanted: int | None) -> None:
     inferred = _list_type(attribute.name, values, wanted)
     if wanted is not None and inferred not in {None, wanted}:
         if (inferred, wanted) != (_A.INTS, _A.FLOATS):
-            raise TypeError(
-                f"Inferred attribute type '{_name(inferred)}'({inferred}) mismatched with specified type "
-                f"'{_name(wanted)}'({wanted})"
-            )
+            raise _contradiction(attribute.name, inferred, wanted)
         inferred = wanted
     kind: Any = wanted if inferred is None else inferred
     convert = _CONVERT.get(_item_type(kind))
@@ -127,16 +131,22 @@ def _fill_list(attribute: Any, values: list[Any], wanted: int | None) -> None:
 def _list_type(name: str, values: list[Any], wanted: int | None) -> int | None:
     if not values:
         if wanted is None:
-            raise ValueError(f"Could not infer attribute `{name}` type from empty iterator")
+            raise ValueError(f"the attribute {name!r} is an empty list, which has no type; pass attr_type")
         if wanted not in _IS_LIST:
-            raise TypeError(f"an empty list is no value of type '{_name(wanted)}'({wanted})")
+            raise TypeError(
+                f"the attribute {name!r} is an empty list, and attr_type is {type_name(wanted)}; pass the "
+                "type of a list, such as INTS"
+            )
         return None
     kinds = {_scalar(value) for value in values}
     if kinds == {_A.INT, _A.FLOAT}:
         return _A.FLOATS
     kind = kinds.pop()
     if kind is None or kinds:
-        raise ValueError("Could not infer the attribute type from the elements of the passed Iterable value.")
+        raise ValueError(
+            f"the elements of the attribute {name!r} have no type in common; give only numbers, only text, "
+            "or messages of one class"
+        )
     return _LISTS[kind]
 
 
@@ -144,13 +154,17 @@ def _item_type(kind: int) -> int:
     return _ITEMS[kind]
 
 
-def _name(kind: int | None) -> str:
+def _contradiction(name: str, kind: int | None, wanted: int | None) -> TypeError:
+    return TypeError(
+        f"the value of the attribute {name!r} has the type {type_name(kind)}, and attr_type is "
+        f"{type_name(wanted)}; change one of them"
+    )
+
+
+def type_name(kind: int | None) -> str:
+    """Return the name of an attribute type, `UNDEFINED` for an unknown number."""
     known = AttributeProto.AttributeType
     return known.Name(kind) if kind in known.values() else known.Name(AttributeProto.UNDEFINED)
 
 
-def _encoded(value: str | bytes) -> bytes:
-    return value.encode("utf-8") if isinstance(value, str) else value
-
-
-_CONVERT: dict[int, Callable[[Any], Any]] = {_A.FLOAT: float, _A.INT: int, _A.STRING: _encoded}
+_CONVERT: dict[int, Callable[[Any], Any]] = {_A.FLOAT: float, _A.INT: int, _A.STRING: encoded}

@@ -14,8 +14,7 @@ def with_constant_defaults(model: Model, change: Callable[[Model], Model]) -> Mo
     """Return what `change` returns for a model, with the initializers of inputs as constants meanwhile.
 
     `change` returns another model; those of the inputs that it still has are inputs of it, at their places.
-    The
-    given model loses them.
+    The given model loses them.
     """
     inputs = model.graph.inputs
     places = [(place, value.name) for place, value in enumerate(inputs) if value.constant is not None]

@@ -64,7 +64,7 @@ def printable_graph(graph: Any, prefix: str = "") -> str:
     """Return a graph and the graphs within it; `printer.to_text` writes the text syntax instead."""
     if not prefix:
         warnings.warn(
-            "Deprecated since 1.19. Consider using onnx.printer.to_text() instead.",
+            "printable_graph is deprecated since onnx 1.19; call onnx.printer.to_text",
             DeprecationWarning,
             stacklevel=2,
         )

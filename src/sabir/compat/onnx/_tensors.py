@@ -36,38 +36,39 @@ def number_of(dtype: np.dtype[Any]) -> int:
     try:
         return element(np.dtype(dtype)).number
     except (SabirError, TypeError) as error:
-        raise ValueError(f"Unable to convert type {dtype!r} into TensorProto element type.") from error
+        raise ValueError(
+            f"ONNX has no element type for the dtype {dtype!r}; convert the array, for example to float32"
+        ) from error
 
 
 def make(name: str, data_type: int, dims: Sequence[int], values: Any, *, raw: bool) -> Any:
     """Return a TensorProto; see `helper.make_tensor`."""
     if data_type == TensorProto.UNDEFINED and not raw:
-        raise TypeError("The element type in the input tensor is UNDEFINED.")
-    tensor = TensorProto(name=name, data_type=data_type)
+        raise TypeError(f"the tensor {name!r} has the element type UNDEFINED; pass one such as FLOAT")
+    tensor = TensorProto(name=name, data_type=data_type, dims=dims)
     kind = find_element(data_type)
     if raw and kind is STRING:
-        raise TypeError("Can not use raw_data to store string type.")
+        raise TypeError(f"the tensor {name!r} has strings, and `raw_data` holds only numbers; pass raw=False")
     if kind is None:
         raise KeyError(data_type)
     count = math.prod(dims)
     if raw:
         data = _raw(kind, values)
-        _require_size(kind, count, data)
+        _require_count(tensor, "bytes", packed_size(kind, count), len(data))
         tensor.raw_data = data
     elif kind is STRING:
-        strings = [_encoded(v) for v in np.asarray(values, object).ravel()]
-        _require_count(count, len(strings))
+        strings = [encoded(v) for v in np.asarray(values, object).ravel()]
+        _require_count(tensor, "strings", count, len(strings))
         tensor.string_data.extend(strings)
     else:
         _fill(tensor, kind, count, values)
-    tensor.dims.extend(dims)
     return tensor
 
 
 def _fill(tensor: Any, kind: ElementType, count: int, values: Any) -> None:
     field = getattr(tensor, kind.field)
     if isinstance(values, list) and kind in _AS_GIVEN:
-        _require_count(count, len(cast("list[Any]", values)))
+        _require_count(tensor, "numbers", count, len(cast("list[Any]", values)))
         try:  # protobuf converts a flat list of numbers itself, at half of the cost of an array
             field.extend(cast("list[Any]", values))
         except (TypeError, ValueError):
@@ -75,7 +76,7 @@ def _fill(tensor: Any, kind: ElementType, count: int, values: Any) -> None:
         else:
             return
     array = _array(kind, values)
-    _require_count(count, array.size)
+    _require_count(tensor, "numbers", count, array.size)
     field.extend(np.asarray(to_field(kind, array)).tolist())
 
 
@@ -91,18 +92,11 @@ def _array(kind: ElementType, values: Any) -> np.ndarray[Any, Any]:
     return array.astype(kind.dtype)
 
 
-def _require_count(expected: int, found: int) -> None:
-    if expected != found:
+def _require_count(tensor: Any, unit: str, needed: int, given: int) -> None:
+    if needed != given:
         raise ValueError(
-            f"Number of values ({found}) does not match tensor dimensions requiring {expected} elements."
-        )
-
-
-def _require_size(kind: ElementType, count: int, data: Any) -> None:
-    expected = packed_size(kind, count)
-    if len(data) != expected:
-        raise ValueError(
-            f"Raw data size does not match tensor's size. Expected {expected} bytes, but got {len(data)}."
+            f"the tensor {tensor.name!r} of shape {list(tensor.dims)} takes {needed} {unit}, and `vals` has "
+            f"{given}; change the shape or the values"
         )
 
 
@@ -114,5 +108,6 @@ def _raw(kind: ElementType, values: Any) -> bytes:
     return bytes(pack(kind, array)) if array.dtype == kind.dtype else array.tobytes()
 
 
-def _encoded(value: Any) -> bytes:
+def encoded(value: Any) -> bytes:
+    """Return text as UTF-8, bytes as they are."""
     return value.encode("utf-8") if isinstance(value, str) else value

@@ -54,8 +54,7 @@ def check_model(
 
     `full_check` also infers all types. `check_custom_domain` refuses calls of other domains that are unknown.
     `skip_opset_compatibility_check` accepts operators in versions that do not match. Raises ValidationError
-    with
-    all findings, InferenceError for those of types, and ValueError for a message of more than 2 GiB.
+    with all findings, InferenceError for those of types, and ValueError for a message of more than 2 GiB.
     """
     ignored: list[str] = ["NODE005"] if skip_opset_compatibility_check else []
     if isinstance(model, (str, os.PathLike)):
@@ -65,7 +64,7 @@ def check_model(
         return
     data = model if isinstance(model, bytes) else _serialized(model, ModelProto)
     if len(data) > MAXIMUM_PROTOBUF:
-        raise ValueError("The model is too large (>2GiB). Call check_model with the path of its file.")
+        raise ValueError("the model has more than 2 GiB; save it with external data, and pass its path")
     try:
         found = sabir.loads(data, format="protobuf")
     except SabirError as error:
@@ -158,7 +157,7 @@ def check_value_info(value_info: Any, ctx: CheckerContext = DEFAULT_CONTEXT) -> 
     """Check a ValueInfoProto as an input of a model; raises ValidationError."""
     _require(value_info, ValueInfoProto)
     if not value_info.name:
-        raise ValidationError("Field 'name' of 'value_info' is required to be non-empty.")
+        raise ValidationError("the ValueInfoProto has no name; set `name`")
     model = _model(ctx)
     model.graph.input.append(value_info)
     _check_part(model, select=("TYPE", "GRAPH002"))
@@ -166,9 +165,7 @@ def check_value_info(value_info: Any, ctx: CheckerContext = DEFAULT_CONTEXT) -> 
 
 def _require(message: Any, kind: Any) -> None:
     if not isinstance(message, kind):
-        raise TypeError(
-            f"The message needs to be of type '{kind.DESCRIPTOR.name}', and is a {type(message).__name__}"
-        )
+        raise TypeError(f"this function checks a {kind.DESCRIPTOR.name}, and not a {type(message).__name__}")
 
 
 def _serialized(message: Any, kind: Any) -> bytes:
@@ -177,7 +174,8 @@ def _serialized(message: Any, kind: Any) -> bytes:
         return message.SerializeToString()
     except ValueError as error:
         raise ValueError(
-            f"The model is too large (>2GiB). Call check_model with the path of its file: {error}"
+            f"the message cannot be checked in memory ({error}); save the model with external data, and pass "
+            "check_model its path"
         ) from error
 
 

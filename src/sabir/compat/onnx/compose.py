@@ -56,9 +56,8 @@ def merge_graphs(
     """Return the GraphProto that computes `g1`, then `g2` on outputs of the first.
 
     `io_map` has pairs of an output of `g1` and an input of `g2`. `inputs` and `outputs` keep only these of
-    the
-    result, and the nodes that they need. Raises ValueError for unknown names, and for names that both graphs
-    define; a prefix makes them differ.
+    the result, and the nodes that they need. Raises ValueError for unknown names, and for names that both
+    graphs define; a prefix makes them differ.
     """
     first, second = _copied(g1, GraphProto), _copied(g2, GraphProto)
     if prefix1:
@@ -75,8 +74,8 @@ def merge_graphs(
     if overlaps:
         kind, names = overlaps[0]
         raise ValueError(
-            f"Cant merge two graphs with overlapping names. Found repeated {kind} names: {', '.join(names)}; "
-            "pass prefix1 or prefix2, or call add_prefix"
+            f"both graphs have the {kind} names {', '.join(names)}; pass prefix1 or prefix2, or call "
+            "add_prefix"
         )
     return _joined(first, second, pairs, wanted_in, wanted_out, name, doc_string)
 
@@ -103,7 +102,8 @@ def merge_models(
     """
     if m1.ir_version != m2.ir_version:
         raise ValueError(
-            f"IR version mismatch {m1.ir_version} != {m2.ir_version}. Both models need the same IR version"
+            f"m1 has the IR version {m1.ir_version}, and m2 has {m2.ir_version}; set one `ir_version` to "
+            "the other"
         )
     imports = _joined_imports(m1, m2)
     first, second = _copied(m1, ModelProto), _copied(m2, ModelProto)
@@ -122,10 +122,10 @@ def merge_models(
         [(f"{prefix1 or ''}{a}", f"{prefix2 or ''}{b}") for a, b in io_map],
         _prefixed_if_needed(inputs, (first.graph.input, second.graph.input), prefix1, prefix2),
         _prefixed_if_needed(outputs, (first.graph.output, second.graph.output), prefix1, prefix2),
-        name=name or f"{m1.graph.name}_{m2.graph.name}",
         doc_string=doc_string,
+        name=name or f"{m1.graph.name}_{m2.graph.name}",
     )
-    model = helper.make_model(
+    merged = helper.make_model(
         graph,
         ir_version=m1.ir_version,
         opset_imports=list(starmap(helper.make_opsetid, imports.items())),
@@ -135,8 +135,8 @@ def merge_models(
         domain=domain or "",
         model_version=model_version or 0,
     )
-    helper.set_model_props(model, _joined_metadata(m1, m2))
-    return model
+    helper.set_model_props(merged, _joined_metadata(m1, m2))
+    return merged
 
 
 def add_prefix_graph(
@@ -286,11 +286,9 @@ def _joined(
     graph.value_info.extend(v for v in second.value_info if v.name not in removed)
     stated = {v.name for v in [*graph.value_info, *graph.output]}
     graph.value_info.extend(v for v in first.output if v.name in used and v.name not in stated)
-    if doc_string or first.doc_string or second.doc_string:
-        graph.doc_string = doc_string or (
-            f"Graph combining {first.name} and {second.name}\n{first.name}\n\n{first.doc_string}\n\n"
-            f"{second.name}\n\n{second.doc_string}"
-        )
+    described = [f"{part.name}: {part.doc_string}" for part in (first, second) if part.doc_string]
+    if doc_string or described:
+        graph.doc_string = doc_string or "\n\n".join(described)
     return graph
 
 
@@ -298,9 +296,9 @@ def _require_pairs(first: Any, second: Any, pairs: Iterable[tuple[str, str]]) ->
     outputs, inputs = {v.name for v in first.output}, {v.name for v in second.input}
     for output, operand in pairs:
         if output not in outputs:
-            raise ValueError(f"Output {output} is not present in g1; its outputs are {sorted(outputs)}")
+            raise ValueError(f"g1 has no output {output!r}; its outputs are {sorted(outputs)}")
         if operand not in inputs:
-            raise ValueError(f"Input {operand} is not present in g2; its inputs are {sorted(inputs)}")
+            raise ValueError(f"g2 has no input {operand!r}; its inputs are {sorted(inputs)}")
 
 
 def _reduced(
@@ -370,9 +368,8 @@ def _joined_imports(m1: Any, m2: Any) -> dict[str, int]:
         known = imports.setdefault(imported.domain, imported.version)
         if known != imported.version:
             raise ValueError(
-                f"Can't merge two models with different operator set ids for a given domain. Domain "
-                f"{imported.domain!r} is imported in versions {known} and {imported.version}; call "
-                "version_converter.convert_version first"
+                f"the domain {imported.domain!r} is imported in versions {known} and {imported.version}; "
+                "call version_converter.convert_version for one of the models first"
             )
     return imports
 
@@ -382,7 +379,7 @@ def _joined_metadata(m1: Any, m2: Any) -> dict[str, str]:
     for entry in [*m1.metadata_props, *m2.metadata_props]:
         if metadata.setdefault(entry.key, entry.value) != entry.value:
             raise ValueError(
-                f"Can't merge models with different values for the same model metadata property {entry.key!r}"
+                f"both models have the metadata key {entry.key!r}, with different values; remove it from one"
             )
     return metadata
 

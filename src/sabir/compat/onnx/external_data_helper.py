@@ -32,8 +32,7 @@ class ExternalDataInfo:
     """Where the data of a tensor is: `location`, `offset`, `length`, `checksum`, `basepath`.
 
     Absent numbers are None, absent text is empty or None. Raises ValueError for a number that is none or
-    negative;
-    warns of unknown entries.
+    negative; warns of unknown entries.
     """
 
     def __init__(self, tensor: Any) -> None:
@@ -52,7 +51,7 @@ class ExternalDataInfo:
                 setattr(self, entry.key, entry.value)
         if unknown:
             warnings.warn(
-                f"Ignoring unknown external data key(s) {sorted(unknown)} of the tensor {tensor.name!r}",
+                f"the tensor {tensor.name!r} has unknown external data keys, now ignored: {sorted(unknown)}",
                 stacklevel=2,
             )
 
@@ -74,18 +73,15 @@ def set_external_data(
 
     Raises ValueError for a tensor without `raw_data`.
     """
-    if not tensor.HasField("raw_data"):
-        raise ValueError(
-            f"Tensor {tensor.name} does not have raw_data field. Cannot set external data for this tensor."
-        )
-    del tensor.external_data[:]
-    tensor.data_location = TensorProto.EXTERNAL
+    _require_data(tensor)
     entries = {
         "location": location, "offset": offset, "length": length, "checksum": checksum, "basepath": basepath,
     }  # fmt: skip
+    tensor.ClearField("external_data")
     for key, value in entries.items():
         if value is not None:
             tensor.external_data.add(key=key, value=str(value))
+    tensor.data_location = TensorProto.EXTERNAL
 
 
 def remove_external_data_field(tensor: Any, field_key: str) -> None:
@@ -107,8 +103,8 @@ def read_external_data(tensor: Any, base_dir: str) -> bytes:
         parts = parts_of(info.location)
         if folder.joinpath(*parts).is_symlink():
             raise ValidationError(
-                f"Data of TensorProto ( tensor name: {tensor.name}) is at the link {info.location!r}, "
-                "which may lead anywhere; replace it by the file"
+                f"the file {info.location!r} of the tensor {tensor.name!r} is a symbolic link, which may "
+                "lead anywhere; replace it by the file itself"
             )
         descriptor = open_inside(folder, info.location)
     with os.fdopen(descriptor, "rb") as file:
@@ -116,13 +112,14 @@ def read_external_data(tensor: Any, base_dir: str) -> bytes:
         start = info.offset or 0
         if start > size:
             raise ValueError(
-                f"External data offset ({start}) exceeds file size ({size}) of tensor {tensor.name!r}"
+                f"the tensor {tensor.name!r} has the offset {start}, and its file {info.location!r} has only "
+                f"{size} bytes; correct the offset, or restore the file"
             )
         length = size - start if info.length is None else info.length
         if length > size - start:
             raise ValueError(
-                f"External data length ({length}) exceeds available data ({size - start} bytes from the "
-                f"offset) of tensor {tensor.name!r}"
+                f"the tensor {tensor.name!r} has the length {length}, and its file {info.location!r} has "
+                f"only {size - start} bytes from the offset on; correct the length, or restore the file"
             )
         file.seek(start)
         return file.read(length)
@@ -153,16 +150,15 @@ def convert_model_to_external_data(
 
     `location` is the one file of all, by default a new name; or, with `all_tensors_to_one_file=False`, each
     tensor has a file of its name. `convert_attribute` includes tensors of attributes. Raises ValueError for
-    an
-    absolute location.
+    an absolute location.
     """
-    tensors = list(all_tensors(model) if convert_attribute else _get_initializer_tensors(model))
+    tensors = list(all_tensors(model) if convert_attribute else _initializers(model))
     if not all_tensors_to_one_file:
         _give_each_a_file(tensors, size_threshold)
         return
     if location and Path(location).is_absolute():
         raise ValueError(
-            "location must be a relative path that is relative to the model path; this one is absolute"
+            f"the location {location!r} is absolute; pass a path relative to the directory of the model"
         )
     name = location or f"{uuid.uuid1()}"
     for tensor in _movable(tensors, size_threshold):
@@ -174,7 +170,9 @@ def convert_model_from_external_data(model: Any) -> None:
     for tensor in all_tensors(model):
         if uses_external_data(tensor):
             if not tensor.HasField("raw_data"):
-                raise ValueError(f"The raw_data of tensor {tensor.name!r} is not loaded")
+                raise ValueError(
+                    f"the data of the tensor {tensor.name!r} is not loaded; call load_external_data_for_model"
+                )
             del tensor.external_data[:]
             tensor.data_location = TensorProto.DEFAULT
 
@@ -184,19 +182,17 @@ def save_external_data(tensor: Any, base_path: str) -> None:
 
     A stated offset may be at most 64 KiB beyond the end of the file, which is padded with zeros. Raises
     ValueError for a tensor without `raw_data`, ValidationError for a location that leads out of the
-    directory,
-    a link, and an offset within the file.
+    directory, a link, and an offset within the file.
     """
-    if not tensor.HasField("raw_data"):
-        raise ValueError("raw_data field doesn't exist.")
+    _require_data(tensor)
     info = ExternalDataInfo(tensor)
     with _opened_for_appending(info.location, base_path, tensor.name) as file:
         end = file.seek(0, os.SEEK_END)
         start = end if info.offset is None else info.offset
         if not end <= start <= end + _MAX_EXTERNAL_DATA_PADDING:
             raise ValidationError(
-                f"External data offset {start} of tensor {tensor.name!r} must be between {end}, the end of "
-                f"the file, and {end + _MAX_EXTERNAL_DATA_PADDING}"
+                f"the tensor {tensor.name!r} has the offset {start} in {info.location!r}; it must be between "
+                f"{end}, the end of the file, and {end + _MAX_EXTERNAL_DATA_PADDING}"
             )
         file.write(bytes(start - end))
         file.write(tensor.raw_data)
@@ -205,11 +201,18 @@ def save_external_data(tensor: Any, base_path: str) -> None:
 
 def write_external_data_tensors(model: Any, filepath: str) -> Any:
     """Write the data of all tensors that belong into files below a directory, and clear their `raw_data`."""
-    for tensor in all_tensors(model):
-        if uses_external_data(tensor) and tensor.HasField("raw_data"):
-            save_external_data(tensor, filepath)
-            tensor.ClearField("raw_data")
+    for tensor in filter(uses_external_data, _movable(all_tensors(model), 0)):
+        save_external_data(tensor, filepath)
+        tensor.ClearField("raw_data")
     return model
+
+
+def _require_data(tensor: Any) -> None:
+    if not tensor.HasField("raw_data"):
+        raise ValueError(
+            f"the tensor {tensor.name!r} has no `raw_data`, the only field that a file can replace; make it "
+            "with numpy_helper.from_array"
+        )
 
 
 def _opened_for_appending(location: str, base_path: str, name: str) -> Any:
@@ -218,12 +221,12 @@ def _opened_for_appending(location: str, base_path: str, name: str) -> Any:
     try:
         parts = parts_of(location)
     except SabirError as error:
-        raise ValidationError(f"Data of TensorProto ( tensor name: {name}): {error}") from error
+        raise ValidationError(f"the location of the tensor {name!r}: {error}") from error
     path = folder.joinpath(*parts)
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_symlink() or not path.parent.resolve().is_relative_to(folder.resolve()):
         raise ValidationError(
-            f"Data of TensorProto ( tensor name: {name}) would be written through the symbolic link {path}"
+            f"the tensor {name!r} would be written to {path} through a symbolic link; remove the link"
         )
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0) | _KEEPS_LINKS
     return os.fdopen(os.open(path, flags, 0o644), "r+b")
@@ -233,7 +236,7 @@ def _give_each_a_file(tensors: Iterable[Any], threshold: int) -> None:
     used: set[str] = set()
     for tensor in _movable(tensors, threshold):
         name = tensor.name
-        if not _is_valid_filename(name) or name in used:
+        if not _can_name_a_file(name) or name in used:
             name = f"{uuid.uuid1()}"
         used.add(name)
         set_external_data(tensor, name)
@@ -243,7 +246,7 @@ def _movable(tensors: Iterable[Any], threshold: int) -> Iterator[Any]:
     return (t for t in tensors if t.HasField("raw_data") and len(t.raw_data) >= threshold)
 
 
-def _is_valid_filename(filename: str) -> bool:
+def _can_name_a_file(filename: str) -> bool:
     return re.fullmatch(r"[^<>:;,?\"*|/]+", filename) is not None
 
 
@@ -251,7 +254,7 @@ def _number(entry: Any, name: str) -> int:
     number = int(entry.value)
     if number < 0:
         raise ValueError(
-            f"External data {entry.key} of tensor {name!r} must be non-negative, and is {number}"
+            f"the tensor {name!r} has the {entry.key} {number} in its file; it is a non-negative number"
         )
     return number
 
@@ -259,19 +262,19 @@ def _number(entry: Any, name: str) -> int:
 # all tensors of a model
 
 
-def all_tensors(onnx_model_proto: Any) -> Iterator[Any]:
+def all_tensors(model: Any) -> Iterator[Any]:
     """Every tensor of a model: initializers, then those of attributes, in all graphs and functions."""
-    yield from _get_initializer_tensors(onnx_model_proto)
-    yield from _get_attribute_tensors(onnx_model_proto)
+    yield from _initializers(model)
+    yield from _attribute_values(model)
 
 
-def _get_initializer_tensors(onnx_model_proto: Any) -> Iterator[Any]:
-    for body in bodies(onnx_model_proto):
+def _initializers(model: Any) -> Iterator[Any]:
+    for body in bodies(model):
         yield from getattr(body, "initializer", ())
 
 
-def _get_attribute_tensors(onnx_model_proto: Any) -> Iterator[Any]:
-    for attribute in _attributes_of(bodies(onnx_model_proto)):
+def _attribute_values(model: Any) -> Iterator[Any]:
+    for attribute in _attributes_of(bodies(model)):
         if attribute.HasField("t"):
             yield attribute.t
         yield from attribute.tensors

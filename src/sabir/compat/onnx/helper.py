@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from google.protobuf.message import Message
@@ -70,7 +71,7 @@ def _version_table() -> VersionTableType:
 VERSION_TABLE: VersionTableType = _version_table()
 
 
-def _create_op_set_id_version_map(table: VersionTableType) -> VersionMapType:
+def _ir_versions(table: VersionTableType) -> VersionMapType:
     """Return the IR version of the first release that had each version of each domain."""
     found: VersionMapType = {}
     for _, ir_version, opset, ml, *training in table:
@@ -83,7 +84,7 @@ def _create_op_set_id_version_map(table: VersionTableType) -> VersionMapType:
     return found
 
 
-OP_SET_ID_VERSION_MAP: VersionMapType = _create_op_set_id_version_map(VERSION_TABLE)
+OP_SET_ID_VERSION_MAP: VersionMapType = _ir_versions(VERSION_TABLE)
 
 
 def find_min_ir_version_for(opsetidlist: Sequence[Any], ignore_unknown: bool = False) -> int:
@@ -97,8 +98,8 @@ def find_min_ir_version_for(opsetidlist: Sequence[Any], ignore_unknown: bool = F
         found = OP_SET_ID_VERSION_MAP.get(key)
         if found is None and not ignore_unknown:
             raise ValueError(
-                f"Unsupported opset-version: version {key[1]} of domain {key[0]!r} is in no release; pass "
-                "ignore_unknown=True to leave it out"
+                f"no release of ONNX has version {key[1]} of the domain {key[0]!r}; pass ignore_unknown=True "
+                "to leave it out"
             )
         newest = max(newest, found or _OLDEST_IR)
     return newest
@@ -126,22 +127,17 @@ def make_node(
     **kwargs: Any,
 ) -> Any:
     """Return a NodeProto; the keywords are its attributes, as of `make_attribute`; None is no attribute."""
-    node = NodeProto()
-    node.op_type = op_type
-    node.input.extend(inputs)
-    node.output.extend(outputs)
-    if name:
-        node.name = name
-    if doc_string:
-        node.doc_string = doc_string
-    if domain is not None:
-        node.domain = domain
-    if overload is not None:
-        node.overload = overload
-    node.attribute.extend(
-        make_attribute(key, value) for key, value in sorted(kwargs.items()) if value is not None
+    given = {key: kwargs[key] for key in sorted(kwargs) if kwargs[key] is not None}
+    return NodeProto(  # a field that is None stays unset
+        op_type=op_type,
+        domain=domain,
+        overload=overload,
+        name=name or None,
+        input=inputs,
+        output=outputs,
+        attribute=starmap(make_attribute, given.items()),
+        doc_string=doc_string or None,
     )
-    return node
 
 
 def make_graph(
@@ -155,17 +151,16 @@ def make_graph(
     sparse_initializer: Sequence[Any] | None = None,
 ) -> Any:
     """Return a GraphProto of copies of the messages."""
-    graph = GraphProto()
-    graph.node.extend(nodes)
-    graph.name = name
-    graph.input.extend(inputs)
-    graph.output.extend(outputs)
-    graph.initializer.extend(initializer or ())
-    graph.sparse_initializer.extend(sparse_initializer or ())
-    graph.value_info.extend(value_info or ())
-    if doc_string:
-        graph.doc_string = doc_string
-    return graph
+    return GraphProto(
+        name=name,
+        input=inputs,
+        output=outputs,
+        node=nodes,
+        initializer=initializer,
+        sparse_initializer=sparse_initializer,
+        value_info=value_info,
+        doc_string=doc_string or None,
+    )
 
 
 def make_function(
@@ -182,21 +177,19 @@ def make_function(
     value_info: Sequence[Any] | None = None,
 ) -> Any:
     """Return a FunctionProto of copies of the messages."""
-    function = FunctionProto()
-    function.domain = domain
-    function.name = fname
-    function.input.extend(inputs)
-    function.output.extend(outputs)
-    function.node.extend(nodes)
-    function.opset_import.extend(opset_imports)
-    function.attribute.extend(attributes or ())
-    function.attribute_proto.extend(attribute_protos or ())
-    function.value_info.extend(value_info or ())
-    if doc_string:
-        function.doc_string = doc_string
-    if overload is not None:
-        function.overload = overload
-    return function
+    return FunctionProto(
+        name=fname,
+        domain=domain,
+        overload=overload,
+        opset_import=opset_imports,
+        input=inputs,
+        output=outputs,
+        attribute=attributes,
+        attribute_proto=attribute_protos,
+        node=nodes,
+        value_info=value_info,
+        doc_string=doc_string or None,
+    )
 
 
 def make_model(graph: Any, **kwargs: Any) -> Any:
@@ -325,7 +318,7 @@ def make_map(name: str, key_type: int, keys: list[Any], values: Any) -> Any:
     """Return a MapProto of integer or text keys to the elements of a SequenceProto."""
     result = MapProto(name=name, key_type=key_type)
     if key_type == TensorProto.STRING:
-        result.string_keys.extend(_to_bytes(key) for key in keys)
+        result.string_keys.extend(_tensors.encoded(key) for key in keys)
     elif key_type in _INTEGER_KEYS:
         result.keys.extend(keys)
     result.values.CopyFrom(values)
@@ -365,11 +358,10 @@ def make_attribute_ref(
 
     Raises ValueError for an empty name.
     """
-    if ref_attr_name is None:
-        ref_attr_name = name
-    if not ref_attr_name:
+    target = name if ref_attr_name is None else ref_attr_name
+    if not target:
         raise ValueError("a reference names an attribute of the function, and this name is empty")
-    attribute = AttributeProto(name=name, type=attr_type, ref_attr_name=ref_attr_name)
+    attribute = AttributeProto(name=name, type=attr_type, ref_attr_name=target)
     if doc_string:
         attribute.doc_string = doc_string
     return attribute
@@ -386,17 +378,15 @@ def get_attribute_value(attr: Any) -> Any:
 def get_node_attr_value(node: Any, attr_name: str) -> Any:
     """Return the value of an attribute of a node; raises ValueError unless exactly one has the name."""
     found = [attribute for attribute in node.attribute if attribute.name == attr_name]
-    if len(found) > 1:
-        raise ValueError(f"Node has multiple attributes with name {attr_name}")
-    if not found:
-        raise ValueError(f"Node has no attribute with name {attr_name}")
+    if len(found) != 1:
+        raise ValueError(
+            f"the {node.op_type} node {node.name!r} has {len(found)} attributes {attr_name!r}, and not one; "
+            f"its attributes are {[attribute.name for attribute in node.attribute]}"
+        )
     return get_attribute_value(found[0])
 
 
-def _attr_type_to_str(attr_type: int) -> str:  # pyright: ignore[reportUnusedFunction]  programs import it
-    if attr_type in AttributeProto.AttributeType.values():
-        return AttributeProto.AttributeType.Name(attr_type)
-    return AttributeProto.AttributeType.Name(AttributeProto.UNDEFINED)
+_attr_type_to_str = _attributes.type_name  # the name by which programs know it
 
 
 # types and values
@@ -493,7 +483,7 @@ def _fill_tensor_type(kind: Any, elem_type: int, shape: Shape, denotation: list[
     kind.shape.SetInParent()  # a scalar has a shape without dimensions
     if denotation and len(denotation) != len(shape):
         raise ValueError(
-            f"Invalid shape_denotation: {len(denotation)} denotations for a shape of {len(shape)} dimensions"
+            f"there are {len(denotation)} denotations for {len(shape)} dimensions; give one for each"
         )
     for place, size in enumerate(shape):
         dim = kind.shape.dim.add()
@@ -502,7 +492,7 @@ def _fill_tensor_type(kind: Any, elem_type: int, shape: Shape, denotation: list[
         elif isinstance(size, str):
             dim.dim_param = size
         elif size is not None:
-            raise ValueError(f"Invalid item in shape: {size}. Needs to be of int or str.")
+            raise ValueError(f"dimension {place} is {size!r}; give a number, a name or None")
         if denotation:
             dim.denotation = denotation[place]
 
@@ -541,10 +531,6 @@ def np_dtype_to_tensor_dtype(np_dtype: np.dtype[Any]) -> int:
 def get_all_tensor_dtypes() -> KeysView[int]:
     """Return all element types."""
     return TENSOR_TYPE_MAP.keys()
-
-
-def _to_bytes(value: str | bytes) -> bytes:
-    return value.encode("utf-8") if isinstance(value, str) else value
 
 
 def _sanitize_str(s: str | bytes) -> str:  # pyright: ignore[reportUnusedFunction]  programs import it

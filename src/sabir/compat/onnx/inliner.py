@@ -32,8 +32,7 @@ def inline_selected_functions(
 
     `function_ids` are pairs of a domain and a name; with `exclude` all others are inlined. The bodies of
     functions that stay are inlined too. `inline_schema_functions` includes operators that the standard
-    defines
-    by a function. Raises ValidationError as `inline_local_functions` does.
+    defines by a function. Raises ValidationError as `inline_local_functions` does.
     """
     listed = set(function_ids)
 

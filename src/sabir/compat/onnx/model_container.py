@@ -55,15 +55,16 @@ class ModelContainer:
     def __getitem__(self, name: str) -> np.ndarray[Any, Any]:
         found = self.large_initializers.get(name)
         if found is None:
-            raise ValueError(f"Unable to find large tensor {name!r} among {sorted(self.large_initializers)}.")
+            raise ValueError(f"the container has no array {name!r}; it has {sorted(self.large_initializers)}")
         return found
 
     @property
     def model_proto(self) -> Any:
         """The message; raises RuntimeError before there is one."""
-        if self.model_proto_ is None:
-            raise RuntimeError("ModelContainer is empty.")
-        return self.model_proto_
+        model = self.model_proto_
+        if model is None:
+            raise RuntimeError("the container has no model; assign one to `model_proto`, or call `load`")
+        return model
 
     @model_proto.setter
     def model_proto(self, model_proto: Any) -> None:
@@ -97,7 +98,7 @@ class ModelContainer:
         for location in large_initializers:
             if not self.is_in_memory_external_initializer(location):
                 raise ValueError(
-                    f"The location {location!r} must start with '#' to be ignored by check model."
+                    f"the location {location!r} is that of a file; one of an array in memory begins with '#'"
                 )
         self.large_initializers = large_initializers
 
@@ -108,9 +109,14 @@ class ModelContainer:
                 continue
             location = _location(tensor)
             if not location:
-                raise RuntimeError(f"No location found for tensor name {tensor.name!r}.")
+                raise RuntimeError(
+                    f"the tensor {tensor.name!r} has no location; call make_large_tensor_proto"
+                )
             if location not in self.large_initializers:
-                raise RuntimeError(f"Unable to find tensor named {tensor.name!r} with location {location!r}.")
+                raise RuntimeError(
+                    f"the tensor {tensor.name!r} has the location {location!r}, and the container has no "
+                    "array there; call set_large_initializers"
+                )
 
     def save(self, file_path: str, all_tensors_to_one_file: bool = False) -> Any:
         """Write the model and its arrays, to one file or to one each; return the message that was written."""

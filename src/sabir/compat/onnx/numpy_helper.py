@@ -33,12 +33,15 @@ def to_array(tensor: Any, base_dir: str = "") -> _Array:
     ValueError for data that does not fit the type and the shape, and for segments.
     """
     if tensor.HasField("segment"):
-        raise ValueError("Currently not supporting loading segments.")
+        raise ValueError(f"the tensor {tensor.name!r} is a segment of a larger one; join the segments first")
     if tensor.data_type == TensorProto.UNDEFINED:
-        raise TypeError("The element type in the input tensor is not defined.")
+        raise TypeError(f"the tensor {tensor.name!r} has the element type UNDEFINED; set `data_type`")
     kind = find_element(tensor.data_type)
     if kind is None:
-        raise TypeError(f"element type {tensor.data_type} is not defined")
+        raise TypeError(
+            f"the tensor {tensor.name!r} has the element type {tensor.data_type}, which ONNX does not have; "
+            "set one of TensorProto.DataType"
+        )
     shape = tuple(tensor.dims)
     count = math.prod(shape)
     if kind is STRING:
@@ -87,7 +90,10 @@ def to_list(sequence: Any) -> list[Any]:
         SequenceProto.OPTIONAL: ("optional_values", to_optional),
     }
     if sequence.elem_type not in readers:
-        raise TypeError("The element type in the input sequence is not supported.")
+        raise TypeError(
+            f"the sequence {sequence.name!r} has the element type {sequence.elem_type}, and cannot be read; "
+            "set one of SequenceProto.DataType other than UNDEFINED"
+        )
     field, read = readers[sequence.elem_type]
     return [read(item) for item in getattr(sequence, field)]
 
@@ -116,7 +122,9 @@ def from_list(lst: list[Any], name: str | None = None, dtype: int | None = None)
             SequenceProto.OPTIONAL: from_optional,
         }
         if kind not in make:
-            raise TypeError("The element type in the input list is not supported as a sequence.")
+            raise TypeError(
+                f"a list cannot be a sequence of the type {kind}; take TENSOR, SEQUENCE, MAP or OPTIONAL"
+            )
         values = [make[kind](item) for item in lst]
     return _named(helper.make_sequence("", kind, values), name)
 
@@ -131,7 +139,7 @@ def to_dict(map_proto: Any) -> dict[Any, Any]:
     values = to_list(map_proto.values)
     if len(keys) != len(values):
         raise IndexError(
-            f"Length of keys and values for MapProto (map name: {map_proto.name}) are not the same."
+            f"the map {map_proto.name!r} has {len(keys)} keys and {len(values)} values; give each key one"
         )
     return dict(zip(keys, values, strict=True))
 
@@ -152,7 +160,7 @@ def from_dict(dict_: dict[Any, Any], name: str | None = None) -> Any:
     key_type = TensorProto.STRING if text else number_of(np.asarray(keys[0]).dtype)
     if not text and np.asarray(keys[0]).dtype.kind not in "iu":
         raise TypeError(
-            f"Unsupported map key type: they are integers or text, and not {type(keys[0]).__name__}"
+            f"the keys of a map are integers or text, and these are of type {type(keys[0]).__name__}"
         )
     return _named(helper.make_map("", key_type, keys, from_list(list(dict_.values()))), name)
 
@@ -169,7 +177,10 @@ def to_optional(optional: Any) -> Any | None:
     if optional.elem_type == OptionalProto.UNDEFINED:
         return None
     if optional.elem_type not in readers:
-        raise TypeError("The element type in the input optional is not supported.")
+        raise TypeError(
+            f"the optional {optional.name!r} has the element type {optional.elem_type}, and cannot be read; "
+            "set one of OptionalProto.DataType"
+        )
     field, read = readers[optional.elem_type]
     return read(getattr(optional, field))
 
@@ -180,7 +191,7 @@ def from_optional(opt: Any | None, name: str | None = None, dtype: int | None = 
     `dtype` is an OptionalProto.DataType. Raises TypeError for another one.
     """
     if dtype is not None and dtype not in OptionalProto.DataType.values():
-        raise TypeError(f"{dtype} must be a valid OptionalProto.DataType.")
+        raise TypeError(f"an optional has no element type {dtype}; take one of OptionalProto.DataType")
     if opt is None:
         return _named(helper.make_optional("", OptionalProto.UNDEFINED, None), name)
     kind = dtype
@@ -195,14 +206,16 @@ def from_optional(opt: Any | None, name: str | None = None, dtype: int | None = 
         OptionalProto.OPTIONAL: from_optional,
     }
     if kind not in make:
-        raise TypeError("The input optional has an element type that no value of Python has.")
+        raise TypeError(
+            f"a value cannot be an optional of the type {kind}; take TENSOR, SEQUENCE, MAP or OPTIONAL"
+        )
     return _named(helper.make_optional("", kind, make[kind](opt)), name)
 
 
 def create_random_int(input_shape: tuple[int], dtype: np.dtype[Any], seed: int = 1) -> _Array:
     """Return random integers of a shape, within the range of `dtype` and of 32 bits."""
     if np.dtype(dtype).kind not in "iu":
-        raise TypeError(f"{dtype} is not supported by create_random_int.")
+        raise TypeError(f"the dtype {dtype} has no integers; take one such as int32")
     # the generator that recorded test data was made with
     generator = np.random.RandomState(seed)
     limits, wide = np.iinfo(dtype), np.iinfo(np.int32)
@@ -228,7 +241,7 @@ def to_float8e8m0(x: _Array, saturate: bool = True, round_mode: str = "up") -> _
     `round_mode` is `up`, `down` or `nearest`. Raises ValueError for another one.
     """
     if round_mode not in {"up", "down", "nearest"}:
-        raise ValueError(f"Unsupported rounding mode: {round_mode}; take up, down or nearest")
+        raise ValueError(f"there is no round_mode {round_mode!r}; take up, down or nearest")
     numbers = np.asarray(x, np.float32)
     finite = np.where(np.isinf(numbers), np.float32(np.nan), numbers)
     return converted(finite, FLOAT8E8M0, saturate=saturate, round_mode=round_mode)
@@ -261,7 +274,7 @@ def _packed(array: _Array, name: str, bits: int) -> np.ndarray[Any, np.dtype[np.
 
 
 _IS_LITTLE = np.little_endian
-_MIXED = "The {0} type in the input {1} is not the same for all {0}s and therefore is not supported."
+_MIXED = "the {0}s of a {1} have one type, and these have several; convert them to one"
 
 
 def _flat(tensor: Any, kind: ElementType, count: int, base_dir: str) -> _Array:
@@ -288,7 +301,8 @@ def _encoded(value: Any) -> bytes:
     if isinstance(value, bytes):
         return value
     raise NotImplementedError(
-        f"Unrecognized object in the object array, expect a string, or array of bytes: {type(value)}"
+        f"an array of objects has text or bytes, and this one has a value of type {type(value).__name__}; "
+        "convert it to a numeric dtype or to text"
     )
 
 
@@ -314,7 +328,7 @@ def _sparse_to_array(sparse: Any) -> Any:
 def _kind_of_items(items: list[Any], dtype: int | None) -> int:
     if dtype:
         if dtype not in SequenceProto.DataType.values():
-            raise TypeError(f"{dtype} must be a valid SequenceProto.DataType.")
+            raise TypeError(f"a sequence has no element type {dtype}; take one of SequenceProto.DataType")
         return dtype
     if not items:
         return SequenceProto.TENSOR

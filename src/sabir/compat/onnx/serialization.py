@@ -39,29 +39,29 @@ class _Registry:
     """The formats by name and by file extension."""
 
     def __init__(self) -> None:
-        self._serializers: dict[str, ProtoSerializer] = {}
-        self._extension_to_format: dict[str, str] = {}
+        self._by_name: dict[str, ProtoSerializer] = {}
+        self._name_by_extension: dict[str, str] = {}
 
     def register(self, serializer: ProtoSerializer) -> None:
         """Add a format; it replaces one of the same name."""
-        self._serializers[serializer.supported_format] = serializer
+        self._by_name[serializer.supported_format] = serializer
         for extension in serializer.file_extensions:
-            self._extension_to_format[extension] = serializer.supported_format
+            self._name_by_extension[extension] = serializer.supported_format
 
     def get(self, fmt: str) -> ProtoSerializer:
         """Return a format by its name; raises ValueError for an unknown one."""
-        found = self._serializers.get(fmt)
+        found = self._by_name.get(fmt)
         if found is None:
-            known = ", ".join(self._serializers)
+            known = ", ".join(self._by_name)
             raise ValueError(
-                f"Unsupported format: '{fmt}'{suggest(fmt, self._serializers)}; known formats are {known}, "
+                f"there is no format {fmt!r}{suggest(fmt, self._by_name)}; known formats are {known}, "
                 "and `registry.register` adds one"
             )
         return found
 
     def get_format_from_file_extension(self, file_extension: str) -> str | None:
         """Return the name of the format of a file extension such as `.json`, or None."""
-        return self._extension_to_format.get(file_extension)
+        return self._name_by_extension.get(file_extension)
 
 
 class _ProtobufSerializer:

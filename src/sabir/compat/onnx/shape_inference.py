@@ -25,14 +25,13 @@ def infer_shapes(
     """Return a copy of a ModelProto, or of the bytes of one, with the types of all values.
 
     `strict_mode` raises InferenceError for a node that fails and for a declaration that contradicts,
-    `check_type`
-    for types alone; without them such a value keeps its declared type. Known contents are always propagated,
-    whatever `data_prop` says, and dimensions that are computed have expressions as names.
+    `check_type` for types alone; without them such a value keeps its declared type. Known contents are always
+    propagated, whatever `data_prop` says, and dimensions that are computed have expressions as names.
     """
     if not isinstance(model, (ModelProto, bytes)):
         raise TypeError(
-            f"infer_shapes only accepts ModelProto and bytes, not {type(model).__name__}. For Model paths "
-            "(str or os.PathLike), use infer_shapes_path()."
+            f"infer_shapes takes a ModelProto or its bytes, and not {type(model).__name__}; call "
+            "infer_shapes_path for a file"
         )
     with raising(InferenceError):
         found = sabir.loads(model, format="protobuf") if isinstance(model, bytes) else from_proto(model)
@@ -49,8 +48,7 @@ def infer_shapes_path(
     """Write the model of a file with the types of all values to `output_path`, by default to the same file.
 
     External data stays where it is. The arguments are those of `infer_shapes`. Raises ValidationError for a
-    file
-    that cannot be read or written.
+    file that cannot be read or written.
     """
     if isinstance(model_path, (ModelProto, bytes)):
         raise TypeError("infer_shapes_path takes the path of a file; infer_shapes takes a model and bytes")

@@ -69,11 +69,13 @@ def extract_model(
     from sabir.compat import onnx  # ruff: ignore[import-outside-top-level]  the package imports this module
 
     if not Path(input_path).exists():
-        raise ValueError(f"Invalid input model path: {os.fspath(input_path)}")
+        raise ValueError(
+            f"there is no file {os.fspath(input_path)!r}; pass the path of a model as input_path"
+        )
     if not output_path:
-        raise ValueError("Output model path shall not be empty!")
+        raise ValueError("output_path is empty; pass the path of the file to write")
     if not output_names:
-        raise ValueError("Output tensor names shall not be empty!")
+        raise ValueError("output_names is empty; name one output at least")
     if check_model:
         checker.check_model(input_path)
     model = onnx.load(input_path)
@@ -93,9 +95,15 @@ def _tar_members_filter(tar: tarfile.TarFile, base: str | os.PathLike[str]) -> l
 def _inside(tar: tarfile.TarFile, root: Path) -> Iterable[tarfile.TarInfo]:
     for member in tar:
         if not (root / member.name).resolve().is_relative_to(root):
-            raise RuntimeError(f"The tarball member {member.name} may be a directory traversal")
+            raise RuntimeError(
+                f"the member {member.name!r} of the archive would be written outside {root} (directory "
+                "traversal); do not unpack this archive"
+            )
         if member.issym() or member.islnk():
-            raise RuntimeError(f"The tarball member {member.name} is a link")
+            raise RuntimeError(
+                f"the member {member.name!r} of the archive is a link, which may lead anywhere; do not "
+                "unpack this archive"
+            )
         yield member
 
 

@@ -19,12 +19,10 @@ def convert_version(model: Any, target_version: int) -> Any:
     another object than a ModelProto.
     """
     if not isinstance(model, ModelProto):
-        raise TypeError(
-            f"VersionConverter only accepts ModelProto as model, and this is a {type(model).__name__}"
-        )
+        raise TypeError(f"convert_version takes a ModelProto, and this is of type {type(model).__name__}")
     version: Any = target_version
     if not isinstance(version, int):
-        raise TypeError(f"VersionConverter only accepts int as target_version, and this is {version!r}")
+        raise TypeError(f"target_version is an int, and this is {version!r}")
     with raising(ConvertError):
         registry = _registering.current()
         return to_proto(

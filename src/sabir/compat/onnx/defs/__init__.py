@@ -35,11 +35,10 @@ def get_schema(
     limit = max_inclusive_version
     found = [s for s in versions if limit is None or s.since_version <= limit]
     if not found:
-        version = "" if limit is None else f" version '{limit}' and"
-        joint = " and" if limit is None else ""
+        place = f"the domain {domain!r}" if limit is None else f"version {limit} of the domain {domain!r}"
         known = {s.name for s in get_all_schemas() if s.domain == domain}
-        hint = suggest(op_type, known) if not versions else ""
-        raise SchemaError(f"No schema registered for '{op_type}'{version}{joint} domain '{domain}'!{hint}")
+        hint = f"; its first version is {versions[0].since_version}" if versions else suggest(op_type, known)
+        raise SchemaError(f"{place} has no operator {op_type!r}{hint}")
     return found[-1]
 
 

@@ -40,15 +40,14 @@ def histories() -> Iterator[list[OpSchema]]:
 
 def register(schema: OpSchema) -> None:
     """Add a schema; see `defs.register_schema`."""
-    label = f"{schema.name} (domain: {schema.domain} version: {schema.since_version})"
+    label = f"version {schema.since_version} of {schema.name!r} of the domain {schema.domain!r}"
     if STANDARD.find(schema.domain, schema.name) is not None:
         raise SchemaError(
-            f"Trying to register schema with name {label}, but it is already registered: Sabir knows this "
-            "operator. Choose another domain"
+            f"{label} cannot be registered, as the operator belongs to the standard; choose another domain"
         )
     versions = _SCHEMAS.setdefault((schema.domain, schema.name), {})
     if schema.since_version in versions:
-        raise SchemaError(f"Trying to register schema with name {label}, but it is already registered")
+        raise SchemaError(f"{label} has a schema already; call deregister_schema first")
     versions[schema.since_version] = schema
     _rebuild()
 
@@ -60,8 +59,7 @@ def deregister(op_type: str, version: int, domain: str) -> None:
         known = STANDARD.find(domain, op_type)
         reason = "" if known is None else ": Sabir's engines always know the operators of the standard"
         raise SchemaError(
-            f"Attempting to deregister an unregistered schema with name: {op_type} domain: {domain} version: "
-            f"{version}{reason}"
+            f"no schema of version {version} of {op_type!r} of the domain {domain!r} was registered{reason}"
         )
     del versions[version]
     if not versions:

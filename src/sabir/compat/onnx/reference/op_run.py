@@ -56,10 +56,8 @@ class OpRun(abc.ABC):
     """One node and what computes it.
 
     A program defines an operator by a subclass with the name of the operator, its domain as `op_domain`, and
-    a
-    method `_run(self, *inputs)` that returns a tuple of arrays. The attributes of the node are attributes of
-    the
-    object: tensors as arrays, text as str, graphs as messages.
+    a method `_run(self, *inputs)` that returns a tuple of arrays. The attributes of the node are attributes
+    of the object: tensors as arrays, text as str, graphs as messages.
     """
 
     op_domain: ClassVar[str] = ""
@@ -211,17 +209,16 @@ def _runner_of(node: Any, inputs: tuple[str, ...], version: int) -> Runner:
 def _checked(name: str, result: Any) -> tuple[Any, ...]:
     if not isinstance(result, tuple):
         raise TypeError(
-            f"Method '_run' of class {name!r} does not return a tuple but {type(result).__name__}."
+            f"`_run` of {name} returned an object of type {type(result).__name__}; return a tuple of outputs"
         )
     if not result:
-        raise ValueError(f"Method '_run' of class {name!r} does not return any result.")
+        raise ValueError(f"`_run` of {name} returned an empty tuple; return a value for each output")
     values = cast("tuple[Any, ...]", result)
-    if any(isinstance(value, tuple) for value in values):
-        raise TypeError(f"One of the results returned by method '_run' of class {name!r} is a tuple.")
-    for value in values:
+    for place, value in enumerate(values):
         if not isinstance(value, (np.ndarray, np.generic, list, dict, SparseTensor)) and value is not None:
             raise TypeError(
-                f"One of the results returned by method '_run' of class {name!r} is a {type(value).__name__}"
+                f"output {place} of `_run` of {name} has the type {type(value).__name__}; return an array, a "
+                "list, a dictionary or None"
             )
     return values
 

@@ -42,11 +42,10 @@ class ReferenceEvaluator:
     """Runs a model on numpy.
 
     `proto` is a ModelProto, GraphProto, FunctionProto, NodeProto, a ModelContainer, bytes, or a path.
-    `opsets`
-    are versions by domain for all but models; `functions` more functions, or evaluators of them; `new_ops`
-    subclasses of `OpRun`. With `verbose` from 2 on `run` prints the nodes and values. Inputs may have other
-    shapes than declared; `check_shape_annotations` compares the values of the main graph with what it
-    declares.
+    `opsets` are versions by domain for all but models; `functions` more functions, or evaluators of them;
+    `new_ops` subclasses of `OpRun`. With `verbose` from 2 on `run` prints the nodes and values. Inputs may
+    have other shapes than declared; `check_shape_annotations` compares the values of the main graph with what
+    it declares.
 
     Raises TypeError for another object, NotImplementedError for an operator without an implementation.
     """
@@ -131,7 +130,9 @@ class ReferenceEvaluator:
             if value.name == name:
                 return value.type
         if exc:
-            raise RuntimeError(f"Unable to return type for name {name!r}, it is not declared.")
+            raise RuntimeError(
+                f"the model declares no type of {name!r}; call shape_inference.infer_shapes first"
+            )
         return None
 
     # running
@@ -147,8 +148,7 @@ class ReferenceEvaluator:
         """Return a list of the outputs (those of `output_names`) for arrays by the names of inputs.
 
         With `intermediate` a dictionary of all values. `attributes` are those of a function. Raises
-        RuntimeError
-        for a run that fails, TypeError for values of another type.
+        RuntimeError for a run that fails, TypeError for values of another type.
         """
         checks = self._checks_shapes if check_shape_annotations is None else check_shape_annotations
         names = list(output_names) if output_names is not None else self.output_names
@@ -242,7 +242,8 @@ def _read(proto: Any) -> tuple[str | None, Any]:
     if isinstance(proto, (ModelProto, GraphProto, FunctionProto, NodeProto)):
         return None, proto
     raise TypeError(
-        f"Unexpected type {type(proto)} for proto: take a model, a graph, a function, a node, bytes or a path"
+        f"an evaluator runs a model, a graph, a function, a node, bytes or the file at a path, and this is "
+        f"of type {type(proto).__name__}"
     )
 
 
@@ -306,9 +307,11 @@ def _by_name(classes: Sequence[Any]) -> dict[tuple[str, str], type[OpRun]]:
     found: dict[tuple[str, str], type[OpRun]] = {}
     for cls in classes:
         if not hasattr(cls, "op_domain"):
-            raise AttributeError(f"Class {cls} must define attribute 'op_domain'.")
+            raise AttributeError(
+                f"{cls!r} in new_ops has no `op_domain`; set it to the domain of the operator"
+            )
         if not issubclass(cls, OpRun):
-            raise TypeError(f"Class {cls} must inherit from OpRun (in new_ops).")
+            raise TypeError(f"{cls!r} in new_ops is not a subclass of OpRun; derive it from OpRun")
         found[cls.op_domain, cls.__name__] = cls
     return found
 

@@ -28,14 +28,14 @@ class SymbolBindings:
         which = dim.WhichOneof("value")
         if which == "dim_value" and dim.dim_value != actual:
             raise ShapeAnnotationError(
-                f"{context}: declared dimension value {dim.dim_value} does not match the actual size {actual}"
+                f"{context}: the size is {actual}, and the declared dimension value is {dim.dim_value}"
             )
         if which != "dim_param" or not dim.dim_param:
             return
         size, where = self._sizes.setdefault(dim.dim_param, (actual, context))
         if size != actual:
             raise ShapeAnnotationError(
-                f"{context}: symbolic dimension {dim.dim_param!r} is {actual}, and was {size} in {where}"
+                f"{context}: the symbolic dimension {dim.dim_param!r} is {actual} here, and {size} in {where}"
             )
 
 
@@ -45,7 +45,7 @@ def check_shape(shape_proto: Any, actual_shape: Sequence[int], bindings: SymbolB
         return
     if len(shape_proto.dim) != len(actual_shape):
         raise ShapeAnnotationError(
-            f"{name!r}: declared rank {len(shape_proto.dim)} does not match the rank {len(actual_shape)}"
+            f"{name!r}: the rank is {len(actual_shape)}, and the declared rank is {len(shape_proto.dim)}"
         )
     for axis, (dim, size) in enumerate(zip(shape_proto.dim, actual_shape, strict=True)):
         bindings.check_and_bind(dim, size, context=f"{name!r} axis {axis}")
@@ -60,8 +60,8 @@ def check_value_against_type(type_proto: Any, value: Any, bindings: SymbolBindin
     actual = TensorProto.STRING if array.dtype.kind in "OUST" else number_of(array.dtype)
     if declared.elem_type not in {TensorProto.UNDEFINED, actual}:
         raise ShapeAnnotationError(
-            f"{name!r}: declared element type {TensorProto.DataType.Name(declared.elem_type)} does not match "
-            f"the actual {TensorProto.DataType.Name(actual)}"
+            f"{name!r}: the elements are {TensorProto.DataType.Name(actual)}, and the declared element type "
+            f"is {TensorProto.DataType.Name(declared.elem_type)}"
         )
     check_shape(declared.shape if declared.HasField("shape") else None, array.shape, bindings, name)
 

@@ -29,8 +29,7 @@ def replace_initializer_by_constant_of_shape(
 
     Each initializer or Constant with more than `threshold` elements becomes a ConstantOfShape of
     `value_constant_of_shape`, or with `use_range` a Range with different values. A model gets `ir_version`,
-    if
-    there is one. Raises TypeError for another object.
+    if there is one. Raises TypeError for another object.
     """
     if not isinstance(onx, (ModelProto, GraphProto, FunctionProto)):
         raise TypeError(

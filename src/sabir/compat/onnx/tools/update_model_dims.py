@@ -13,13 +13,10 @@ def update_inputs_outputs_dims(
 ) -> Any:
     """Return a model whose inputs and outputs have these dimensions: numbers, names, or -1 for a new name.
 
-    A negative number becomes the name `x_2` of dimension 2 of `x`. The types of all other values are
-    removed, as
-    they may no longer hold. Raises ValueError for names and ranks that the model does not have, for a number
-    that
-    contradicts a declared one, and for a new name that the model has already; ValidationError for a result
-    that is
-    invalid.
+    A negative number becomes the name `x_2` of dimension 2 of `x`. The types of all other values are removed,
+    as they may no longer hold. Raises ValueError for names and ranks that the model does not have, for a
+    number that contradicts a declared one, and for a new name that the model has already; ValidationError for
+    a result that is invalid.
     """
     known = {d.dim_param for v in [*model.graph.input, *model.graph.output] for d in _dims(v) if d.dim_param}
     result = ModelProto()
@@ -47,8 +44,8 @@ def _update(value: Any, sizes: list[Any], known: set[str]) -> None:
         elif size >= 0:
             if dim.HasField("dim_value") and dim.dim_value != size:
                 raise ValueError(
-                    f"Unable to set dimension value to {size} for axis {place} of {value.name}. Contradicts "
-                    f"existing dimension value {dim.dim_value}."
+                    f"dimension {place} of {value.name!r} is {dim.dim_value} in the model, and cannot become "
+                    f"{size}; pass {dim.dim_value} or a name"
                 )
             dim.dim_value = size
         else:

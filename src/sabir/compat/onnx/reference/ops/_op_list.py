@@ -32,7 +32,7 @@ def load_op(
     if found is None or found.find("evaluate") is None:
         hint = suggest(op_type, registry.names(domain))
         raise RuntimeImplementationError(
-            f"No registered implementation for operator {op_type!r} and domain {domain!r}{hint}"
+            f"the operator {op_type!r} of the domain {domain!r} has no implementation{hint}"
         )
     return _class_of(domain, op_type, found.since, found is STANDARD.find_version(domain, op_type, newest))
 
