@@ -1,7 +1,9 @@
 """Messages: those of helpers, numpy_helper and files are those that onnx makes."""
 
 import copy
+import errno
 import io
+import os
 import pickle  # ruff: ignore[suspicious-pickle-import]  our own objects
 
 import ml_dtypes
@@ -215,6 +217,23 @@ def test_files_in_every_format(tmp_path, suffix):
         compat.load(path, format="protobuff")
 
 
+def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
+    model, path = large_model(), tmp_path / "m.onnx"
+    compat.save(model, path)
+    old = path.read_bytes()
+
+    def fail(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "write", fail)
+    with pytest.raises(OSError, match="No space left"):
+        compat.save(large_model(), path)
+    assert [p.name for p in tmp_path.iterdir()] == ["m.onnx"]
+    assert path.read_bytes() == old
+    with pytest.raises(FileNotFoundError):
+        compat.save(model, tmp_path / "absent" / "m.onnx")
+
+
 def test_doc_strings_are_removed_at_every_depth():
     inner = helper.make_graph(
         [helper.make_node("Relu", ["x"], ["y"], doc_string="d")], "g", [], [], doc_string="d"
@@ -272,6 +291,10 @@ def test_external_data_stays_in_its_folder(tmp_path):
     helpers.set_external_data(tensor, "target", length=17)
     with pytest.raises(ValueError, match="the length 17, and its file 'target' has only 16 bytes"):
         helpers.load_external_data_for_tensor(tensor, str(tmp_path))
+    tensor.external_data[1].value = "1e3"
+    with pytest.raises(ValueError, match="the length '1e3' in its file; it must be a non-negative number"):
+        helpers.ExternalDataInfo(tensor)
+    del tensor.external_data[1]
     tensor.external_data.add(key="colour", value="red")
     with pytest.warns(UserWarning, match="unknown external data key.*colour"):
         helpers.ExternalDataInfo(tensor)

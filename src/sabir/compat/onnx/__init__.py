@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from sabir.base import FileError
 from sabir.compat import VERSION
 from sabir.compat.onnx import (
     checker,
@@ -67,7 +68,7 @@ from sabir.compat.onnx.onnx_pb import (
     ValueInfoProto,
     Version,
 )
-from sabir.files import absolute
+from sabir.files import absolute, replace_file
 
 if TYPE_CHECKING:
     from typing import IO
@@ -159,8 +160,18 @@ def _content_of(f: Any) -> bytes:
 
 
 def _write(content: bytes, f: Any) -> None:
-    write = f.write if hasattr(f, "write") else Path(f).write_bytes
-    write(content)
+    """Write to an open file, or replace a file in one step; raises OSError, as programs of onnx expect."""
+    if hasattr(f, "write"):
+        f.write(content)
+        return
+    path = Path(f)
+    if not path.parent.is_dir() or (path.exists() and not path.is_file()):
+        path.write_bytes(content)  # a device or a pipe, or the error of the operating system
+        return
+    try:
+        replace_file(path, [content])
+    except FileError as error:
+        raise OSError(str(error)) from error
 
 
 def _path_of(f: Any) -> Path | None:

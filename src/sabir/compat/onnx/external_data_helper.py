@@ -251,12 +251,12 @@ def _can_name_a_file(filename: str) -> bool:
 
 
 def _number(entry: Any, name: str) -> int:
-    number = int(entry.value)
-    if number < 0:
+    if not entry.value.isdecimal():
         raise ValueError(
-            f"the tensor {name!r} has the {entry.key} {number} in its file; it is a non-negative number"
+            f"the tensor {name!r} has the {entry.key} {entry.value!r} in its file; it must be a non-negative "
+            "number"
         )
-    return number
+    return int(entry.value)
 
 
 # all tensors of a model
