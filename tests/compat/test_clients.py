@@ -14,7 +14,7 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 from skl2onnx import to_onnx
 from sklearn.ensemble import RandomForestClassifier
 
-assert onnx.__name__ == "sabir.compat.onnx"
+assert onnx.__spec__.name == "sabir.compat.onnx"
 
 
 def run(model, feeds):

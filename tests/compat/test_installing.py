@@ -21,6 +21,7 @@ from onnx import TensorProto, numpy_helper
 from onnx.onnx_ml_pb2 import ModelProto
 import sabir.compat
 
+assert (onnx.__name__, onnx.helper.__name__) == ("onnx", "onnx.helper")
 assert onnx is sys.modules["sabir.compat.onnx"] and onnx.helper is sys.modules["sabir.compat.onnx.helper"]
 assert onnx.ModelProto is ModelProto and TensorProto.FLOAT == 1
 assert importlib.metadata.version("onnx") == onnx.__version__ == sabir.compat.VERSION
@@ -37,6 +38,7 @@ except AttributeError as error:
     print(error)
 sabir.compat.uninstall()
 assert "onnx" not in sys.modules
+assert (onnx.__name__, onnx.helper.__name__) == ("sabir.compat.onnx", "sabir.compat.onnx.helper")
 print(sys.argv[1:])
 """
 
@@ -55,7 +57,7 @@ def test_a_script_imports_sabir_as_onnx(tmp_path):
 
 
 def test_a_module_runs():
-    done = run("-m", "sabir.compat", "-m", "timeit", "-n1", "-r1", "import onnx; print(onnx.__name__)")
+    done = run("-m", "sabir.compat", "-m", "timeit", "-n1", "-r1", "import onnx; print(onnx.__spec__.name)")
     assert done.stdout.startswith("sabir.compat.onnx\n")
 
 
@@ -79,7 +81,7 @@ def test_a_wheel_satisfies_requirements_and_imports_sabir(tmp_path):
     code = (
         f"import sys; sys.path.insert(0, {str(wheel)!r})\n"
         "import importlib.metadata as m; print(m.version('onnx'))\n"
-        "import onnx.helper, onnx; print(onnx.__name__, onnx.helper.__name__, m.requires('onnx'))"
+        "import onnx.helper, onnx; print(onnx.__spec__.name, onnx.helper.__spec__.name, m.requires('onnx'))"
     )
     assert run("-c", code).stdout.split() == [
         "1.23.2+sabir", "sabir.compat.onnx", "sabir.compat.onnx.helper", "None",

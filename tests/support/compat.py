@@ -88,8 +88,11 @@ satisfy a requirement on another. It ignores `Provides-Dist`, so a distribution 
 
 [compat-tests.md](compat-tests.md) has the results of onnx's own unit tests. In an environment without onnx these packages exported or processed
 models in November 2026, and onnxruntime computed the same with the results: torch 2.13 with both exporters, onnxscript 0.7.2, onnx_ir 1.1, skl2onnx
-1.20, onnxslim 0.1.98, onnxconverter-common 1.16, onnx2torch 1.5.15, and the quantization of onnxruntime 1.31. onnxsim 0.8.1 and onnxmltools 1.16
-ran too; what their results compute was not compared.
+1.20, onnxslim 0.1.98, onnxconverter-common 1.16, onnx2torch 1.5.15, the import of hummingbird 0.4.12, and the quantization of onnxruntime 1.31.
+The model builder of onnxruntime-genai 0.18 (int4) wrote the same bytes as with onnx, and onnxruntime.transformers.optimizer the same messages for
+BERT and ViT in float16. onnxsim 0.8.1 and onnxmltools 1.16 ran too; what their results compute was not compared. The export of hummingbird fails in
+torch 2.13, and optimum-onnx does not import with transformers 5; neither failure involves onnx. tf2onnx was not tried, and paddle2onnx needs
+paddle, which was not there.
 """
 
 

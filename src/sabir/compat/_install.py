@@ -71,7 +71,7 @@ def take_over() -> None:
     """
     if not is_installed():
         sys.meta_path.insert(0, _FINDER)
-    sys.modules[_NAME] = importlib.import_module(_HOME)
+    _provide(_NAME)
 
 
 def uninstall() -> None:
@@ -88,7 +88,7 @@ def uninstall() -> None:
         return
     sys.meta_path.remove(_FINDER)
     for name in [n for n in sys.modules if n == _NAME or n.startswith(f"{_NAME}.")]:
-        del sys.modules[name]
+        sys.modules.pop(name).__name__ = _home(name)
 
 
 def is_installed() -> bool:
@@ -108,9 +108,7 @@ class _Loader:
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        name = module.__name__
-        # the documented way for a loader to replace the module that is being imported
-        sys.modules[name] = importlib.import_module(_home(name))
+        _provide(module.__name__)
 
 
 class _Finder(DistributionFinder):
@@ -156,6 +154,17 @@ class _SabirsOnnx(Distribution):
 
 
 _FINDER = _Finder()
+
+
+def _provide(name: str) -> None:
+    """Put a module of Sabir into `sys.modules` under its name in onnx.
+
+    A loader may replace the module that is being imported so. The module also gets that name, which programs
+    compare: hummingbird looks for the backend `onnx.__name__`.
+    """
+    module = importlib.import_module(_home(name))
+    module.__name__ = name
+    sys.modules[name] = module
 
 
 def _home(name: str) -> str:
