@@ -79,12 +79,14 @@ for line in sys.stdin:
 BEGIN = """
 import sys, time
 started = time.perf_counter()
-import resource
 folder, threads, count, more = sys.argv[1], *map(int, sys.argv[2:])
 ids = [i % 1000 + 1 for i in range(1, count + 1)]
 """
+# getrusage would count the memory of the process that started this one
 END = """
-print(first, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+with open("/proc/self/status") as status:
+    peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM:"))
+print(first, peak * 1024)
 """
 START_SABIR = f"""{BEGIN}
 from sabir import TextGenerator
@@ -200,9 +202,13 @@ def _started(path: Path, python: str, code: str) -> tuple[float, float]:
 
 
 def _medians(
-    decoders: Sequence[Decoder], run: Callable[[Decoder], float], blocks: int = 5, size: int = 6
+    decoders: Sequence[Decoder], run: Callable[[Decoder], float], blocks: int = 5, size: int = STEPS
 ) -> list[float]:
-    """Return the median seconds of each contestant, which run in turns, a block of runs each."""
+    """Return the median seconds of each contestant, which run in turns, a block of runs each.
+
+    Both need some ten steps after a pause until the clock and the caches are what they are while text is
+    generated, so a block of steps has many more.
+    """
     taken: dict[str, list[float]] = {each.name: [] for each in decoders}
     for _ in range(blocks):
         for each in decoders:
