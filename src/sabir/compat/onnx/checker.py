@@ -217,7 +217,7 @@ def _report(
     if not errors:
         return
     kind = InferenceError if all(f.rule == "TYPE001" for f in errors) else ValidationError
-    raise kind("\n".join(map(_line, errors)))
+    raise kind("\n".join(map(str, errors)))
 
 
 def _counts(finding: Finding, *, custom: bool) -> bool:
@@ -233,10 +233,6 @@ def _counts(finding: Finding, *, custom: bool) -> bool:
 def _experiments() -> frozenset[str]:
     """Return the operators that early releases had as experiments, and whose calls onnx's checker accepts."""
     return frozenset(o.name for o in STANDARD.of_domain("") if o.versions[0].unpublished)
-
-
-def _line(finding: Finding) -> str:
-    return str(finding)
 
 
 C = SimpleNamespace(

@@ -36,7 +36,7 @@ class Mismatch(Exception):
 
 
 class PartMissing(Mismatch):
-    """A plan from the disk has no stage for what came, and its program is not at hand."""
+    """A plan from the disk has no stage for these inputs, and its program was not stored with it."""
 
 
 @dataclass(slots=True, eq=False)
