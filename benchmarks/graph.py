@@ -1,4 +1,4 @@
-"""Graphs of 20 000 and 200 000 nodes: load, dump, text, parse, infer, check, convert, clone, against onnx.
+"""Graphs of 20 000 and 200 000 nodes: load, dump, text, parse, infer, check, convert, clone, simplify.
 
 `python benchmarks/graph.py 20000 200000` names the sizes; onnx_ir takes part in the smallest alone.
 """
@@ -127,15 +127,34 @@ def _weight() -> np.ndarray[Any, np.dtype[np.float32]]:
     return np.random.default_rng(0).standard_normal((WIDTH, WIDTH), np.float32)
 
 
+def redundant(nodes: int) -> sabir.Model:
+    """Return blocks of eight nodes: two Transposes that cancel, a product and its bias, a scale of 1, two Relus."""
+    weight = _weight()
+    b = sabir.Builder(opset=OPSET)
+    x = b.input("x", "float", ["N", WIDTH])
+    for block in range(nodes // 8):
+        moved = b.Transpose(x, perm=(1, 0), name=f"transpose_{block}")
+        back = b.Transpose(moved, perm=(1, 0), name=f"transpose_back_{block}")
+        product = b.MatMul(back, b.initializer(f"w{block}", weight), name=f"matmul_{block}")
+        summed = b.Add(product, b.initializer(f"b{block}", weight[0]), name=f"add_{block}")
+        scaled = b.Mul(summed, b.initializer(f"scale{block}", np.float32(1)), name=f"mul_{block}")
+        positive = b.Relu(b.Relu(scaled, name=f"relu_{block}"), name=f"relu_again_{block}")
+        x = b.Add(positive, x, name=f"residual_{block}")
+    b.output(x, "y", "float", ["N", WIDTH])
+    return b.model(ir_version=8)
+
+
 GRAPHS: dict[str, Callable[[int], sabir.Model]] = {
     "chain": chain,
     "attention": attention,
     "branches": branches,
+    "redundant": redundant,
 }
 NOTES = {
     "chain": "a residual chain with an initializer for every second node",
     "attention": "layers with constants, value_info and metadata",
     "branches": "`If` nodes, with two subgraphs each",
+    "redundant": "blocks of which five nodes of eight can be removed",
 }
 
 
@@ -221,6 +240,11 @@ def subjects(path: Path, *, is_small: bool) -> Iterator[tuple[str, list[h.Case]]
             h.Case("onnx, CopyFrom", lambda _: onnx.ModelProto().CopyFrom(theirs)),
             *ir("onnx_ir.Model.clone", lambda m: m.clone(), ir_model),
         ],
+    )
+
+    yield (
+        "simplify",
+        [h.Case("sabir.simplify, verify=False", lambda m: sabir.simplify(m, verify=False), model)],
     )
 
 

@@ -29,7 +29,7 @@ def layer_of(node: Node) -> tuple[str, ...]:
     if "/" in node.name:
         return tuple([part for part in node.name.split("/")[:-1] if part])
     constants = [v for v in node.inputs if v is not None and v.constant is not None]
-    weights = [v.name for v in constants if "." in v.name and len(v.uses) == 1]
+    weights = [v.name for v in constants if "." in v.name and v.read_count == 1]
     return tuple([part for part in weights[0].split(".")[:-1] if part]) if weights else ()
 
 

@@ -135,7 +135,7 @@ if TYPE_CHECKING:
         with_dims,
     )
     from sabir.ir._verify import verify
-    from sabir.ir._walk import TensorPlace, all_tensors, drop_constants
+    from sabir.ir._walk import TensorPlace, all_tensors, drop_constants, stored_bytes
 
 # what only builders need: imported with the first node that does
 _LATER = {
@@ -143,6 +143,7 @@ _LATER = {
     "Literal": "_constants", "converted": "_constants", "literal": "_constants",
     "Labels": "_labels", "Place": "_places", "places": "_places", "walk": "_places", "resolve": "_resolve",
     "verify": "_verify", "TensorPlace": "_walk", "all_tensors": "_walk", "drop_constants": "_walk",
+    "stored_bytes": "_walk",
     "attribute_with_dims": "_retyping", "change_dims": "_retyping", "dim_variables": "_retyping",
     "layout_with_dims": "_retyping", "with_dims": "_retyping",
     "read_outputs": "_declarations", "read_value_info": "_declarations",
@@ -297,6 +298,7 @@ __all__ = [
     "releases",
     "require_released",
     "resolve",
+    "stored_bytes",
     "sub",
     "symbol",
     "tensor_type",

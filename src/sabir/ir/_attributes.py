@@ -181,6 +181,8 @@ class Attributes(MutableMapping[str, Attribute]):
     def _link(self, attribute: Attribute) -> None:
         for graph in attribute.graphs:
             self.may_have_graphs = True
+            if self._node.graph is not None:
+                self._node.graph.may_nest = True
             graph.parent = self._node
 
     def __getitem__(self, name: str) -> Attribute:

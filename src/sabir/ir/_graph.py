@@ -74,7 +74,7 @@ class Graph(NodeSequence, Listed):
         self.name, self.doc = name, ""
         self.initializers = Initializers(self)
         self._inputs = GraphInputs(self, inputs)
-        self._outputs = Reads(self)
+        self._outputs = Reads.linked(self, [])
         self.metadata: dict[str, str] | None = None
         self.annotations: tuple[Annotation, ...] = ()
         self.orphan_value_info: tuple[Value, ...] = ()
@@ -202,7 +202,8 @@ class Graph(NodeSequence, Listed):
         while pending:
             graph = pending.pop()
             yield graph
-            pending += [g for node in graph for g in node.graphs]
+            if graph.may_nest:
+                pending += [g for node in graph for g in node.graphs]
 
     @property
     def input_counts(self) -> range:

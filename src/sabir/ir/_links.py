@@ -160,7 +160,8 @@ class GraphInputs(MutableSequence["Value"]):
     def __init__(self, graph: Graph, items: Iterable[Value] = ()) -> None:
         self._graph, self._items = graph, list["Value"]()
         self._counts: dict[Value, int] = {}  # how often each is listed: once, in a valid graph
-        self[:] = items
+        if items:  # a new graph has none
+            self[:] = items
 
     @overload
     def __getitem__(self, index: int) -> Value: ...

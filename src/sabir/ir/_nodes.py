@@ -30,12 +30,13 @@ _Place: TypeAlias = "Node | Literal[_Omitted.OMITTED] | None"
 class NodeSequence(Nested):
     """A sequence of nodes, each of which knows the one before and the one after it."""
 
-    __slots__ = ("_count", "_first", "_last")
+    __slots__ = ("_count", "_first", "_last", "may_nest")
 
     def __init__(self) -> None:
         self._first: Node | None = None
         self._last: Node | None = None
         self._count = 0
+        self.may_nest = False  # whether a node ever had a subgraph: few graphs have one, and all walks ask
 
     def __iter__(self) -> Iterator[Node]:
         """Visit the nodes in order, also one inserted after the current one, but none that was erased."""
@@ -123,6 +124,8 @@ class NodeSequence(Nested):
         else:
             following._previous = node
         self._count += 1
+        if node.attributes.may_have_graphs:
+            self.may_nest = True
 
     def previous(self, node: Node) -> Node | None:
         """Return the node right before one of this graph; None for the first."""

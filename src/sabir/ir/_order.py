@@ -23,13 +23,14 @@ def in_order(graph: Graph) -> tuple[Node, ...]:
     What the subgraphs of a node capture counts as read by the node. Raises SchemaError for a cycle.
     """
     nodes = tuple(graph)
-    seen: set[object] = set()
+    seen: set[Node | Graph | None] = {graph}  # its inputs and initializers
+    nests = graph.may_nest
     for node in nodes:
         for value in node.inputs:
             # nearly all reads are of seen nodes; only for the others does it matter whose node it is
             if value is not None and value.source not in seen and _node_in(graph, value) is not None:
                 return _sorted(nodes, graph)
-        if node.attributes and any(source not in seen for source in _captured(node, graph)):
+        if nests and any(source not in seen for source in _captured(node, graph)):
             return _sorted(nodes, graph)
         seen.add(node)
     return nodes

@@ -89,6 +89,11 @@ class Value(Readable, ValueOperators):
         return bool(self._uses)
 
     @property
+    def read_count(self) -> int:
+        """The number of places that read this value."""
+        return len(self._uses)
+
+    @property
     def node(self) -> Node | None:
         """The node that computes this value, or None."""
         source = self.source

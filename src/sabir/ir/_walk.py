@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabir.ir._places import TENSORS, places
-from sabir.ir._tensors import Tensor
+from sabir.ir._tensors import SparseTensor, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sabir.base import Location
+    from sabir.ir._attributes import Attribute
     from sabir.ir._graph import Graph
     from sabir.ir._model import Model
     from sabir.ir._places import Place
+    from sabir.ir._tensors import Constant
 
 
 class TensorPlace(NamedTuple):
@@ -37,6 +39,34 @@ def all_tensors(model: Model) -> Iterator[TensorPlace]:
     """
     for place in places(model, Tensor):
         yield TensorPlace(place.object, place.inside, _name(place))
+
+
+def stored_bytes(model: Model) -> int:
+    """Return the bytes of all tensors of a model, as `all_tensors` yields them.
+
+    >>> b = sabir.Builder(21)
+    >>> w = b.initializer('w', np.zeros(3, np.float32))
+    >>> stored_bytes(b.model())
+    12
+    """
+    found = sum(_size(a) for f in model.functions for a in f.attributes.values() if a is not None)
+    for root in model.graphs():
+        for graph in root.scopes():
+            found += sum(map(_size, graph.initializers.values()))
+            found += sum(_size(a) for node in graph for a in node.attributes.values())
+    return found
+
+
+def _size(data: Constant | Attribute) -> int:
+    """Return the bytes of a constant, or of the tensors of an attribute."""
+    if isinstance(data, Tensor):
+        return data.nbytes
+    if isinstance(data, SparseTensor):
+        return data.values.nbytes + data.indices.nbytes
+    if data.type not in TENSORS or data.value is None:
+        return 0
+    value: Any = data.value
+    return sum(map(_size, value if data.type in {"tensors", "sparse_tensors"} else (value,)))
 
 
 def _name(place: Place) -> str:

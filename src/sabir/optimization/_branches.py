@@ -43,7 +43,7 @@ class Unnest(NamedTuple):
     def run(self, model: Model) -> bool:
         """Replace the nodes, those inside the new nodes too, and return whether there were any."""
         rewriter = Rewriter(model, registry=self.registry)
-        pending, changed = list(model.graph.all_nodes()), False
+        pending, changed = [n for graph in model.graph.scopes() if graph.may_nest for n in graph], False
         while pending:
             check_time()
             node = pending.pop()

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from sabir.base import SabirError
 from sabir.ir import Graph, Node, Tensor, canonical_domain
 from sabir.rewriting import InsertionPoint, Rewriter, erase_node
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from sabir.ir import Array, Model, Value
-    from sabir.schema import Registry
+    from sabir.inference import Inference
+    from sabir.ir import Array, FreshNames, Model, Value
+    from sabir.schema import Registry, Scope
 
 _FIRST_OPSET = 13  # of Split with its sizes as an operand
 _LEAST = 3  # products, or two that have biases: fewer would not be fewer nodes
@@ -38,8 +41,11 @@ class JoinProducts(NamedTuple):
     kept: Collection[Value] = ()
     name: str = "join products"
 
-    def run(self, model: Model) -> bool:
-        """Join the products of the main graph and its subgraphs, and return whether there were any."""
+    def run(self, model: Model, inference: Inference | None = None) -> bool:
+        """Join the products of the main graph and its subgraphs, and return whether there were any.
+
+        `inference` has the types of the model's values, and gets those of the new ones.
+        """
         if (model.opset("") or 0) < _FIRST_OPSET:
             return False
         rewriter = Rewriter(model, registry=self.registry)
@@ -47,9 +53,17 @@ class JoinProducts(NamedTuple):
         found = False
         for graph in list(model.graph.scopes()):
             for products in list(_groups(graph, state)):
-                _join(graph, products, rewriter)
+                new = _join(graph, products, rewriter.names)
                 found = True
+                if inference is not None:
+                    _infer(new, inference, rewriter.scope)
         return found
+
+
+def _infer(nodes: Sequence[Node], inference: Inference, scope: Scope) -> None:
+    for node in nodes:
+        with contextlib.suppress(SabirError):  # an invalid call stays one: the run reports it
+            inference.visit(node, scope=scope)
 
 
 class _Product(NamedTuple):
@@ -88,8 +102,7 @@ def _product(node: Node, state: Collection[Value]) -> _Product | None:
     output = node.outputs[0]
     if weights is None or weights.ndim != _MATRIX or weights.dtype not in _FLOATS or output in state:
         return None
-    uses = output.uses if output is not None else ()
-    use = next(iter(uses)) if len(uses) == 1 else None
+    use = output.uses[0] if output is not None and output.read_count == 1 else None
     reader = None if use is None else use.user
     if use and isinstance(reader, Node) and _calls(reader, "Add") and reader.graph is node.graph:
         bias = _own(reader.inputs[1 - use.slot], state)
@@ -106,29 +119,33 @@ def _calls(node: Node, op: str) -> bool:
 def _own(value: Value | None, state: Collection[Value]) -> Array | None:
     """Return the data of a constant that nothing but one node reads."""
     data = None if value is None or value.is_input or value in state else value.constant
-    if not isinstance(data, Tensor) or value is None or len(value.uses) != 1:
+    if not isinstance(data, Tensor) or value is None or value.read_count != 1:
         return None
     return data.array()
 
 
-def _join(graph: Graph, products: Sequence[_Product], rewriter: Rewriter) -> None:
-    names, first = rewriter.names, products[0].matmul
+def _join(graph: Graph, products: Sequence[_Product], names: FreshNames) -> list[Node]:
+    """Replace products by the parts of one, and return the new nodes."""
+    first = products[0].matmul
     point = InsertionPoint.before(first)
     weights = graph.add_initializer(names.fresh("weights"), np.concatenate([p.weights for p in products], 1))
     node = point.insert(Node("MatMul", [first.inputs[0], weights], name=first.name))
+    new = [node]
     biases: Any = [p.bias for p in products]
     if products[0].bias is not None:
         bias = graph.add_initializer(names.fresh("bias"), np.concatenate(biases))
         node.output.name = names.fresh("product")
         node = point.insert(Node("Add", [node.output, bias]))
+        new.append(node)
     node.output.name = names.fresh("products")
     sizes = graph.add_initializer(names.fresh("sizes"), np.asarray([p.weights.shape[1] for p in products]))
     ends = [p.end for p in products]
     outputs = [cast("Value", end.outputs[0]) for end in ends]
     for end in ends:
         end.outputs = ()
-    point.insert(Node("Split", [node.output, sizes], outputs, {"axis": -1}))
+    new.append(point.insert(Node("Split", [node.output, sizes], outputs, {"axis": -1})))
     for product in products:
         for old in (product.add, product.matmul):
             if old is not None:
                 erase_node(old)
+    return new

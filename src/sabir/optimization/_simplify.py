@@ -15,7 +15,7 @@ from sabir.base import (
     without_collector,
 )
 from sabir.inlining import inline_in_place
-from sabir.ir import CONSTANTS, all_tensors, check_is_model
+from sabir.ir import CONSTANTS, check_is_model, stored_bytes
 from sabir.opsets import STANDARD
 from sabir.optimization._branches import Unnest
 from sabir.optimization._copies import DropCopies
@@ -123,9 +123,9 @@ class _Options(NamedTuple):
 
 
 def _simplified(model: Model, options: _Options) -> Simplification:
-    copy = model.clone()
-    job = _Job(copy, options)
     with without_collector():  # hardly any node becomes garbage, and each pass would visit all of them
+        copy = model.clone()
+        job = _Job(copy, options)
         job.run()
     found = verified(model, copy, "the simplification", verify=options.verify, registry=options.registry)
     return Simplification(copy, applied=job.applied, verification=found)
@@ -138,7 +138,7 @@ class _Job:
         self._model, self._registry, self._fuse = model, options.registry, options.fuse
         self._named = frozenset(_named(model.graph, options.keep))
         self._kept = self._named
-        present = _bytes(model)
+        present = stored_bytes(model)
         self._limit = max(present * options.growth, present + _LEAST_GROWTH)
         self._rules = [r for r in (*REWRITES, *OPTIMIZATIONS) if options.fuse or r.exact]
         self._inference: Inference | None = None  # of the last round, if its types are still right
@@ -170,14 +170,14 @@ class _Job:
     def _round(self) -> bool:
         model, registry = self._model, self._registry
         rewriting = Simplify(self._rules, registry=registry)
-        room = int(self._limit) - _bytes(model)
+        room = int(self._limit) - stored_bytes(model)
         changed, inference = Fold(registry, max(0, room), self._kept).infer(model, self._inference)
         remove_dead_nodes(model, registry=registry)
         is_flatter = Unnest(registry, self._kept).run(model)
         is_other = is_flatter | DropZeroStates().run(model)
         changed |= rewriting.run(model, None if is_flatter else inference)
         if self._fuse:
-            is_other |= JoinProducts(registry, self._kept).run(model)
+            changed |= JoinProducts(registry, self._kept).run(model, inference)
         changed |= is_other
         self._inference = None if is_other or rewriting.has_new_types else inference
         for name in rewriting.applied:
@@ -206,10 +206,6 @@ def _named(graph: Graph, names: Collection[str]) -> Iterator[Value]:
         if name not in by_name:
             raise NotFoundError(f"the main graph has no value {quote(name)}{suggest(name, by_name)}")
         yield by_name[name]
-
-
-def _bytes(model: Model) -> int:
-    return sum(place.tensor.nbytes for place in all_tensors(model))
 
 
 def _drop_unread(graph: Graph, kept: Collection[Value]) -> None:

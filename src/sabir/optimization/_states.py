@@ -30,7 +30,9 @@ class DropZeroStates(NamedTuple):
         """Leave out the states, and return whether there were any."""
         found = False
         for node in list(model.graph.all_nodes()):
-            for slot in _STATES.get(node.op, ()) if not canonical_domain(node.domain) else ():
+            if node.op not in _STATES or canonical_domain(node.domain):
+                continue
+            for slot in _STATES[node.op]:
                 if slot < len(node.inputs) and _is_zero(node.inputs[slot]):
                     node.inputs[slot] = None
                     found = True
@@ -40,7 +42,7 @@ class DropZeroStates(NamedTuple):
 
 def _shorten(node: Node) -> None:
     """Remove the operands at the end that are left out."""
-    while node.op in _STATES and len(node.inputs) and node.inputs[-1] is None:
+    while len(node.inputs) and node.inputs[-1] is None:
         del node.inputs[-1]
 
 

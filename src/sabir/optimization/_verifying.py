@@ -9,7 +9,7 @@ import numpy as np
 
 from sabir.base import EvaluationError, FeedError, SabirError, SchemaError, quote
 from sabir.evaluation import Runner
-from sabir.ir import Expr, TensorType, all_tensors
+from sabir.ir import Expr, TensorType, stored_bytes
 from sabir.schema import Callees, Scope
 
 if TYPE_CHECKING:
@@ -51,8 +51,7 @@ def verified(
     returned where it is not done.
     """
     if verify is None:
-        size = sum(place.tensor.nbytes for place in all_tensors(old))
-        verify = size <= MOST_VERIFIED and _are_known(old, registry) and _are_known(new, registry)
+        verify = stored_bytes(old) <= MOST_VERIFIED and all(_are_known(m, registry) for m in (old, new))
     if not verify:
         return None
     found = verify_equal(old, new, registry=registry)

@@ -75,7 +75,7 @@ def _count(m: Match, name: str) -> int:
 
 
 def _readers(m: Match, name: str) -> int | None:
-    return len(m[name].uses) if m.has(name) else None
+    return m[name].read_count if m.has(name) else None
 
 
 _OF_VALUES: dict[str, Callable[[Match, str], Any]] = {

@@ -143,7 +143,9 @@ class Pattern:
 
     def may_match(self, node: Node) -> bool:
         """Return whether the operators before a node are those that the pattern needs; few are."""
-        makers = [v.node for v in node.inputs if v is not None and v.node is not None]
+        if not self.needed:
+            return True
+        makers = _makers_of(node)
         for op, below in self.needed:
             for maker in makers:
                 if maker.op == op and (not below or below <= _operators_before(maker)):
@@ -162,7 +164,11 @@ def _makers(call: PatternCall) -> list[PatternCall]:
 
 
 def _operators_before(node: Node) -> set[str]:
-    return {v.node.op for v in node.inputs if v is not None and v.node is not None}
+    return {maker.op for maker in _makers_of(node)}
+
+
+def _makers_of(node: Node) -> list[Node]:
+    return [maker for v in node.inputs if v is not None and (maker := v.node) is not None]
 
 
 def _checked(calls: Sequence[PatternCall], outputs: Sequence[Result], text: str) -> Pattern:

@@ -92,7 +92,7 @@ class Edit:
             raise ValueError(f"{node!r} is in no graph")
         node.inputs.extend([None] * (slot + 1 - len(node.inputs)))
         before = node.inputs[slot]
-        if before is not None and before in graph.initializers and len(before.uses) == 1:
+        if before is not None and before in graph.initializers and before.read_count == 1:
             graph.set_initializer(before, data)
         else:
             self.read(node, slot, graph.add_initializer(self.rewriter.names.fresh(name), data))

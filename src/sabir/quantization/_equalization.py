@@ -110,7 +110,7 @@ def _layers(edit: Edit, excluded: Exclusion) -> dict[Node, _Layer]:
         if not isinstance(weighted, Weighted) or weighted.node.graph is not edit.model.graph:
             continue
         node, data = weighted.node, weighted.data
-        if data.element is not FLOAT or len(weighted.weights.uses) != 1:
+        if data.element is not FLOAT or weighted.weights.read_count != 1:
             continue
         if node.op != "Conv" and (len(data.shape) != _MATRIX or attribute(node, "transA", 0)):
             continue

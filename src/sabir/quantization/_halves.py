@@ -189,7 +189,7 @@ class _Casting:
             return
         with np.errstate(over="ignore"):  # infinities, which stay what they are
             tensor = ArrayTensor(data.astype(self._to.dtype))
-        if value.node is None and len(uses) == len(value.uses) and not self._is_annotated(value):
+        if value.node is None and len(uses) == value.read_count and not self._is_annotated(value):
             self._graph.set_initializer(value, tensor)
             return
         copy = self._graph.add_initializer(self._fresh(value, self._to), tensor)

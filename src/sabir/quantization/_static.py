@@ -200,7 +200,7 @@ class _Static:
     def _unrectified(self, value: Value, readers: int) -> Value:
         """Return what a rectifier reads, if rounding clips its result as well, and all read it rounded."""
         node, parameters = value.node, self._parameters[value]
-        if node is None or len(value.uses) != readers or not node.inputs:
+        if node is None or value.read_count != readers or not node.inputs:
             return value
         source = node.inputs[0]
         if source is None or not is_implied(node, parameters, self._edit.model.state()):

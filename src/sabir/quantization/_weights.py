@@ -173,7 +173,7 @@ def only_use(node: Node) -> Use | None:
     True
     """
     result = next(iter(node.outputs), None)
-    return result.uses[0] if result is not None and len(result.uses) == 1 else None
+    return result.uses[0] if result is not None and result.read_count == 1 else None
 
 
 def attribute(node: Node, name: str, default: float) -> float:

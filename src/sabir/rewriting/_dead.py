@@ -133,12 +133,14 @@ class _Sweep:
         for root, scope in roots:
             for graph in root.scopes():
                 self._kept.update(_annotated(graph))
-                self._named.update(name for node in graph for name in self._names_in(node, scope))
+                for node in graph:
+                    if node.attributes:
+                        self._named.update(self._names_in(node, scope))
         return roots
 
     def _names_in(self, node: Node, scope: Scope) -> Iterator[str]:
         """Yield the names of values that the attributes of a node contain."""
-        callee = self._callees.find(node, scope) if node.attributes else None
+        callee = self._callees.find(node, scope)
         if isinstance(callee, Version):
             for attribute in callee.attributes:
                 if attribute.names_values and attribute.name in node.attributes:
@@ -157,13 +159,16 @@ class _Sweep:
                 count += 1 + sum(1 for inner in node.graphs for _ in inner.all_nodes())
                 erase_node(node)
             else:
-                count += sum(self._sweep(inner, scope) for inner in node.graphs)
+                for inner in node.graphs:
+                    count += self._sweep(inner, scope)
         return count
 
     def _is_dead(self, node: Node, scope: Scope) -> bool:
-        outputs = [v for v in node.outputs if v is not None]
-        if any(v.is_read or v in self._kept or v.name in self._named for v in outputs):
-            return False
+        for value in node.outputs:
+            if value is None:
+                continue
+            if value.is_read or value in self._kept or value.name in self._named:
+                return False
         return self._is_pure(node, scope)
 
     def _is_pure(self, node: Node, scope: Scope) -> bool:

@@ -44,7 +44,7 @@ def apply_rules(model: Model, *rules: Rule) -> bool:
         check_time()
         node, steps = pending.popleft()
         waiting.discard(node)
-        if not _is_in(node, roots):
+        if node.graph not in roots and not _is_in(node, roots):
             continue
         nodes = next((nodes for rule in rules if (nodes := rule(node)) is not None), None)
         if nodes is None:

@@ -98,8 +98,9 @@ def check_replacement(node: Node, results: Sequence[object]) -> None:
 
 def _must_stay(output: Value, graph: Graph) -> bool:
     """Return whether something other than a node refers to a value."""
-    annotated = (v for a in graph.annotations for v in (a.value, *(v for _, v in a.parameters)))
-    return output.is_output or any(output is v for v in annotated)
+    if output.is_output or not graph.annotations:
+        return output.is_output
+    return any(output is v for a in graph.annotations for v in (a.value, *(v for _, v in a.parameters)))
 
 
 def _move_layouts(old: Value, new: Value) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,7 +16,7 @@ from sabir.rewriting._replacing import check_replacement, erase_node, replace_ou
 from sabir.schema import Call, Callees, Scope, Unconvertible, as_results
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from sabir.ir import Function, Model, Node, Type
     from sabir.schema import Behaviour, Binding, Registry, Version
@@ -26,7 +25,7 @@ B = TypeVar("B", bound=DetachedBuilder)
 
 
 class Rewriter:
-    """Rewrites one model. It collects the names in use when it is created, and infers types on first use.
+    """Rewrites one model. It collects the names in use and infers types when they are first needed.
 
     New nodes are inferred in the scope of the graph around them, so that types and known contents are at hand
     for later ones. Whoever edits the model without the rewriter calls `forget_types` afterwards.
@@ -41,14 +40,17 @@ class Rewriter:
 
     def __init__(self, model: Model, *, registry: Registry = STANDARD) -> None:
         self.model, self.registry = model, registry
-        self.names = FreshNames(
-            v.name for g in model.graphs() for inner in g.scopes() for v in inner.defined()
-        )
         self._scopes: dict[tuple[Graph, tuple[tuple[str, int], ...] | None], Scope] = {}
         self._functions = {function.graph: function for function in model.functions}
         self._callees = Callees()
         self.has_new_types = False
         """Whether a replacement has another type than what it replaced, on which types behind it depend."""
+
+    @cached_property
+    def names(self) -> FreshNames:
+        """The names in use, and new ones beside them."""
+        graphs = (inner for graph in self.model.graphs() for inner in graph.scopes())
+        return FreshNames(v.name for graph in graphs for v in graph.defined())
 
     @cached_property
     def scope(self) -> Scope:
@@ -150,8 +152,7 @@ class Rewriter:
         *_, last = nodes
         b = self.builder(graph_of(last), make, opsets=opsets)
         try:
-            with self._typed_operands(nodes):
-                results = _divided(as_results(build(b)), nodes)
+            results = _divided(self._built(nodes, lambda: build(b)), nodes)
             for node, found in zip(nodes, results, strict=True):
                 check_replacement(node, found)
         except BaseException:
@@ -250,16 +251,16 @@ class Rewriter:
                 types[value] = kind
         return copy
 
-    @contextmanager
-    def _typed_operands(self, nodes: Iterable[Node]) -> Generator[None]:
-        """Give the operands of nodes the types that inference knows, for as long as the context lasts."""
+    def _built(self, nodes: Iterable[Node], build: Callable[[], object]) -> tuple[Any, ...]:
+        """Return what `build` returns; the operands of the nodes have the types that inference knows."""
         declared: dict[Value, Type | None] = {
             v: v.type for node in nodes for v in node.inputs if v is not None
         }
+        type_of = self.inference.type_of
         for value in declared:
-            value.type = self.inference.type_of(value)
+            value.type = type_of(value)
         try:
-            yield
+            return as_results(build())
         finally:
             for value, kind in declared.items():
                 value.type = kind

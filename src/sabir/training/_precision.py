@@ -114,7 +114,7 @@ def _is_statistic(value: Value) -> bool:
     places = range(STATISTICS.start, STATISTICS.stop)
     readers = [(user, slot) for user, slot in value.uses if isinstance(user, Node)]
     is_one = [user.op == "BatchNormalization" and slot in places for user, slot in readers]
-    return len(readers) == len(value.uses) and bool(readers) and all(is_one)
+    return len(readers) == value.read_count and bool(readers) and all(is_one)
 
 
 def drop_masters(graph: Graph) -> None:

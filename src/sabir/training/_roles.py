@@ -227,7 +227,7 @@ class _Search:
     def _is_before_scale(self, node: Node) -> bool:
         """Return whether a constant multiplies what a node computes, as in a normalization by groups."""
         output = node.outputs[0]
-        while output is not None and len(output.uses) == 1:
+        while output is not None and output.read_count == 1:
             user, slot = output.uses[0]
             if not isinstance(user, Node):
                 return False
