@@ -128,7 +128,7 @@ def _weight() -> np.ndarray[Any, np.dtype[np.float32]]:
 
 
 def redundant(nodes: int) -> sabir.Model:
-    """Return blocks of two Transposes that cancel, a product with a bias, a scale of 1, two Relus and a sum."""
+    """Return blocks of two Transposes that cancel, a product with a bias, a scale of 1, two Relus, a sum."""
     weight = _weight()
     b = sabir.Builder(opset=OPSET)
     x = b.input("x", "float", ["N", WIDTH])
