@@ -71,6 +71,14 @@ def test_casts_on_request(cli, tmp_path):
     assert [n.op for n in sabir.load(out).graph] == ["Cast", "Sin", "Cast"]
 
 
+def test_the_new_file_may_be_named_as_in_other_commands(cli, fails, model, tmp_path):
+    first, second = tmp_path / "a.onnx", tmp_path / "b.onnx"
+    assert cli("convert", model, first, "--opset", "20").code == 0
+    assert cli("convert", model, "-o", second, "--opset", "20").code == 0
+    assert first.read_bytes() == second.read_bytes()
+    assert "OUT and -o both name the new file" in fails("convert", model, first, "-o", second)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

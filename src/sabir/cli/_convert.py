@@ -44,6 +44,10 @@ def convert(  # ruff: ignore[too-many-arguments]  each is an option of the comma
         typer.Argument(metavar="OUT", help="The new file, or - for standard output.", show_default=False),
     ] = None,
     *,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="OUT", help="The same as OUT, as in other commands."),
+    ] = None,
     format: Annotated[  # ruff: ignore[builtin-argument-shadowing]  the option's name
         str | None,
         typer.Option(
@@ -93,6 +97,9 @@ def convert(  # ruff: ignore[too-many-arguments]  each is an option of the comma
     for --standard-only and calls that operators of the standard do not express.
     """
     versions = opsets_of(opsets)
+    if target is not None and output is not None:
+        refuse("OUT and -o both name the new file; use one of them")
+    target = target or output
     if target is None and not dry_run:
         refuse("name the file to write, or add --dry-run")
     if as_json and target == STREAM and not dry_run:
