@@ -135,17 +135,17 @@ def test_what_contradicts_a_declared_type_of_a_branch_is_a_warning_of_both_engin
 # ---------------------------------------------------------------- loops
 
 
-def test_states_are_carried_for_any_number_of_turns():
+def test_states_are_carried_for_any_number_of_iterations():
     text = """g (int64 most, float[n] x, float[n] w) => (y, i, last) { zero = Constant <value = int64 {0}> ()
     k = Constant <value = float {0.5}> () y, i, last = Loop (most, "", x, zero, w) < body = b (int64 i, bool
     c, float[n] s, int64 j, float[n] t) => (bool d, float[n] u, int64 i, float[n] s) { d = Identity (c)  m =
     Mul (s, k)  a = Add (m, t)  u = Tanh (a) }> }"""
-    turns = (-3, 0, 1, 2, 3, 17)
-    agree(text, *({"most": scalar(n), "x": X, "w": X[::-1].copy()} for n in turns))
-    agree(text, *({"most": scalar(n), "x": X[:m], "w": X[:m]} for n in turns for m in (1, 3)))
+    counts = (-3, 0, 1, 2, 3, 17)
+    agree(text, *({"most": scalar(n), "x": X, "w": X[::-1].copy()} for n in counts))
+    agree(text, *({"most": scalar(n), "x": X[:m], "w": X[:m]} for n in counts for m in (1, 3)))
 
 
-def test_a_loop_may_end_by_its_condition_at_any_turn():
+def test_a_loop_may_end_by_its_condition_at_any_iteration():
     text = """g (bool go, int64 end, int64 most) => (y, n) { one = Constant <value = int64 {1}> () y, n = Loop
     (most, go, one, one) <body = b (int64 i, bool c, int64 s, int64 m) => (bool d, int64 t, int64 i) { t = Add
     (s, s)  d = Less (t, end) }> }"""
@@ -166,7 +166,7 @@ def test_a_loop_without_a_condition_ignores_that_of_its_body():
     agree(text, *({"most": scalar(n), "x": X} for n in (0, 1, 5)))
 
 
-def test_results_of_a_known_number_of_turns_are_stacked():
+def test_results_of_a_known_number_of_iterations_are_stacked():
     text = """g (float[n,4] x) => (y, all, numbers) { shape = Shape (x)  zero = Constant <value = int64[1]
     {0}> ()  first = Constant <value = int64[1] {1}> () count = Slice (shape, zero, first)  most = Squeeze
     (count) start = Constant <value = float[4] {0, 0, 0, 0}> () y, all, numbers = Loop (most, "", start) <
@@ -396,7 +396,7 @@ def test_profiles_and_listings_of_a_plan_with_control_flow(threads):
     profile = engine.profile(feeds, runs=2)
     kinds = [timing.kind for timing in profile.timings]
     assert [k for k in kinds if k.startswith(("choice", "jump", "loop"))] == [
-        "choice", "jump", "loopstart", "looptest", "loopturn", "loopend",
+        "choice", "jump", "loopstart", "looptest", "loopnext", "loopend",
     ]  # fmt: skip
     assert all(timing.seconds > 0 for timing in profile.timings if timing.kind == "nest")
     plan = engine.compile(feeds)

@@ -26,10 +26,10 @@ class Branch:
 class Iterate:
     """The results of a subgraph that is repeated: the last states, and other results, stacked.
 
-    The inputs of the subgraph are the number of the turn (int64, of the shape `number`), the condition (bool,
-    of the shape `going`), and the states; its results are the next condition, the next states, and what is
-    stacked. There are at most `limit` turns, an int64 of one element; None means any number. They end when
-    the condition is false; without a first `condition` they do not depend on it.
+    The inputs of the subgraph are the number of the iteration (int64, of the shape `number`), the condition
+    (bool, of the shape `going`), and the states; its results are the next condition, the next states, and
+    what is stacked. There are at most `limit` iterations, an int64 of one element; None means any number.
+    They end when the condition is false; without a first `condition` they do not depend on it.
     """
 
     body: LoweredSubgraph

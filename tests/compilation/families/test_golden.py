@@ -43,7 +43,7 @@ def test_each_kind_of_kernel_has_a_golden_listing():
     words = {
         "Attention": "attention ", "Bands": " bands: ", "Choice": "unless the condition ", "Coupling": "coupling ",
         "Cumulation": "running ", "Descent": " of trees ", "Distinction": "different elements ", "Jump": "\n  jump\n", "LoopEnd": "copy the last states",
-        "LoopStart": "begin a loop", "LoopTest": "at the end of the loop", "LoopTurn": "begin the next turn", "MatrixRecurrence": "steps of matrices ", "Nest": "\n  nest ",
+        "LoopStart": "begin a loop", "LoopTest": "at the end of the loop", "LoopNext": "begin the next iteration", "MatrixRecurrence": "steps of matrices ", "Nest": "\n  nest ",
         "Packing": "  pack ", "Places": "places of true elements", "Product": "  product ", "Recurrence": "recurrence ", "Regions": " of regions ",
         "Scattering": "scatter with ", "Selection": "places of the ", "Sliding": "  windows ", "Suppression": "suppression of ",
         "Winograd": "  winograd ",

@@ -42,4 +42,4 @@ def test_a_block():
 def test_services_without_a_futex():
     without = services(futex=False)
     assert (without.syscall, without.futex) == (0, 0)
-    assert all((without.turn, without.nap, without.clock))
+    assert all((without.sched_yield, without.nap, without.clock))

@@ -218,7 +218,7 @@ def _without_texts(plan: KernelPlan, keys: Mapping[Any, bytes]) -> KernelPlan:
 _ALLOWED = {
     "functools": ("partial",),
     "sabir.compilation.backends.cpu.jobs": (
-        "rows_of_a_job", "rows_of_attention", "rows_of_trees", "tiles_of_a_job", "work_of_a_turn",
+        "rows_of_a_job", "rows_of_attention", "rows_of_trees", "tiles_of_a_job", "work_of_an_iteration",
     ),
     "sabir.compilation.cache.calls": ("StoredCall", "StoredTensor"),
     "sabir.compilation.cache.stored": ("_StoredConstant",),

@@ -2,7 +2,7 @@
 
 The branches of an If may have different ranks, and the size of what NonZero returns follows from the contents
 of its operand. The calls behind such a call are compiled in a run, for the ranks and sizes that came, as a
-plan of their own. Where few integers decide, as the number of turns of a Loop or of the results of TopK, or
+plan of their own. Where few integers decide, as the iterations of a Loop or the number of results of TopK, or
 the condition of an If, the call itself is a part of that plan: there these integers are sizes, and the
 condition is known, so each branch has a plan together with what follows it.
 

@@ -60,8 +60,8 @@ class LoweredBranch:
 class LoweredLoop:
     """A call that repeats a subgraph; `limit`, `condition`, `states` and `slices` are slots of operands.
 
-    A loop over `slices` has `count` turns; those of a `backward` tensor are taken from the end. The body of
-    any other loop takes the number of the turn and the condition first.
+    A loop over `slices` has `count` iterations; the slices of a `backward` tensor are taken from the end. The
+    body of any other loop takes the number of the iteration and the condition first.
     """
 
     limit: int | None
@@ -161,7 +161,7 @@ def _check_turns(call: CallFacts, states: Sequence[Expression], results: Sequenc
     for kind, (name, shape) in zip(call.types[carried:], results[carried:], strict=False):
         count = 0 if kind is None else shape_of(kind)[0]
         if call.is_open(count):
-            raise NotLowered("the number of turns is known at run time only")
+            raise NotLowered("the number of iterations is known at run time only")
         _check(call, kind, name, (count, *shape))
 
 

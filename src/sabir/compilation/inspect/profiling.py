@@ -176,11 +176,11 @@ class ProfiledRun(PlanRun):
         owners: list[int] = layout.owners.tolist()
         blocks = blocks_of(layout.rows)
 
-        def turn(row: int) -> object:
+        def iteration(row: int) -> object:
             entry = entries[owners[row]]
             return (entry.loop if isinstance(entry, Entry) and blocks[row] == row else None) or blocks[row]
 
-        for _, group in groupby(range(*rows), key=turn):
+        for _, group in groupby(range(*rows), key=iteration):
             found = list(group)
             started = time.perf_counter()
             super()._rows(layout, (found[0], found[-1] + 1))

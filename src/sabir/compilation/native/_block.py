@@ -17,7 +17,7 @@ SLOTS = {
     # constant while the team lives
     "syscall": 0,  # address of the function; 0 if there is no futex
     "futex": 1,  # the number of the futex system call
-    "turn": 2,  # address of the function that yields the processor to another thread
+    "sched_yield": 2,  # address of the function that yields the processor to another thread
     "nap": 3,  # address of the function that sleeps for a number of units
     "longest_nap": 4,  # units
     "clock": 5,  # address of the function that reads a clock
@@ -60,7 +60,7 @@ def new_block(given: Services, threads: int) -> Block:
     memory = np.zeros(size + ALIGNMENT // 8, np.int64)
     skipped = -int(memory.ctypes.data) % ALIGNMENT // 8
     block = memory[skipped : skipped + size]
-    for name in ("syscall", "futex", "turn", "nap", "longest_nap", "clock", "fine", "coarse"):
+    for name in ("syscall", "futex", "sched_yield", "nap", "longest_nap", "clock", "fine", "coarse"):
         block[SLOTS[name]] = getattr(given, name)
     for name, part in (("slice", _SLICE), ("spin", _SPIN), ("patience", _PATIENCE)):
         block[SLOTS[name]] = given.second // part

@@ -118,8 +118,8 @@ weary:
   %patient = icmp slt i64 %waited, %patience
   br i1 %patient, label %yield, label %rest
 yield:
-  %turn = field ptr %team.turn
-  %given = call i32 %turn()
+  %sched_yield = field ptr %team.sched_yield
+  %given = call i32 %sched_yield()
   br label %rested
 rest:
   %syscall = field ptr %team.syscall

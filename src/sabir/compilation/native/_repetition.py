@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sabir.compilation.native._team import Control, Team
 
 _BLOCK = fields(
-    "run", "team", "rows", "last", "control", "table", "other_table", "turn", "left", "number", "again",
+    "run", "team", "rows", "last", "control", "table", "other_table", "side", "left", "number", "again",
     "other_again", "row", "stopped", "count", "first",
 )  # fmt: skip
 _COPY = fields("source", "other_source", "target", "other_target", "size", "moves")  # by table
@@ -34,7 +34,7 @@ entry:
   %rows = field ptr %block.rows
   %last = field i64 %block.last
   %control = field ptr %block.control
-  %turn_at = field at %block.turn
+  %side_at = field at %block.side
   %left = field i64 %block.left
   %number = field ptr %block.number
   %row_at = field at %block.row
@@ -47,8 +47,8 @@ step:
   %more = icmp slt i64 %n, %left
   br i1 %more, label %go, label %done
 go:
-  %turn = load i64, ptr %turn_at
-  %table_place = add i64 %turn, 5
+  %side = load i64, ptr %side_at
+  %table_place = add i64 %side, 5
   %table_at = getelementptr i64, ptr %block, i64 %table_place
   %table = load ptr, ptr %table_at
   %first = load i64, ptr %row_at
@@ -74,10 +74,10 @@ next:
 copy:
   %start = mul i64 %c, 6
   %at = getelementptr i64, ptr %copies, i64 %start
-  %source_at = getelementptr i64, ptr %at, i64 %turn
+  %source_at = getelementptr i64, ptr %at, i64 %side
   %source = load ptr, ptr %source_at
   %target_at = field at %at.target
-  %own_target_at = getelementptr i64, ptr %target_at, i64 %turn
+  %own_target_at = getelementptr i64, ptr %target_at, i64 %side
   %target = load ptr, ptr %own_target_at
   %bytes = field i64 %at.size
   %moves = field i64 %at.moves
@@ -119,11 +119,11 @@ copied:
   %old = load i64, ptr %number
   %new = add i64 %old, 1
   store i64 %new, ptr %number
-  %again_place = add i64 %turn, 10
+  %again_place = add i64 %side, 10
   %again_at = getelementptr i64, ptr %block, i64 %again_place
   %again = load ptr, ptr %again_at
-  %other = xor i64 %turn, 1
-  store i64 %other, ptr %turn_at
+  %other = xor i64 %side, 1
+  store i64 %other, ptr %side_at
   %n1 = add i64 %n, 1
   %always = icmp eq ptr %again, null
   br i1 %always, label %counted, label %asked
@@ -185,7 +185,7 @@ class Repetition:
             block += [*copy.sources, *copy.targets, copy.size, copy.moves]
         self._record = Record(block)
         self._keep = plan
-        self.turn = 0  # number of the table of the next run
+        self.side = 0  # number of the table of the next run
 
     def aim(self, copy: int, address: int) -> None:
         """Set both target addresses of a copy."""
@@ -196,7 +196,7 @@ class Repetition:
         """Run the plan up to `count` times; return the number of completed runs."""
         self._record.numbers[_BLOCK["left"]] = count
         done: int = native_function(_TEXT, self._keep.team.target, ctypes.c_int64)(self._record.address)
-        self.turn = self._record.numbers[_BLOCK["turn"]]
+        self.side = self._record.numbers[_BLOCK["side"]]
         return done
 
     @property

@@ -25,7 +25,7 @@ class Services(NamedTuple):
 
     syscall: int
     futex: int
-    turn: int
+    sched_yield: int
     nap: int
     longest_nap: int
     clock: int
@@ -55,7 +55,7 @@ def services(*, futex: bool = True) -> Services:
     return Services(
         syscall=_address(libc, "syscall") if number else 0,
         futex=number,
-        turn=_address(libc, "sched_yield"),
+        sched_yield=_address(libc, "sched_yield"),
         nap=_address(libc, "usleep"),
         longest_nap=4000,
         clock=_address(libc, "clock_gettime"),
@@ -81,7 +81,7 @@ def _windows() -> Services:
     return Services(
         syscall=0,
         futex=0,
-        turn=_address(kernel, "SwitchToThread"),
+        sched_yield=_address(kernel, "SwitchToThread"),
         nap=_address(kernel, "Sleep"),
         longest_nap=1,
         clock=_address(kernel, "QueryPerformanceCounter"),

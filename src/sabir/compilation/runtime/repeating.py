@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _SLICE = 1 << 24  # operations and bytes, including those of scan outputs, between returns to Python
 _MOST_RUNS = 1 << 14  # between returns to Python
-_TURNS = (0, 1)
+_SIDES = (0, 1)
 
 
 class Repeated(NamedTuple):
@@ -94,21 +94,21 @@ class _Loop:
         self._memory = binding.bind_arena(program.parts[0], layout, self._team.threads)
         binding.bind_known(sizes)
         captured = [np.require(x, None, ["C", "A"]) for x in arrays[1 + carried :]]
-        self._bindings = [self._bound(binding, turn, outputs, captured) for turn in _TURNS]
+        self._bindings = [self._bound(binding, side, outputs, captured) for side in _SIDES]
         tables = [bound.table for bound in self._bindings]
-        again = tuple(self._states[1 - turn][0].ctypes.data if conditional else 0 for turn in _TURNS)
+        again = tuple(self._states[1 - side][0].ctypes.data if conditional else 0 for side in _SIDES)
         copies, self._copied = self._copies(outputs, tables)
         plan = Repeatedly(self._team, layout.rows, (tables[0], tables[1]), self._control)
         self._repetition = Repetition(plan, self._number.ctypes.data, (again[0], again[1]), copies)
 
     def _bound(
-        self, common: Binding, turn: int, outputs: Sequence[Buffer], captured: Sequence[Array]
+        self, common: Binding, side: int, outputs: Sequence[Buffer], captured: Sequence[Array]
     ) -> Binding:
-        """Return the binding of the runs that read the states `turn`, and write the others."""
+        """Return the binding of the runs that read the states `side`, and write the others."""
         bound = common.copy()
-        fed: list[Array] = [self._number, *self._states[turn], *captured]
+        fed: list[Array] = [self._number, *self._states[side], *captured]
         bound.bind_inputs(dict(zip(self._program.executable.inputs, fed, strict=True)))
-        placed = [*zip(outputs, [*self._states[1 - turn], *self._items], strict=True)]
+        placed = [*zip(outputs, [*self._states[1 - side], *self._items], strict=True)]
         for buffer, array in reversed(placed):  # of results with the same buffer, the first is bound
             bound.bind(buffer, array)
         return bound
@@ -151,7 +151,7 @@ class _Loop:
             for stack, part in zip(stacks, parts, strict=True):
                 stack.append(part[:done])
         budget.live_bytes = alive
-        state = tuple(self._states[self._repetition.turn])
+        state = tuple(self._states[self._repetition.side])
         return Repeated(state, tuple(s[0] if len(s) == 1 else np.concatenate(s) for s in stacks))
 
     def _slice(self, count: int, run: Run) -> int:

@@ -44,8 +44,8 @@ def rows_of_trees(features: int, widest: int, *, lanes: int, block: int, most: i
     return max(1, min(block // max(1, features), most) // lanes) * lanes
 
 
-def work_of_a_turn(size: int) -> int:
-    """Return the work that limits count for one turn of a loop that computes `size` bytes."""
+def work_of_an_iteration(size: int) -> int:
+    """Return the work that limits count for one iteration of a loop that computes `size` bytes."""
     return up(size, COMPILED)
 
 

@@ -262,16 +262,16 @@ def _backward_loop(g: Gradient, it: Iteration, steps: Steps, stacked: frozenset[
     """Emit the steps as a Loop, which takes from stacks and sequences what each step reads."""
     back, (count, reads) = steps.back, _reads(g, it, steps, stacked)
     last = g.Sub(count, g.Constant(value=np.array(1)))
-    turn, going = back.input("turn", INT64, []), back.input("going", BOOL, [])
+    number, going = back.input("number", INT64, []), back.input("going", BOOL, [])
 
     def build(b: ShapedBuilder) -> list[Value]:
-        place = b.Sub(last, turn)
+        place = b.Sub(last, number)
         return [b.Identity(going), *(read(b, place) for read in reads.values())]
 
     goes_on, *items = back.first(build)
     for value, item in zip(reads, items, strict=True):
         back.redirect(value, item)
-    back.graph.inputs = [turn, going, *(c.before for c in steps.carried)]
+    back.graph.inputs = [number, going, *(c.before for c in steps.carried)]
     back.graph.outputs.insert(0, goes_on)
     initial = [c.initial for c in steps.carried]
     return as_results(g.op("Loop", count, None, *initial, body=back.graph, outputs=len(initial)))

@@ -89,15 +89,15 @@ def stack(items: Sequence[Array], kind: Type | None, axis: int = 0) -> Array:
 
 def _check_alike(items: Sequence[Any]) -> None:
     first: Any = items[0]
-    for turn, item in enumerate(items):
+    for number, item in enumerate(items):
         if not isinstance(item, np.ndarray):
             found = "nothing" if item is None else f"a {type(item).__name__}"
-            raise EvaluationError(f"only tensors can be stacked, and iteration {turn} returns {found}")
+            raise EvaluationError(f"only tensors can be stacked, and iteration {number} returns {found}")
         array = cast("Array", item)
         if array.shape != first.shape or array.dtype != first.dtype:
             raise EvaluationError(
                 f"a stacked output must keep its type and shape; it is {type_of(first)} in iteration 0,"
-                f" {type_of(array)} in iteration {turn}"
+                f" {type_of(array)} in iteration {number}"
             )
 
 

@@ -105,8 +105,8 @@ def _mirrored(at: Array, low: float, high: float) -> Array:
     if reach <= 0:
         return np.full_like(at, low)
     with np.errstate(invalid="ignore"):
-        turn = np.mod(at - low, 2 * reach)
-    return np.where((at < low) | (at > high), np.minimum(turn, 2 * reach - turn) + low, at)
+        phase = np.mod(at - low, 2 * reach)
+    return np.where((at < low) | (at > high), np.minimum(phase, 2 * reach - phase) + low, at)
 
 
 def _read(pixels: Array, around: Sequence[tuple[Array, Array]], images: Sequence[int], mode: str) -> Array:

@@ -91,10 +91,10 @@ class SampledAxis:
         """Mirror coordinates at the limits until they are inside; return them and their directions."""
         g, reach, period = self.g, self._reach, self._period
         low = 0.0 if self.aligned else -0.5
-        turn = g.Mod(g.Sub(at, low), period, fmod=1)
-        turn = g.Where(g.Less(turn, 0), g.Add(turn, period), turn)
-        ahead = g.LessOrEqual(turn, reach)
-        inside = g.Where(ahead, turn, g.Sub(period, turn))
+        phase = g.Mod(g.Sub(at, low), period, fmod=1)
+        phase = g.Where(g.Less(phase, 0), g.Add(phase, period), phase)
+        ahead = g.LessOrEqual(phase, reach)
+        inside = g.Where(ahead, phase, g.Sub(period, phase))
         sign = g.Where(ahead, 1, Numbers.like(g, at)(-1))
         constant = g.LessOrEqual(reach, 0)
         mirrored = g.Add(g.Where(constant, 0, inside), low)

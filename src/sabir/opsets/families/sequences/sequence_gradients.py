@@ -42,9 +42,9 @@ def extended(b: Builder, sequence: Value, items: Value, start: Value | None, cou
         raise UnsupportedError(f"a gradient needs the type of {quote(sequence.name)}, which is unknown")
 
     def step(inner: Builder) -> tuple[Value, Value]:
-        turn, going = inner.input("turn", INT64, []), inner.input("going", BOOL, [])
+        number, going = inner.input("number", INT64, []), inner.input("going", BOOL, [])
         before = inner.input("before", kind)
-        place = turn if start is None else inner.Add(turn, start)
+        place = number if start is None else inner.Add(number, start)
         return inner.Identity(going), inner.SequenceInsert(before, inner.SequenceAt(items, place))
 
     return b.Loop(count, None, sequence, body=b.subgraph(step, name="each_item"), outputs=1)

@@ -65,8 +65,8 @@ def reduce_windows(x: Array, axes: Sequence[WindowAxis], operation: np.ufunc, em
     flat = x.reshape(x.shape[0] * x.shape[1], *x.shape[2:])
     y = np.empty(allotted((len(flat), *counts), x.dtype, x.size), x.dtype)
     step = max(1, _BLOCK // max(1, math.prod(x.shape[2:]) * x.itemsize))
-    turns = sum(len(a.taps) for a in axes)
-    spend_operations(turns * -(-len(flat) // step), turns * y.nbytes)
+    taps = sum(len(a.taps) for a in axes)
+    spend_operations(taps * -(-len(flat) // step), taps * y.nbytes)
     for first in range(0, len(flat), step):
         part = flat[first : first + step]
         for number, axis in enumerate(axes, 1):

@@ -4,13 +4,13 @@ A branch:             A loop:
       choice ── other       start
       entries of one        test ─────── end    (1)
       jump ──── end         entries of the body
-    other:                  turn ─────── (1)
+    other:                  next ─────── (1)
       entries of the other end:
     end:                    copies of the last states
 
-Both branches write their results into the same memory. A turn of a loop reads its states from one tensor and
-writes them into another one; then rows change the addresses in the table of buffers, and no state is copied.
-Results that are stacked are written where they belong.
+Both branches write their results into the same memory. An iteration reads the states of its loop from one
+tensor and writes them into another one; then rows exchange the addresses in the table of buffers, and no
+state is copied. Stacked results are written to their places in the stack.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.compilation.backends.cpu.control.kernel import Choice, Jump, LoopEnd, LoopStart, LoopTest, LoopTurn
-from sabir.compilation.backends.cpu.jobs import work_of_a_turn
+from sabir.compilation.backends.cpu.control.kernel import Choice, Jump, LoopEnd, LoopNext, LoopStart, LoopTest
+from sabir.compilation.backends.cpu.jobs import work_of_an_iteration
 from sabir.compilation.backends.cpu.reaches import values_of
 from sabir.compilation.frontend.control import LoweredBranch
 from sabir.compilation.plan.bounds import ComputedTensor
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from sabir.compilation.plan.signature import Packable
     from sabir.loops import Size, Sizes
 
-    ControlKernel = Choice | Jump | LoopStart | LoopTest | LoopTurn | LoopEnd
+    ControlKernel = Choice | Jump | LoopStart | LoopTest | LoopNext | LoopEnd
 
 _NODES = 4  # nodes of a subgraph that cost as much as one iteration, as limits count
 
@@ -117,16 +117,16 @@ def _add_loop(rows: _Rows, control: LoweredLoop, results: Sequence[Buffer | None
     opened = len(rows.builder.entries)
     loop.test(end)
     loop.body()
-    loop.turn(again)
+    loop.add_next(again)
     _keep_alive(rows.builder.entries, opened)
     rows.reach(end)
     loop.end(results)
 
 
 class _Loop:
-    """The memory of one loop: the number of the turn, two tensors for each state, and the stacks.
+    """The memory of one loop: the number of the iteration, two tensors for each state, and the stacks.
 
-    The first state is the condition. A turn reads the states from the buffers `_read`, and writes `_written`.
+    The first state is the condition. An iteration reads the buffers `_read`, and writes `_written`.
     """
 
     def __init__(self, rows: _Rows, control: LoweredLoop, results: Sequence[Buffer | None]) -> None:
@@ -149,7 +149,7 @@ class _Loop:
         self._number = make("arena", "int64", () if control.slices else _shape_of(control.body, 0))
 
     def _condition(self) -> list[Buffer]:
-        """Return the condition before the first turn; nothing for a loop over slices, which has none."""
+        """Return the condition before the first iteration; nothing for a loop over slices, which has none."""
         control, rows = self._control, self._rows
         if control.slices:
             return []
@@ -158,7 +158,7 @@ class _Loop:
         return [rows.operand(control.condition)]
 
     def start(self, following: Place) -> None:
-        """Add the row before all turns."""
+        """Add the row before all iterations."""
         moves = [
             *zip(self._read, self._first, strict=True),
             *zip(self._written, self._memories, strict=True),
@@ -180,12 +180,12 @@ class _Loop:
         self._rows.add(LoopStart(), following, values, [*self._memory(), *self._stacks])
 
     def test(self, end: Place) -> None:
-        """Add the row before each turn."""
+        """Add the row before each iteration."""
         control = self._control
         limit = None if control.limit is None else self._rows.operand(control.limit)
         values: dict[str, Packable] = {
             "number": start_of(self._number), "limit": None if limit is None else start_of(limit),
-            "turns": 0 if control.count is None else control.count,
+            "iterations": 0 if control.count is None else control.count,
             "condition": 0 if control.condition is None else BufferNumber(self._read[0]),
             "cost": _cost(self._body), "work": _work(self._body),
         }  # fmt: skip
@@ -205,8 +205,8 @@ class _Loop:
         inputs = dict(zip(self._body.inputs, [*first, *self._read, *self._slices], strict=True))
         self._rows.inner(self._body, inputs, [*self._written, *self._items])
 
-    def turn(self, again: Place) -> None:
-        """Add the row behind each turn."""
+    def add_next(self, again: Place) -> None:
+        """Add the row after each iteration."""
         steps: list[Mapping[str, Packable]] = [
             {"read": BufferNumber(r), "written": BufferNumber(w), "second": start_of(second), "bytes": 0}
             for r, w, second in zip(self._read, self._written, self._others, strict=True)
@@ -222,10 +222,10 @@ class _Loop:
         values: dict[str, Packable] = {
             "number": start_of(self._number), "states": len(self._read), "count": len(steps), "steps": steps,
         }  # fmt: skip
-        self._rows.add(LoopTurn(), again, values, [*self._memory(), *self._stacks])
+        self._rows.add(LoopNext(), again, values, [*self._memory(), *self._stacks])
 
     def end(self, results: Sequence[Buffer | None]) -> None:
-        """Add the row behind all turns."""
+        """Add the row after all iterations."""
         states = self._read[len(self._read) - len(self._control.states) :]
         copies = [(r, to) for r, to in zip(states, results, strict=False) if to is not None]
         values: dict[str, Packable] = {
@@ -243,7 +243,7 @@ class _Loop:
 
 
 def _keep_alive(entries: Sequence[Entry | EvaluatedEntry], opened: int) -> None:
-    """Let what a turn reads from before the loop live until its last row: the next turn reads it again."""
+    """Let buffers from before the loop live until its last row: each iteration reads them again."""
     for entry in entries[opened:]:
         for buffer in entry.buffers if isinstance(entry, Entry) else ():
             if buffer.first < opened:
@@ -258,7 +258,7 @@ def _work(body: Inner) -> Computed:
     total: Size = 0
     for value in values_of(body.lowered):
         total += count_of(value.shape) * (value.width + value.work)
-    return Computed(work_of_a_turn, (total,))
+    return Computed(work_of_an_iteration, (total,))
 
 
 def _shape_of(body: Inner, place: int) -> Sizes:

@@ -14,7 +14,7 @@ FAMILIES = (
             "Jump": f"{_KERNEL}:jump_text",
             "LoopStart": f"{_KERNEL}:start_text",
             "LoopTest": f"{_KERNEL}:test_text",
-            "LoopTurn": f"{_KERNEL}:turn_text",
+            "LoopNext": f"{_KERNEL}:next_text",
             "LoopEnd": f"{_KERNEL}:end_text",
         },
     ),

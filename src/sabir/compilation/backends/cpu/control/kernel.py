@@ -46,7 +46,7 @@ class Jump:
 
 @dataclass(frozen=True, slots=True)
 class LoopStart:
-    """The begin of a loop: turn 0; each of the `moves` points a buffer to a tensor."""
+    """The begin of a loop: iteration 0; each of the `moves` points a buffer to a tensor."""
 
     signature: ClassVar[KernelSignature] = KernelSignature(
         number="tensor", fresh="number", count="number", moves=Repeated(_MOVE)
@@ -58,13 +58,13 @@ class LoopStart:
 
 @dataclass(frozen=True, slots=True)
 class LoopTest:
-    """The begin of a turn: jumps if the loop is over, by its limit or condition, or the run has failed."""
+    """The begin of an iteration: jumps if the loop has ended, by limit or condition, or the run failed."""
 
     limited: bool
     conditional: bool
     counted: bool
     signature: ClassVar[KernelSignature] = KernelSignature(
-        number="tensor", limit="tensor", turns="size", condition="number", cost="number", work="number",
+        number="tensor", limit="tensor", iterations="size", condition="number", cost="number", work="number",
         loop="number",
     )  # fmt: skip
 
@@ -75,11 +75,12 @@ class LoopTest:
 
 
 @dataclass(frozen=True, slots=True)
-class LoopTurn:
-    """The end of a turn: jumps to the next one.
+class LoopNext:
+    """The end of an iteration: jumps to the next one.
 
-    The first `states` of the `steps` are those of states: the next turn reads what this one wrote, and writes
-    the tensor that this one read, or in turn 1 a `second` one. The others move a buffer on by some bytes.
+    The first `states` of the `steps` belong to states: the next iteration reads the tensor that this one
+    wrote, and writes the one that this one read, or in iteration 1 a `second` one. The others advance a
+    buffer by some bytes.
     """
 
     signature: ClassVar[KernelSignature] = KernelSignature(
@@ -87,7 +88,7 @@ class LoopTurn:
     )
 
     def __str__(self) -> str:
-        return "begin the next turn of the loop"
+        return "begin the next iteration of the loop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,15 +128,15 @@ def start_text(start: LoopStart) -> str:
 
 
 def test_text(test: LoopTest) -> str:
-    """Return the LLVM module of the begin of a turn."""
+    """Return the LLVM module of the begin of an iteration."""
     e, arguments = _begun(test.signature)
     over = [e.compare("icmp ne", e.load(_meter(e, ERRORS), INDEX), e.index(0))]
     if test.limited:
-        turn, limit = (e.load(arguments.pointer(name), INDEX) for name in ("number", "limit"))
-        over.append(e.compare("icmp sge", turn, limit))
+        number, limit = (e.load(arguments.pointer(name), INDEX) for name in ("number", "limit"))
+        over.append(e.compare("icmp sge", number, limit))
     if test.counted:
-        turn = e.load(arguments.pointer("number"), INDEX)
-        over.append(e.compare("icmp sge", turn, arguments.number("turns")))
+        number = e.load(arguments.pointer("number"), INDEX)
+        over.append(e.compare("icmp sge", number, arguments.number("iterations")))
     if test.conditional:
         condition = e.load(buffer_at(e, arguments.number("condition")), _BYTE)
         over.append(e.compare("icmp eq", condition, Register("0", _BYTE)))
@@ -152,9 +153,9 @@ def test_text(test: LoopTest) -> str:
     return e.text(result=_flag(e, e.binary("or", ended, exceeds)))
 
 
-def turn_text(turn: LoopTurn) -> str:
-    """Return the LLVM module of the end of a turn."""
-    e, arguments = _begun(turn.signature)
+def next_text(kernel: LoopNext) -> str:
+    """Return the LLVM module of the end of an iteration."""
+    e, arguments = _begun(kernel.signature)
     at = arguments.pointer("number")
     number = e.add(e.load(at, INDEX), 1)
     e.store(number, at)

@@ -12,7 +12,7 @@ import contextlib
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.compilation.backends.cpu.emit.turns import in_turns
+from sabir.compilation.backends.cpu.emit.interleaving import interleaved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Sequence
@@ -117,14 +117,14 @@ class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that k
         """Begin a block."""
         self._lines.append(f"{name}:")
 
-    def in_turns(self, parts: Iterable[Callable[[], None]]) -> None:
+    def interleave(self, parts: Iterable[Callable[[], None]]) -> None:
         """Emit the instructions of independent parts interleaved."""
         lines, found = self._lines, list[list[str]]()
         for part in parts:
             self._lines = []
             part()
             found.append(self._lines)
-        self._lines = [*lines, *in_turns(found)]
+        self._lines = [*lines, *interleaved(found)]
 
     def text(self, name: str = "kernel", result: Register | None = None) -> str:
         """Return the module: the function, which returns `result` if there is one, and declarations."""

@@ -108,7 +108,7 @@ class Epilogue:
     def _store(self, indices: list[Register], vectors: Sequence[Vector], sums: Sequence[Register]) -> None:
         """Emit the results of a row, with its vectors interleaved, as the steps of one are a chain."""
         store = self.results.store
-        self.e.in_turns(partial(store, indices, vector, x) for vector, x in zip(vectors, sums, strict=True))
+        self.e.interleave(partial(store, indices, vector, x) for vector, x in zip(vectors, sums, strict=True))
 
 
 def _is_long(product: Product) -> bool:

@@ -16,12 +16,12 @@ _REGISTER = re.compile(r"%t\d+")
 _CONTROL = re.compile(r"  br |\w+:$")
 
 
-def in_turns(parts: Sequence[Sequence[str]]) -> list[str]:
+def interleaved(parts: Sequence[Sequence[str]]) -> list[str]:
     """Return the lines of parts interleaved, one of each part in turn; a part keeps its order.
 
     A part may use registers of earlier parts. Parts with branches are concatenated.
 
-    >>> in_turns([["  %t1 = a", "  %t2 = b %t1"], ["  %t3 = c %t2", "  %t4 = d"]])
+    >>> interleaved([["  %t1 = a", "  %t2 = b %t1"], ["  %t3 = c %t2", "  %t4 = d"]])
     ['  %t1 = a', '  %t2 = b %t1', '  %t3 = c %t2', '  %t4 = d']
     """
     if any(_CONTROL.match(line) for part in parts for line in part):
