@@ -96,7 +96,7 @@ def test_weights_are_read_in_words():
     compiled.run({"x": rows_of(1, 64)})
     (product,) = {p.narrow for p in products_of(compiled)}
     assert product == "uint4"
-    assert all(p.words and p.centred and not p.less for p in products_of(compiled))
+    assert all(p.words and p.centred and not p.zeros for p in products_of(compiled))
 
 
 def test_an_epilogue_joins_the_product():

@@ -1,4 +1,4 @@
-"""Sums of products of integers of 8 bits, less their zero points, as int32 that wraps around."""
+"""Sums of products of integers of 8 bits, minus their zero points, as int32 that wraps around."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def slide_integers(
     x: Expression, taps: int, weights: Expression, zero: Expression | None = None,
     weights_zero: Expression | None = None,
 ) -> Expression:  # fmt: skip
-    """Return the int32 sums over the taps of `(x - zero) * (weights - less)`, of 8-bit integers.
+    """Return the int32 sums over the taps of `(x - zero) * (weights - weights_zero)`, of 8-bit integers.
 
     `x` is `[..., C, taps...]`, the weights are `[C, taps...]`. Raises NotLowered for other element types, for
     zero points that are not one known number, for large windows, and for sizes that may differ.

@@ -187,7 +187,7 @@ def test_products_over_a_batch_read_each_operand_by_its_strides():
 
 
 def test_scaled_products_compute_what_panels_represent():
-    product = Product(epilogue(), "float", 2, 1, depth_axes=2, narrow="int8", scaled="float", less="int8")
+    product = Product(epilogue(), "float", 2, 1, depth_axes=2, narrow="int8", scaled="float", zeros="int8")
     a, codes = integers(3, 8), RANDOM.integers(-9, 9, (8, 8))
     scales, less = integers(2, 8), RANDOM.integers(-3, 3, (2, 8))
     panels = aligned((8, 8), np.int8)
@@ -196,7 +196,7 @@ def test_scaled_products_compute_what_panels_represent():
     zeros[...] = less
     y = product_of(
         product, a, panels, 8, panel_bytes=64, depths=[2, 4], depth_strides=[16],
-        scale={"tensor": scales, "bytes": 64}, less={"tensor": zeros, "bytes": 16},
+        scale={"tensor": scales, "bytes": 64}, zeros={"tensor": zeros, "bytes": 16},
     )  # fmt: skip
     b = (codes - less.repeat(4, axis=0)) * scales.repeat(4, axis=0)
     np.testing.assert_array_equal(y, a @ b + 1)
@@ -209,9 +209,9 @@ def test_the_sizes_of_a_product():
     assert Product(epilogue(), "float", 4, 3, long=True).waiting_bytes == 2 * 4 * 24 * 4
     assert Product(epilogue(), "int32", 4, 3, dot="vpdpbusd").group == GROUPS["vpdpbusd"] == 4
     assert product.parameters == {}
-    assert Product(epilogue(), "float", 1, 1, scaled="half", less="int8").parameters == {
+    assert Product(epilogue(), "float", 1, 1, scaled="half", zeros="int8").parameters == {
         "scale": "half",
-        "less": "int8",
+        "zeros": "int8",
     }
 
 
@@ -344,7 +344,7 @@ def test_every_option_of_a_product_is_in_its_text():
     options = {
         "prefetch": False, "row_axes": 2, "depth_axes": 2, "apart": True, "blocked": True, "whole": True,
         "direct": True, "streamed": True, "turned": True, "dot": "sdot", "narrow": "float16", "scaled": "float",
-        "less": "int8", "unpacks": True, "long": True,
+        "zeros": "int8", "unpacks": True, "long": True,
     }  # fmt: skip
     plain = {"row_axes": 2, "depth_axes": 2}
     base = {
@@ -355,7 +355,7 @@ def test_every_option_of_a_product_is_in_its_text():
         "dot": None,
         "narrow": "",
         "scaled": "",
-        "less": "",
+        "zeros": "",
     }
     texts = [
         str(Product(epilogue(4), "float", 4, 3, **(base | plain | {name: value})))

@@ -112,7 +112,7 @@ def requantized(b: Builder, y: Value, factor: Value, zero: Value) -> Value:
 
 
 def product(b: Builder, a: Value, other: Value, a_zero: Value | None, b_zero: Value | None) -> Value:
-    """Return the product of matrices of 8 bits less their zero points, as int32."""
+    """Return the product of matrices of 8 bits minus their zero points, as int32."""
     left = centred(b, a, None if a_zero is None else rows(b, a_zero, a), INT32)
     right = centred(b, other, None if b_zero is None else columns(b, b_zero), INT32)
     return b.MatMul(left, right)
@@ -121,7 +121,7 @@ def product(b: Builder, a: Value, other: Value, a_zero: Value | None, b_zero: Va
 def convolution(
     b: Builder, x: Value, w: Value, x_zero: Value | None, w_zero: Value | None, **window: Any
 ) -> Value:
-    """Return the convolution of tensors of 8 bits less their zero points, in a float type that holds it."""
+    """Return the convolution of tensors of 8 bits minus their zero points, in a float type that holds it."""
     kind = _kind_of_sums(b, w, w_zero)
     inputs = centred(b, x, None if x_zero is None else single(b, x_zero), kind)
     weights = centred(b, w, None if w_zero is None else along(b, w_zero, 0, w), kind)

@@ -80,7 +80,7 @@ class Packed(Floats):
     """Floats times integers of 2 or 4 bits, which words of panels pack along `k`."""
 
     def __init__(self, e: Emitter, integer: str, lanes: int, *, middle: int, lookup: bool) -> None:
-        """Create terms for `int4`, `uint4`, `int2` or `uint2`, less `middle`.
+        """Create terms for `int4`, `uint4`, `int2` or `uint2`, minus `middle`.
 
         With `lookup`, an instruction of AVX-512 looks up values by the lowest four bits of 16 words.
         """

@@ -156,14 +156,14 @@ def parameters_of(contract: Contract) -> list[Expression]:
 
 def scaled_product(target: Target, product: Product, contract: Contract) -> Product:
     """Return the product with the fields of blockwise quantized weights."""
-    scale, less = ("" if p is None else p.element for p in (contract.scale, _taken(contract)))
+    scale, zeros = ("" if p is None else p.element for p in (contract.scale, _taken(contract)))
     words = is_in_words(contract)
     return replace(
         product,
         depth_axes=2,
         narrow=narrow_of(contract),
         scaled=scale,
-        less=less,
+        zeros=zeros,
         words=words,
         centred=_is_centred(contract),
         lookup=words and target.has("avx512f") and product.nest.lanes == _LOOKED_UP,
@@ -262,7 +262,7 @@ def _decide_widening(
 
 
 def scale_values(builder: PlanBuilder, contract: Contract, entry: Entry, vectors: int) -> dict[str, Packable]:
-    """Return the arguments `scale` and `less`: the panels of scales and zero points."""
+    """Return the arguments `scale` and `zeros`: the panels of scales and zero points."""
     found: dict[str, Packable] = {}
     for name, (buffer, panel) in packed_scales(builder, contract, vectors).items():
         builder.use(buffer, entry)
@@ -271,12 +271,12 @@ def scale_values(builder: PlanBuilder, contract: Contract, entry: Entry, vectors
 
 
 def packed_scales(builder: PlanBuilder, contract: Contract, vectors: int) -> dict[str, tuple[Buffer, Size]]:
-    """Return the buffers of packed scales (`scale`) and zero points (`less`), with the bytes of a panel.
+    """Return the buffers of packed scales (`scale`) and zero points (`zeros`), with the bytes of a panel.
 
     The first call adds the entries that pack them: it must precede the entry of the product.
     """
     found: dict[str, tuple[Buffer, Size]] = {}
-    for name, x in (("scale", contract.scale), ("less", _taken(contract))):
+    for name, x in (("scale", contract.scale), ("zeros", _taken(contract))):
         if x is not None:
             located = builder.grouping.views.locate(builder.grouping.more[contract][x])
             lines, _, columns = zip(x.shape, located.strides, strict=True)

@@ -77,7 +77,7 @@ class _ProductEmitter:
         self.row_count = product_of(e, self.row_sizes)
         self.rows = TileRows(e, product.rows, self.row_sizes, row_strides)
         self.vector = kind_of("int32" if product.dotted else product.element, lanes)
-        self.less = self._less()
+        self.column_factor = self._column_factor()
         self.parameters = Parameters(product, arguments) if product.scaled else None
         self.epilogue = Epilogue(self.body, product, self.columns)
         step = self.inner_stride or self.terms.factor_bytes
@@ -104,7 +104,7 @@ class _ProductEmitter:
         e, group = self.e, self.terms.steps
         return count if group == 1 else e.binary("udiv", e.add(count, group - 1), e.index(group))
 
-    def _less(self) -> Register | None:
+    def _column_factor(self) -> Register | None:
         """Return the factor of column sums in initial accumulators, in every lane; None if it is 0."""
         e, element, taken = self.e, self.product.zero, self.terms.taken
         if not element:
@@ -250,7 +250,7 @@ class _ProductEmitter:
     def _numbers(
         self, terms: Floats | Integers, loaded: Sequence[Register], field: int
     ) -> Sequence[Register]:
-        """Return the factors at a place of the vectors that a line of a panel has, less zero points."""
+        """Return the factors at a place of the vectors that a line of a panel has, minus zero points."""
         columns = [terms.field(x, field) for x in loaded]
         if self.parameters is None or self.product.rounded:
             return columns
@@ -303,7 +303,7 @@ class _ProductEmitter:
     def _begin(self, bases: Sequence[Register]) -> list[Register]:
         """Return the initial accumulators of a row of a tile."""
         e, product = self.e, self.product
-        if self.less is None:
+        if self.column_factor is None:
             return [e.constant(self.vector, 0)] * self.vectors
         size = product.nest.lanes * 4
         sums = [
@@ -311,7 +311,7 @@ class _ProductEmitter:
             for base in bases
             for v in range(product.vectors)
         ]
-        return [e.binary("mul", x, self.less) for x in sums]
+        return [e.binary("mul", x, self.column_factor) for x in sums]
 
     @contextlib.contextmanager
     def _waiting(self, tile: Register, sums: list[list[Variable]], block: Register) -> Generator[None]:

@@ -118,7 +118,7 @@ class Parameters:
         return _OfRow(scale, total, shift)
 
     def _centred_sum(self, x: Register, vector: int, row: _OfRow) -> Register:
-        """Emit the sum of a block as floats, less the zero points times the sum of the row."""
+        """Emit the sum of a block as floats, minus the zero points times the sum of the row."""
         e = self.e
         x = e.convert("sitofp", x, "float") if self.product.dotted else x
         x = e.binary("fsub", x, row.shift) if row.shift is not None else x

@@ -42,7 +42,7 @@ class Product:
     - `dot`: the instruction that adds groups of integer products. If it is `ragged`, the last group of the
       last axis of `k` may be partial. `zero` is the element type of the zero point of `a`, if any.
     - `narrow`: the element type of the panels, if they are converted to floats.
-    - `scaled` and `less`: the element types of the scales and zero points of `(b - zero) * scale`, whose
+    - `scaled` and `zeros`: the element types of the scales and zero points of `(b - zero) * scale`, whose
       panels have one line for each index of the first axis of `k`, a block. The products of a block are
       added up, and the sum times the scales is added to totals.
     - `words`: panels have words of 32 bits, which pack integers of `narrow` along `k`. If they are `centred`,
@@ -74,7 +74,7 @@ class Product:
     zero: str = ""
     narrow: str = ""
     scaled: str = ""
-    less: str = ""
+    zeros: str = ""
     words: bool = False
     centred: bool = False
     lookup: bool = False
@@ -104,7 +104,7 @@ class Product:
     @property
     def parameters(self) -> dict[str, str]:
         """The element types of the panels of scales and zero points, by the names of their arguments."""
-        return {name: element for name, element in (("scale", self.scaled), ("less", self.less)) if element}
+        return {name: element for name, element in (("scale", self.scaled), ("zeros", self.zeros)) if element}
 
     @property
     def batch(self) -> int:
@@ -141,7 +141,7 @@ class Product:
         axes += " rounded" if self.rounded else ""
         axes += " dotted" if self.dotted else ""
         axes += f" scaled by {self.scaled}" if self.scaled else ""
-        axes += f" less {self.less}" if self.less else ""
+        axes += f" zeros {self.zeros}" if self.zeros else ""
         axes += " once" if self.unpacks else ""
         axes += " long" if self.long else ""
         if self.dot is not None:
