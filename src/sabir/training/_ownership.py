@@ -52,7 +52,7 @@ class Ownership:
         self._updates, self._kept = part.updates, kept
         self._values = {v.name: v for v in model.graph.defined()}
         divided = {name for name in (*part.updates, *gradients) if state[name].ndim}
-        self._groups = _Groups(model.graph, divided, part.updates)
+        self._groups = _Groups(model.graph, divided, gradients, part.updates)
         tied = self._groups.of(gradients)
         if len(tied) < _SEVERAL <= len(gradients):
             raise UnsupportedError(
@@ -148,11 +148,19 @@ class Ownership:
 class _Groups:
     """Variables of the state that nodes compute with each other, other than through scalars."""
 
-    def __init__(self, graph: Graph, divided: Collection[str], updates: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        divided: Collection[str],
+        gradients: Collection[str],
+        updates: Mapping[str, str],
+    ) -> None:
         self._parents = {name: name for name in divided}
+        self._gradients = set(gradients)  # and the representatives of groups that have some
         self.scalars: dict[Value, str] = {}
         """The scalars that are computed of divided variables, with one of these."""
-        self.tie = "it"
+        self.tie = ""
+        """The first node that computes with several gradients."""
         self._of = {v: v.name for v in graph.inputs if v.name in self._parents}
         needed = _needed(graph.value(output).node for output in updates.values())
         for node in graph.sorted_nodes():
@@ -186,7 +194,8 @@ class _Groups:
         if not roots:
             return
         if len(roots) > 1:
-            self.tie = f"the node {quote(node.name or node.op)}"
+            if not self.tie and len(self._gradients.intersection(roots)) > 1:
+                self.tie = f"the node {quote(node.name or node.op)}"
             self._join(roots)
         for value in (v for v in node.outputs if v is not None):
             if isinstance(value.type, TensorType) and value.type.shape == ():
@@ -196,8 +205,10 @@ class _Groups:
 
     def _join(self, names: list[str]) -> None:
         first = self.root(names[0])
-        for name in names[1:]:
-            self._parents[self.root(name)] = first
+        for other in map(self.root, names[1:]):
+            self._parents[other] = first
+            if other in self._gradients:
+                self._gradients.add(first)
 
 
 def _needed(nodes: Iterable[Node | None]) -> set[Node]:

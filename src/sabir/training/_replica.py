@@ -54,6 +54,7 @@ class Outcome(NamedTuple):
     received: int = 0
     computed: float = 0.0
     waited: float = 0.0
+    processor: float = 0.0
 
 
 class Kept(NamedTuple):
@@ -111,6 +112,8 @@ class Replica:
 
     def close(self) -> None:
         """Close the connections: a step that is under way ends with PeerLost."""
+        if self._listener is not None:
+            self._listener.close()
         if self._exchange is not None:
             self._exchange.peers.close()
 
@@ -129,7 +132,7 @@ class Replica:
 
     def step(self, request: Request) -> Outcome | SabirError | PeerLost:
         """Compute a step, or return what kept it from that: so it is raised elsewhere as what it is."""
-        started, exchange = time.perf_counter(), self._exchange
+        started, exchange = (time.perf_counter(), time.process_time()), self._exchange
         if exchange is None:
             return PeerLost("the worker is not connected")
         peers = exchange.peers
@@ -143,8 +146,10 @@ class Replica:
         except (SabirError, PeerLost) as error:
             peers.close()
             return error
-        seconds = time.perf_counter() - started - step.waited
-        return Outcome(results, peers.sent - sent, peers.received - received, seconds, step.waited)
+        computed = time.perf_counter() - started[0] - step.waited
+        processor = time.process_time() - started[1]
+        sizes = peers.sent - sent, peers.received - received
+        return Outcome(results, *sizes, computed, step.waited, processor)
 
     def _computed(
         self, index: int, outputs: tuple[str, ...], request: Request, step: _Step

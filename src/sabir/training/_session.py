@@ -198,8 +198,8 @@ class TrainingSession:  # ruff: ignore[too-many-public-methods]  also what fit, 
           inputs, the target last;
         - the path of a .npz, .csv, .parquet, .arrow or .feather file, or of a folder with a folder of
           pictures for each class, of which `ImageFolder` has options;
-        - a data set of Hugging Face, a table of pyarrow or a data frame of pandas, whose columns have the
-          names of inputs; others are left out.
+        - a data set of Hugging Face or of Ray Data, a table of pyarrow or a data frame of pandas, whose
+          columns have the names of inputs; others are left out.
 
         Or it has batches of its own: an iterable of dicts or tuples, as a DataLoader of PyTorch, which is
         iterated for each epoch, or a function that returns an iterable. Their order is kept unless `shuffle`

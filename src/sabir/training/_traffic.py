@@ -17,8 +17,9 @@ class Traffic:
 
     `sent` and `received` are bytes of gradients and parameters, to and from other workers; `fed` are bytes of
     samples that came from the program. `computed` and `waited` are seconds: the second is how long the worker
-    had nothing to do but wait for others. `state` is the bytes of the state that it keeps, `optimizer` those
-    of it that only the optimizer reads, and `restarts` how often its process was replaced.
+    had nothing to do but wait for others; `processor` is seconds of processors, for both. `state` is the
+    bytes of the state that it keeps, `optimizer` those of it that only the optimizer reads, and `restarts`
+    how often its process was replaced.
 
     >>> traffic = Traffic(0, steps=10, sent=4 << 20, received=4 << 20, computed=0.9, waited=0.1)
     >>> print(traffic)
@@ -32,6 +33,7 @@ class Traffic:
     fed: int = 0
     computed: float = 0.0
     waited: float = 0.0
+    processor: float = 0.0
     state: int = 0
     optimizer: int = 0
     restarts: int = 0
@@ -52,7 +54,7 @@ class Counter:
     def __init__(self, worker: int) -> None:
         self._worker, self.restarts = worker, 0
         self._steps = self._sent = self._received = self._fed = self._state = self._optimizer = 0
-        self._computed = self._waited = 0.0
+        self._computed = self._waited = self._processor = 0.0
 
     def keeps(self, kept: Kept) -> None:
         """Note how much state the worker has."""
@@ -66,12 +68,13 @@ class Counter:
         self._fed += fed
         self._computed += outcome.computed
         self._waited += outcome.waited
+        self._processor += outcome.processor
 
     def traffic(self) -> Traffic:
         """Return the sums."""
         return Traffic(
             self._worker, self._steps, self._sent, self._received, self._fed, self._computed, self._waited,
-            self._state, self._optimizer, self.restarts,
+            self._processor, self._state, self._optimizer, self.restarts,
         )  # fmt: skip
 
 
