@@ -56,7 +56,7 @@ def _rest(
         return "drop", ""
     reason = None
     if not inputs.can_pad:
-        reason = "the loss has no label to ignore"
+        reason = "the loss ignores no target"
     elif session is not None and _normalizes_batches(session.model):
         reason = "BatchNormalization would see the filling"
     if reason is None:
