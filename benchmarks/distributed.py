@@ -206,8 +206,10 @@ def _distributed(network: Network, bucket: int, *, shard_optimizer: bool = False
         before = session.traffic
         taken = _median(lambda: session.step(feeds), warm=0)
         after = session.traffic
-    found = [_per_step(before, after, name) for name in ("sent", "fed", "waited", "processor")]
-    return Measured(taken, *found, statistics.mean(one.optimizer for one in after))
+    sent, fed, waited, processor = (
+        _per_step(before, after, name) for name in ("sent", "fed", "waited", "processor")
+    )
+    return Measured(taken, sent, fed, waited, processor, statistics.mean(t.optimizer for t in after))
 
 
 def _per_step(before: Iterable[Traffic], after: Iterable[Traffic], name: str) -> float:

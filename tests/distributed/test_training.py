@@ -309,8 +309,11 @@ def test_workers_of_ray_and_one_that_is_killed(ray, shard_optimizer):
 
 DRIVER = """
 import os, signal, sys
-import numpy as np, ray, sabir
+import numpy as np, sabir
 from sabir.training import distribute
+
+assert "ray" not in sys.modules
+import ray
 
 address, model, data, checkpoint = sys.argv[1:]
 ray.init(address=address, logging_level="error", log_to_driver=False)

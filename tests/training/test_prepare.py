@@ -530,7 +530,7 @@ def test_parameters_in_bodies_are_trained():
         )
         for text in (inside, outside)
     ]
-    x = np.float32([[1, 2], [3, 4]])
+    x = np.array([[1, 2], [3, 4]], np.float32)
     for branch in (True, False):
         one, other = (t.step({"x": x, "c": np.array(branch), "label": x})["loss"] for t in trainees)
         assert one == other

@@ -23,7 +23,6 @@ class Exchange:
     their own from them: as many bytes as in a ring, in two messages a pair of workers instead of many in
     turn. Sums are made in double, in the order of the workers, so all get the same bits.
 
-    >>> from sabir.distributed._peers import Peers
     >>> array = np.float32([1, 2])
     >>> Exchange(Peers(0, {})).mean(array, [(0, 2)], [1.0])
     >>> array

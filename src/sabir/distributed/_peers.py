@@ -35,9 +35,10 @@ class PeerLost(ConnectionError):
 class Listener:
     """A port at which a worker waits for the others of its group.
 
-    >>> with contextlib.closing(Listener('127.0.0.1')) as listener:
-    ...     listener.address[0]
+    >>> listener = Listener('127.0.0.1')
+    >>> listener.address[0]
     '127.0.0.1'
+    >>> listener.close()
     """
 
     def __init__(self, host: str) -> None:
@@ -71,8 +72,8 @@ class Peers:
     A thread for each connection receives what comes, so a sender never waits for a receiver that sends.
     Whoever connects shows the `token` of the group, which only its members know.
 
-    >>> with contextlib.closing(Peers(0, {})) as alone:
-    ...     alone.count, alone.sent
+    >>> alone = Peers(0, {})
+    >>> alone.count, alone.sent
     (1, 0)
     """
 

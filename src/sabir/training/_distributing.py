@@ -119,21 +119,25 @@ class _RayCrew:
         return self._ray.get([replica.host.remote() for replica in self._replicas])
 
     def begin(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Call a method of each replica."""
+        """Call a method of each replica; a first argument that all have in common is sent once a machine."""
+        common = {id(given[0]) for given in arguments if given}
+        if self.workers > 1 and len(common) == 1:
+            shared = self._ray.put(arguments[0][0])
+            arguments = [(shared, *given[1:]) for given in arguments]
         pairs = zip(self._replicas, arguments, strict=True)
         return [getattr(replica, method).remote(*given) for replica, given in pairs]
 
     def finish(self, calls: list[Any]) -> list[Any]:
         """Return the result of each call; where a process ended, the others close their connections."""
         results: dict[Any, Any] = {}
-        waiting = list(calls)
+        waiting, closing = list(calls), list[Any]()
         while waiting:
-            ready, waiting = self._ray.wait(waiting)
-            for call in ready:
-                results[call] = self._result(call)
-                if isinstance(results[call], Exception):
-                    for replica in self._replicas:
-                        replica.close.remote()
+            (call,), waiting = self._ray.wait(waiting)
+            results[call] = self._result(call)
+            if isinstance(results[call], Exception) and not closing:
+                closing = [replica.close.remote() for replica in self._replicas]
+        if closing:  # before anything connects them again
+            self._ray.wait(closing, num_returns=len(closing))
         return [results[call] for call in calls]
 
     def replace(self, worker: int) -> None:

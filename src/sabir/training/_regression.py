@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import ml_dtypes
 
@@ -12,8 +12,11 @@ from sabir.ir import TensorType
 from sabir.training._losses import Loss, check_number, number
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sabir.ir import Builder, Value
 
+_limits_of: Callable[[Any], Any] = ml_dtypes.finfo  # also of the types that numpy does not have
 _SEVERAL = 2  # samples of a batch, so that there may be fewer
 
 
@@ -29,7 +32,7 @@ class NumberLoss(Loss):
         if self.ignore_value is not None or not isinstance(size, int) or size < _SEVERAL:
             return self
         stored = output.type if isinstance(output.type, TensorType) else kind
-        return replace(self, ignore_value=float(ml_dtypes.finfo(stored.element.dtype).min))
+        return replace(self, ignore_value=float(_limits_of(stored.element.dtype).min))
 
     @property
     def ignored(self) -> float | None:

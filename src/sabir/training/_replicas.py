@@ -201,10 +201,9 @@ class Replicas:
 
     def _sent(self) -> bool:
         """Give each worker the part of the snapshot that it keeps; return whether all have it."""
-        arguments = [
-            ({name: self._snapshot[name] for name in self._layout.kept_by(worker)},)
-            for worker in range(self._crew.workers)
-        ]
+        workers, arguments = range(self._crew.workers), [(self._snapshot,)] * self._crew.workers
+        if self._layout.ownership is not None:
+            arguments = [({n: self._snapshot[n] for n in self._layout.kept_by(w)},) for w in workers]
         found = self._all("receive", arguments)
         for counter, kept in zip(self._counters, found or (), strict=False):
             counter.keeps(kept)
