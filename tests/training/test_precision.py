@@ -248,3 +248,13 @@ def test_what_cannot_compute_in_16_bits():
         UnsupportedError, match="no product, convolution or attention in single precision .* bfloat16"
     ):
         prepare(double, precision="bfloat16")
+
+
+def test_a_gradient_that_reads_more_results_of_a_node_takes_no_name_of_the_main_graph():
+    b = sabir.Builder(21)
+    weight = b.initializer("weight", np.eye(4, 3, dtype=np.float32))
+    scale = b.initializer("scale", np.ones(4, np.float32))
+    b.output(b.MatMul(b.LayerNormalization(b.input("x", "float", ["N", 4]), scale), weight), "y")
+    session = sabir.TrainingSession(prepare(b.model(), precision="float16"), engine="reference")
+    feeds = {"x": np.eye(4, dtype=np.float32), "label": np.array([0, 1, 2, 0])}
+    assert session.step(feeds)["loss"] == pytest.approx(0.9, abs=0.2)
