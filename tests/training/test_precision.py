@@ -148,6 +148,17 @@ def test_sums_that_overflow_are_skipped_when_they_are_applied():
     np.testing.assert_allclose(summed.state["w"], split.state["w"], rtol=1e-6)
 
 
+def test_an_epoch_may_end_with_a_step_that_is_skipped():
+    options = {"precision": "float16", "optimizer": SGD(0.1), "split": True}
+    session = sabir.TrainingSession(prepare(sabir.parse(LAYERS), **options), engine="reference")
+    huge = {**FEEDS, "x": X * np.float32(1e6)}
+    with np.errstate(all="ignore"):
+        (epoch,) = session.fit([FEEDS, huge])
+    assert (session.state["skipped_steps"], session.state["training_step"], epoch.steps) == (1, 1, 2)
+    sums = [array for name, array in session.state.items() if name.startswith("grad_w")]
+    assert not all(np.isfinite(array).all() for array in sums)
+
+
 def test_statistics_outlive_a_batch_that_overflows():
     b = sabir.Builder(21)
     x = b.input("x", "float", ["N", 2])
