@@ -176,7 +176,7 @@ def test_what_is_refused():
 
 
 COUPLED = """<ir_version: 10, opset_import: ["" : 21]>
-g (float[N,2] x) => (float[N,2] y) <float[2] a = {1, 2}, float[2] b = {0, 0}, float[2] grad_a = {0, 0}, float[2] grad_b = {0, 0}> {
+g (float[N,2] x) => (float[N,2] y) <float[2] a = {1, 2}, float[2] b = {0, 0}, float[2] grad_a = {0, 0}, float[2] grad_b = {0, 0}, int64[1] axis = {0}> {
     y0 = Mul (x, a)  y = Add (y0, b) }
 @training { algorithm: sum (float[N,2] t) => (float loss, float[2] ga, float[2] gb) {
     e = Sub (y, t)  ex = Mul (e, x)  ga = ReduceMean <keepdims = 0> (ex, axis)  gb = ReduceMean <keepdims = 0> (e, axis)
@@ -188,16 +188,26 @@ g (float[N,2] x) => (float[N,2] y) <float[2] a = {1, 2}, float[2] b = {0, 0}, fl
 
 
 def test_an_optimizer_that_computes_with_all_gradients_together_is_not_divided():
-    text = COUPLED.replace("float[2] grad_b = {0, 0}>", "float[2] grad_b = {0, 0}, int64[1] axis = {0}>")
-    coupled = sabir.TrainingSession(sabir.parse(text), engine="reference")
+    coupled, alone = (sabir.TrainingSession(sabir.parse(COUPLED), engine="reference") for _ in range(2))
     with pytest.raises(UnsupportedError, match=r"the node 'Concat' .* \('grad_a', 'grad_b'\)"):
         replicas_of(coupled, shard_optimizer=True)
     pool, _ = replicas_of(coupled)  # every worker computes it
-    alone = sabir.TrainingSession(sabir.parse(text), engine="reference")
     feeds = {"x": DATA["x"][:8, :2], "t": DATA["x"][:8, 2:]}
     with coupled.sharded(pool):
         np.testing.assert_allclose(coupled.step(feeds)["loss"], alone.step(feeds)["loss"], rtol=1e-5)
     assert_same_training(alone, coupled, [], [])
+
+
+def test_there_may_be_more_workers_than_parameters():
+    text = COUPLED.replace("(a, da)", "(a, grad_a)").replace("(b, db)", "(b, grad_b)")
+    one, other = (sabir.TrainingSession(sabir.parse(text), engine="reference") for _ in range(2))
+    pool, crew = replicas_of(other, 3, shard_optimizer=True)
+    feeds = {"x": DATA["x"][:2, :2], "t": DATA["x"][:2, 2:]}
+    with other.sharded(pool):
+        for _ in range(2):
+            np.testing.assert_allclose(other.step(feeds)["loss"], one.step(feeds)["loss"], rtol=1e-5)
+        assert sum(crew.replicas[2]._values["a"]) == pytest.approx(sum(other.state["a"]))
+    assert_same_training(one, other, [], [])
 
 
 def test_a_lost_worker_is_replaced_and_nothing_is_lost():

@@ -258,12 +258,14 @@ class _Sharded:
             empty = {one.name: np.zeros((), one.kind.element.dtype) for one in ones}
             arrays = {one.name: (one.owner, own.get(one.name, empty[one.name])) for one in ones}
             feeds |= step.result(functools.partial(step.exchange.shared, arrays))
-        return _run_in_place(self._finish(outputs), values, feeds, outputs, request.path)
+        updates = self._ownership.updates_of(self._rank)
+        if not (updates or outputs):  # there are more workers than parameters
+            return {}
+        return _run_in_place(self._finish(outputs, updates), values, feeds, outputs, request.path)
 
-    def _finish(self, outputs: tuple[str, ...]) -> RunnablePart:
+    def _finish(self, outputs: tuple[str, ...], updates: Mapping[str, str]) -> RunnablePart:
         found = self._last.get(outputs)
         if found is None:
-            updates = self._ownership.updates_of(self._rank)
             inputs = self._ownership.inputs(self._rank, (*outputs, *updates.values()), self._shared)
             found = self._last[outputs] = self._part.section(inputs, outputs, updates)
         return found
