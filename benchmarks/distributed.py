@@ -9,6 +9,7 @@ optimizer. Then follow the cost of computing gradients in sections, and a step o
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import statistics
 import time
@@ -24,10 +25,10 @@ import sabir
 from sabir.training import AdamW, Traffic, distribute, prepare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Generator, Iterable
 
 ray: Any = importlib.import_module("ray")  # no part of the environment in which types are checked
-WORKERS, STEPS, WARM = 2, 10, 2
+WORKERS, STEPS, WARM = 2, 15, 2
 PIECE, BUCKET = 1 << 40, 4 * h.MIB
 SEND, ADD = 1e9, 2e9  # bytes a second: of a network of 10 Gbit/s less its overhead; that one core adds up
 LATENCY = 5e-5  # seconds of a message
@@ -86,18 +87,16 @@ def plan(cluster: Cluster, workers: int, bucket: float | None, *, shard_optimize
     return Planned(step, waited, alone / step)
 
 
-class Measured(NamedTuple):
-    """The seconds of a step, and of each worker: bytes and seconds per step, bytes of moments.
+class Way(NamedTuple):
+    """One way to train: what makes a step, what its workers did, and bytes.
 
-    `sent` are bytes to other workers, `by_program` those to and from the program.
+    `by_program` are the bytes of a step to and from the program, `moments` those that a worker keeps.
     """
 
-    step: float
-    sent: float = 0.0
+    step: Callable[[], object]
+    traffic: Callable[[], tuple[Traffic, ...]] = tuple
     by_program: float = 0.0
-    waited: float | None = None
-    processor: float | None = None
-    optimizer: float = 0.0
+    moments: float = 0.0
 
 
 def perceptron() -> Network:
@@ -121,27 +120,47 @@ def main() -> None:
         network = make()
         size = sum(network.weights[n].nbytes for n in training_networks.trained(network))
         print(f"### {network.name}\n")
-        print(f"{size / h.MIB:.1f} MiB of gradients, AdamW, {WORKERS} workers, {h.THREADS} thread(s) each.\n")
-        head = (
-            "way",
-            "step",
-            "processor",
-            "waited",
-            "MiB to workers",
-            "MiB by the program",
-            "MiB of moments",
+        print(
+            f"{size / h.MIB:.1f} MiB of gradients, AdamW, {WORKERS} workers, {h.THREADS} thread(s) each; medians "
+            f"of {STEPS} steps, the ways in turns.\n"
         )
-        h.table(head, [_row(title, work(network)) for title, work in WAYS.items()])
+        head = ("way", "step", "processor", "waited", "MiB to workers", "MiB by program", "MiB of moments")
+        with contextlib.ExitStack() as stack:
+            ways = {title: stack.enter_context(way(network)) for title, way in WAYS.items()}
+            h.table(head, _rows(ways))
     _print_sections()
     ray.shutdown()
     _print_plan()
 
 
-def _row(title: str, found: Measured) -> tuple[str, ...]:
-    h.progress(title)
-    sizes = [f"{size / h.MIB:.1f}" for size in (found.sent, found.by_program, found.optimizer)]
-    times = ["" if t is None else h.time_text(t) for t in (found.step, found.processor, found.waited)]
-    return title, *times, *sizes
+def _rows(ways: dict[str, Way]) -> list[tuple[str, ...]]:
+    """Make steps of all ways in turns, and return what a step of each took and sent."""
+    taken: dict[str, list[tuple[float, ...]]] = {title: [] for title in ways}
+    for number in range(WARM + STEPS):
+        h.progress(f"step {number + 1} of {WARM + STEPS}")
+        for title, way in ways.items():
+            before, started = way.traffic(), time.perf_counter()
+            way.step()
+            seconds, after = time.perf_counter() - started, way.traffic()
+            found = [_difference(before, after, name) for name in ("processor", "waited", "sent", "fed")]
+            if number >= WARM:
+                taken[title].append((seconds, *found))
+    rows: list[tuple[str, ...]] = []
+    for title, way in ways.items():
+        step, processor, waited, sent, fed = (statistics.median(c) for c in zip(*taken[title], strict=True))
+        times = [h.time_text(step), *(h.time_text(t) if way.traffic() else "" for t in (processor, waited))]
+        sizes = [f"{size / h.MIB:.1f}" for size in (sent, fed + way.by_program, _moments(way))]
+        rows.append((title, *times, *sizes))
+    return rows
+
+
+def _difference(before: Iterable[Traffic], after: Iterable[Traffic], name: str) -> float:
+    found = [getattr(b, name) - getattr(a, name) for a, b in zip(before, after, strict=True)]
+    return statistics.mean(found) if found else 0.0
+
+
+def _moments(way: Way) -> float:
+    return statistics.mean(t.optimizer for t in way.traffic()) if way.traffic() else way.moments
 
 
 def _session(network: Network) -> sabir.TrainingSession:
@@ -151,24 +170,24 @@ def _session(network: Network) -> sabir.TrainingSession:
     return sabir.TrainingSession(model, threads=h.THREADS)
 
 
-def _alone(network: Network) -> Measured:
+@contextlib.contextmanager
+def _alone(network: Network) -> Generator[Way]:
     session, feeds = _session(network), dict(network.feeds)
     shared = {value.name for value in session.model.graph.initializers}
     moments = sum(array.nbytes for name, array in session.state.items() if name not in shared)
-    return Measured(_median(lambda: session.step(feeds)), optimizer=moments)
+    yield Way(lambda: session.step(feeds), moments=moments)
 
 
-def _by_program(network: Network) -> Measured:
-    """Measure workers without a state, as `distribute` had them at first."""
+@contextlib.contextmanager
+def _by_program(network: Network) -> Generator[Way]:
+    """Let workers have no state, as those of `distribute` had none at first."""
     session, feeds = _session(network), dict(network.feeds)
-    count = len(next(iter(feeds.values())))
-    places = np.array_split(np.arange(count), WORKERS)
+    places = np.array_split(np.arange(len(next(iter(feeds.values())))), WORKERS)
     parts = [{n: a[part] for n, a in feeds.items()} for part in places]
     model = ray.put(sabir.dumps(session.model))
     actors = [ray.remote(num_cpus=0)(_Stateless).remote(model, h.THREADS) for _ in range(WORKERS)]
-    summed = session.summed
     shared = [n for n in session.part(0).reads(()) if n in session.state]
-    sent = sum(session.state[n].nbytes for names in (shared, summed) for n in names)
+    sent = sum(session.state[n].nbytes for names in (shared, session.summed) for n in names)
 
     def step() -> None:
         values = ray.put({name: session.state[name] for name in shared})
@@ -176,10 +195,9 @@ def _by_program(network: Network) -> Measured:
         session.state.update({n: _mean([one[n] for one in found]) for n in found[0]})
         session.step({}, 1, outputs=[])
 
-    taken = _median(step)
+    yield Way(step, by_program=sent)
     for actor in actors:
         ray.kill(actor)
-    return Measured(taken, by_program=sent)
 
 
 class _Stateless:
@@ -198,38 +216,15 @@ def _mean(arrays: list[Any]) -> Any:
     return np.mean(np.stack(arrays), axis=0).astype(arrays[0].dtype)
 
 
-def _distributed(network: Network, bucket: int, *, shard_optimizer: bool = False) -> Measured:
+@contextlib.contextmanager
+def _distributed(network: Network, bucket: int, *, shard_optimizer: bool = False) -> Generator[Way]:
     session, feeds = _session(network), dict(network.feeds)
     with distribute(session, WORKERS, bucket=bucket, shard_optimizer=shard_optimizer):
-        for _ in range(WARM):
-            session.step(feeds)
-        before = session.traffic
-        taken = _median(lambda: session.step(feeds), warm=0)
-        after = session.traffic
-    sent, fed, waited, processor = (
-        _per_step(before, after, name) for name in ("sent", "fed", "waited", "processor")
-    )
-    return Measured(taken, sent, fed, waited, processor, statistics.mean(t.optimizer for t in after))
-
-
-def _per_step(before: Iterable[Traffic], after: Iterable[Traffic], name: str) -> float:
-    pairs = zip(before, after, strict=True)
-    return statistics.mean((getattr(b, name) - getattr(a, name)) / STEPS for a, b in pairs)
-
-
-def _median(work: Callable[[], object], warm: int = WARM) -> float:
-    for _ in range(warm):
-        work()
-    taken: list[float] = []
-    for _ in range(STEPS):
-        started = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - started)
-    return statistics.median(taken)
+        yield Way(lambda: session.step(feeds), lambda: session.traffic)
 
 
 _IN_BUCKETS = f"`distribute`, buckets of {BUCKET // h.MIB} MiB"
-WAYS: dict[str, Callable[[Network], Measured]] = {
+WAYS: dict[str, Callable[[Network], contextlib.AbstractContextManager[Way]]] = {
     "one process": _alone,
     "the program sends parameters and collects gradients": _by_program,
     "`distribute`, gradients in one piece": partial(_distributed, bucket=PIECE),

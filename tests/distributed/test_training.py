@@ -198,6 +198,20 @@ def test_an_optimizer_that_computes_with_all_gradients_together_is_not_divided()
     assert_same_training(alone, coupled, [], [])
 
 
+def test_an_algorithm_may_read_the_sums_of_other_gradients():
+    text = COUPLED.replace(
+        "gb = ReduceMean <keepdims = 0> (e, axis)",
+        "me = ReduceMean <keepdims = 0> (e, axis)  gb = Add (me, grad_a)",
+    )
+    one, other = (sabir.TrainingSession(sabir.parse(text), engine="reference") for _ in range(2))
+    pool, _ = replicas_of(other, bucket=1)
+    feeds = {"x": DATA["x"][:8, :2], "t": DATA["x"][:8, 2:]}
+    with other.sharded(pool):
+        for _ in range(3):
+            np.testing.assert_allclose(other.step(feeds)["loss"], one.step(feeds)["loss"], rtol=1e-4)
+    assert_same_training(one, other, [], [])
+
+
 def test_there_may_be_more_workers_than_parameters():
     text = COUPLED.replace("(a, da)", "(a, grad_a)").replace("(b, db)", "(b, grad_b)")
     one, other = (sabir.TrainingSession(sabir.parse(text), engine="reference") for _ in range(2))

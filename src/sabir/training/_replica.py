@@ -182,19 +182,20 @@ class Replica:
             if whole:
                 step.exchange.gather(bucket.array, bucket.ranges)
 
-        def done(number: int, found: Mapping[str, Any], updates: dict[str, Array]) -> None:
+        def done(found: Mapping[str, Any], updates: dict[str, Array]) -> None:
             results.update(found)
             rest.update((n, a) for n, a in updates.items() if n in rest)
-            if number < len(buckets):
-                buckets[number].fill(updates)
-                step.begin(functools.partial(exchanged, buckets[number]))
+            for bucket in buckets:
+                if updates.keys() >= bucket.views.keys():
+                    bucket.fill(updates)
+                    step.begin(functools.partial(exchanged, bucket))
 
         if shares[self._rank]:
             path = (*request.path, self._rank)
             self._sections(outputs).run(request.part, self._values, path, done)
         else:
-            for number in range(len(buckets)):
-                done(number, {}, {})
+            for bucket in buckets:
+                step.begin(functools.partial(exchanged, bucket))
         self._values.update(self._agreed(rest, shares, step))
         step.wait()
         return results
@@ -223,7 +224,12 @@ class Replica:
             groups = [{name: part.updates[name] for name in bucket.views} for bucket in buckets] or [{}]
             groups[-1] |= {n: v for n, v in part.updates.items() if n in self._layout.rest}
             wanted = [Wanted((), group) for group in groups[:-1]]
-            found = self._divided[outputs] = Sections(part, [*wanted, Wanted(outputs, groups[-1])])
+            found = Sections(part, [*wanted, Wanted(outputs, groups[-1])])
+            gradients = {name for bucket in buckets for name in bucket.views}
+            if any(found.reads(number) & gradients - group.keys() for number, group in enumerate(groups)):
+                # the memory of the gradients of another bucket is in use already
+                found = Sections(part, [Wanted(outputs, part.updates)])
+            self._divided[outputs] = found
         return found
 
     def _buckets(self, groups: Sequence[Sequence[str]]) -> list[Bucket]:

@@ -51,14 +51,14 @@ class Sections:
         feeds: Mapping[str, Any],
         state: Mapping[str, Array],
         path: tuple[int, ...],
-        done: Callable[[int, Mapping[str, Any], dict[str, Array]], None],
+        done: Callable[[Mapping[str, Any], dict[str, Array]], None],
     ) -> None:
-        """Run all sections; `done` gets the number of each, its outputs and its updates. Raises as `run`."""
+        """Run all sections; `done` gets the outputs and the updates of each. Raises as `run`."""
         if len(self._wanted) == 1:
-            done(0, *self._whole.run(feeds, state, self._wanted[0].outputs, path))
+            done(*self._whole.run(feeds, state, self._wanted[0].outputs, path))
             return
         known: dict[str, Any] = {**feeds, **self._whole.keys(path)}
-        for number, (section, wanted) in enumerate(zip(self._sections, self._wanted, strict=True)):
+        for section, wanted in zip(self._sections, self._wanted, strict=True):
             updates: dict[str, Array] = {}
             if section.part is not None:
                 found, updates = section.part.run(known, state, section.outputs, path)
@@ -66,7 +66,12 @@ class Sections:
             for name, value in section.late.items():
                 updates[name] = known[value]
             results = {n: known[n] if n in known else state[n] for n in wanted.outputs}
-            done(number, results, updates)
+            done(results, updates)
+
+    def reads(self, number: int) -> frozenset[str]:
+        """Return the names of what a section reads; of a single one that is not looked at."""
+        part = self._sections[number].part
+        return frozenset() if part is None else frozenset(value.name for value in part.inputs)
 
     def _section(self, divided: _Division, number: int, wanted: Wanted) -> _Section:
         own = {n: v for n, v in wanted.updates.items() if divided.section_of(v) == number}
