@@ -121,8 +121,8 @@ def main() -> None:
         size = sum(network.weights[n].nbytes for n in training_networks.trained(network))
         print(f"### {network.name}\n")
         print(
-            f"{size / h.MIB:.1f} MiB of gradients, AdamW, {WORKERS} workers, {h.THREADS} thread(s) each; medians "
-            f"of {STEPS} steps, the ways in turns.\n"
+            f"{size / h.MIB:.1f} MiB of gradients, AdamW, {WORKERS} workers, {h.THREADS} thread(s) each; "
+            f"medians of {STEPS} steps, the ways in turns.\n"
         )
         head = ("way", "step", "processor", "waited", "MiB to workers", "MiB by program", "MiB of moments")
         with contextlib.ExitStack() as stack:
@@ -195,9 +195,11 @@ def _by_program(network: Network) -> Generator[Way]:
         session.state.update({n: _mean([one[n] for one in found]) for n in found[0]})
         session.step({}, 1, outputs=[])
 
-    yield Way(step, by_program=sent)
-    for actor in actors:
-        ray.kill(actor)
+    try:
+        yield Way(step, by_program=sent)
+    finally:
+        for actor in actors:
+            ray.kill(actor)
 
 
 class _Stateless:

@@ -539,9 +539,17 @@ def test_parameters_in_bodies_are_trained():
     for name, value in other.state.items():
         np.testing.assert_array_equal(one.state[name], value, err_msg=name)
     assert [one.step({"x": x, "c": x[0, 0] > 0, "label": x})["loss"] for _ in range(20)][-1] < 2
-    assert prepare(sabir.parse(inside), "mse", trainable=["v", "half"], frozen=()).training
-    assert {
-        d.name
-        for d in training_plan(sabir.parse(inside), trainable="half").decisions
-        if d.action == "trained"
-    } == {"half"}
+
+
+def test_the_plan_says_why_a_constant_of_a_body_is_left():
+    text = BODIES.format(
+        outer=", float[2] zero = {0, 0}, float[2,2] w = {1, 0, 0, 1}", then="", orelse="", w="w", u="w",
+        v="v = Constant <value = float[2,2] {1, 0, 0, 1}> ()",
+        rows="<float[2,2] k_weight = {0, 1, 1, 0}, float[2] most = {0, 1}>",
+    ).replace("Add (d, r)", "Max (d, most)")  # fmt: skip
+    plan = training_plan(sabir.parse(text), frozen="w")
+    assert plan.trained == ("v", "k_weight")
+    (most,) = (decision for decision in plan.decisions if decision.name == "most")
+    assert most.action == "left"
+    assert most.reason.endswith("nor name says that it is a parameter; the body of a node has it")
+    assert training_plan(sabir.parse(text), trainable="half").trained == ("half",)

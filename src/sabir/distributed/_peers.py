@@ -22,6 +22,7 @@ Address: TypeAlias = tuple[str, int]
 _HELLO = struct.Struct("<Q")  # the number of the worker, after the token
 _HEAD = struct.Struct("<QQ")  # the number of a message, and its size in bytes
 _TIMEOUT = 60.0  # seconds in which all workers of a group have connected
+_GREETING = 5.0  # seconds in which one that connects shows the token
 
 
 class PeerLost(ConnectionError):
@@ -43,7 +44,8 @@ class Listener:
 
     def __init__(self, host: str) -> None:
         """Choose a free port of an address of this machine."""
-        self._socket = socket.create_server((host, 0))
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._socket = socket.create_server((host, 0), family=family)
         self.address: Address = self._socket.getsockname()[:2]
 
     def accept(self, token: bytes, deadline: float) -> tuple[int, socket.socket]:
@@ -52,7 +54,7 @@ class Listener:
             self._socket.settimeout(_left(deadline))
             connection, _ = self._socket.accept()
             try:
-                connection.settimeout(_left(deadline))
+                connection.settimeout(min(_GREETING, _left(deadline)))
                 shown = _read(connection, len(token) + _HELLO.size)
             except OSError:
                 connection.close()

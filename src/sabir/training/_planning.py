@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import starmap
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from sabir.base import NotFoundError, listed_names, quote, suggest
 from sabir.ir import Tensor
 from sabir.rewriting import constant_of
-from sabir.training._bodies import lift
+from sabir.training._bodies import initializers_of_bodies, lift
 from sabir.training._exported import advice, is_folded, kind_of
 from sabir.training._folded import folded_layers
 from sabir.training._learned_scales import LearnedScales
@@ -127,6 +127,7 @@ def decide(rewriter: Rewriter, targets: Iterable[Value], choice: Choice, sharing
         decisions.append(decision)
         if decision.action == "trained":
             lift(model.graph, node.output, data, node.output.name)
+    decisions += starmap(judge.decision_in_body, initializers_of_bodies(model.graph))
     warnings = (*sharing.warnings, *_doubts(decisions))
     return TrainingPlan(tuple(decisions), sharing.untied, sharing.tied, sharing.restored, warnings)
 
@@ -181,6 +182,12 @@ class _Judge:
         """Return the decision about a floating-point constant."""
         action, reason, dubious = self._judged(value, data)
         return Decision(value.name, data.element.name, tuple(data.shape), action, reason, dubious)
+
+    def decision_in_body(self, value: Value, data: Tensor) -> Decision:
+        """Return the decision about an initializer of a body, where no parameters are left."""
+        self._reached.add(value)
+        found = self.decision(value, data)
+        return replace(found, reason=f"{found.reason}; the body of a node has it")
 
     def _judged(self, value: Value, data: Tensor) -> tuple[Action, str, bool]:
         frozen, trainable = self._choice.frozen, self._choice.trainable

@@ -147,11 +147,9 @@ class Replicas:
             if all(isinstance(outcome, Outcome) for outcome in found):
                 return found, interrupt
             self._is_ready = False
-            error = next((e for e in found if isinstance(e, SabirError)), None)
+            error = interrupt or next((e for e in found if isinstance(e, SabirError)), None)
             if error is not None:
                 raise error
-            if interrupt is not None:
-                raise interrupt
         raise _lost()
 
     def _finished(
