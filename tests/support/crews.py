@@ -21,9 +21,6 @@ class ThreadCrew:
         self.replicas = [self._replica(worker) for worker in range(self.workers)]
         self.lost, self.calls = set(), []
 
-    def hosts(self):
-        return ["127.0.0.1"] * self.workers
-
     def begin(self, method, arguments):
         self.calls.append((method, arguments))
         return [self._pool.submit(self._call, w, method, given) for w, given in enumerate(arguments)]

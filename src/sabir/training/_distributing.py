@@ -114,10 +114,6 @@ class _RayCrew:
         for worker in range(self.workers):
             self._replicas.append(self._replica(worker))
 
-    def hosts(self) -> list[str]:
-        """Return the addresses of the machines."""
-        return self._ray.get([replica.host.remote() for replica in self._replicas])
-
     def begin(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Call a method of each replica; a first argument that all have in common is sent once a machine."""
         common = {id(given[0]) for given in arguments if given}

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from sabir.training._parts import RunnablePart
 
 
+LOCAL = "127.0.0.1"
+
+
 class Request(NamedTuple):
     """A step as one worker computes it.
 
@@ -90,6 +93,10 @@ class Replica:
     def process(self) -> int:
         """Return the number of the process."""
         return os.getpid()
+
+    def host(self) -> str:
+        """Return the address at which the others reach this machine; here: they are on it."""
+        return LOCAL
 
     def listen(self, host: str) -> Address:
         """Open a port for the other workers, and return its address."""
@@ -318,4 +325,4 @@ def _run_in_place(
     return found
 
 
-__all__ = ["Kept", "Outcome", "Replica", "Request"]
+__all__ = ["LOCAL", "Kept", "Outcome", "Replica", "Request"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from sabir.base import SabirError, UnsupportedError
 from sabir.distributed import PeerLost
 from sabir.training._remote_values import RemoteValues
-from sabir.training._replica import Outcome, Request
+from sabir.training._replica import LOCAL, Outcome, Request
 from sabir.training._sharding import divided, joined
 from sabir.training._traffic import Counter, Traffic
 
@@ -28,10 +28,6 @@ class Crew(Protocol):
     @property
     def workers(self) -> int:
         """How many there are."""
-        ...
-
-    def hosts(self) -> list[str]:
-        """Return the address at which each is reached by the others."""
         ...
 
     def begin(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> Any:
@@ -191,9 +187,11 @@ class Replicas:
                 self._counters[worker].restarts += 1
 
     def _connected(self) -> bool:
-        hosts, token = self._crew.hosts(), secrets.token_bytes(32)
+        hosts, token = self._all("host", [()] * self._crew.workers), secrets.token_bytes(32)
+        if hosts is None:
+            return False
         if len(set(hosts)) == 1:
-            hosts = ["127.0.0.1"] * len(hosts)
+            hosts = [LOCAL] * len(hosts)
         addresses = self._all("listen", [(host,) for host in hosts])
         return addresses is not None and self._all("connect", [(addresses, token)] * len(hosts)) is not None
 
