@@ -115,10 +115,17 @@ def _add_up(into: Array, parts: Sequence[tuple[Array, float]]) -> None:
     if len(parts) == 1:
         into[...] = parts[0][0]
         return
+    total, term = np.empty(_BLOCK), np.empty(_BLOCK)
     for begin in range(0, len(into), _BLOCK):
         block = slice(begin, begin + _BLOCK)
-        total = sum(part[block].astype(np.float64) * share for part, share in parts)
-        into[block] = np.asarray(total).astype(into.dtype)
+        count = len(into[block])
+        for index, (part, share) in enumerate(parts):
+            wide = term[:count] if index else total[:count]
+            np.copyto(wide, part[block], casting="unsafe")
+            wide *= share
+            if index:
+                total[:count] += wide
+        np.copyto(into[block], total[:count], casting="unsafe")
 
 
 __all__ = ["Exchange", "even_ranges"]
