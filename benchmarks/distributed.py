@@ -65,7 +65,7 @@ def plan(cluster: Cluster, workers: int, bucket: float | None, *, shard_optimize
     """Return what a step of so many workers takes; without `bucket` gradients are sent after all are known.
 
     A bucket is sent when its gradients are known and the one before has been exchanged; its gradients are
-    known in proportion to the backward pass. Workers begin together and are equally fast, and each has a part
+    known in proportion to the backward pass, and parameters to that of the optimizer. Workers begin together and are equally fast, and each has a part
     of the same size, however many there are.
     """
     alone = cluster.forward + cluster.backward + cluster.apply
@@ -81,8 +81,10 @@ def plan(cluster: Cluster, workers: int, bucket: float | None, *, shard_optimize
         end = max(end, cluster.forward + backward * number / count) + exchange
     waited = end - cluster.forward - backward
     if shard_optimizer:
-        apply /= workers
-        waited += count * one_way  # of the parameters, after the step
+        apply, sent = apply / workers, 0.0
+        for number in range(1, count + 1):
+            sent = max(sent, apply * number / count) + one_way
+        waited += sent - apply
     step = cluster.forward + backward + waited + apply
     return Planned(step, waited, alone / step)
 

@@ -220,6 +220,21 @@ def test_an_algorithm_may_read_the_sums_of_other_gradients():
     assert_same_training(one, other, [], [])
 
 
+def test_a_step_may_depend_on_another_parameter_of_the_same_worker():
+    """The norm of `a` before the step is the rate of `b`, and each bucket has one of them."""
+    text = COUPLED.replace(
+        "db = Div (grad_b, m)", "n = ReduceL2 <keepdims = 0> (a)  db = Mul (grad_b, n)"
+    ).replace("da = Div (grad_a, m)", "da = Identity (grad_a)")
+    one, other = (sabir.TrainingSession(sabir.parse(text), engine="reference") for _ in range(2))
+    pool, crew = replicas_of(other, 1, shard_optimizer=True, bucket=1)
+    feeds = {"x": DATA["x"][:8, :2], "t": DATA["x"][:8, 2:]}
+    with other.sharded(pool):
+        for _ in range(3):
+            np.testing.assert_allclose(other.step(feeds)["loss"], one.step(feeds)["loss"], rtol=1e-5)
+    assert len(crew.replicas[0]._parameters) == 2
+    assert_same_training(one, other, [], [])
+
+
 def test_there_may_be_more_workers_than_parameters():
     text = COUPLED.replace("(a, da)", "(a, grad_a)").replace("(b, db)", "(b, grad_b)")
     one, other = (sabir.TrainingSession(sabir.parse(text), engine="reference") for _ in range(2))

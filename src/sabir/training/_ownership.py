@@ -9,7 +9,7 @@ from sabir.inference import infer
 from sabir.ir import TensorType
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from sabir.ir import Array, Graph, Node, Value
     from sabir.training._parts import RunnablePart
@@ -61,13 +61,22 @@ class Ownership:
             )
         self.owners = _balanced(self._groups.members(divided), gradients, state, workers)
         """The worker that steps a variable, by its name; all workers step the others."""
-        self._workers = workers
         self.rounds = self._rounds()
         """The shared scalars, by the round in which they are exchanged."""
 
-    def updates_of(self, worker: int) -> dict[str, str]:
-        """Return the updates that a worker computes, as `Part` has them."""
-        return {n: v for n, v in self._updates.items() if self.owners.get(n, worker) == worker}
+    def updates_of(self, worker: int, groups: Sequence[Collection[str]]) -> list[dict[str, str]]:
+        """Return the updates that a worker computes, as `Part` has them, one after the other.
+
+        First come those of some variables, and of what is computed with them, for each group of these; then
+        the others.
+        """
+        left = {n: v for n, v in self._updates.items() if self.owners.get(n, worker) == worker}
+        found: list[dict[str, str]] = []
+        for names in groups:
+            roots = self._groups.of(names)
+            found.append({n: v for n, v in left.items() if self._groups.of([n]) & roots})
+            left = {n: v for n, v in left.items() if n not in found[-1]}
+        return [*found, left]
 
     def inputs(self, worker: int, names: Iterable[str], known: Collection[str] = ()) -> list[str]:
         """Return the inputs of the graph, and the values of `known`, from which a worker computes values.
@@ -101,48 +110,49 @@ class Ownership:
             )
 
     def _rounds(self) -> list[list[Shared]]:
-        """Return the scalars that workers need of others, in the order in which they can be computed."""
-        level: dict[Value, int] = {}
-        pending: list[tuple[int, list[Value]]] = [
-            (worker, [self._values[v] for v in self.updates_of(worker).values()])
-            for worker in range(self._workers)
-        ]
+        """Return the scalars that are read outside of their group, each after those that it depends on.
+
+        Their owner computes them too before it steps anything.
+        """
+        pending = [(self._group_of(name), self._values[value]) for name, value in self._updates.items()]
         found: dict[Value, set[Value]] = {}
         while pending:
-            worker, values = pending.pop()
-            for value in self._foreign(worker, values):
+            for value in self._foreign(*pending.pop()):
                 if value not in found:
-                    owner = self._owner_of(value)
-                    found[value] = self._foreign(owner, [value])
-                    pending.append((owner, [value]))
+                    group = self._groups.root(self._groups.scalars[value])
+                    found[value] = self._foreign(group, value)
+                    pending.append((group, value))
+        level: dict[Value, int] = {}
         for value in self._values.values():  # in the order of the graph, so each after what it depends on
             if value in found:
                 level[value] = 1 + max((level[other] for other in found[value]), default=-1)
         rounds: list[list[Shared]] = [[] for _ in range(1 + max(level.values(), default=-1))]
         for value, place in level.items():
-            kind = value.type
+            kind, group = value.type, self._groups.root(self._groups.scalars[value])
             if isinstance(kind, TensorType):
-                rounds[place].append(Shared(value.name, self._owner_of(value), kind))
+                rounds[place].append(Shared(value.name, self.owners[group], kind))
         return rounds
 
-    def _foreign(self, worker: int, values: list[Value]) -> set[Value]:
-        """Return the scalars of other workers from which one computes values."""
+    def _group_of(self, name: str) -> str | None:
+        """Return the group of a variable, None for one that all workers step."""
+        return self._groups.root(name) if name in self.owners else None
+
+    def _foreign(self, group: str | None, value: Value) -> set[Value]:
+        """Return the scalars of other groups from which a value of one, or of none, is computed."""
         found: set[Value] = set()
         seen: set[Value] = set()
-        pending = list(values)
+        pending = [value]
         while pending:
-            value = pending.pop()
-            if value in seen or value.node is None:
+            read = pending.pop()
+            if read in seen or read.node is None:
                 continue
-            seen.add(value)
-            if value in self._groups.scalars and self._owner_of(value) != worker:
-                found.add(value)
+            seen.add(read)
+            scalar = self._groups.scalars.get(read)
+            if scalar is not None and self._groups.root(scalar) != group:
+                found.add(read)
             else:
-                pending += value.node.reads()
+                pending += read.node.reads()
         return found
-
-    def _owner_of(self, scalar: Value) -> int:
-        return self.owners[self._groups.root(self._groups.scalars[scalar])]
 
 
 class _Groups:

@@ -88,7 +88,7 @@ class Replica:
         self._exchange: Exchange | None = None
         self._sender = ThreadPoolExecutor(1, "exchange")
         shards = self._layout.ownership
-        self._sharded = None if shards is None else _Sharded(self._layout.applying, shards, rank)
+        self._sharded = None if shards is None else _Sharded(self._layout, shards, rank)
 
     def process(self) -> int:
         """Return the number of the process."""
@@ -164,15 +164,17 @@ class Replica:
         if index == self._layout.first:
             return self._summed(request, outputs, step)
         asked = outputs if self._rank == 0 else ()
-        if self._sharded is not None:
-            found = self._sharded.run(self._values, request, asked, step)
-        else:
+        if self._sharded is None:
             part = self._layout.parts[index]
-            found = _run_in_place(part, self._values, request.whole, asked, request.path)
-        for bucket in self._parameters:
+            return _run_in_place(part, self._values, request.whole, asked, request.path)
+
+        def done(number: int) -> None:
+            bucket = self._parameters[number]
             bucket.fill({name: self._values[name] for name in bucket.views})
             self._values.update(bucket.views)
             step.begin(functools.partial(step.exchange.gather, bucket.array, bucket.ranges))
+
+        found = self._sharded.run(self._values, request, asked, step, done)
         step.wait()
         return found
 
@@ -246,10 +248,11 @@ class Replica:
 
 
 class _Sharded:
-    """The part of one worker in an algorithm that applies gradients."""
+    """The part of one worker in an algorithm that applies gradients, in sections: one for each bucket."""
 
-    def __init__(self, part: RunnablePart, ownership: Ownership, rank: int) -> None:
-        self._part, self._ownership, self._rank = part, ownership, rank
+    def __init__(self, layout: Layout, ownership: Ownership, rank: int) -> None:
+        self._part, self._ownership, self._rank = layout.applying, ownership, rank
+        part, self._updates = layout.applying, ownership.updates_of(rank, layout.parameters)
         self._shared = {one.name: one for ones in ownership.rounds for one in ones}
         self._own: list[RunnablePart | None] = []
         known: set[str] = set()
@@ -258,12 +261,20 @@ class _Sharded:
             inputs = ownership.inputs(rank, names, known)
             self._own.append(part.section(inputs, names, {}) if names else None)
             known |= {one.name for one in ones}
-        self._last: dict[tuple[str, ...], RunnablePart] = {}
+        self._parts: dict[tuple[int, tuple[str, ...]], RunnablePart] = {}
 
     def run(
-        self, values: dict[str, Array], request: Request, outputs: tuple[str, ...], step: _Step
+        self,
+        values: dict[str, Array],
+        request: Request,
+        outputs: tuple[str, ...],
+        step: _Step,
+        done: Callable[[int], None],
     ) -> dict[str, Any]:
-        """Compute what the owner of some variables computes, and assign it; return outputs."""
+        """Compute what the owner of some variables computes, and assign it; return outputs.
+
+        `done` is called when the parameters of a bucket are assigned, with the number of the bucket.
+        """
         feeds: dict[str, Any] = {**request.whole, **self._part.keys(request.path)}
         for ones, part in zip(self._ownership.rounds, self._own, strict=True):
             names = tuple(one.name for one in ones if one.owner == self._rank)
@@ -271,17 +282,31 @@ class _Sharded:
             empty = {one.name: np.zeros((), one.kind.element.dtype) for one in ones}
             arrays = {one.name: (one.owner, own.get(one.name, empty[one.name])) for one in ones}
             feeds |= step.result(functools.partial(step.exchange.shared, arrays))
-        updates = self._ownership.updates_of(self._rank)
-        if not (updates or outputs):  # there are more workers than parameters
-            return {}
-        return _run_in_place(self._finish(outputs, updates), values, feeds, outputs, request.path)
+        # outputs are of the state before the step
+        results = self._run_section(-1, values, feeds, outputs, request.path) if outputs else {}
+        for number in range(len(self._updates)):
+            self._run_section(number, values, feeds, (), request.path)
+            if number < len(self._updates) - 1:
+                done(number)
+        return results
 
-    def _finish(self, outputs: tuple[str, ...], updates: Mapping[str, str]) -> RunnablePart:
-        found = self._last.get(outputs)
-        if found is None:
+    def _run_section(
+        self,
+        number: int,
+        values: dict[str, Array],
+        feeds: Mapping[str, Any],
+        outputs: tuple[str, ...],
+        path: tuple[int, ...],
+    ) -> dict[str, Any]:
+        """Run the section of a bucket, that of the rest, or with -1 one that computes outputs alone."""
+        updates = self._updates[number] if number >= 0 else {}
+        if not (updates or outputs):  # this worker owns nothing of the bucket
+            return {}
+        part = self._parts.get((number, outputs))
+        if part is None:
             inputs = self._ownership.inputs(self._rank, (*outputs, *updates.values()), self._shared)
-            found = self._last[outputs] = self._part.section(inputs, outputs, updates)
-        return found
+            part = self._parts[number, outputs] = self._part.section(inputs, outputs, updates)
+        return _run_in_place(part, values, feeds, outputs, path)
 
 
 class _Step:
