@@ -65,8 +65,8 @@ def plan(cluster: Cluster, workers: int, bucket: float | None, *, shard_optimize
     """Return what a step of so many workers takes; without `bucket` gradients are sent after all are known.
 
     A bucket is sent when its gradients are known and the one before has been exchanged; its gradients are
-    known in proportion to the backward pass, and parameters to that of the optimizer. Workers begin together and are equally fast, and each has a part
-    of the same size, however many there are.
+    known in proportion to the backward pass, and its parameters to the time of the optimizer. Workers begin
+    together and are equally fast, and each has a part of the same size, however many there are.
     """
     alone = cluster.forward + cluster.backward + cluster.apply
     if workers == 1:
