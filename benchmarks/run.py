@@ -35,10 +35,12 @@ TITLES = {
     "gradients": "Gradients",
     "training": "Training",
     "full_training": "Training at full size",
+    "distributed": "Training by two processes, and planned for many",
     "before": "This tree and an earlier one",
 }
 NEEDS_ZOO = {"zoo", "variants", "simplify", "quantize", "language"}
-ONLY_BY_NAME = {"language", "full_training"}  # one has a folder of its own, the other takes half an hour
+# one has a folder of its own, one takes half an hour, one needs Ray
+ONLY_BY_NAME = {"language", "full_training", "distributed"}
 SCRIPTS = {"full_training": ("training.py", "--full", "--process-time")}  # others are called as the benchmark
 WITH_ZOO = {"convert", "small", "before", *NEEDS_ZOO}  # scripts that take a folder of models
 HEAD = """# Benchmark results

@@ -196,7 +196,7 @@ def test_options_of_a_loss(cli, fails, write, tmp_path):
     assert "has 'axis'" in fails(*words, "--loss-option", "gama=2")
     assert "axis=NUMBER" in fails(*words, "--loss-option", "axis=last")
     assert "from 0 to 1" in fails(*words, "--loss-option", "axis=-1", "--loss-option", "label_smoothing=2")
-    assert "has no options" in fails(*words, "--loss", "mse", "--loss-option", "axis=1")
+    assert "has no options" in fails(*words, "--loss", "bce", "--loss-option", "axis=1")
     assert "'cost' is a value" in fails(*words, "--loss", "cost", "--loss-option", "axis=1")
 
 
@@ -246,7 +246,12 @@ def test_options_about_stopping_gradients_and_averages(cli, fails, line, tmp_pat
     best = int(found.out.split("kept the best epoch, ")[1].split()[0])
     assert len(errors) == best + 2
     assert min(errors[best:]) > errors[best - 1] - 0.5
+    # a rate that never rises is best in the first epoch
+    assert cli(*words, "--epochs", 9, "--patience", 2, "--monitor", "rate", "--monitor-mode", "max").code == 0
+    with log.open() as file:
+        assert len(list(csv.DictReader(file))) == 3
     assert "--monitor is for --patience" in fails(*words, "--monitor", "mae")
+    assert "--monitor-mode is for --patience" in fails(*words, "--monitor-mode", "max")
     assert "no result 'mea' to monitor; is it 'mae'" in fails(*words, "--patience", 2, "--monitor", "mea")
     # a plateau: with a rate of nearly nothing each loss is the same
     assert cli(*words, "--rate", "1e-12", "--epochs", 4, "--plateau", 1).code == 0

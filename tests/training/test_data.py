@@ -12,7 +12,7 @@ from pyarrow import feather, parquet
 
 import sabir
 from sabir import FeedError, FileError, SabirWarning, SchemaError, UnsupportedError
-from sabir.training import IGNORED, SGD, CrossEntropy, ImageFolder, prepare
+from sabir.training import IGNORED, SGD, CrossEntropy, Huber, ImageFolder, SmoothL1, prepare
 from sabir.training._columns import columns_of
 from sabir.training._data import Batches, Cutting
 from sabir.training._sources import source_of
@@ -234,12 +234,43 @@ def test_a_fixed_batch_is_filled_with_ignored_labels():
     assert one.export().metadata is None
 
 
+NUMBERS = {"x": X, "label": np.random.default_rng(7).standard_normal((10, 3)).astype(np.float32)}
+
+
+@pytest.mark.parametrize("loss", ["mse", "mae", "huber", "smooth_l1", SmoothL1(0)], ids=str)
+def test_a_fixed_batch_of_numbers_is_filled_too(loss):
+    metrics = ["mse", "mae", "r2"]
+    one, other = (session(n, loss, optimizer=SGD(0.1), metrics=metrics) for n in (4, "N"))
+    (epoch,) = one.fit(NUMBERS, batch=4, shuffle=False, validate=NUMBERS)
+    (expected,) = other.fit(NUMBERS, batch=4, shuffle=False, validate=NUMBERS)
+    assert one.steps == 3
+    np.testing.assert_allclose(one.state["w"], other.state["w"], rtol=1e-5)
+    assert epoch.results == pytest.approx(expected.results, rel=1e-5)
+    assert epoch.validation == pytest.approx(expected.validation, rel=1e-5)
+
+
+def test_missing_numbers_may_be_nan():
+    target = NUMBERS["label"].copy()
+    target[::2, 0] = np.nan
+    one = session(loss=Huber(0.5, ignore_value=float("nan")))
+    (epoch,) = one.fit({"x": X, "label": target}, batch=10, shuffle=False)
+    distance = np.abs(X @ np.float32([[1, 0, 2], [0, 1, 0]]) - target)
+    near = np.minimum(distance, 0.5)
+    assert epoch.results["loss"] == pytest.approx(np.nanmean(near * (distance - near / 2)), rel=1e-5)
+    assert np.isfinite(one.state["w"]).all()
+    # the number of a filling is one of the type that is fed
+    half = prepare(sabir.parse(LINEAR.format(n=4).replace("float[", "float16[")), "mse")
+    assert half.metadata == {"sabir.training.ignored.label": "-65504.0"}
+    (epoch,) = sabir.TrainingSession(half, engine="reference").fit({
+        name: array.astype(np.float16) for name, array in NUMBERS.items()
+    })
+    assert 0 < epoch.results["loss"] < 10
+
+
 def test_a_fixed_batch_that_cannot_be_filled_is_left_out_with_a_warning():
     target = {"x": X, "label": np.zeros((10, 3), np.float32)}
-    one = session(4, "mse")
-    message = (
-        "fix the batch at 4 samples, so 2 of 10 samples are left out of each epoch: the loss has no label"
-    )
+    one = session(4, "bce_logits")
+    message = "fix the batch at 4 samples, so 2 of 10 samples are left out of each epoch: the loss ignores"
     with pytest.warns(SabirWarning, match=message) as found:
         one.fit(target)
     assert one.steps == 2
@@ -247,13 +278,13 @@ def test_a_fixed_batch_that_cannot_be_filled_is_left_out_with_a_warning():
     one.fit(target, epochs=2, drop_last=True)
     one.fit({name: array[:8] for name, array in target.items()}, epochs=3)
     assert one.steps == 6
-    with pytest.raises(UnsupportedError, match="cannot be filled: the loss has no label to ignore"):
+    with pytest.raises(UnsupportedError, match="cannot be filled: the loss ignores no target"):
         one.fit(target, drop_last=False)
     with pytest.raises(FeedError, match="has 3 samples, fewer than a batch, which has 4"):
         one.fit({name: array[:3] for name, array in target.items()}, drop_last=True)
     with pytest.raises(UnsupportedError, match="fix the batch at 4 samples, and batch is 8"):
         one.fit(target, batch=8)
-    with pytest.warns(SabirWarning, match="so batches with fewer are left out: the loss has no label"):
+    with pytest.warns(SabirWarning, match="so batches with fewer are left out: the loss ignores no target"):
         one.fit([{name: array[i : i + 4] for name, array in target.items()} for i in (0, 7)], epochs=4)
     assert one.steps == 7
     with pytest.raises(FeedError, match="a batch has 5 samples, and the inputs of the model have 4"):

@@ -148,6 +148,17 @@ def test_sums_that_overflow_are_skipped_when_they_are_applied():
     np.testing.assert_allclose(summed.state["w"], split.state["w"], rtol=1e-6)
 
 
+def test_an_epoch_may_end_with_a_step_that_is_skipped():
+    options = {"precision": "float16", "optimizer": SGD(0.1), "split": True}
+    session = sabir.TrainingSession(prepare(sabir.parse(LAYERS), **options), engine="reference")
+    huge = {**FEEDS, "x": X * np.float32(1e6)}
+    with np.errstate(all="ignore"):
+        (epoch,) = session.fit([FEEDS, huge])
+    assert (session.state["skipped_steps"], session.state["training_step"], epoch.steps) == (1, 1, 2)
+    sums = [array for name, array in session.state.items() if name.startswith("grad_w")]
+    assert not all(np.isfinite(array).all() for array in sums)
+
+
 def test_statistics_outlive_a_batch_that_overflows():
     b = sabir.Builder(21)
     x = b.input("x", "float", ["N", 2])
@@ -248,3 +259,15 @@ def test_what_cannot_compute_in_16_bits():
         UnsupportedError, match="no product, convolution or attention in single precision .* bfloat16"
     ):
         prepare(double, precision="bfloat16")
+
+
+def test_a_gradient_that_reads_more_results_of_a_node_takes_no_name_of_the_main_graph():
+    b = sabir.Builder(21)
+    weight = b.initializer("weight", np.eye(4, 3, dtype=np.float32))
+    scale = b.initializer("scale", np.ones(4, np.float32))
+    b.output(b.MatMul(b.LayerNormalization(b.input("x", "float", ["N", 4]), scale), weight), "y")
+    session = sabir.TrainingSession(prepare(b.model(), precision="float16"), engine="reference")
+    feeds = {"x": np.eye(4, dtype=np.float32), "label": np.array([0, 1, 2, 0])}
+    # by hand: three labels have a score that is 4 / sqrt(3) above the others, and one has equal scores
+    expected = (3 * np.log(1 + 2 * np.exp(-4 / np.sqrt(3))) + np.log(3)) / 4
+    assert session.step(feeds)["loss"] == pytest.approx(expected, rel=1e-3)

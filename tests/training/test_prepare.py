@@ -25,6 +25,7 @@ from sabir.training import (
     prepare,
     step_model,
     trained_weights,
+    training_plan,
 )
 
 LINEAR = (
@@ -491,3 +492,64 @@ def test_a_weight_that_cannot_learn_is_refused(recompute):
     # Bernoulli, or the comparison with random numbers that a session replaces it by
     with pytest.raises(UnsupportedError, match=r"reaches 'w': it ends at <Node (Bernoulli|Less)>$"):
         trained(text, feeds={"x": np.float32(X), "label": np.float32(T)}, recompute=recompute)
+
+
+BODIES = """<ir_version: 10, opset_import: ["" : 21]>
+g (float[N,2] x, bool c) => (float[N,2] y) <int64 three = {{3}}, bool yes = {{1}}{outer}> {{
+  h = If (c) <then_branch = t () => (float[N,2] a) {then} {{ a = MatMul (x, {w}) }},
+              else_branch = e () => (float[N,2] b) {orelse} {{ b = MatMul (x, {u}) }}>
+  p = Loop (three, yes, h) <body = body (int64 i, bool k, float[N,2] s) => (bool k2, float[N,2] s2) {{
+        k2 = Identity (k)  {v}  m = MatMul (s, v)  half = Constant <value = float {{0.5}}> ()  s2 = Mul (m, half) }}>
+  state, y = Scan (zero, p) <num_scan_inputs = 1, body = row (float[2] q, float[2] r) => (float[2] q2, float[2] o) {rows} {{
+        d = MatMul (q, k_weight)  q2 = Add (d, r)  o = Identity (q2) }}>
+}}"""
+
+
+def test_parameters_in_bodies_are_trained():
+    w, u, v, k = (
+        f"float[2,2] {n} = {{{x}}}"
+        for n, x in (
+            ("w", "1, 2, 3, 4"),
+            ("w", "0.5, 0, 0, 1"),
+            ("v", "0.5, 0.1, 0.1, 0.5"),
+            ("k_weight", "0, 1, 1, 0"),
+        )
+    )
+    zero = ", float[2] zero = {0, 0}"
+    constant = "v = Constant <value = float[2,2] {0.5, 0.1, 0.1, 0.5}> ()"
+    inside = BODIES.format(
+        outer=zero, then=f"<{w}>", orelse=f"<{u}>", v=constant, rows=f"<{k}>", w="w", u="w"
+    )
+    first, second = w.replace(" w ", " w_1 "), u.replace(" w ", " w_2 ")
+    outside = BODIES.format(
+        outer=f"{zero}, {first}, {second}, {v}, {k}", then="", orelse="", v="", rows="", w="w_1", u="w_2"
+    )
+    trainees = [
+        sabir.TrainingSession(
+            prepare(sabir.parse(text), "mse", optimizer=SGD(0.01), frozen="zero"), engine="reference"
+        )
+        for text in (inside, outside)
+    ]
+    x = np.array([[1, 2], [3, 4]], np.float32)
+    for branch in (True, False):
+        one, other = (t.step({"x": x, "c": np.array(branch), "label": x})["loss"] for t in trainees)
+        assert one == other
+    one, other = trainees
+    assert {"v", "w_1", "w_2", "k_weight"} <= set(one.state) == set(other.state)
+    for name, value in other.state.items():
+        np.testing.assert_array_equal(one.state[name], value, err_msg=name)
+    assert [one.step({"x": x, "c": x[0, 0] > 0, "label": x})["loss"] for _ in range(20)][-1] < 2
+
+
+def test_the_plan_says_why_a_constant_of_a_body_is_left():
+    text = BODIES.format(
+        outer=", float[2] zero = {0, 0}, float[2,2] w = {1, 0, 0, 1}", then="", orelse="", w="w", u="w",
+        v="v = Constant <value = float[2,2] {1, 0, 0, 1}> ()",
+        rows="<float[2,2] k_weight = {0, 1, 1, 0}, float[2] most = {0, 1}>",
+    ).replace("Add (d, r)", "Max (d, most)")  # fmt: skip
+    plan = training_plan(sabir.parse(text), frozen="w")
+    assert plan.trained == ("v", "k_weight")
+    (most,) = (decision for decision in plan.decisions if decision.name == "most")
+    assert most.action == "left"
+    assert most.reason.endswith("nor name says that it is a parameter; the body of a node has it")
+    assert training_plan(sabir.parse(text), trainable="half").trained == ("half",)

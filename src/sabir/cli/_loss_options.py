@@ -20,7 +20,7 @@ def _numbers(text: str) -> tuple[float, ...]:
 
 _READERS: dict[str, Callable[[str], Any]] = {
     "axis": int, "ignore_index": int, "weights": _numbers, "blank": int, "padding": int, "time_axis": int,
-    "lengths": str, "zero_infinity": lambda text: bool(float(text)),
+    "lengths": str, "ignore_value": float, "zero_infinity": lambda text: bool(float(text)),
 }  # fmt: skip
 _IN_NAMES = {"logits"}  # bce and bce_logits are two names
 

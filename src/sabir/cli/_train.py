@@ -227,6 +227,13 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
             "--monitor", metavar="NAME", help="The result that --patience watches; loss by default."
         ),
     ] = None,
+    monitor_mode: Annotated[
+        Literal["min", "max"] | None,
+        typer.Option(
+            "--monitor-mode",
+            help="Whether a lower or a higher result is better; by default what its name says.",
+        ),
+    ] = None,
     min_delta: Annotated[
         float | None, typer.Option("--min-delta", help="How much better a result must be to count.")
     ] = None,
@@ -396,6 +403,7 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
     settings = {
         "model": model, "data": data, "validation": validate, "epochs": epochs, "batch": batch,
         "seed": session.seed, "engine": engine, "patience": patience, "monitor": monitor,
+        "mode": monitor_mode,
         **_without_dashes(given),
     }  # fmt: skip
     with reporting(report, f"Training of {model.name}", settings, found), training_bar() as progress:
@@ -405,7 +413,7 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
             batch=batch,
             drop_last=drop_last or None,
             validate=validation_data(validate, pictures),
-            early_stopping=_stopping(patience, monitor, min_delta),
+            early_stopping=_stopping(patience, monitor, monitor_mode, min_delta),
             callbacks=[found.append, lambda epoch: _report(screen, epoch), *after],
             progress=progress,
             checkpoint=checkpoint,
@@ -477,18 +485,19 @@ def _trained(session: TrainingSession) -> Model:
     return averaged(session.checkpoint()) if has_averages else session.export()
 
 
-def _stopping(patience: int | None, monitor: str | None, min_delta: float | None) -> EarlyStopping | None:
+def _stopping(
+    patience: int | None, monitor: str | None, mode: Literal["min", "max"] | None, min_delta: float | None
+) -> EarlyStopping | None:
     """Return the rule of early stopping; raises UnsupportedError for options of it without a patience."""
     if patience is None:
-        option = next(
-            (o for o, v in (("--monitor", monitor), ("--min-delta", min_delta)) if v is not None), None
-        )
+        given = {"--monitor": monitor, "--monitor-mode": mode, "--min-delta": min_delta}
+        option = next((option for option, value in given.items() if value is not None), None)
         if option is not None:
             raise UnsupportedError(
                 f"{option} is for --patience, the number of epochs to wait for a better one"
             )
         return None
-    return EarlyStopping(patience, monitor, min_delta=min_delta or 0.0)
+    return EarlyStopping(patience, monitor, mode or "auto", min_delta=min_delta or 0.0)
 
 
 def _refuse_preparing(given: dict[str, Any]) -> None:

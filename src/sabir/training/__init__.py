@@ -50,6 +50,7 @@ from sabir.training._stopping import EarlyStopping
 from sabir.training._streamed import StreamedMetric
 from sabir.training._tables import Table, read_table
 from sabir.training._tensorboard import TensorBoardLog
+from sabir.training._traffic import Traffic
 
 __all__ = [
     "CTC",
@@ -106,6 +107,7 @@ __all__ = [
     "Table",
     "TensorBoardLog",
     "Tied",
+    "Traffic",
     "TrainingLog",
     "TrainingPlan",
     "TrainingSession",

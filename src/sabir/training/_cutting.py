@@ -36,7 +36,7 @@ def cutting_of(
     fixed, training = inputs.size, session is not None
     if fixed is None:
         # the batches of an iterable are as large as it makes them
-        is_cut = not isinstance(source, Stream) or not isinstance(given.shuffle, bool)
+        is_cut = not isinstance(source, Stream) or source.is_cut or not isinstance(given.shuffle, bool)
         rest = "drop" if given.drop_last and is_cut else "keep"
         return Cutting(_SIZE if given.size is None else given.size, rest, given.shuffle, training=training)
     if given.size not in {None, fixed}:
@@ -56,7 +56,7 @@ def _rest(
         return "drop", ""
     reason = None
     if not inputs.can_pad:
-        reason = "the loss has no label to ignore"
+        reason = "the loss ignores no target"
     elif session is not None and _normalizes_batches(session.model):
         reason = "BatchNormalization would see the filling"
     if reason is None:

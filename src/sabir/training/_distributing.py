@@ -3,34 +3,54 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from typing import TYPE_CHECKING, Any
 
-from sabir.base import SabirError, UnsupportedError
-from sabir.distributed import connected
+from sabir.base import UnsupportedError
+from sabir.distributed import PeerLost, connected
+from sabir.opsets import STANDARD
 from sabir.serial import dumps
-from sabir.training._session import TrainingSession
+from sabir.training._layout import Layout, Settings
+from sabir.training._replica import Replica
+from sabir.training._replicas import Replicas
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Generator, Sequence
 
-    from sabir.ir import Array
-    from sabir.training._sharding import Computed, Work
+    from sabir.training._session import TrainingSession
 
-_ATTEMPTS = 5  # how often a piece of work is begun before the loss of its worker is an error
+_BUCKET = 25 << 20  # bytes
+_CALLS = 2  # of a worker at a time: a step, and one that closes its connections
 
 
 @contextlib.contextmanager
-def distribute(session: TrainingSession, workers: int = 2) -> Generator[TrainingSession]:
+def distribute(
+    session: TrainingSession,
+    workers: int = 2,
+    *,
+    shard_optimizer: bool = False,
+    bucket: int = _BUCKET,
+    snapshot_steps: int = 100,
+) -> Generator[TrainingSession]:
     """Let the steps of a session be computed by `workers` processes of Ray for as long as the context lasts.
 
-    The model must be split, as `prepare(split=True)` makes it: the first algorithm runs for parts of each
-    batch, one a worker, the means of the gradients go to the state, and the second algorithm runs here. The
-    results are those of the whole batch, but for rounding and for statistics and random numbers of parts.
-    Workers hold no state: one that is lost is replaced, and its part is computed again. `fit`, checkpoints
-    and resumption are as ever. Ray is started, unless the program is connected to a cluster already.
+    The model must be split, as `prepare(split=True)` makes it. Each worker keeps the state. The first
+    algorithm runs for parts of each batch, one a worker; the workers send each other the gradients, in
+    buckets of about `bucket` bytes, each while the gradients of the next one are computed; and every worker
+    applies their means by the second algorithm. The results are those of the whole batch, but for rounding
+    and for statistics and random numbers of parts. `session.traffic` says what was sent.
 
-    Raises UnsupportedError for a model that is not split and where Ray is not installed.
+    With `shard_optimizer` (ZeRO, stage 1) each worker steps its share of the parameters, sends them to the
+    others, and keeps the moments of these alone. The results are the same: a norm over all gradients and a
+    check that all are finite are made of numbers of all workers.
+
+    A worker that is lost is replaced, and the steps since the last copy of the state are repeated, with the
+    same numbers. The program copies the state after `snapshot_steps` steps, when it reads all of it, and when
+    the samples of the steps since are more bytes than the state. At the end of the context the state is the
+    session's again. `fit`, checkpoints and resumption are as ever. Ray is started, unless the program is
+    connected to a cluster already.
+
+    Raises UnsupportedError for a model that is not split, for an optimizer that computes with all gradients
+    together and so cannot be divided, for operators of one's own, and where Ray is not installed.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N,1] x) => (float[N,1] y) <float[1,1] w = {0.0}> { y = MatMul (x, w) }''')
@@ -41,80 +61,98 @@ def distribute(session: TrainingSession, workers: int = 2) -> Generator[Training
         ...
     sabir.UnsupportedError: a distributed model has an algorithm that sums gradients and one that applies...
     """
-    if workers < 1:
-        raise UnsupportedError(f"there is 1 worker or more; got {workers}")
+    numbers = {"workers": workers, "bucket": bucket, "snapshot_steps": snapshot_steps}
+    layout = layout_of(session, numbers, shard_optimizer=shard_optimizer)
+    ray, started = connected()
+    crew = _RayCrew(ray, session, layout.settings)
+    try:
+        with session.sharded(Replicas(crew, layout, snapshot_steps)):
+            yield session
+    finally:
+        crew.close()
+        if started:
+            ray.shutdown()
+
+
+def layout_of(session: TrainingSession, numbers: dict[str, int], *, shard_optimizer: bool) -> Layout:
+    """Return how workers keep the state of a session; raises UnsupportedError as `distribute`."""
+    wrong = next((name for name, number in numbers.items() if number < 1), None)
+    if wrong is not None:
+        raise UnsupportedError(f"{wrong} is 1 or more; got {numbers[wrong]}")
     if len(session.updating) < 2:  # ruff: ignore[magic-value-comparison]  the text says it
         raise UnsupportedError(
             "a distributed model has an algorithm that sums gradients and one that applies them: "
             "prepare it with split=True"
         )
-    ray, started = connected()
-    pool = _RayPool(ray, session, workers)
-    try:
-        with session.sharded(pool):
-            yield session
-    finally:
-        pool.close()
-        if started:
-            ray.shutdown()
+    if session.options.registry is not STANDARD:
+        raise UnsupportedError("the workers of a distributed training know the standard's operators alone")
+    settings = Settings(tuple(session.updating), numbers["workers"], numbers["bucket"], shard_optimizer)
+    return Layout(session.model, {i: session.part(i) for i in session.updating}, settings)
 
 
-class _Replica:
-    """What a worker runs: a session of the same model, whose state is in each request."""
+class _RayReplica(Replica):
+    """A replica in a process of Ray."""
 
-    def __init__(self, model: bytes, options: Mapping[str, Any]) -> None:
-        self._session = TrainingSession(model, **options)
-
-    def process(self) -> int:
-        """Return the number of the process."""
-        return os.getpid()
-
-    def compute(self, values: Mapping[str, Array], work: Work) -> Computed | SabirError:
-        try:
-            return self._session.computed(work, values)
-        except SabirError as error:  # returned, so that it is raised as what it is
-            return error
+    def host(self) -> str:
+        """Return the address of the machine."""
+        ray, _ = connected("ray.util")
+        return str(ray.get_node_ip_address())
 
 
-class _RayPool:
+class _RayCrew:
     """Replicas in processes of Ray."""
 
-    def __init__(self, ray: Any, session: TrainingSession, workers: int) -> None:
-        self._ray, self.workers = ray, workers
+    def __init__(self, ray: Any, session: TrainingSession, settings: Settings) -> None:
+        self._ray, self._settings = ray, settings
+        self.workers = settings.workers
         self._model = ray.put(dumps(session.model))
-        self._options = {
-            "engine": session.engine, "threads": session.threads, "strict": session.strict,
-            "newer_opsets": session.newer_opsets,
-        }  # fmt: skip
-        self._make = ray.remote(num_cpus=0)(_Replica)
-        self._replicas = [self._replica() for _ in range(workers)]
+        options = session.options._asdict()
+        del options["registry"]
+        self._options = options
+        self._make = ray.remote(num_cpus=0, max_concurrency=_CALLS)(_RayReplica)
+        self._replicas: list[Any] = []
+        for worker in range(self.workers):
+            self._replicas.append(self._replica(worker))
 
-    def run(self, values: Mapping[str, Array], work: Sequence[Work]) -> list[Computed]:
-        """Return the results of each piece of work; what a lost worker had is computed again."""
-        shared = self._ray.put(dict(values))
-        pending = [self._replicas[i].compute.remote(shared, w) for i, w in enumerate(work)]
-        return [self._result(i, w, pending[i], shared) for i, w in enumerate(work)]
+    def begin(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Call a method of each replica; a first argument that all have in common is sent once a machine."""
+        common = {id(given[0]) for given in arguments if given}
+        if self.workers > 1 and len(common) == 1:
+            shared = self._ray.put(arguments[0][0])
+            arguments = [(shared, *given[1:]) for given in arguments]
+        pairs = zip(self._replicas, arguments, strict=True)
+        return [getattr(replica, method).remote(*given) for replica, given in pairs]
+
+    def finish(self, calls: list[Any]) -> list[Any]:
+        """Return the result of each call; where a process ended, the others close their connections."""
+        results: dict[Any, Any] = {}
+        waiting, closing = list(calls), list[Any]()
+        while waiting:
+            (call,), waiting = self._ray.wait(waiting)
+            results[call] = self._result(call)
+            if isinstance(results[call], Exception) and not closing:
+                closing = [replica.close.remote() for replica in self._replicas]
+        if closing:  # before anything connects them again
+            self._ray.wait(closing, num_returns=len(closing))
+        return [results[call] for call in calls]
+
+    def replace(self, worker: int) -> None:
+        """Start another process."""
+        self._replicas[worker] = self._replica(worker)
 
     def close(self) -> None:
-        """End the workers."""
+        """End the processes."""
         for replica in self._replicas:
             self._ray.kill(replica)
 
-    def _replica(self) -> Any:
-        return self._make.remote(self._model, self._options)
+    def _replica(self, worker: int) -> Any:
+        return self._make.remote(self._model, self._options, worker, self._settings)
 
-    def _result(self, index: int, work: Work, pending: Any, shared: Any) -> Computed:
-        for _ in range(_ATTEMPTS):
-            try:
-                found = self._ray.get(pending)
-            except self._ray.exceptions.RayActorError:
-                self._replicas[index] = self._replica()
-                pending = self._replicas[index].compute.remote(shared, work)
-                continue
-            if isinstance(found, SabirError):
-                raise found
-            return found
-        raise UnsupportedError(f"worker {index} was lost {_ATTEMPTS} times in one step")
+    def _result(self, call: Any) -> Any:
+        try:
+            return self._ray.get(call)
+        except self._ray.exceptions.RayActorError as error:
+            return PeerLost(str(error))
 
 
-__all__ = ["distribute"]
+__all__ = ["distribute", "layout_of"]

@@ -45,7 +45,9 @@ class Guard:
         self._session, self._algorithms, self._outputs = session, algorithms, outputs
         self._every, self._copy = every, None if every is None else session.state.mark()
         values: Mapping[str, Array] = {} if self._copy is None else self._copy.values
-        self._watched = [name for name, array in values.items() if _is_finite(array)]
+        # a scaled step is skipped where its gradients are not finite, and their sums in the state are so then
+        skipped = session.summed if SCALE in values else ()
+        self._watched = [name for name, array in values.items() if name not in skipped and _is_finite(array)]
         self.has_gone_back = False
 
     def step(self, feeds: Mapping[str, Any], batches: Batches) -> dict[str, Any]:

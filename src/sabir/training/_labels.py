@@ -138,10 +138,10 @@ class LabelLoss(ClassLoss):
         """The attribute that an operator of the standard has for labels to ignore."""
         return {} if self.ignore_index is None else {"ignore_index": self.ignore_index}
 
-    def counted(self, b: Builder, target: Value) -> Value | None:
-        """Build where a label counts, None where all count."""
-        ignored = self.ignore_index
-        return None if ignored is None else b.Not(b.Equal(target, np.array(ignored, np.int64)))
+    @property
+    def ignored(self) -> int | None:
+        """The label that counts for nothing."""
+        return self.ignore_index
 
     def _factors(self, b: Builder, scores: Value, target: Value) -> Value | None:
         """Build the factor of each label: its weight, 0 where it is ignored; None where all are 1."""

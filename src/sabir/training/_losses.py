@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
@@ -43,6 +44,19 @@ class Loss(ABC):
     def target(self, output: TensorType) -> TensorType:
         """Return the type of the target for an output."""
         return TensorType(output.element, output.shape)
+
+    @property
+    def ignored(self) -> float | None:
+        """The number of a target that counts for nothing, None where all count."""
+        return None
+
+    def counted(self, b: Builder, target: Value) -> Value | None:
+        """Build where a target counts, None where all do."""
+        if self.ignored is None:
+            return None
+        if math.isnan(self.ignored):
+            return b.Not(b.IsNaN(target))
+        return b.Not(b.Equal(target, number(b, target, self.ignored)))
 
     @abstractmethod
     def build(self, b: Builder, scores: Value, target: Value) -> Value:

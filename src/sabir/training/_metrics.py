@@ -13,7 +13,7 @@ from sabir.ir import TensorType
 from sabir.training._class_metrics import CLASS_METRICS, class_metric
 from sabir.training._labels import LabelLoss
 from sabir.training._losses import LOSS, SUMS, built_scalar, dtype_of
-from sabir.training._number_metrics import NUMBER_METRICS
+from sabir.training._number_metrics import NUMBER_METRICS, number_metric
 from sabir.training._streamed import StreamedMetric, ratio_of
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _named(name: str, loss: Loss, b: Builder, compared: tuple[Value, Value]) -> 
     scores, target = compared
     if dtype_of(b, scores) != dtype_of(b, target):
         raise UnsupportedError(f"the metric {name} compares numbers; the target is {b.type_of(target)}")
-    return NUMBER_METRICS[name]
+    return number_metric(name, loss)
 
 
 def metrics_of(asked: Metrics) -> tuple[Metric, ...]:

@@ -16,6 +16,7 @@ from sabir.training._losses import LOSS, Loss, check_number, dtype_of
 from sabir.training._metrics import metrics_of
 from sabir.training._named_losses import LOSSES, loss_of
 from sabir.training._precision import widened, widened_type
+from sabir.training._regression import NumberLoss
 from sabir.training._saving import IGNORED_LABEL
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def _refuse_metrics(loss: Loss, objective: Objective) -> None:
 
 
 def note_ignored_labels(model: Model, asked: tuple[Objective, ...] | str) -> None:
-    """Note the labels that losses ignore, where all do: a batch may be filled with such samples."""
+    """Note the targets that losses ignore, where all do: a batch may be filled with such samples."""
     if isinstance(asked, str):
         return
     notes: dict[str, str] = {}
@@ -170,9 +171,9 @@ def note_ignored_labels(model: Model, asked: tuple[Objective, ...] | str) -> Non
         kind = original.type
         loss = one.loss.of_output(original, kind) if isinstance(kind, TensorType) else one.loss
         own = any(not isinstance(metric.asked, str) for metric in one.metrics)
-        if not isinstance(loss, LabelLoss) or loss.ignore_index is None or own:
+        if not isinstance(loss, (LabelLoss, NumberLoss)) or loss.ignored is None or own:
             return
-        notes[f"{IGNORED_LABEL}{one.target}"] = str(loss.ignore_index)
+        notes[f"{IGNORED_LABEL}{one.target}"] = str(loss.ignored)
     model.metadata = {**(model.metadata or {}), **notes}
 
 

@@ -17,12 +17,14 @@ from sabir.base import (
     suggest,
 )
 from sabir.differentiation import expand_in_graph
+from sabir.editing import extract
 from sabir.evaluation import ModelPort, Runner
+from sabir.inference import infer
 from sabir.ir import TensorType
 from sabir.opsets import with_internal
 from sabir.runtime import Session
 from sabir.scheduling import calls_in_graph
-from sabir.training._combining import pruned, state_of
+from sabir.training._combining import Part, pruned, state_of, step_part
 from sabir.training._losses import LOSS
 from sabir.training._random import draw_from_keys, keys_for
 
@@ -31,11 +33,11 @@ if TYPE_CHECKING:
 
     from sabir.base import Limits
     from sabir.compilation import Commit
-    from sabir.ir import Array, Model, Value
+    from sabir.ir import Array, Model, Type, Value
     from sabir.schema import Registry
-    from sabir.training._combining import Part
 
 
+STEPPING = 1  # the random numbers of steps; 0 are those of initializations
 _SMALL = 1 << 10  # bytes that are allocated faster than they are compared with feeds
 
 
@@ -60,8 +62,19 @@ class _Bound(NamedTuple):
 class RunnablePart:
     """One part of a training model: inference, an initialization, or an algorithm with the main graph."""
 
-    def __init__(self, part: Part, what: str, options: Options, *, stream: tuple[int, int] | None) -> None:
-        """Take a part; `stream` is where its random numbers come from, None: it draws its own in each run."""
+    def __init__(
+        self,
+        part: Part,
+        what: str,
+        options: Options,
+        *,
+        stream: tuple[int, int] | None,
+        internal: Iterable[str] = (),
+    ) -> None:
+        """Take a part; `stream` is where its random numbers come from, None: it draws its own in each run.
+
+        `internal` are outputs that the caller drops before the next run, which uses their memory again.
+        """
         self.what, self.outputs = what, part.outputs
         self.inputs: tuple[Value, ...] = tuple(part.model.graph.inputs)
         registry = options.registry if stream is None else with_internal(options.registry)
@@ -72,6 +85,48 @@ class RunnablePart:
         self._reads: dict[tuple[str, ...], frozenset[str]] = {}
         self._spares = SpareArrays()
         self._assigned = frozenset(part.updates.values())
+        self._typed: dict[str, Type | None] | None = None
+        self._reused = self._assigned | frozenset(internal)
+
+    @property
+    def registry(self) -> Registry:
+        """The operators that the prepared graph calls."""
+        return self._options.registry
+
+    @property
+    def prepared(self) -> Part:
+        """The part with derivatives written out, in which random numbers come from keys that are fed."""
+        return self._prepared()[0]
+
+    def section(
+        self, inputs: Sequence[str], outputs: Sequence[str], updates: Mapping[str, str]
+    ) -> RunnablePart:
+        """Return the nodes of the prepared graph between values, as a part that is run with them as feeds.
+
+        `inputs` are all inputs of the graph and values before the section that it reads. `outputs` keep their
+        memory for the next run, as `internal` says. Random numbers are drawn from `keys`.
+        """
+        part = self.prepared
+        wanted = list(dict.fromkeys((*outputs, *updates.values())))
+        model = extract(part.model, inputs=inputs, outputs=wanted, registry=self._options.registry)
+        own = Part(model, tuple(outputs), dict(updates), ())
+        return RunnablePart(own, self.what, self._options, stream=None, internal=outputs)
+
+    def has_rows(self, output: str) -> bool:
+        """Return whether a value has a row for each sample: its first size is named as that of an input."""
+        if self._typed is None:
+            model = infer(self.prepared.model, registry=self.registry)
+            self._typed = {v.name: v.type for v in model.graph.defined()}
+        sizes = {_first_size(self._typed.get(v.name)) for v in self.inputs}
+        size = _first_size(self._typed.get(output))
+        return size is not None and not isinstance(size, int) and size in sizes
+
+    def keys(self, path: tuple[int, ...]) -> dict[str, Array]:
+        """Return the keys of random numbers by the name of their input; nothing where none are drawn."""
+        _, keys, count = self._prepared()
+        if not count or self._stream is None:
+            return {}
+        return {keys: keys_for((path[0], *self._stream, *path[1:]), count)}
 
     @property
     def updates(self) -> dict[str, str]:
@@ -141,7 +196,7 @@ class RunnablePart:
         results = session.run_reusing(inputs, {**spares, **over}, commit)
         updates = {} if commit is not None and commit.done else self.assigned(results, state)
         assigned, in_place = self._assigned, session.in_place
-        fresh = {o: results[o] for o in assigned if o not in in_place}
+        fresh = {o: results[o] for o in self._reused if o in results and o not in in_place}
         self._spares.keep({o: x for o, x in fresh.items() if _size(x) > _SMALL}, spares)
         return {n: np.copy(results[n]) if n in assigned else results[n] for n in outputs}, updates
 
@@ -170,9 +225,7 @@ class RunnablePart:
         """Return the inputs of a run: feeds, state, and the keys of random numbers."""
         inputs = {n: state[n] for n in wanted if n in state and n not in feeds}
         inputs.update((n, v) for n, v in feeds.items() if n in wanted)
-        _, keys, count = self._prepared()
-        if keys in wanted and self._stream is not None:
-            inputs[keys] = keys_for((path[0], *self._stream, *path[1:]), count)
+        inputs.update((n, keys) for n, keys in self.keys(path).items() if n in wanted)
         return inputs
 
     def assigned(self, results: Mapping[str, Any], state: Mapping[str, Array]) -> dict[str, Array]:
@@ -239,6 +292,11 @@ class RunnablePart:
         return part._replace(model=model, fed=fed), keys, count
 
 
+def algorithm_of(model: Model, index: int, options: Options) -> RunnablePart:
+    """Return an algorithm of a training model with the main graph, which is run as a step."""
+    return RunnablePart(step_part(model, index), f"algorithm {index}", options, stream=(STEPPING, index))
+
+
 def ports_of(part: RunnablePart, model: Model) -> tuple[ModelPort, ...]:
     """Return the inputs of a part that are no state variables, and those of the main graph that are both."""
     state = state_of(model)
@@ -268,6 +326,10 @@ def check_outputs(outputs: Iterable[str], parts: Sequence[RunnablePart]) -> None
         raise FeedError(f"there is no value {other!r}{hint}")
 
 
+def _first_size(kind: Type | None) -> Any:
+    return kind.shape[0] if isinstance(kind, TensorType) and kind.shape else None
+
+
 def _size(value: Any) -> int:
     return cast("Array", value).nbytes if isinstance(value, np.ndarray) else 0
 
@@ -276,4 +338,4 @@ def _is_own(array: Array) -> bool:
     return owns_memory(array) and array.flags.writeable
 
 
-__all__ = ["Options", "RunnablePart", "check_names", "check_outputs", "ports_of"]
+__all__ = ["STEPPING", "Options", "RunnablePart", "algorithm_of", "check_names", "check_outputs", "ports_of"]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import starmap
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from sabir.base import NotFoundError, listed_names, quote, suggest
-from sabir.ir import Tensor, Value
+from sabir.ir import Tensor
 from sabir.rewriting import constant_of
+from sabir.training._bodies import initializers_of_bodies, lift
 from sabir.training._exported import advice, is_folded, kind_of
 from sabir.training._folded import folded_layers
 from sabir.training._learned_scales import LearnedScales
@@ -22,7 +23,7 @@ from sabir.training._value_names import is_generated, verdict
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from sabir.ir import Graph, Model
+    from sabir.ir import Graph, Model, Value
     from sabir.rewriting import Rewriter
     from sabir.training._roles import Role
 
@@ -125,7 +126,8 @@ def decide(rewriter: Rewriter, targets: Iterable[Value], choice: Choice, sharing
         decision = judge.decision(node.output, data)
         decisions.append(decision)
         if decision.action == "trained":
-            _lift(model.graph, node.output, data)
+            lift(model.graph, node.output, data, node.output.name)
+    decisions += starmap(judge.decision_in_body, initializers_of_bodies(model.graph))
     warnings = (*sharing.warnings, *_doubts(decisions))
     return TrainingPlan(tuple(decisions), sharing.untied, sharing.tied, sharing.restored, warnings)
 
@@ -143,17 +145,6 @@ def _floats(graph: Graph) -> Iterator[tuple[Value, Tensor]]:
     for value, data in graph.initializers.items():
         if isinstance(data, Tensor) and data.element.is_float:
             yield value, data
-
-
-def _lift(graph: Graph, value: Value, data: Tensor) -> None:
-    """Make an initializer of the constant that a node holds."""
-    node, own = value.node, Value(value.name)
-    if node is None:
-        return
-    value.name = ""
-    graph.set_initializer(own, data)
-    value.replace_with(own)
-    graph.erase(node)
 
 
 def _doubts(decisions: Sequence[Decision]) -> list[str]:
@@ -191,6 +182,12 @@ class _Judge:
         """Return the decision about a floating-point constant."""
         action, reason, dubious = self._judged(value, data)
         return Decision(value.name, data.element.name, tuple(data.shape), action, reason, dubious)
+
+    def decision_in_body(self, value: Value, data: Tensor) -> Decision:
+        """Return the decision about an initializer of a body, where no parameters are left."""
+        self._reached.add(value)
+        found = self.decision(value, data)
+        return replace(found, reason=f"{found.reason}; the body of a node has it")
 
     def _judged(self, value: Value, data: Tensor) -> tuple[Action, str, bool]:
         frozen, trainable = self._choice.frozen, self._choice.trainable

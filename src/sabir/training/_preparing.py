@@ -14,6 +14,7 @@ from sabir.ir import TrainingInfo, least_ir
 from sabir.opsets import STANDARD
 from sabir.rewriting import Rewriter, change_ir_version, remove_unread
 from sabir.training._algorithms import Builders, algorithms
+from sabir.training._bodies import lift_from_bodies
 from sabir.training._inference_mode import to_inference
 from sabir.training._initializing import initial_values
 from sabir.training._layers import changes_in_training
@@ -247,6 +248,7 @@ def _understood(
     The gradients come from the values that are `compared`; None is the first output. With `lora` adapters are
     added, and they are trained, and what patterns of the choice name.
     """
+    lift_from_bodies(model, choice.trainable or ())
     sharing = resolve_sharing(model, choice)
     to_inference(model, registry)
     if lora is not None:

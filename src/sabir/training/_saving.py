@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sabir.ir import Array, Model
 
 STEP, SEED = "sabir.training.step", "sabir.training.seed"
-IGNORED_LABEL = "sabir.training.ignored."  # and the name of a target: the label that its loss ignores
+IGNORED_LABEL = "sabir.training.ignored."  # and the name of a target: what its loss ignores
 _PREFIX = "sabir.training."
 _PREVIEW = "ai.onnx.preview.training"
 _MOST = 1 << 63
@@ -42,15 +42,20 @@ def number_in(model: Model, name: str) -> int | None:
     return int(text)
 
 
-def ignored_label(model: Model, target: str) -> int | None:
-    """Return the label that the loss of a target ignores, None where it ignores none; raises SchemaError."""
+def ignored_label(model: Model, target: str) -> float | None:
+    """Return the label or number that the loss of a target ignores, None for none; raises SchemaError."""
     name = f"{IGNORED_LABEL}{target}"
     text = (model.metadata or {}).get(name)
     if text is None:
         return None
-    if not (text.isascii() and text.removeprefix("-").isdigit() and len(text) < len(str(_MOST))):
-        raise SchemaError(f"the model's metadata says {name} = {quote(text)}, which is no label")
-    return int(text)
+    if text.isascii() and text.removeprefix("-").isdigit() and len(text) < len(str(_MOST)):
+        return int(text)
+    try:
+        return float(text)
+    except ValueError:
+        raise SchemaError(
+            f"the model's metadata says {name} = {quote(text)}, which is no label and no number"
+        ) from None
 
 
 def strip_training(model: Model) -> Model:

@@ -18,13 +18,20 @@ from sabir.training._combining import (
     inference_part,
     initial_state,
     initialization_part,
-    step_part,
 )
 from sabir.training._fitting import BATCH, EPOCH, Epoch, Fitting, Progress, fit
-from sabir.training._parts import Options, RunnablePart, check_names, check_outputs, ports_of
+from sabir.training._parts import (
+    Options,
+    RunnablePart,
+    algorithm_of,
+    check_names,
+    check_outputs,
+    ports_of,
+)
 from sabir.training._progress_bar import shown_progress
+from sabir.training._remote_values import RemoteValues
+from sabir.training._replicas import Replicas, Task
 from sabir.training._saving import SEED, STEP, number_in, strip_training, with_state
-from sabir.training._sharding import run_sharded
 from sabir.training._state import State, StepState, Store
 from sabir.training._stopping import EarlyStopping
 from sabir.training._validating import require_valid
@@ -35,14 +42,14 @@ if TYPE_CHECKING:
 
     from sabir.base import Limits
     from sabir.drawing import Shown
-    from sabir.evaluation import ModelPort
+    from sabir.evaluation import ModelPort, Request
     from sabir.ir import Array
     from sabir.schema import Registry
     from sabir.training._data import Data
-    from sabir.training._sharding import Computed, Pool, Work
+    from sabir.training._traffic import Traffic
 
 _T = TypeVar("_T")
-_INITIALIZING, _STEPPING = 0, 1  # which random numbers are drawn
+_INITIALIZING = 0  # which random numbers are drawn, beside those of steps
 
 
 class TrainingSession:  # ruff: ignore[too-many-public-methods]  also what fit, replicas and logs call
@@ -97,14 +104,15 @@ class TrainingSession:  # ruff: ignore[too-many-public-methods]  also what fit, 
             )
         self.engine, self.threads = engine, threads
         self.strict, self.newer_opsets = strict, newer_opsets
-        self._pool: Pool | None = None
-        options = Options(engine, threads, strict, newer_opsets, registry, limits)
+        self._pool: Replicas | None = None
+        self._traffic: tuple[Traffic, ...] = ()
+        self.options = options = Options(engine, threads, strict, newer_opsets, registry, limits)
         self._initial = initial_state(self.model)
         self._present = _noted_place(self.model, dict(self._initial))
         self._pending: Commit[Store] | None = None
         self._inference = RunnablePart(inference_part(self.model), "the main graph", options, stream=None)
         self._starts = [_start(self.model, i, options) for i in range(len(self.model.training))]
-        self._algorithms = [_algorithm(self.model, i, options) for i in range(len(self.model.training))]
+        self._algorithms = [algorithm_of(self.model, i, options) for i in range(len(self.model.training))]
         self._ports: dict[RunnablePart, tuple[ModelPort, ...]] = {}
         self.state = State(lambda: self._store, self._commit)
         """The state variables: a mapping of arrays to read and to set."""
@@ -142,6 +150,13 @@ class TrainingSession:  # ruff: ignore[too-many-public-methods]  also what fit, 
     def updating(self) -> list[int]:
         """The numbers of the algorithms that update the state."""
         return [i for i, part in enumerate(self._algorithms) if part.updates]
+
+    @property
+    def summed(self) -> frozenset[str]:
+        """The state variables that one algorithm updates and another applies: sums of gradients."""
+        parts = [part for part in self._algorithms if part.updates]
+        read = {name for part in parts[1:] for name in part.reads(())}
+        return frozenset(name for part in parts[:1] for name in part.updates if name in read)
 
     @property
     def evaluating(self) -> int | None:
@@ -183,8 +198,8 @@ class TrainingSession:  # ruff: ignore[too-many-public-methods]  also what fit, 
           inputs, the target last;
         - the path of a .npz, .csv, .parquet, .arrow or .feather file, or of a folder with a folder of
           pictures for each class, of which `ImageFolder` has options;
-        - a data set of Hugging Face, a table of pyarrow or a data frame of pandas, whose columns have the
-          names of inputs; others are left out.
+        - a data set of Hugging Face or of Ray Data, a table of pyarrow or a data frame of pandas, whose
+          columns have the names of inputs; others are left out.
 
         Or it has batches of its own: an iterable of dicts or tuples, as a DataLoader of PyTorch, which is
         iterated for each epoch, or a function that returns an iterable. Their order is kept unless `shuffle`
@@ -329,20 +344,54 @@ class TrainingSession:  # ruff: ignore[too-many-public-methods]  also what fit, 
         readers = self._algorithms if algorithm is None else parts
         check_names(request.feeds, [p for part in readers for p in self._ports_of(part)])
         check_outputs(request.outputs or (), parts)
+        if self._pool is not None and any(part.updates for part in parts):
+            return self._step_of_replicas(self._pool, parts, request, in_epoch=in_epoch)
         results = dict[str, Any]()
         step = StepState(self._store, 1 if any(part.updates for part in parts) else 0, in_epoch=in_epoch)
         for number, part in enumerate(parts, 1):
             wanted = part.results if request.outputs is None else tuple(filter(part.has, request.outputs))
             commit = None
-            if number == len(parts) and not self._is_shared(part):
+            if number == len(parts):
                 commit = self._pending = Commit(functools.partial(step.ended, part))
-            found, assigned = self._run(part, request.feeds, step.values, wanted, commit)
+            path = self.seed, self.steps
+            values = _loaded(step.values, part, wanted)
+            found, assigned = part.run(request.feeds, values, wanted, path, commit)
             results |= found
             if commit is None or not commit.done:
                 step.assign(assigned)
         if not self._settled():
             self._commit(step.store)
         return results
+
+    def _step_of_replicas(
+        self, pool: Replicas, parts: Sequence[RunnablePart], request: Request, *, in_epoch: bool
+    ) -> dict[str, Any]:
+        """Make a step on the replicas."""
+        if not all(part.updates for part in parts):
+            raise UnsupportedError(
+                "a distributed step runs algorithms that update the state; make a step of its own for one "
+                "that evaluates"
+            )
+        known = set[str]()
+        outputs: list[tuple[str, ...]] = []
+        for part in parts:
+            asked = part.results if request.outputs is None else tuple(filter(part.has, request.outputs))
+            outputs.append(tuple(name for name in asked if name not in known))
+            known.update(outputs[-1])
+        first = self._algorithms[self.updating[0]]
+        names = [
+            {p.name for p in self._ports_of(part)} if part is first else part.reads(wanted)
+            for part, wanted in zip(parts, outputs, strict=True)
+        ]
+        feeds = tuple({n: v for n, v in request.feeds.items() if n in some} for some in names)
+        indices = tuple(map(self._algorithms.index, parts))
+        store, before = self._store, pool.steps
+        try:
+            task = Task(indices, feeds, tuple(outputs), (self.seed, store.step), first.has_rows)
+            return pool.step(store.values, task)
+        finally:
+            if pool.steps != before:
+                self._commit(store.moved(pool.values, steps=1, in_epoch=in_epoch))
 
     def observe(
         self, feeds: Mapping[str, Any], algorithm: int, see: Callable[[str, Mapping[str, Any]], None]
@@ -353,21 +402,36 @@ class TrainingSession:  # ruff: ignore[too-many-public-methods]  also what fit, 
         """
         part = self._algorithm(algorithm)
         known = {n: v for n, v in feeds.items() if any(p.name == n for p in self._ports_of(part))}
-        part.observe(known, self._store.values, (self.seed, self.steps), see)
+        values = _loaded(self._store.values, part, part.outputs)
+        part.observe(known, values, (self.seed, self.steps), see)
 
-    def computed(self, work: Work, values: Mapping[str, Array]) -> Computed:
-        """Return outputs and updates of an algorithm for a state, and change nothing."""
-        part = self._algorithm(work.algorithm)
-        return part.run(work.feeds, values, work.outputs, work.path)
+    def part(self, algorithm: int) -> RunnablePart:
+        """Return an algorithm with the main graph; raises UnsupportedError where there is no such one."""
+        return self._algorithm(algorithm)
 
     @contextlib.contextmanager
-    def sharded(self, pool: Pool) -> Generator[None]:
-        """Let replicas compute the first algorithm that updates the state while the context lasts."""
+    def sharded(self, pool: Replicas) -> Generator[None]:
+        """Let replicas make the steps that update the state while the context lasts."""
         before, self._pool = self._pool, pool
         try:
             yield
         finally:
             self._pool = before
+            self._traffic = pool.traffic
+            if self._store.values is pool.values:
+                pool.close()
+                self._commit(self._store._replace(values=pool.values))
+
+    @property
+    def traffic(self) -> tuple[Traffic, ...]:
+        """What each worker of the present `distribute`, or the last one, sent and waited for.
+
+        >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+        ... g () => (float y) <float w = {1}> { y = Neg (w) }''')
+        >>> sabir.TrainingSession(model).traffic
+        ()
+        """
+        return self._traffic if self._pool is None else self._pool.traffic
 
     def run(self, feeds: Any, outputs: str | Sequence[str] | None = None) -> dict[str, Any]:
         """Return the outputs of the main graph with the present state; it changes nothing.
@@ -380,7 +444,7 @@ class TrainingSession:  # ruff: ignore[too-many-public-methods]  also what fit, 
         check_names(request.feeds, self.inputs)
         check_outputs(request.outputs or (), [part])
         wanted = part.outputs if request.outputs is None else request.outputs
-        return part.run(request.feeds, self._store.values, wanted)[0]
+        return part.run(request.feeds, _loaded(self._store.values, part, wanted), wanted)[0]
 
     def export(self) -> Model:
         """Return the model for inference with the present state: `strip_training` of the training model."""
@@ -407,27 +471,6 @@ class TrainingSession:  # ruff: ignore[too-many-public-methods]  also what fit, 
     def __repr__(self) -> str:
         count = len(self._store.values)
         return f"<TrainingSession of {self.model!r}, {count} state variables, {self.steps} steps>"
-
-    def _run(
-        self,
-        part: RunnablePart,
-        feeds: Mapping[str, Any],
-        values: Mapping[str, Array],
-        wanted: tuple[str, ...],
-        commit: Commit[Store] | None,
-    ) -> Computed:
-        """Run one algorithm here, or on the replicas."""
-        path = self.seed, self.steps
-        if self._pool is None or not self._is_shared(part):
-            return part.run(feeds, values, wanted, path, commit)
-        known = {n: v for n, v in feeds.items() if any(p.name == n for p in self._ports_of(part))}
-        read = part.reads(wanted)
-        sent = {name: value for name, value in values.items() if name in read}
-        return run_sharded(self._pool, self._algorithms.index(part), known, sent, wanted, path)
-
-    def _is_shared(self, part: RunnablePart) -> bool:
-        """Return whether the replicas run an algorithm."""
-        return self._pool is not None and self._algorithms.index(part) == self.updating[0]
 
     def _ports_of(self, part: RunnablePart) -> tuple[ModelPort, ...]:
         found = self._ports.get(part)
@@ -481,6 +524,11 @@ def _noted_place(model: Model, values: dict[str, Array]) -> Store:
     return Store(values, step, epoch, step - batches)
 
 
+def _loaded(values: Mapping[str, Array], part: RunnablePart, outputs: tuple[str, ...]) -> Mapping[str, Array]:
+    """Return the state that a run reads; what replicas have of it is fetched at once."""
+    return values.load(part.reads(outputs)) if isinstance(values, RemoteValues) else values
+
+
 def _only(one: _T | None, other: _T | None, reason: str) -> _T | None:
     """Return the one of two options that is given; raises UnsupportedError where both are."""
     if one is not None and other is not None:
@@ -503,10 +551,6 @@ def _start(model: Model, index: int, options: Options) -> RunnablePart | None:
     part = initialization_part(model, index)
     what = f"initialization {index}"
     return part and RunnablePart(part, what, options, stream=(_INITIALIZING, index))
-
-
-def _algorithm(model: Model, index: int, options: Options) -> RunnablePart:
-    return RunnablePart(step_part(model, index), f"algorithm {index}", options, stream=(_STEPPING, index))
 
 
 __all__ = ["TrainingSession"]

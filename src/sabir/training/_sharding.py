@@ -1,8 +1,8 @@
-"""Data-parallel steps: parts of a batch computed by replicas, and their results and gradients averaged."""
+"""Batches that are divided among workers, and the results of their parts as those of the batch."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -10,52 +10,23 @@ from sabir.base import FeedError
 from sabir.training._losses import SUMS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from sabir.ir import Array
 
 
-class Work(NamedTuple):
-    """What a replica computes: an algorithm for a part of a batch, with the values of the state.
+class Shares(NamedTuple):
+    """The feeds of each worker, and its share of the samples; workers without samples come last."""
 
-    `path` is the seed, the number of the step and that of the part, on which random numbers depend.
-    """
-
-    algorithm: int
-    feeds: dict[str, Array]
-    outputs: tuple[str, ...]
-    path: tuple[int, ...]
+    feeds: list[dict[str, Array]]
+    shares: tuple[float, ...]
 
 
-Computed = tuple[dict[str, Any], dict[str, "Array"]]
+def divided(feeds: Mapping[str, Any], workers: int) -> Shares:
+    """Divide the feeds of a batch by samples; raises FeedError for feeds without samples.
 
-
-class Pool(Protocol):
-    """Replicas of a training session, which hold no state of their own."""
-
-    @property
-    def workers(self) -> int:
-        """How many replicas there are."""
-        ...
-
-    def run(self, values: Mapping[str, Array], work: Sequence[Work]) -> list[Computed]:
-        """Return the outputs and the updates of each piece of work, in order."""
-        ...
-
-
-def run_sharded(
-    pool: Pool,
-    algorithm: int,
-    feeds: Mapping[str, Any],
-    values: Mapping[str, Array],
-    outputs: tuple[str, ...],
-    path: tuple[int, int],
-) -> Computed:
-    """Run an algorithm for the parts of a batch, and return the means of outputs and updates.
-
-    A part counts with the number of its samples, so that means over a batch are those of the whole batch;
-    the sums of metrics are added.
-    What is no floating-point number is taken from the first part. Raises FeedError for feeds without samples.
+    >>> divided({'x': np.arange(3)}, 2)
+    Shares(feeds=[{'x': array([0, 1])}, {'x': array([2])}], shares=(0.6666666666666666, 0.3333333333333333))
     """
     arrays = {name: np.asarray(value) for name, value in feeds.items()}
     count = min((len(a) for a in arrays.values() if a.ndim), default=0)
@@ -63,19 +34,36 @@ def run_sharded(
         raise FeedError(
             "a distributed step divides its feeds by samples: all have as many, along the first axis"
         )
-    parts = np.array_split(np.arange(count), min(pool.workers, count))
-    work = [
-        Work(algorithm, {n: a[part[0] : part[-1] + 1] for n, a in arrays.items()}, outputs, (*path, index))
-        for index, part in enumerate(parts)
-    ]
-    found = pool.run(values, work)
-    shares = [len(part) / count for part in parts]
-    ones = [1.0] * len(parts)
-    results = {
-        name: _mean([r[name] for r, _ in found], ones if name.endswith(SUMS) else shares)
-        for name in found[0][0]
-    }
-    return results, {name: _mean([u[name] for _, u in found], shares) for name in found[0][1]}
+    parts = np.array_split(np.arange(count), workers)
+    return Shares(
+        [{n: a[p[0] : p[-1] + 1] for n, a in arrays.items()} if len(p) else {} for p in parts],
+        tuple(len(p) / count for p in parts),
+    )
+
+
+def joined(
+    results: Sequence[Mapping[str, Any]], shares: Sequence[float], has_rows: Callable[[str], bool]
+) -> dict[str, Any]:
+    """Return the results of a batch, of those of its parts.
+
+    `has_rows` says whether an output has a row for each sample. The sums of metrics are added, other
+    floating-point numbers are means by the number of samples, so that means over a batch are those of the
+    whole batch. What is no floating-point number is taken from the first part.
+
+    >>> joined([{'loss': np.float32(1)}, {'loss': np.float32(2)}], [0.25, 0.75], lambda name: False)
+    {'loss': array(1.75, dtype=float32)}
+    """
+    parts = [(found, share) for found, share in zip(results, shares, strict=True) if share]
+    first, _ = parts[0]
+    together: dict[str, Any] = {}
+    for name in first:
+        items = [found[name] for found, _ in parts]
+        if np.ndim(items[0]) and not name.endswith(SUMS) and has_rows(name):
+            together[name] = np.concatenate(items)
+        else:
+            is_sum = name.endswith(SUMS)
+            together[name] = _mean(items, [1.0 if is_sum else share for _, share in parts])
+    return together
 
 
 def _mean(items: Sequence[Any], shares: Sequence[float]) -> Any:
@@ -87,4 +75,4 @@ def _mean(items: Sequence[Any], shares: Sequence[float]) -> Any:
     return np.asarray(total).astype(first.dtype)
 
 
-__all__ = ["Computed", "Pool", "Work", "run_sharded"]
+__all__ = ["Shares", "divided", "joined"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -24,18 +24,19 @@ class Store(NamedTuple):
     which the next one began.
     """
 
-    values: dict[str, Array]
+    values: Mapping[str, Array]
     step: int
     epoch: int = 0
     epoch_began: int = 0
 
     def after(self, updates: Mapping[str, Array], *, steps: int, in_epoch: bool) -> Store:
         """Return the store after an assignment; a step outside of an epoch leaves the place in the epoch."""
-        return self._replace(
-            values={**self.values, **updates},
-            step=self.step + steps,
-            epoch_began=self.epoch_began + (0 if in_epoch else steps),
-        )
+        return self.moved({**self.values, **updates}, steps=steps, in_epoch=in_epoch)
+
+    def moved(self, values: Mapping[str, Array], *, steps: int, in_epoch: bool) -> Store:
+        """Return the store after steps that led to some values."""
+        began = self.epoch_began + (0 if in_epoch else steps)
+        return self._replace(values=values, step=self.step + steps, epoch_began=began)
 
 
 class StepState:
@@ -49,7 +50,7 @@ class StepState:
     def assign(self, updates: dict[str, Array]) -> None:
         """Let the next algorithm see what one assigned."""
         self._updates |= updates
-        self.values = ChainMap(self._updates, self._store.values)
+        self.values = ChainMap(self._updates, cast("dict[str, Array]", self._store.values))
 
     def ended(self, part: RunnablePart, results: Mapping[str, Any]) -> Store:
         """Return the store after the last algorithm, of its results; raises EvaluationError."""
@@ -91,7 +92,7 @@ class State(Mapping[str, "Array"]):
         """Set several values at once, or none of them where one does not fit; raises as for one value."""
         found = {name: _fitting(name, value, self._present(name)) for name, value in values.items()}
         store = self._read()
-        self._write(store._replace(values={**store.values, **found}))
+        self._write(store._replace(values={**dict(store.values.items()), **found}))
 
     def mark(self) -> Store:
         """Return everything that a step changes, as it is now, to go back to."""

@@ -29,8 +29,8 @@ class StepInputs:
     8
     """
 
-    def __init__(self, ports: Iterable[ModelPort], ignored: Mapping[str, int] | None = None) -> None:
-        """Take the inputs; `ignored` has the labels that losses ignore, by the names of targets."""
+    def __init__(self, ports: Iterable[ModelPort], ignored: Mapping[str, float] | None = None) -> None:
+        """Take the inputs; `ignored` has what losses ignore, by the names of targets."""
         self.ports = {port.name: port for port in ports}
         self.required = [name for name, port in self.ports.items() if not port.optional]
         self.ignored = dict(ignored or {})
@@ -107,11 +107,11 @@ class StepInputs:
 
     @property
     def can_pad(self) -> bool:
-        """Whether samples can be added that count for nothing: a target has a label that is ignored."""
+        """Whether samples can be added that count for nothing: a target may be one that is ignored."""
         return bool(self.ignored)
 
     def padded(self, feeds: Mapping[str, Any], size: int) -> dict[str, Any]:
-        """Return a batch of `size` samples: those of `feeds`, then repetitions whose labels are ignored."""
+        """Return a batch of `size` samples: those of `feeds`, then repetitions whose targets are ignored."""
         count = self.samples(feeds)
         places = np.arange(size) % count
         found = {name: np.asarray(value)[places] for name, value in feeds.items()}

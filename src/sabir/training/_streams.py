@@ -24,7 +24,9 @@ class Stream:
     def __init__(self, data: Any, inputs: StepInputs) -> None:
         """Take the iterable; raises FeedError for what cannot be iterated."""
         self._data, self._inputs = data, inputs
-        if not (isinstance(data, Iterable) or callable(data) or callable(getattr(data, "iter", None))):
+        self.is_cut = _has(data, "iter") or _has(data, "iter_batches")
+        """Whether the data makes batches of the size that it is asked for."""
+        if not (isinstance(data, Iterable) or callable(data) or self.is_cut):
             raise FeedError(
                 "training data are arrays by input name, a file, a data set, or an iterable of batches; got "
                 f"{type(data).__name__}"
@@ -38,7 +40,7 @@ class Stream:
     @property
     def count(self) -> int:
         """The number of batches, 0 where it is not known."""
-        length = getattr(self._data, "__len__", None)
+        length = None if self.is_cut else getattr(self._data, "__len__", None)
         return 0 if length is None else int(length())
 
     def batches(self, size: int) -> Iterator[Mapping[str, Any]]:
@@ -72,11 +74,17 @@ class Stream:
 
     def _iterated(self, size: int) -> Iterable[Any]:
         data = self._data
-        if callable(getattr(data, "iter", None)):  # a streamed data set of Hugging Face
+        if _has(data, "iter_batches"):  # a data set of Ray Data
+            return self._columns(data.iter_batches(batch_size=size, batch_format="numpy"))
+        if _has(data, "iter"):  # a streamed data set of Hugging Face
             return self._columns(data.iter(batch_size=size))
         if isinstance(data, Iterable):
             return cast("Iterable[Any]", data)
         return cast("Callable[[], Iterable[Any]]", data)()
+
+
+def _has(data: Any, method: str) -> bool:
+    return callable(getattr(data, method, None))
 
 
 def _stacked(rows: list[dict[str, Any]]) -> dict[str, Any]:

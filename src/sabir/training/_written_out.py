@@ -93,7 +93,7 @@ def _take_over(graph: Graph, b: DetachedBuilder, rewriter: Rewriter, known: dict
                 made = _copy(node, graph, rewriter, known)
                 _replace(present, made, b.graph)
             else:
-                _extend(present, node, known)
+                _extend(present, node, rewriter, known)
                 made = present
         else:
             made = _copy(node, graph, rewriter, known)
@@ -112,9 +112,11 @@ def _replace(present: Node, made: Node, graph: Graph) -> None:
     graph.erase(present)
 
 
-def _extend(present: Node, node: Node, known: Mapping[str, Value]) -> None:
-    """Name the outputs of a node that its counterpart names."""
-    present.outputs = [None if v is None else known.get(v.name) or Value(v.name) for v in node.outputs]
+def _extend(present: Node, node: Node, rewriter: Rewriter, known: Mapping[str, Value]) -> None:
+    """Give a node the outputs that its counterpart has, under names that no graph of the model has."""
+    present.outputs = [
+        None if v is None else known.get(v.name) or Value(rewriter.names.fresh(v.name)) for v in node.outputs
+    ]
 
 
 def _copy(node: Node, graph: Graph, rewriter: Rewriter, known: Mapping[str, Value]) -> Node:
