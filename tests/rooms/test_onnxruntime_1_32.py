@@ -8,7 +8,8 @@ import pytest
 
 import sabir
 from sabir.opsets import STANDARD
-from support.rooms import answers_of, examples_of
+from sabir.schema import Example
+from support.rooms import answers_of, examples_of, model_of
 
 RECORD = json.loads((Path(__file__).parent / "onnxruntime-1.32.json").read_text("utf-8"))
 """The outputs of each example, by operator; None where its Python package takes no such arrays."""
@@ -172,3 +173,40 @@ def test_lengths_of_queries_that_fit_no_cache_are_refused(changes, message):
     call, feeds = padded(**changes)
     with pytest.raises(sabir.SabirError, match=message):
         called(call.format("own"), feeds)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"quant_type": "wfp4afp8"}, "QMoE lacks activations of 8-bit floats"),
+        ({"block_size": 16}, "`quant_type` fp4 needs 4 bits and `block_size` 32"),
+        ({"quant_type": "nvfp4", "block_size": 16}, "`quant_type` nvfp4 needs `fc1_scales` of float8e4m3fn"),
+        ({4: None}, "`quant_type` fp4 needs `fc1_scales` of float8e8m0"),
+        ({12: np.zeros((2, 64, 1), np.uint8)}, "floats have no `fc1_zero_points`"),
+        ({16: np.ones(3, F)}, "`fc1_global_scale` must have the shape"),
+    ],
+)
+def test_mixtures_of_small_floats_that_are_refused(changes, message):
+    """Changes of a call, by attribute, or by the number of an input from 1 on."""
+    call = small_floats("fp4")
+    inputs = [changes.get(number, x) for number, x in enumerate(call.inputs, 1)]  # ruff: ignore[reimplemented-starmap]  clearer
+    attributes = call.attributes | {name: value for name, value in changes.items() if isinstance(name, str)}
+    with pytest.raises(sabir.SabirError, match=message):
+        mixed(inputs, attributes)
+
+
+def test_scales_of_experts_that_nvfp4_needs():
+    call = small_floats("nvfp4")
+    with pytest.raises(sabir.SabirError, match="`quant_type` nvfp4 needs `fc1_global_scale`"):
+        mixed(call.inputs[:9], call.attributes)
+
+
+MIXTURE = STANDARD.find("com.microsoft", "QMoE")
+
+
+def small_floats(kind):
+    return next(e for e in examples_of(MIXTURE) if e.attributes.get("quant_type") == kind)
+
+
+def mixed(inputs, attributes):
+    return sabir.evaluate(*model_of(MIXTURE, Example(1, *inputs, **attributes)))
