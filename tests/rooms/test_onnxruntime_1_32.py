@@ -137,7 +137,8 @@ def padded(lengths=(2, 3), keys=(5, 7), rows=8, cache="past, past"):
     drawn = np.random.default_rng(0).standard_normal
     feeds = {"q": drawn((2, 3, 8)), "k": drawn((2, 3, 4)), "past": drawn((2, 1, rows, 4))}
     feeds = {name: x.astype(F) for name, x in feeds.items()}
-    feeds |= {"ends": np.int32(keys) - np.int32(1), "total": np.int32(max(keys)), "own": np.int32(lengths)}
+    feeds |= {"ends": np.array([n - 1 for n in keys], np.int32), "total": np.array(max(keys), np.int32)}
+    feeds["own"] = np.array(lengths, np.int32)
     call = (
         "y, c, d = com.microsoft.GroupQueryAttention <num_heads = 2, kv_num_heads = 1>"
         f"(q, k, k, {cache}, ends, total,,,,,,,,,, {{}})"
