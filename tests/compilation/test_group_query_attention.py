@@ -18,6 +18,7 @@ EXAMPLES = list(OPERATOR.all_examples())
 TOTAL = 6  # the operand `total_sequence_length`
 REFUSED = {
     "a cache that drops the keys before the window has no kernel",
+    "the numbers of queries are known at run time only",
     "whether there are new keys is known at run time only",
 }
 

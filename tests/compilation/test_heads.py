@@ -4,6 +4,7 @@ import numpy as np
 
 import sabir
 from sabir.compilation import Compiled
+from support.thresholds import compiled_by, texts_on
 
 RNG = np.random.default_rng(0)
 GROUPED = """<ir_version: 10, opset_import: ["" : 21]>
@@ -90,3 +91,36 @@ def test_one_product_for_all_heads_and_for_a_broadcast_operand():
         repeated = np.repeat(k.astype(np.float64), 2, 1)
         y = session.run({"q": q, "k": k})["y"]
         np.testing.assert_allclose(y, np.maximum(q @ repeated.swapaxes(2, 3), 0), rtol=1e-5, atol=1e-5)
+
+
+def attended(rows, heads=1):
+    return sabir.parse(f"""<ir_version: 10, opset_import: ["" : 21]>
+    g (float[1,{heads},{rows},8] q, float[1,{heads},8,T] k, float[1,{heads},T,8] v)
+        => (float[1,{heads},{rows},8] y) {{ s = MatMul (q, k)  p = Softmax (s)  y = MatMul (p, v) }}""")
+
+
+def test_threads_divide_the_rows_of_few_heads():
+    def found(rows, heads=1, **thresholds):  # plans that are read for another processor are for 4 cores
+        shapes = {"k": [1, heads, 8, 900], "v": [1, heads, 900, 8]}
+        return texts_on(attended(rows, heads), "rows", shapes=shapes, **thresholds)
+
+    divided = "rows of a head divided among threads, not by one: {} heads < 4 cores"
+    assert found(8) == found(24) == [divided.format(1)]
+    assert found(8, 2) == [divided.format(2)]
+    assert not found(8, 3)  # two cores have no second head to help with
+    assert not found(8, 4)
+    assert not found(7)
+    assert not found(25)  # jobs have fewer rows anyway
+    assert not found(8, attention_least_rows=5)
+
+
+def test_bits_of_one_head_do_not_depend_on_its_division():
+    for rows in (8, 11, 16, 24):
+        model = attended(rows)
+        shapes = {"q": (1, 1, rows, 8), "k": (1, 1, 8, 900), "v": (1, 1, 900, 8)}
+        feeds = {name: RNG.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+        one, *others = (
+            compiled_by(model, cores=cores, threads=threads).run(feeds)["y"]
+            for cores, threads in ((1, 1), (2, 1), (2, 2), (4, 2))
+        )
+        assert all(np.array_equal(one, y) for y in others)

@@ -3,6 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
+from scipy.sparse import coo_array, csr_matrix
 
 import sabir
 from sabir.base import FeedError
@@ -162,8 +163,13 @@ def test_sparse_inputs_take_sparse_and_dense_tensors_and_nothing_else():
     sparse = SparseTensor(ArrayTensor(np.float32([5])), ArrayTensor(np.int64([3])), (2, 2))
     assert fed(kind, sparse).tolist() == [[0, 0], [0, 5]]
     assert fed(kind, np.eye(2, dtype=np.float32)).tolist() == [[1, 0], [0, 1]]
+    twice = coo_array((np.float32([5, 2, 1]), ([1, 0, 1], [0, 1, 0])), shape=(2, 2))
+    for summed in (twice, twice.tocsr(), csr_matrix(twice)):
+        assert fed(kind, summed).tolist() == [[0, 2], [6, 0]]
     for value, message in (
-        ("junk", "got a str; pass a sabir.ir.SparseTensor, or a dense array"),
+        ("junk", "got a str; pass a sparse array of scipy, a sabir.ir.SparseTensor, or a dense array"),
+        (coo_array((3, 2), dtype=np.float32), "axis 0 is 3, and must be 2"),
+        (coo_array((2, 2), dtype=np.float64), "got double"),
         (np.eye(2), "got double"),
         (np.eye(3, dtype=np.float32), "axis 0 is 3, and must be 2"),
         (

@@ -23,6 +23,7 @@ LIBRARIES = {
     "RobertaTokenizer": "tokenizers",
     "SentencepieceDecoder": "sentencepiece",
     "SentencepieceTokenizer": "sentencepiece",
+    "SpmTokenizer": "tokenizers",
 }
 
 
@@ -101,18 +102,43 @@ def test_files_that_are_no_tokenizer(attributes, message):
         called("HfJsonTokenizer", "ai.onnx.contrib", np.array(["a"], object), **whole)
 
 
-def sound(**attributes):
+def sound(rate=8000, **attributes):
     memory = BytesIO()
     with wave.open(memory, "wb") as file:
-        file.setparams((1, 2, 8000, 2, "NONE", ""))
+        file.setparams((1, 2, rate, 2, "NONE", ""))
         file.writeframes(bytes(4))
     return called("AudioDecoder", "ai.onnx.contrib", np.frombuffer(memory.getvalue(), np.uint8), **attributes)
 
 
 def test_sounds_keep_their_rate():
     assert sound(downsampling_rate=8000).shape == (1, 2)
-    with pytest.raises(SabirError, match="does not change the rate of a sound, 8000, to 16000 a second"):
+    with pytest.raises(SabirError, match="must be at most the rate of the sound, 8000, and is 16000"):
         sound(downsampling_rate=16000)
+
+
+@pytest.mark.parametrize("rate", [22050, 44100, 48000])
+def test_sounds_at_a_lower_rate(rate):
+    """Tones below half of the new rate stay as they are, in time; those above are gone."""
+    times, later = np.arange(rate // 5) / rate, np.arange(3200) / 16000
+    inside = slice(100, -100)
+    for tone, kept in ((440, 1.0), (3000, 1.0), (7000, 1.0), (9000, 0.0), (10500, 0.0)):
+        wave_ = np.stack([np.sin(2 * np.pi * tone * times), np.cos(2 * np.pi * tone * times)], axis=1)
+        memory = BytesIO()
+        with wave.open(memory, "wb") as file:
+            file.setparams((2, 2, rate, len(times), "NONE", ""))
+            file.writeframes((wave_ * 16000).round().astype("<i2").tobytes())
+        data = np.frombuffer(memory.getvalue(), np.uint8)
+        y = called("AudioDecoder", "ai.onnx.contrib", data, downsampling_rate=16000).reshape(-1, 2)
+        assert y.shape == (3200, 2)
+        expected = kept * np.stack(
+            [np.sin(2 * np.pi * tone * later), np.cos(2 * np.pi * tone * later)], axis=1
+        )
+        np.testing.assert_allclose(y[inside] * 32768 / 16000, expected[inside], atol=2e-3)
+
+
+def test_a_rate_that_needs_much_memory_is_refused():
+    with pytest.raises(SabirError, match="samples around a sound"):
+        sound(downsampling_rate=1, rate=2**31 - 1)
 
 
 def test_data_that_is_no_sound():
@@ -137,3 +163,38 @@ def test_frames_of_sounds(sizes, message, engine):
     b.output(b.op("StftNorm", x, n, hop, w, size, domain="ai.onnx.contrib"), "y")
     with pytest.raises(SabirError, match=message):
         Session(b.model(), engine=engine).run(feeds)
+
+
+@pytest.mark.parametrize(
+    ("vocab", "message"),
+    [
+        ("1 'a'", "`vocab` has the line"),
+        ("x 'a' 1", "`vocab` has the line"),
+        ("1 'ab' 1", "whose token has not 1 bytes"),
+        ("1 [] 1", "whose token has not 1 bytes"),
+        ("1 'b' 1", "`vocab` has no token for the byte b'a'"),
+    ],
+)
+def test_vocabularies_of_bytes(vocab, message):
+    with pytest.raises(SabirError, match=message):
+        called("TrieTokenizer", "ai.onnx.contrib", np.array(["a"], object), vocab=vocab)
+
+
+def test_numbers_without_a_token():
+    with pytest.raises(SabirError, match="`vocab` has no token with the number 2"):
+        called("TrieDetokenizer", "ai.onnx.contrib", np.array([[1, 2]]), vocab="1 'a' 1")
+
+
+@pytest.mark.parametrize(
+    ("vocab", "merges", "message"),
+    [
+        ({"<s>": 0, "a": 1}, "", "`vocab` lacks the token <unk>"),
+        ({"<unk>": 0, "a": 1}, "", "`vocab` lacks the token <s>"),
+        ({"<unk>": 0, "<s>": 1, "a": 2}, "a b", "`vocab` and `merges` do not fit each other"),
+    ],
+)
+def test_pieces_that_make_no_tokenizer(vocab, merges, message):
+    pytest.importorskip("tokenizers", reason="an extra, without which the operator refuses everything")
+    text = np.array(["a"], object)
+    with pytest.raises(SabirError, match=message):
+        called("SpmTokenizer", "ai.onnx.contrib", text, vocab=json.dumps(vocab), merges=merges)

@@ -8,7 +8,8 @@ import pytest
 
 import sabir
 from sabir.opsets import STANDARD
-from support.rooms import answers_of, examples_of
+from sabir.schema import Example
+from support.rooms import answers_of, examples_of, model_of
 
 RECORD = json.loads((Path(__file__).parent / "onnxruntime-1.32.json").read_text("utf-8"))
 """The outputs of each example, by operator; None where its Python package takes no such arrays."""
@@ -131,6 +132,82 @@ def test_heads_of_queries_and_keys_have_epsilons():
     np.testing.assert_allclose(apart[0, 0], part(50, 100), rtol=1e-6)
 
 
-def test_queries_that_are_padded_at_the_end_are_refused():
-    with pytest.raises(sabir.SabirError, match="GroupQueryAttention does not take `query_seqlens`"):
-        attended("qk_norm_epsilon = 1.0", ", length")
+def padded(lengths=(2, 3), keys=(5, 7), rows=8, cache="past, past"):
+    """Two items of three rows of queries, of which `lengths` are none of padding, after a cache."""
+    drawn = np.random.default_rng(0).standard_normal
+    feeds = {"q": drawn((2, 3, 8)), "k": drawn((2, 3, 4)), "past": drawn((2, 1, rows, 4))}
+    feeds = {name: x.astype(F) for name, x in feeds.items()}
+    feeds |= {"ends": np.array([n - 1 for n in keys], np.int32), "total": np.array(max(keys), np.int32)}
+    feeds["own"] = np.array(lengths, np.int32)
+    call = (
+        "y, c, d = com.microsoft.GroupQueryAttention <num_heads = 2, kv_num_heads = 1>"
+        f"(q, k, k, {cache}, ends, total,,,,,,,,,, {{}})"
+    )
+    return call, feeds
+
+
+def test_queries_that_are_padded_at_the_end_attend_as_if_alone():
+    call, feeds = padded()
+    found = called(call.format("own"), feeds)
+    for item, (own, end) in enumerate(zip((2, 3), (5, 7), strict=True)):
+        alone = {n: feeds[n][item : item + 1] for n in ("q", "k", "past", "ends", "own")}
+        alone |= {n: alone[n][:, :own] for n in ("q", "k")} | {"total": np.int32(end)}
+        np.testing.assert_allclose(
+            found[item, :own], called(call.format("").replace(",,,,,,,,,, ", ""), alone)[0], rtol=1e-6
+        )
+    assert not found[0, 2:].any()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"lengths": (4, 3)}, r"`query_seqlens` must be from 0 to \[3, 3\], and is \[4, 3\]"),
+        ({"lengths": (-1, 3)}, r"`query_seqlens` must be from 0"),
+        ({"lengths": (2, 3), "keys": (1, 7)}, r"`query_seqlens` must be from 0 to \[1, 3\]"),
+        ({"lengths": (2,)}, "`query_seqlens` must have the shape"),
+        ({"keys": (5, 8), "rows": 5, "lengths": (2, 2)}, r"leaves \[3, 6\] keys to a cache of 5 rows"),
+        ({"keys": (5, 8), "lengths": (2, 2)}, "a cache of 8 rows has no room for 3 rows after 6 keys"),
+        ({"cache": ","}, "`query_seqlens` needs a cache"),
+    ],
+)
+def test_lengths_of_queries_that_fit_no_cache_are_refused(changes, message):
+    call, feeds = padded(**changes)
+    with pytest.raises(sabir.SabirError, match=message):
+        called(call.format("own"), feeds)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"quant_type": "wfp4afp8"}, "QMoE lacks activations of 8-bit floats"),
+        ({"block_size": 16}, "`quant_type` fp4 needs 4 bits and `block_size` 32"),
+        ({"quant_type": "nvfp4", "block_size": 16}, "`quant_type` nvfp4 needs `fc1_scales` of float8e4m3fn"),
+        ({4: None}, "`quant_type` fp4 needs `fc1_scales` of float8e8m0"),
+        ({12: np.zeros((2, 64, 1), np.uint8)}, "floats have no `fc1_zero_points`"),
+        ({16: np.ones(3, F)}, "`fc1_global_scale` must have the shape"),
+    ],
+)
+def test_mixtures_of_small_floats_that_are_refused(changes, message):
+    """Changes of a call, by attribute, or by the number of an input from 1 on."""
+    call = small_floats("fp4")
+    inputs = [changes.get(number, x) for number, x in enumerate(call.inputs, 1)]  # ruff: ignore[reimplemented-starmap]  clearer
+    attributes = call.attributes | {name: value for name, value in changes.items() if isinstance(name, str)}
+    with pytest.raises(sabir.SabirError, match=message):
+        mixed(inputs, attributes)
+
+
+def test_scales_of_experts_that_nvfp4_needs():
+    call = small_floats("nvfp4")
+    with pytest.raises(sabir.SabirError, match="`quant_type` nvfp4 needs `fc1_global_scale`"):
+        mixed(call.inputs[:9], call.attributes)
+
+
+MIXTURE = STANDARD.find("com.microsoft", "QMoE")
+
+
+def small_floats(kind):
+    return next(e for e in examples_of(MIXTURE) if e.attributes.get("quant_type") == kind)
+
+
+def mixed(inputs, attributes):
+    return sabir.evaluate(*model_of(MIXTURE, Example(1, *inputs, **attributes)))

@@ -14,7 +14,6 @@ NO_KERNEL = "onnxruntime's CPU provider has no kernel of it"
 # why Sabir has no room of an operator that onnxruntime's CPU provider computes
 REASONS = {
     "GatherPacked": "Its packed formats are described by documents of onnxruntime's sources alone.",
-    "SparseToDenseMatMul": "Its first input is a sparse tensor; a run takes dense arrays alone.",
 }
 
 

@@ -16,6 +16,7 @@ from sabir.evaluation._declared import (
     whole_range,
 )
 from sabir.ir import (
+    ArrayTensor,
     MapType,
     OptionalType,
     SequenceType,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from sabir.ir import Array, Constant, Dim
     from sabir.scheduling import ValueInfo
 
+_SPARSE_FEEDS = "pass a sparse array of scipy, a sabir.ir.SparseTensor, or a dense array"
 _WHOLE = "biu"  # kinds of numpy dtypes of whole numbers and truth values
 _KINDS = {"integer": _WHOLE, "bool": _WHOLE, "float": f"{_WHOLE}f", "complex": f"{_WHOLE}fc"}
 
@@ -187,9 +189,23 @@ def _dense(value: Any, declared: SparseTensorType, where: str) -> Array:
     """Return a sparse tensor, or a dense array in its place, as the dense array of a run."""
     kind = TensorType(declared.element, declared.shape)
     array = _read_tensor(value, where) if isinstance(value, (SparseTensor, Tensor)) else value
+    coordinates: Any = getattr(array, "tocoo", None)  # scipy's, which Sabir does not import
+    if coordinates is not None:
+        array = _from_coordinates(coordinates(), where)
     if not isinstance(array, np.ndarray):
-        raise FeedError(_refusal(where, declared, value, "pass a sabir.ir.SparseTensor, or a dense array"))
+        raise FeedError(_refusal(where, declared, value, _SPARSE_FEEDS))
     return _tensor(cast("Array", array), kind, where)
+
+
+def _from_coordinates(value: Any, where: str) -> Array:
+    """Return the dense form of a sparse array of scipy, in which equal places are summed."""
+    elements = np.asarray(value.data)
+    places = np.stack([np.asarray(axis, np.int64) for axis in value.coords], axis=-1)
+    shape = tuple(int(size) for size in value.shape)
+    distinct, order = np.unique(places, axis=0, return_inverse=True)
+    sums = np.zeros(len(distinct), elements.dtype)
+    np.add.at(sums, order.ravel(), elements)
+    return _read_tensor(SparseTensor(ArrayTensor(sums), ArrayTensor(distinct), shape), where)
 
 
 def _map(value: Any, declared: MapType, where: str) -> dict[Any, Any]:

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         UNSIGNED,
         optionals,
         sequences,
+        sparse_tensors,
         tensors,
     )
     from sabir.schema._values import (
@@ -82,7 +83,8 @@ _LATER = {
     "COMPLEX": "_types", "FLOAT4": "_types", "FLOAT6": "_types", "FLOAT8": "_types", "FLOAT8E8M0": "_types",
     "FLOATS": "_types", "INT2": "_types", "INT4": "_types", "INTEGERS": "_types", "NUMBERS": "_types",
     "SIGNED": "_types", "SMALL_TYPES": "_types", "SMALL_TYPES_AND_FLOAT8": "_types", "STRING": "_types",
-    "UNSIGNED": "_types", "optionals": "_types", "sequences": "_types", "tensors": "_types",
+    "UNSIGNED": "_types", "optionals": "_types", "sequences": "_types", "sparse_tensors": "_types",
+    "tensors": "_types",
     "ElementTypes": "_values", "OneOf": "_values", "Range": "_values", "Values": "_values",
     "above": "_values", "at_least": "_values", "element_types": "_values", "one_of": "_values",
     "ADAPTERS": "_version", "BEHAVIOURS": "_version", "Behaviour": "_version", "Version": "_version",
@@ -164,6 +166,7 @@ __all__ = [
     "port_at",
     "sequences",
     "shown_default",
+    "sparse_tensors",
     "supplied_inputs",
     "tensors",
 ]

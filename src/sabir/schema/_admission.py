@@ -24,7 +24,7 @@ def admits(port: Port, signature: str, *, unwrapped: bool = False) -> bool:
 
     With `unwrapped` a port for optionals also takes what an optional contains, as values of a run have it.
     """
-    allowed = port.allowed
+    allowed = port.allowed | port.tolerated if port.tolerated else port.allowed
     if UNKNOWN not in signature:
         return signature in allowed or (unwrapped and f"optional({signature})" in allowed)
     known = signature.partition(UNKNOWN)[0]

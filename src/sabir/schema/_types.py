@@ -17,6 +17,15 @@ def tensors(*elements: str) -> frozenset[str]:
     return frozenset(f"tensor({e})" for e in elements)
 
 
+def sparse_tensors(types: frozenset[str]) -> frozenset[str]:
+    """Return the sparse tensor types over the element types of some tensor types.
+
+    >>> sorted(sparse_tensors(tensors('float')))
+    ['sparse_tensor(float)']
+    """
+    return frozenset(f"sparse_{t}" for t in types)
+
+
 def sequences(types: frozenset[str]) -> frozenset[str]:
     """Return the sequence types over some types.
 

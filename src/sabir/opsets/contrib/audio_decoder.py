@@ -6,21 +6,20 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sabir.base import UnsupportedError
+from sabir.base import EvaluationError, UnsupportedError
 from sabir.elements import FLOAT
 from sabir.ir import TensorType
 from sabir.opsets.families.shapes.ranks import as_number, check_one, check_rank, check_shape
+from sabir.opsets.families.spectra import rates
 from sabir.opsets.families.text import strings
 from sabir.opsets.typing import Array
-from sabir.schema import Attribute, Example, Input, Operator, Output
+from sabir.schema import Attribute, Example, Input, Operator, Output, at_least
 
 audio_decoder = Operator(
     "AudioDecoder",
     domain="ai.onnx.contrib",
     summary="The samples of a sound in the format WAV, those of several channels in turn.",
-    lacks=(
-        "Files other than WAV of integers, and another rate than that of the file (`downsampling_rate`).",
-    ),
+    lacks=("Files other than WAV of integers. The filter of a lower rate is another one, without a delay.",),
 )
 
 v1 = audio_decoder.first(
@@ -31,7 +30,13 @@ v1 = audio_decoder.first(
     ],
     outputs=[Output("floatPCM", "tensor(float)", "The samples from -1 to 1, [1, samples].")],
     attributes=[
-        Attribute("downsampling_rate", "int", "The samples a second; 0: those of the file.", default=0),
+        Attribute(
+            "downsampling_rate",
+            "int",
+            "The samples a second, at most those of the file; 0: those of the file.",
+            default=0,
+            values=at_least(0),
+        ),
         Attribute("stereo_to_mono", "int", "1: the mean of the channels.", default=0),
     ],
 )
@@ -69,14 +74,18 @@ def evaluate(
             stored = file.readframes(file.getnframes())
     except (wave.Error, EOFError) as error:
         raise UnsupportedError(f"AudioDecoder reads the format WAV alone, of integers: {error}") from error
-    if downsampling_rate not in {0, rate}:
-        raise UnsupportedError(
-            f"AudioDecoder does not change the rate of a sound, {rate}, to {downsampling_rate} a second"
+    if downsampling_rate > rate:
+        raise EvaluationError(
+            f"`downsampling_rate` must be at most the rate of the sound, {rate}, and is {downsampling_rate}"
         )
     whole = len(stored) // (width * channels) * width * channels  # a file may end within a sample
     samples = _samples(stored[:whole], width).reshape(-1, channels)
-    y = samples.mean(axis=1, dtype=np.float32) if stereo_to_mono else samples.reshape(-1)
-    return y[None].astype(np.float32, copy=False)
+    if stereo_to_mono:
+        samples = samples.mean(axis=1, dtype=np.float32)[:, None]
+    if downsampling_rate not in {0, rate}:
+        columns = [rates.resampled(column, rate, downsampling_rate) for column in samples.T]
+        samples = np.stack(columns, axis=1)
+    return samples.reshape(1, -1).astype(np.float32, copy=False)
 
 
 def _samples(stored: bytes, width: int) -> Array:

@@ -57,3 +57,4 @@ def examples() -> Iterator[Example]:
     yield Example(1, ["lower", " LOW"], **WORDS, outputs=3, expect=[ids, mask, spans])
     yield Example(1, ["low er"], **WORDS, padding_length=7, expect=[[[21, 15, 16, 22, 22, 22, 22]]])
     yield Example(1, ["low er low er"], **WORDS, padding_length=4, expect=[[[21, 15, 16, 15]]])
+    yield Example(1, ["l w"], **WORDS, expect=[[[21, 11, 12, 22]]])  # each part is a token too

@@ -10,7 +10,14 @@ from sabir.base import EvaluationError, InferenceError
 from sabir.elements import FLOAT, INT64
 from sabir.ir import Builder, Dim, Shape, TensorType, Value, add, exact_quotient, may_be_equal, mul
 from sabir.opsets.families.attention import attention_graphs as graphs
-from sabir.opsets.families.attention import attentions, padded_attention, padding_masks, ports, projections
+from sabir.opsets.families.attention import (
+    attentions,
+    beam_caches,
+    padded_attention,
+    padding_masks,
+    ports,
+    projections,
+)
 from sabir.opsets.families.attention.attention_graphs import ints
 from sabir.opsets.families.attention.padded_attention import ScoreOptions
 from sabir.opsets.families.building import calls
@@ -174,7 +181,7 @@ def evaluate(
         for past, new in ((x.past_key, k), (x.past_value, v))
     )
     if x.beams is not None and filled is not None:
-        k, v = (_of_beams(t, x.beams, filled) for t in (k, v))
+        k, v = (beam_caches.of_beams(t, x.beams, filled) for t in (k, v))
     kept = None if x.mask is None else padding_masks.allowed(x.mask, len(q), 1, k.shape[2])
     y, scores = padded_attention.attend(q, k, v, kept, x.attention_bias, options, shown=call.wants(3))
     y = attentions.joined(y).astype(dtype, copy=False)
@@ -205,19 +212,6 @@ def _filled(x: Operands[Array]) -> int:
     return filled
 
 
-def _of_beams(x: Array, beams: Array, filled: int) -> Array:
-    """Return the rows of each item, the past ones from the beams that `beams` names."""
-    items, width = len(x), beams.shape[1]
-    if beams.shape[0] * width != items or beams.shape[2] < filled:
-        raise EvaluationError(f"`cache_indirection` of the shape {list(beams.shape)} has not {items} items")
-    chosen = beams[:, :, :filled].astype(np.int64)
-    if np.any((chosen < 0) | (chosen >= width)):
-        raise EvaluationError(f"`cache_indirection` must name beams from 0 to {width - 1}")
-    sources = np.broadcast_to(np.arange(items)[:, None], (items, x.shape[2])).copy()
-    sources[:, :filled] = chosen.reshape(items, filled) + np.arange(items)[:, None] // width * width
-    return np.take_along_axis(x, sources[:, None, :, None], axis=0)
-
-
 # ------------------------------------------------------------ graphs
 
 
@@ -238,7 +232,7 @@ def body(
     ]
     k, v = (calls.typed(b, rows, FLOAT) for rows, _ in kept)
     if x.beams is not None and filled is not None:
-        k, v = (_emitted_beams(b, t, x.beams, filled) for t in (k, v))
+        k, v = (beam_caches.emitted(b, t, x.beams, filled) for t in (k, v))
     mask = None if x.mask is None else padding_masks.emitted(b, x.mask, q, graphs.size(b, k, 2))
     y, scores = padded_attention.emitted(b, q, k, v, mask, x.attention_bias, options)
     y = calls.typed(b, graphs.joined(b, y, x.query, num_heads), kind)
@@ -258,18 +252,6 @@ def _emitted_heads(b: Builder, x: Operands[Value], heads: int) -> tuple[Value, V
     else:
         every = b.Concat(query, *(calls.typed(b, t, FLOAT) for t in (x.key, x.value)), axis=2)
     return projections.emitted_parts(b, every if bias is None else b.Add(every, bias), None, heads)
-
-
-def _emitted_beams(b: Builder, x: Value, beams: Value, filled: Value) -> Value:
-    """Emit `_of_beams`."""
-    items, width = graphs.size(b, x, 0), graphs.size(b, beams, 1)
-    own = b.Unsqueeze(graphs.indices(b, items), ints(b, 1))
-    first = b.Mul(b.Div(own, width), width)  # the first item of the same search
-    places = graphs.indices(b, graphs.size(b, x, 2))
-    chosen = b.Reshape(b.Cast(beams, to=INT64.number), b.Concat(items, ints(b, -1), axis=0))
-    chosen = b.Gather(chosen, b.Min(places, b.Sub(graphs.size(b, beams, 2), ints(b, 1))), axis=1)
-    sources = b.Where(b.Less(places, filled), b.Add(chosen, first), own)
-    return b.GatherElements(x, b.Expand(b.Unsqueeze(sources, ints(b, 1, 3)), b.Shape(x)), axis=0)
 
 
 # ------------------------------------------------------------ examples

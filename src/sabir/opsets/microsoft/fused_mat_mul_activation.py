@@ -24,7 +24,7 @@ fused_mat_mul_activation = Operator(
     summary="An activation of `alpha * A' @ B'`; A' and B' are A and B, whose matrices or batches may be "
     "transposed.",
     body_opset=18,
-    lacks=("Activations along an axis (Softmax and its like, with `activation_axis`) are not supported.",),
+    lacks=("Activations along an axis (Softmax and its like): onnxruntime's CPU provider refuses them too.",),
 )
 
 v1 = declare(

@@ -20,7 +20,7 @@ grid_sample = Operator(
     domain="com.microsoft",
     summary="The image `X` sampled at the coordinates in `Grid`, which range from -1 to 1.",
     body_opset=18,
-    lacks=("Images that are no floats: the element type of their samples is not specified.",),
+    lacks=("Images that are no floats: onnxruntime's CPU provider refuses them too.",),
 )
 
 T1 = Constraint("T1", CLASSIC)

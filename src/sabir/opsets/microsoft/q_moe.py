@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 
 from sabir.base import InferenceError, UnsupportedError
-from sabir.elements import FLOAT
+from sabir.elements import FLOAT, INT64
 from sabir.ir import Builder, Dim, TensorType, Value, ceil_div
 from sabir.opsets.families.building.calls import typed
 from sabir.opsets.families.products import experts
@@ -30,7 +30,7 @@ from sabir.schema import (
     tensors,
 )
 
-_FLOATS = "weights of 4-bit floats (`quant_type` 'fp4', 'nvfp4' and 'wfp4afp8')"
+_FLOATS = "activations of 8-bit floats (`quant_type` 'wfp4afp8'); onnxruntime's CPU provider refuses them too"
 
 q_moe = Operator(
     "QMoE",
@@ -49,6 +49,19 @@ _INPUTS = 21
 _GLOBAL = 15  # the first input with scales of experts
 _OF_ACTIVATIONS = 17  # the first input with scales of activations
 _CASTS_FLOAT8 = 19  # the first opset with casts from 8-bit floats
+_CASTS_EXPONENTS = 24  # and from float8e8m0
+_HALF = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+_FLOAT4 = np.array([*_HALF, *(-x for x in _HALF)], np.float32)  # the number of each four bits (E2M1)
+
+
+class _Blocks(NamedTuple):
+    """The blocks of 4-bit floats, by `quant_type`: their columns, and the element type of their scales."""
+
+    size: int
+    scale: str
+
+
+_BLOCKS = {"fp4": _Blocks(32, "float8e8m0"), "nvfp4": _Blocks(16, "float8e4m3fn")}
 
 v1 = q_moe.first(
     1,
@@ -99,7 +112,8 @@ v1 = q_moe.first(
         Attribute(
             "quant_type",
             "string",
-            "The kind of the weights.",
+            "The kind of the weights: 'int'; 'fp8', E4M3; 4-bit floats E2M1, two a byte, in blocks: 'fp4' of "
+            "32 with scales E8M0, and 'nvfp4' of 16 with scales E4M3 and a scale of each expert.",
             default="int",
             values=one_of("int", "fp4", "nvfp4", "fp8", "wfp4afp8"),
         ),
@@ -109,7 +123,7 @@ v1 = q_moe.first(
 
 
 class _Weights(NamedTuple):
-    """The inputs of a layer: types, arrays or values. `bits` is 0 for weights of floats."""
+    """The inputs of a layer: types, arrays or values. `bits` is 0 for weights of 8-bit floats."""
 
     packed: Any
     scales: Any
@@ -118,6 +132,7 @@ class _Weights(NamedTuple):
     whole: Any  # the scale of each expert
     bits: int
     size: int
+    kind: str
 
     def blocks(self, dim: Dim) -> Dim:
         """Return the blocks along an axis."""
@@ -135,13 +150,27 @@ class _Weights(NamedTuple):
             raise InferenceError(f"blocks of {self.size} do not divide {columns} columns of `{name}`")
         packed = None if columns is None else ceil_div(columns * self.bits, BYTE)
         check_shape(f"{name}_experts_weights", self.packed, count, rows, packed)
-        if self.scales is None or self.whole is not None:
+        if self.kind in _BLOCKS:
+            self._check_small_floats(name, count)
+        elif self.scales is None or self.whole is not None:
             raise InferenceError(f"integers need `{name}_scales`, and have no global scale")
         of_blocks = (self.blocks(columns),) if self.size else ()
         check_shape(f"{name}_scales", self.scales, count, rows, *of_blocks)
         last = of_blocks[0] if of_blocks else rows
         zeros = None if last is None else ceil_div(last * self.bits, BYTE)
         check_shape(f"{name}_zero_points", self.zeros, *((count, rows) if self.size else (count,)), zeros)
+
+    def _check_small_floats(self, name: str, count: Dim) -> None:
+        needed = _BLOCKS[self.kind]
+        if self.size != needed.size or self.bits != BYTE // 2:
+            raise InferenceError(f"`quant_type` {self.kind} needs 4 bits and `block_size` {needed.size}")
+        if self.scales is None or self.scales.element.name != needed.scale:
+            raise InferenceError(f"`quant_type` {self.kind} needs `{name}_scales` of {needed.scale}")
+        if self.whole is None and self.kind == "nvfp4":
+            raise InferenceError(f"`quant_type` nvfp4 needs `{name}_global_scale`")
+        if self.zeros is not None:
+            raise InferenceError(f"floats have no `{name}_zero_points`")
+        check_shape(f"{name}_global_scale", self.whole, count)
 
     def _check_floats(self, name: str, count: Dim, rows: Dim, columns: Dim) -> None:
         check_shape(f"{name}_experts_weights", self.packed, count, rows, columns)
@@ -155,9 +184,9 @@ class _Weights(NamedTuple):
 
 
 def _layers(inputs: tuple[Any, ...], attributes: Mapping[str, Any]) -> list[_Weights]:
-    """Return the inputs of the three layers, from all inputs; raises UnsupportedError for 4-bit floats."""
+    """Return the inputs of the three layers, from all inputs; raises UnsupportedError for `wfp4afp8`."""
     kind = attributes["quant_type"]
-    if kind not in {"int", "fp8"}:
+    if kind == "wfp4afp8":
         raise UnsupportedError(f"QMoE lacks {_FLOATS}")
     every = (*inputs, *(None,) * (_INPUTS - len(inputs)))
     if any(x is not None for x in every[_OF_ACTIVATIONS:]):
@@ -169,13 +198,13 @@ def _layers(inputs: tuple[Any, ...], attributes: Mapping[str, Any]) -> list[_Wei
         zeros = every[2 + 3 * len(_LAYERS) + number]
         whole = every[_GLOBAL + number] if _GLOBAL + number < _OF_ACTIVATIONS else None
         size = attributes["block_size"] or 0
-        found.append(_Weights(packed, scales, zeros, bias, whole, bits if kind == "int" else 0, size))
+        found.append(_Weights(packed, scales, zeros, bias, whole, 0 if kind == "fp8" else bits, size, kind))
     return found
 
 
 def _check_element(packed: TensorType | None, kind: str) -> None:
     """Raise InferenceError where weights are no integers, or no floats, as `quant_type` says."""
-    if packed is not None and packed.element.is_float != (kind != "int"):
+    if packed is not None and packed.element.is_float != (kind == "fp8"):
         raise InferenceError(f"weights with `quant_type` {kind} are not {packed.element}")
 
 
@@ -223,8 +252,13 @@ def _dequantized(weights: _Weights, expert: int) -> Array:
     """Return the weights of an expert, (rows, columns), in float32."""
     if not weights.bits:
         return _scaled_floats(weights, expert)
-    integers = unpacked(weights.packed[expert], weights.bits).astype(np.float32)
+    integers = unpacked(weights.packed[expert], weights.bits)
     scales = weights.scales[expert].astype(np.float32)
+    if weights.kind in _BLOCKS:
+        scales = scales if weights.whole is None else scales * weights.whole[expert]
+        each = _FLOAT4[integers].reshape(*scales.shape, -1) * scales[..., np.newaxis]
+        return np.asarray(each.reshape(len(each), -1))
+    integers = integers.astype(np.float32)
     rows, blocks = len(integers), scales.shape[1] if weights.size else 1
     if weights.zeros is None:
         zeros = np.float32(1 << (weights.bits - 1))
@@ -265,6 +299,8 @@ def body(b: Builder, x: Value, logits: Value, /, *more: Value | None, **attribut
 def _layer_value(b: Builder, weights: _Weights) -> LayerValue:
     if not weights.bits:
         return LayerValue(_floats_value(b, weights), weights.bias)
+    if weights.kind in _BLOCKS:
+        return LayerValue(_small_floats_value(b, weights), weights.bias)
     integers = b.Cast(unpacked_value(b, weights.packed, 3, weights.bits), to=FLOAT.number)
     scales = typed(b, weights.scales, FLOAT)
     if weights.size:
@@ -275,6 +311,20 @@ def _layer_value(b: Builder, weights: _Weights) -> LayerValue:
         zeros = unsqueezed(b, _zeros_value(b, weights, last), [last])
     each = b.Mul(b.Sub(integers, zeros), unsqueezed(b, scales, [last]))
     return LayerValue(b.Reshape(each, _ints(b, 0, 0, -1)) if weights.size else each, weights.bias)
+
+
+def _small_floats_value(b: Builder, weights: _Weights) -> Value:
+    """Emit weights of 4-bit floats, (experts, rows, columns)."""
+    needed = _CASTS_EXPONENTS if weights.kind == "fp4" else _CASTS_FLOAT8
+    if b.opset < needed:
+        raise Unconvertible(f"opset {b.opset} has no casts from {_BLOCKS[weights.kind].scale}; {needed} has")
+    places = b.Cast(unpacked_value(b, weights.packed, 3, weights.bits), to=INT64.number)
+    numbers = b.Gather(b.initializer("numbers", _FLOAT4), places)
+    scales = b.Cast(weights.scales, to=FLOAT.number)
+    if weights.whole is not None:
+        scales = b.Mul(scales, unsqueezed(b, weights.whole, [1, 2]))
+    blocks = b.Reshape(numbers, _ints(b, 0, 0, -1, weights.size))
+    return b.Reshape(b.Mul(blocks, unsqueezed(b, scales, [3])), _ints(b, 0, 0, -1))
 
 
 def _floats_value(b: Builder, weights: _Weights) -> Value:
@@ -388,3 +438,31 @@ def _drawn(bits: int, size: int, *, fused: bool) -> tuple[Array, Array, list[Arr
     *first, first_zeros = layer(32 if fused else 16, 32)
     *second, second_zeros = layer(32, 16)
     return x, logits, [*first, *second, None, None, None, first_zeros, second_zeros, None]
+
+
+@q_moe.examples
+def small_floats() -> Iterator[Example]:
+    """4-bit floats in blocks; the numbers are those of ml_dtypes. onnxruntime 1.32 computes the same."""
+    draw = np.random.default_rng(4)
+    for kind, exponents in (("fp4", ml_dtypes.float8_e8m0fnu), ("nvfp4", ml_dtypes.float8_e4m3fn)):
+        size = _BLOCKS[kind].size
+        bits = [draw.integers(0, 16, shape).astype(np.uint8) for shape in ((2, 64, 32), (2, 32, 32))]
+        scales = [(2.0 ** draw.integers(-5, -2, (2, len(w[0]), 32 // size))).astype(exponents) for w in bits]
+        whole = [np.array([1, 2], np.float32), np.array([0.5, 1], np.float32)]
+        first, second = (
+            w.view(ml_dtypes.float4_e2m1fn).astype(np.float32)
+            * s.astype(np.float32).repeat(size, axis=2) * g[:, None, None]
+            for w, s, g in zip(bits, scales, whole, strict=True)
+        )  # fmt: skip
+        x = draw.standard_normal((3, 32)).astype(np.float32)
+        logits = np.array([[3, -3], [-3, 3], [9, 0]], np.float32)
+        chosen = logits.argmax(axis=1)
+        inner = np.einsum("th,tih->ti", x, first[chosen])
+        gated = inner[:, ::2] / (1 + np.exp(-inner[:, ::2])) * inner[:, 1::2]
+        packed = [w[..., ::2] | w[..., 1::2] << 4 for w in bits]
+        yield Example(
+            1, x, logits, packed[0], scales[0], None, packed[1], scales[1], *(None,) * 8, *whole,
+            quant_type=kind, block_size=size, activation_type="swiglu", swiglu_fusion=1, k=1,
+            normalize_routing_weights=1, tolerance=1e-4,
+            expect=[np.einsum("ti,thi->th", gated, second[chosen])],
+        )  # fmt: skip

@@ -26,7 +26,7 @@ qattention = Operator(
     body_opset=18,
     lacks=(
         "A rotation of queries and keys (`do_rotary`) is refused; onnxruntime's CPU kernel ignores it.",
-        "A buffer that past and present share (`past_present_share_buffer`) is refused.",
+        "`past_present_share_buffer` with a past: onnxruntime's CPU provider refuses it too.",
     ),
 )
 
@@ -87,8 +87,8 @@ def infer(
     *inputs: TensorType, num_heads: int, do_rotary: int | None, past_present_share_buffer: int | None
 ) -> tuple[TensorType, TensorType]:
     x = Operands(*inputs)
-    if do_rotary or past_present_share_buffer:
-        raise UnsupportedError("`do_rotary` and `past_present_share_buffer` are not supported")
+    if do_rotary or (past_present_share_buffer and x.past is not None):
+        raise UnsupportedError("`do_rotary`, and `past_present_share_buffer` with a past, are not supported")
     check_rank("input", x.x, 3)
     check_rank("weight", x.weights, 2)
     batch, queries, width = x.x.shape or (None,) * 3

@@ -98,6 +98,8 @@ class Heuristics:
     """Scores of a job of attention: they stay in the cache of a core."""
     attention_rows: int = 24
     """Rows of a job of attention, at most: they share each read of the keys and values."""
+    attention_least_rows: int = 4
+    """Rows of each part of a head that threads divide, at least: each part reads all keys and values."""
     tree_rows: int = 512
     """Rows of a job of decision trees, at most."""
     tree_features: int = 1 << 16

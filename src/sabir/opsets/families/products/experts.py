@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sabir.ir import Dim, TensorType
     from sabir.opsets.typing import Array
 
-GATED = "FC3 with an activation other than SwiGLU with `swiglu_fusion=0`, which no text describes"
+GATED = "FC3 with an activation other than SwiGLU with `swiglu_fusion=0`; onnxruntime refuses every FC3"
 APART, INTERLEAVED, HALVES = 0, 1, 2  # where the second product of SwiGLU is
 CUBIC = 0.044715
 SLOPE = math.sqrt(2 / math.pi)

@@ -115,10 +115,10 @@ def tokenizer_of(
     """Return a tokenizer of the library, to which `build(library, tokenizer)` adds its other steps."""
     tokenizers = library("tokenizers", operator)
     table = vocabulary_of(vocab)
-    more = dict(_added(line) for line in added.split("\n") if line)
+    more = added_tokens(added)
     ending = {"end_of_word_suffix": suffix} if suffix else {}
     model = tokenizers.models.BPE(
-        vocab={**more, **table}, merges=_merges(merges), ignore_merges=True, **ending
+        vocab={**more, **table}, merges=pairs_of(merges), ignore_merges=not suffix, **ending
     )
     tokenizer = tokenizers.Tokenizer(model)
     build(tokenizers, tokenizer)
@@ -146,6 +146,11 @@ def number_of(table: dict[str, int], name: str) -> int:
     return table[name]
 
 
+def added_tokens(text: str) -> dict[str, int]:
+    """Return further tokens and their numbers; raises InferenceError for a line in another format."""
+    return dict(_added(line) for line in text.split("\n") if line)
+
+
 def _added(line: str) -> tuple[str, int]:
     name, _, number = line.rpartition("=")
     if not name or not number.strip().isdecimal():
@@ -153,7 +158,8 @@ def _added(line: str) -> tuple[str, int]:
     return name, int(number)
 
 
-def _merges(text: str) -> Sequence[tuple[str, str]]:
+def pairs_of(text: str) -> Sequence[tuple[str, str]]:
+    """Return the pairs of tokens that become one, in their order."""
     pairs = (line.split(" ") for line in text.split("\n") if line and not line.startswith(_COMMENT))
     return [(pair[0], pair[1]) for pair in pairs if len(pair) == 2]  # ruff: ignore[magic-value-comparison]  a pair
 

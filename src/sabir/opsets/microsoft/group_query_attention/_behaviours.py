@@ -52,6 +52,8 @@ def infer(*inputs: TensorType, call: Call, **attributes: Any) -> tuple[TensorTyp
     check_shape("head_sink", x.sink, heads)
     for name, weight in (("q_norm_weight", x.q_norm), ("k_norm_weight", x.k_norm)):
         check_shape(name, weight, size)
+    check_rank("query_seqlens", x.lengths, 1)
+    check_shape("query_seqlens", x.lengths, batch)
     check_rank("seqlens_k", x.seqlens_k, 1, 2)
     check_shape("seqlens_k", x.seqlens_k, *(batch, 1)[: x.seqlens_k.rank])
     stored = (
@@ -71,10 +73,8 @@ def _check_options(x: Operands[TensorType], options: Options, call: Call) -> Non
         a, b = (getattr(x, field) for field in fields)
         if (a is None) != (b is None):
             raise InferenceError(f"`{first}` and `{second}` must be present or absent together")
-    if x.lengths is not None:
-        raise UnsupportedError(
-            "GroupQueryAttention does not take `query_seqlens`: pass prompts of equal length, or one by one"
-        )
+    if x.lengths is not None and x.past_key is None:
+        raise InferenceError("`query_seqlens` needs a cache: `past_key` and `past_value`")
     heads, kv = options.num_heads, options.kv_num_heads
     if heads % kv:
         raise InferenceError(f"{heads} heads of queries are not a multiple of {kv} heads of keys")
@@ -97,7 +97,9 @@ def _check_window(x: Operands[TensorType], options: Options, call: Call) -> None
     if isinstance(rows, int) and rows < options.local_window_size:
         raise InferenceError(f"a cache of {rows} rows has no room for {options.local_window_size} keys")
     if call.wants(3):
-        raise UnsupportedError("the output of scores with `sliding_window_cache` is not supported")
+        raise UnsupportedError(
+            "scores are no output with `sliding_window_cache`; onnxruntime's CPU provider refuses them too"
+        )
 
 
 def _check_storage(x: Operands[TensorType], options: Options) -> None:
@@ -137,7 +139,8 @@ def _sizes(x: Operands[TensorType], options: Options) -> tuple[Dim, Dim, Dim, Di
         new = same_dim([s[1] for s in shapes], "the lengths of `key` and `value`")
         sizes = [size, *(_per_head("key", s[2], kv) for s in shapes)]
         size = same_dim(sizes, "the sizes of queries, keys and values")
-        readable = x.past_key is not None and not options.sliding_window_cache and may_be_equal(new, 0)
+        readable = x.past_key is not None and x.lengths is None and not options.sliding_window_cache
+        readable = readable and may_be_equal(new, 0)
         if not may_be_equal(new, queries) and not readable:
             raise InferenceError(f"`key` must have {queries} rows as `query`, or none; it has {new}")
         new = queries if new is None and x.past_key is None else new
@@ -218,13 +221,47 @@ def evaluate(*inputs: Array, call: Call, **attributes: Any) -> tuple[Array, ...]
     total = int(x.total.item())
     if not options.sliding_window_cache:
         check_total(total, 0 if x.past_key is None else x.past_key.shape[2], k.shape[2])
-    starts, ends = key_caches.places(x.seqlens_k.astype(np.int64) + 1, q.shape[2], total, "seqlens_k")
+    starts, ends = _places(x, q.shape[2], total, sliding=bool(options.sliding_window_cache))
     q, k = (_placed(t, w, x, options, starts) for t, w in zip((q, k), x.norms(options), strict=True))
     k, v = (t.astype(x.query.dtype, copy=False) for t in (k, v))
+    real = None if x.lengths is None else _is_real(x.lengths, q.shape[2])
+    if real is not None:
+        k, v = (np.where(real, t, np.zeros((), t.dtype)) for t in (k, v))
     cached = (_slid if options.sliding_window_cache else _cached)(x, options, (k, v), starts, ends)
     y, scores = _attended(widened(q), cached, x, options, wanted=call.wants(3))
+    if real is not None:
+        y, scores = np.where(real, y, 0), None if scores is None else np.where(real, scores, 0)
     outputs = (attentions.joined(y).astype(x.query.dtype, copy=False), *cached.caches)
     return outputs if scores is None else (*outputs, scores.astype(x.query.dtype, copy=False))
+
+
+def _places(x: Operands[Array], queries: int, total: int, *, sliding: bool) -> tuple[Array, Array]:
+    """Return the position of the first query of each batch item, and the end of its keys, as int64."""
+    ends = x.seqlens_k.astype(np.int64) + 1
+    if x.lengths is None or x.past_key is None:
+        return key_caches.places(ends, queries, total, "seqlens_k")
+    ends, lengths = ends.reshape(-1), x.lengths.astype(np.int64)
+    if np.any((ends < 1) | (ends > total)):
+        raise EvaluationError(f"`seqlens_k` must count from 1 to {total} keys; it counts {ends.tolist()}")
+    if np.any((lengths < 0) | (lengths > np.minimum(queries, ends))):
+        raise EvaluationError(
+            f"`query_seqlens` must be from 0 to {np.minimum(queries, ends).tolist()}, and is "
+            f"{lengths.tolist()}"
+        )
+    starts, rows = ends - lengths, x.past_key.shape[2]
+    if np.any(starts > rows):
+        raise EvaluationError(f"`query_seqlens` leaves {starts.tolist()} keys to a cache of {rows} rows")
+    if not sliding and np.any(starts + queries > max(rows, total)):
+        raise EvaluationError(
+            f"a cache of {max(rows, total)} rows has no room for {queries} rows after {starts.max()} keys; "
+            "those of padding need rows too"
+        )
+    return starts, ends
+
+
+def _is_real(lengths: Array, queries: int) -> Array:
+    """Return which queries are no padding, (batch, 1, queries, 1)."""
+    return np.expand_dims(np.arange(queries) < lengths[:, None], (1, 3))
 
 
 class _Cached(NamedTuple):
@@ -257,7 +294,7 @@ def _slid(
     if x.past_key is None or x.past_value is None:
         raise InferenceError("`sliding_window_cache` needs a cache")
     queries, window = x.query.shape[1], options.local_window_size
-    if np.any(ends < queries):
+    if x.lengths is None and np.any(ends < queries):
         raise EvaluationError(f"`seqlens_k` must be {queries - 1} or more: a sliding cache has no padding")
     slide = sliding_caches.SlidingCache.of(starts, ends, (x.past_key.shape[2], window), queries)
     rows: list[Array] = []
@@ -293,8 +330,11 @@ def _placed(x: Array, norm: Norm[Array], call: Operands[Array], options: Options
 def _angles(x: Operands[Array], starts: Array, queries: int) -> tuple[Array, Array]:
     """Return the cosines and sines of each query, (batch, 1, queries, pairs)."""
     positions = _from(starts, queries)
+    if x.lengths is not None:
+        positions = np.minimum(positions, (starts + x.lengths - 1).clip(0)[:, None])  # of padding: any
     if x.positions is not None and x.positions.size:
-        positions = x.positions if queries != x.total.item() else positions + x.positions.flat[0]
+        is_continued = queries != x.total.item() or x.lengths is not None
+        positions = x.positions if is_continued else positions + x.positions.flat[0]
     if x.cos is None or x.sin is None:
         raise InferenceError("`do_rotary` needs `cos_cache` and `sin_cache`")
     if positions.size and not 0 <= positions.min() <= positions.max() < len(x.cos):

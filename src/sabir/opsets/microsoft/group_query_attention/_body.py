@@ -24,6 +24,7 @@ class _Places(NamedTuple):
     ends: Value  # (batch)
     queries: Value  # (1)
     total: Value  # (1)
+    real: Value | None  # (batch, 1, queries, 1): which queries are no padding
     all_new: Value  # whether the cache is empty before the call
 
 
@@ -33,8 +34,12 @@ def body(b: Builder, *inputs: Value, call: Call, **attributes: Any) -> tuple[Val
     kind, places = element_of(x.query), _places(b, x)
     q, k, v = _heads(b, x, options)
     q, k = (_placed(b, t, w, x, options, places) for t, w in zip((q, k), x.norms(options), strict=True))
+    if places.real is not None:
+        k, v = (b.Where(places.real, t, Numbers(b, FLOAT)(0)) for t in (k, v))
     new = (calls.typed(b, k, kind), calls.typed(b, v, kind))
     cached = (_slid if options.sliding_window_cache else _cached)(b, x, options, new, places)
+    if places.real is not None:
+        cached = cached._replace(allowed=b.And(cached.allowed, places.real))
     y, scores = _attended(b, q, cached, x, options)
     y = graphs.joined(b, y, x.query, options.num_heads)
     outputs = (y, scores) if call.wants(3) else (y,)
@@ -88,8 +93,14 @@ def _places(b: Builder, x: Operands[Value]) -> _Places:
     total = b.Cast(b.Reshape(x.total, ints(b, 1)), to=INT64.number)
     ends = b.Add(b.Cast(b.Reshape(x.seqlens_k, ints(b, -1)), to=INT64.number), ints(b, 1))
     queries = graphs.size(b, x.query, 1)
+    if x.lengths is not None:
+        lengths = b.Cast(x.lengths, to=INT64.number)
+        real = b.Less(
+            b.Unsqueeze(graphs.indices(b, queries), ints(b, 1)), b.Unsqueeze(lengths, ints(b, 1, 2, 3))
+        )
+        return _Places(b.Sub(ends, lengths), ends, queries, total, real, b.Constant(value=np.array([False])))
     all_new = b.Equal(queries, total)
-    return _Places(b.Where(all_new, ints(b, 0), b.Sub(ends, queries)), ends, queries, total, all_new)
+    return _Places(b.Where(all_new, ints(b, 0), b.Sub(ends, queries)), ends, queries, total, None, all_new)
 
 
 def _heads(b: Builder, x: Operands[Value], options: Options) -> tuple[Value, Value, Value]:
@@ -128,6 +139,8 @@ def _placed(
 def _positions(b: Builder, x: Operands[Value], places: _Places) -> Value:
     """Return the positions of the queries, (batch, queries)."""
     follow = b.Add(b.Unsqueeze(places.starts, ints(b, 1)), graphs.indices(b, places.queries))
+    if places.real is not None:  # padding has no row in the caches of the rotation
+        follow = b.Where(b.Squeeze(places.real, ints(b, 1, 3)), follow, ints(b, 0))
     if x.positions is None:
         return follow
     first = b.Slice(b.Reshape(x.positions, ints(b, -1)), ints(b, 0), ints(b, 1))

@@ -218,3 +218,17 @@ def sliding() -> Iterator[Example]:
         )
     draws = _Draws(1, 9)
     yield Example(1, *draws.packed(), *draws.cache([0], 6), *lengths(9), **options)
+
+
+@group_query_attention.examples
+def padded_queries() -> Iterator[Example]:
+    """Items with fewer queries than the others, and one with none; rotated, with a window, and sliding."""
+    draws = _Draws(3, 3)
+    own = np.array([2, 3, 0], np.int32)
+    keys = [np.array([4, 6, 3], np.int32), np.array(7, np.int32)]
+    cached = [*draws.separate(), *draws.cache([3, 4, 4], 9), *keys]
+    padded = [*(None,) * 7, own]
+    yield Example(1, *cached, None, None, *padded, **NAMED, qk_output=1, outputs=4)
+    yield Example(1, *cached, *draws.angles(7), *padded, **NAMED, do_rotary=1, local_window_size=3, outputs=3)
+    sliding: dict[str, Any] = {**NAMED, "sliding_window_cache": 1, "local_window_size": 4, "outputs": 3}
+    yield Example(1, *draws.packed(), *draws.cache([3, 4, 4], 6), *keys, None, None, *padded, **sliding)

@@ -11,10 +11,7 @@ group_query_attention = Operator(
     summary="Attention to a cache of keys and values, to which the new ones are added; several heads of "
     "queries share one of keys.",
     body_opset=18,
-    lacks=(
-        "The scores as an output (`qk_output`) are refused together with `sliding_window_cache`.",
-        "Queries that are padded at the end (`query_seqlens`).",
-    ),
+    lacks=("`qk_output` with `sliding_window_cache`: onnxruntime's CPU provider refuses it too.",),
 )
 
 T = Constraint("T", tensors("float", "float16"), BFLOAT16)
@@ -78,7 +75,8 @@ v1 = group_query_attention.first(
         Input(
             "query_seqlens",
             M,
-            "(batch): the number of queries of each item; those after it are padding.",
+            "(batch): the number of queries of each item. Those after it are padding, and their output is 0. "
+            "The first position is `seqlens_k` + 1 less this number. The cache has room for all rows.",
             optional=True,
         ),
     ],

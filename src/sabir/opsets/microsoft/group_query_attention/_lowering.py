@@ -43,6 +43,8 @@ def lower(*inputs: Expression, call: Lowering, **attributes: Any) -> tuple[Expre
     x, options = Operands(*inputs), Options(**attributes)
     if options.sliding_window_cache:
         raise NotLowered("a cache that drops the keys before the window has no kernel")
+    if x.lengths is not None:
+        raise NotLowered("the numbers of queries are known at run time only")
     q, k, v = _heads(x, options)
     places = _places(x, q, 0 if call.wants(3) else options.local_window_size)
     q, k = (_placed(t, w, x, options, places) for t, w in zip((q, k), x.norms(options), strict=True))

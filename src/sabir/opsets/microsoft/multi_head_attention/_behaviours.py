@@ -3,12 +3,18 @@
 import numpy as np
 
 from sabir import loops
-from sabir.base import EvaluationError, InferenceError, UnsupportedError
+from sabir.base import EvaluationError, InferenceError
 from sabir.elements import FLOAT, INT64
-from sabir.ir import Builder, Dim, Shape, TensorType, Value, add, exact_quotient, mul
+from sabir.ir import Builder, Dim, Shape, TensorType, Value, add, exact_quotient, may_be_equal, mul
 from sabir.loops import Expression, Lowering, NotLowered, Size
 from sabir.opsets.families.attention import attention_graphs as graphs
-from sabir.opsets.families.attention import attention_kernels, attentions, padded_attention, padding_masks
+from sabir.opsets.families.attention import (
+    attention_kernels,
+    attentions,
+    beam_caches,
+    padded_attention,
+    padding_masks,
+)
 from sabir.opsets.families.attention.attention_graphs import ints
 from sabir.opsets.families.attention.padded_attention import ScoreOptions
 from sabir.opsets.families.building import calls
@@ -37,6 +43,9 @@ def infer(*inputs: TensorType, num_heads: int) -> tuple[TensorType, ...]:
     size = same_dim([q[3], k[3]], "the sizes of queries and keys")
     wide = mul(num_heads, add(mul(size, 2), v[3]))
     check_shape("bias", x.bias, wide)
+    if x.beams is not None and not may_be_equal(queries, 1):
+        raise InferenceError(f"`cache_indirection` needs one query in each item, and there are {queries}")
+    check_rank("cache_indirection", x.beams, 3)
     past = _past(x, (batch, num_heads, None, size), (batch, num_heads, None, v[3]))
     filled = _filled(x)
     total = add(past if x.filled is None else filled, new)
@@ -56,14 +65,14 @@ def infer(*inputs: TensorType, num_heads: int) -> tuple[TensorType, ...]:
 
 
 def _check_presence(x: Operands[TensorType]) -> None:
-    if x.beams is not None:
-        raise UnsupportedError("a cache that is shared by the beams of a search is not supported")
     if (x.past_key is None) != (x.past_value is None):
         raise InferenceError("`past_key` and `past_value` must be present or absent together")
     if x.filled is not None and x.past_key is None:
         raise InferenceError("`past_sequence_length` needs `past_key` and `past_value`")
     if x.filled is not None:
         check_one("past_sequence_length", x.filled)
+    if x.beams is not None and x.filled is None:
+        raise InferenceError("`cache_indirection` needs `past_sequence_length`: a buffer that has the past")
 
 
 def _shapes(x: Operands[TensorType], heads: int) -> tuple[Shape, Shape, Shape]:
@@ -138,6 +147,8 @@ def evaluate(
     filled = None if x.filled is None else _room(x, k.shape[2])
     k, present_key = padded_attention.appended(x.past_key, k.astype(dtype, copy=False), filled)
     v, present_value = padded_attention.appended(x.past_value, v.astype(dtype, copy=False), filled)
+    if x.beams is not None and filled is not None:
+        k, v = (beam_caches.of_beams(t, x.beams, filled) for t in (k, v))
     before = filled if filled is not None else 0 if x.past_key is None else x.past_key.shape[2]
     kept = x.mask
     if kept is not None:
@@ -206,6 +217,8 @@ def body(
     if filled is None and x.past_key is not None:
         before = graphs.size(b, x.past_key, 2)
     k, v = calls.typed(b, keys, FLOAT), calls.typed(b, values, FLOAT)
+    if x.beams is not None and filled is not None:
+        k, v = (beam_caches.emitted(b, t, x.beams, filled) for t in (k, v))
     kept = None if x.mask is None else padding_masks.emitted(b, x.mask, q, graphs.size(b, k, 2))
     y, scores = padded_attention.emitted(b, q, k, v, kept, x.attention_bias, options, before=before)
     y = calls.typed(b, graphs.joined(b, y, x.query, num_heads), kind)

@@ -83,6 +83,10 @@ def caches() -> Iterator[Example]:
     filled = np.array([2], np.int32)
     yield Example(1, q, k, v, None, None, None, *buffers, filled, **named)
     yield Example(1, q, k, v, None, mask, None, *buffers, filled, **named, unidirectional=1)
+    one = [t[:, :1] for t in (q, k, v)]
+    beams = np.array([[[1, 0, 0, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0, 0]]], np.int32)
+    yield Example(1, *one, None, None, None, *buffers, filled, beams, **named)
+    yield Example(1, *one, normal(24), None, None, *buffers, filled, beams[:, ::-1], **named)
     nothing = np.zeros((1, 0, 8), np.float32)
     yield Example(1, nothing, k[:1], v[:1], num_heads=HEADS)
     yield Example(1, q[:1], nothing, nothing, num_heads=HEADS)

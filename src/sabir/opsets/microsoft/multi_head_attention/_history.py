@@ -10,7 +10,6 @@ multi_head_attention = Operator(
     domain="com.microsoft",
     summary="In each head `softmax(Q K^T scale + mask + bias) V`, with the bias of the projections before.",
     body_opset=18,
-    lacks=("A cache that is shared by the beams of a search (`cache_indirection`) is refused.",),
 )
 
 T = Constraint("T", tensors("float", "float16"), BFLOAT16)
@@ -58,7 +57,8 @@ v1 = multi_head_attention.first(
         Input(
             "cache_indirection",
             M,
-            "(batch, beams, longest): the beam from which each key comes.",
+            "(batch / beams, beams, longest): the beam whose buffer has the past key of each position. It "
+            "needs one query in each item, and `past_sequence_length`.",
             optional=True,
         ),
     ],

@@ -67,6 +67,9 @@ def add_attention(builder: PlanBuilder, group: Group) -> None:
         builder.decisions.add(entry.nodes, "keys", "keys packed before", "copied by each job", why)
     else:
         builder.decisions.add(entry.nodes, "keys", f"{order} of keys copied by each job", because=why)
+    if _is_divided(builder, results):
+        why = Reason("{} heads < {} cores", (count_of(results.sizes[:-2]), builder.cores))
+        builder.decisions.add(entry.nodes, "rows", "rows of a head divided among threads", "by one", why)
     keys = _keys(builder, first, places, order, entry)
     kept = (scratch_of(attention.scores, rows) + (_LINE - 1)) // _LINE * _LINE
     entry.scratch = kept + _scratch(attention, first, second.shape[-1])
@@ -168,7 +171,8 @@ def _attention(
     target, heuristics = builder.target, builder.heuristics
     count, columns = (n if isinstance(n, int) else None for n in second.shape[-2:])
     lanes = lanes_of(builder, second.element)
-    tile = tile_for(heuristics.usual_rows if count is None else count, target.registers, heuristics)
+    together = _rows_of_a_thread(builder, results)
+    tile = tile_for(heuristics.usual_rows if together is None else together, target.registers, heuristics)
     most = heuristics.attention_rows // tile.rows * tile.rows
     if count is not None:
         most = min(most, up(count, tile.rows) * tile.rows)
@@ -181,6 +185,25 @@ def _attention(
         second.element, tile.rows, VECTORS, result.rows, result.vectors, lanes, most, keys, whole,
         mask_of(scores, _numbers(builder, rows)),
     )  # fmt: skip
+
+
+def _rows_of_a_thread(builder: PlanBuilder, results: Nesting) -> int | None:
+    """Return how many rows of a head a thread computes: a part of few rows where cores outnumber heads.
+
+    Each part reads all keys and values, and no thread would read them otherwise. None if they are symbolic.
+    """
+    rows, heads = results.sizes[-2], count_of(results.sizes[:-2])
+    if not isinstance(rows, int):
+        return None
+    least = builder.heuristics.attention_least_rows
+    if not isinstance(heads, int) or not heads or not 2 * least <= rows <= builder.heuristics.attention_rows:
+        return rows
+    return max(least, up(rows, max(1, builder.cores // heads)))
+
+
+def _is_divided(builder: PlanBuilder, results: Nesting) -> bool:
+    rows = _rows_of_a_thread(builder, results)
+    return rows is not None and rows != results.sizes[-2]
 
 
 def _numbers(builder: PlanBuilder, nesting: Nesting) -> dict[int, float]:

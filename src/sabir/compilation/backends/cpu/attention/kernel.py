@@ -4,8 +4,9 @@ queries: [rows, depth]; keys: [depth, keys]; values: [keys, columns], for each i
 computes a few rows, whose scores stay in the cache of a core: a GEMM with panels of keys computes them, the
 passes of their nest apply `f`, and a second GEMM multiplies them with the values, which are read in place.
 So the matrix of all scores is never stored. A job reads each panel of keys, and each block of values, once
-for all of its rows. With few rows it copies the keys into panels itself. It computes no keys after the last
-one that a mask allows any of its rows, except that a value of theirs that is no number makes the results NaN.
+for all of its rows. With few rows it copies the keys into panels itself. It computes only the keys from the
+first to the last one that a mask allows any of its rows, except that a value of the others that is no number
+makes the results NaN. Skipped keys change no bit: they have weight 0, and those before begin with a block.
 Both products add their terms in the order of k, as other products do.
 """
 
@@ -14,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from sabir.compilation.backends.cpu.elementwise.kernel import Scratch, row_pass
+from sabir.compilation.backends.cpu.elementwise.kernel import Scratch, block_of_rows, row_pass
 from sabir.compilation.backends.cpu.emit.arguments import Arguments
 from sabir.compilation.backends.cpu.emit.body import Body, Point, kind_of
 from sabir.compilation.backends.cpu.emit.emitter import BOOL, Emitter, Kind, Register
@@ -47,7 +48,8 @@ class Attention:
 
     `keys` is the order of the keys in memory: `panels` are packed; in `rows` the elements of each key are
     contiguous; in `columns` the same element of consecutive keys is. `mask` is the access of the scores that
-    is a mask: a job ends after the last key that it does not exclude for all rows (`neutral`); -1 is none.
+    is a mask: a job has the keys from the first to the last that it does not exclude for all rows
+    (`neutral`); -1 is none.
     """
 
     scores: Nest
@@ -85,7 +87,7 @@ class Attention:
     def __str__(self) -> str:
         tile = f"tile {self.rows}x{self.vectors} and {self.result_rows}x{self.columns} lanes {self.lanes}"
         tile += f" of {self.most} rows, keys in {self.keys}{' whole' if self.whole else ''}"
-        tile += f" ends by a{self.mask}" if self.mask >= 0 else ""
+        tile += f" bounded by a{self.mask}" if self.mask >= 0 else ""
         return f"attention {self.element} {tile}\nscores {self.scores}\noutput {self.output}"
 
 
@@ -110,6 +112,7 @@ class _AttentionEmitter:
         self.passes = passes_of(attention.scores, keep=True)
         *self.batch_sizes, self.row_count, self.columns = self.output.sizes
         self.keys = self.end = self.scores.sizes[-1]
+        self.begin = e.index(0)
         self.vector = kind_of(attention.element, attention.lanes)
         self.size = element_bytes(attention.element)
         self.width = attention.vectors * attention.lanes
@@ -137,7 +140,7 @@ class _AttentionEmitter:
             indices = self._batch(e.binary("udiv", job, blocks))
             first = e.mul(e.binary("urem", job, blocks), self.job_rows)
             count = e.least(self.job_rows, e.binary("sub", self.row_count, first))
-            self.end = self.scores.sizes[-1] = self._end(indices, first, count)
+            self._bound(indices, first, count)
             self._score(indices, first, count)
             with e.loop(e.index(0), count) as m:
                 self._row([*indices, e.add(first, m)], e.offset(self.area, e.mul(m, self.pitch)), scratch)
@@ -145,14 +148,42 @@ class _AttentionEmitter:
             self._store(indices, first, count)
         return e.text()
 
-    def _end(self, indices: list[Register], first: Register, count: Register) -> Register:
-        """Emit the number of keys up to the last one that the mask does not exclude for a row of a job.
+    def _bound(self, indices: list[Register], first: Register, count: Register) -> None:
+        """Emit the keys of a job: from the first to the last that the mask does not exclude for all rows.
 
-        It is 1 or more: a row without keys has the scores of excluded ones.
+        There is one or more: a row without keys has the scores of excluded ones.
         """
         e = self.e
         if self.spec.mask < 0:
-            return self.keys
+            return
+        self.end = self.scores.sizes[-1] = self._end(indices, first, count)
+        begin = e.least(self._begin(indices, first, count), e.add(self.end, -1))
+        block = max(_BLOCK, block_of_rows(self.spec.scores, self.passes))
+        self.begin = self.scores.begin = e.binary("and", begin, e.index(-block))
+
+    def _begin(self, indices: list[Register], first: Register, count: Register) -> Register:
+        """Emit a number of keys before the first one that the mask does not exclude for a row of a job."""
+        e, lanes = self.e, self.spec.lanes
+        whole = e.mul(e.binary("udiv", self.keys, e.index(lanes)), lanes)
+        begin = e.variable(whole)
+        with e.loop(e.index(0), count) as m, e.when(e.compare("icmp sgt", e.get(begin), e.index(0))):
+            row = [*indices, e.add(first, m)]
+            place = e.variable(e.index(0))
+
+            def after() -> Register:
+                start = e.get(place)
+                seen = e.any(self.scores.read(self.spec.mask, Point([*row, start], lanes)))
+                e.assign(place, e.select(seen, start, e.add(start, lanes)))
+                more = e.compare("icmp slt", e.add(start, lanes), e.get(begin))
+                return e.binary("and", more, e.binary("xor", seen, e.constant(BOOL, 1)))
+
+            e.repeat(after)
+            e.assign(begin, e.least(e.get(begin), e.get(place)))
+        return e.get(begin)
+
+    def _end(self, indices: list[Register], first: Register, count: Register) -> Register:
+        """Emit the number of keys up to the last one that the mask does not exclude for a row of a job."""
+        e = self.e
         lanes = self.spec.lanes
         whole = e.mul(e.binary("udiv", self.keys, e.index(lanes)), lanes)
         end = e.variable(e.index(1))
@@ -196,7 +227,8 @@ class _AttentionEmitter:
         e, spec = self.e, self.spec
         queries, row_bytes = self._operand("queries", indices)
         keys, bytes_ = self._operand("keys", indices)
-        with e.loop(e.index(0), self._up(self.end, self.width)) as panel:
+        first_panel = e.binary("udiv", self.begin, e.index(self.width))
+        with e.loop(first_panel, self._up(self.end, self.width)) as panel:
             base = self._panel(keys, bytes_, panel)
             to = e.offset(self.area, e.mul(panel, self.width * self.size))
             with e.loop(e.index(0), count, spec.rows) as m:
@@ -268,7 +300,7 @@ class _AttentionEmitter:
         e, spec = self.e, self.spec
         values, row_bytes = self._operand("values", indices)
         self._clear(count)
-        with e.loop(e.index(0), self.end, _BLOCK) as start:
+        with e.loop(self.begin, self.end, _BLOCK) as start:
             end = e.least(e.add(start, _BLOCK), self.end)
             with e.loop(e.index(0), self.columns, spec.columns * spec.lanes) as column:
                 masks = [self._mask(e.add(column, v * spec.lanes)) for v in range(spec.columns)]
@@ -295,10 +327,11 @@ class _AttentionEmitter:
             masks = [self._mask(e.add(column, v * spec.lanes)) for v in range(spec.columns)]
             base = e.offset(values, e.mul(column, self.size))
             sums = self._zeros(1, spec.columns)
-            with e.loop(self.end, self.keys) as k:
-                line = self._line(e.offset(base, e.mul(k, row_bytes)), masks, self.size)
-                for slot, x in zip(sums[0], line, strict=True):
-                    e.assign(slot, e.fma(x, zero, e.get(slot)))
+            for low, high in ((e.index(0), self.begin), (self.end, self.keys)):
+                with e.loop(low, high) as k:
+                    line = self._line(e.offset(base, e.mul(k, row_bytes)), masks, self.size)
+                    for slot, x in zip(sums[0], line, strict=True):
+                        e.assign(slot, e.fma(x, zero, e.get(slot)))
             with e.loop(e.index(0), count) as m:
                 self._add(sums, e.offset(e.offset(self.sums, e.mul(m, self.line)), e.mul(column, self.size)))
 

@@ -15,7 +15,7 @@ from sabir.compilation.backends.cpu.elementwise.transposes import axis_of_reads,
 from sabir.compilation.backends.cpu.emit.arguments import Arguments
 from sabir.compilation.backends.cpu.emit.body import Body, Point, from_memory, memory_kind
 from sabir.compilation.backends.cpu.emit.emitter import INDEX, Emitter, Register
-from sabir.compilation.backends.cpu.emit.folds import Accumulator, Blocks
+from sabir.compilation.backends.cpu.emit.folds import ADDITIONS, Accumulator, Blocks
 from sabir.compilation.backends.cpu.emit.jobs import along, at, at_lanes, jobs, mask_of, product_of
 from sabir.compilation.backends.cpu.emit.nest import Apply, Fold, TakeStep
 from sabir.compilation.backends.cpu.emit.row_passes import Passes, passes_of
@@ -145,7 +145,7 @@ def row_pass(
     nest = body.nest
     folds = [n for n in roots if isinstance(nest.steps[n], Fold)]
     stored = [n for n in roots if not isinstance(nest.steps[n], Fold)]
-    copies = 1 if passes.costly else 4
+    copies = _copies(passes)
     accumulators = {n: Accumulator(body, n, nest.lanes, copies) for n in folds}
     blocks = Blocks(body, accumulators.values(), nest.lanes * copies)
     roots_of_loops = [passes.operand(n) for n in folds] + stored
@@ -160,6 +160,16 @@ def row_pass(
     _over_reduced(body, row, _Terms(each, copies, blocks), roots_of_loops)
     for n in folds:
         row.values[n] = accumulators[n].combined(blocks)
+
+
+def _copies(passes: Passes) -> int:
+    """Return the number of independent accumulators of a fold."""
+    return 1 if passes.costly else 4
+
+
+def block_of_rows(nest: Nest, passes: Passes) -> int:
+    """Return the elements of a block of a row, a power of two: passes over a part of a row begin at one."""
+    return nest.lanes * _copies(passes) * ADDITIONS
 
 
 class _Terms(NamedTuple):
@@ -198,7 +208,7 @@ def _vectors(body: Body, row: Point, terms: _Terms) -> None:
     size, step = body.sizes[inner], lanes * copies
     whole = e.binary("and", size, e.index(-lanes))
     start = e.binary("mul", e.binary("udiv", size, e.index(step)), e.index(step)) if copies > 1 else whole
-    with e.loop(e.index(0), start, step) as place:
+    with e.loop(body.begin, start, step) as place:
         for copy in range(copies):
             each(at_lanes(row, inner, e.add(place, lanes * copy), lanes, None), copy)
         blocks.end_if_full(place)

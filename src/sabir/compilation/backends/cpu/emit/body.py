@@ -110,6 +110,7 @@ class Body:
         e, accesses = self.e, [arguments.group(access_name(n)) for n in range(len(nest.accesses))]
         self.column = not nest.reduced[nest.inner] if nest.axes else False
         self.sizes = arguments.numbers("sizes")
+        self.begin = e.index(0)  # where passes over a row begin along the inner axis: a multiple of a block
         self._bases = [access.pointer("tensor") for access in accesses]
         self._strides = {
             (number, axis): stride

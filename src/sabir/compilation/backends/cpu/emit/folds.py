@@ -188,6 +188,7 @@ class Blocks:
         self._sums = [a for a in accumulators if a.is_blocked]
         self._length = step * ADDITIONS
         self._step = step
+        self._first_end = e.add(body.begin, self._length)
         *others, self._size = [n for n, reduced in zip(body.sizes, body.nest.reduced, strict=True) if reduced]
         is_counted = bool(self._sums and others)
         self._counter = e.variable(e.index(0)) if is_counted else None
@@ -202,7 +203,7 @@ class Blocks:
             done = e.add(place, self._step)
             left = e.binary("and", done, e.index(self._length - 1))
             with e.when(e.compare("icmp eq", left, e.index(0)), rarely=True):
-                self._end(e.compare("icmp eq", done, e.index(self._length)))
+                self._end(e.compare("icmp eq", done, self._first_end))
 
     def count(self, additions: Register) -> None:
         """Emit the count of additions along one of several axes, and the end of a block if it is full."""
@@ -221,7 +222,7 @@ class Blocks:
         e = self._e
         if self._ended is not None:
             return e.get(self._ended)
-        return e.compare("icmp sge", self._size, e.index(self._length))
+        return e.compare("icmp sge", self._size, self._first_end)
 
     def _end(self, is_first: Register) -> None:
         for each in self._sums:
