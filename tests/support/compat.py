@@ -13,13 +13,19 @@ import onnx  # ruff: ignore[banned-api]  the oracle
 HOME = "sabir.compat.onnx"
 # parts of onnx that are programs, data or implementations of single operators
 LEFT_OUT = (
-    "onnx.backend.sample", "onnx.backend.test", "onnx.bin", "onnx.defs.gen", "onnx.fuzz", "onnx.frontend",
+    "onnx.backend.sample", "onnx.backend.test.case.model.", "onnx.backend.test.case.node.", "onnx.backend.test.report",
+    "onnx.backend.test.stat_coverage", "onnx.bin", "onnx.defs.gen", "onnx.fuzz", "onnx.frontend",
     "onnx.reference.ops", "onnx.reference.custom_element_types",
 )  # fmt: skip
-IMPORTED = {"IR_VERSION", "TYPE_CHECKING"}  # modules of onnx import these constants for their own use
+# constants that modules of onnx import for their own use
+IMPORTED = {"IR_VERSION", "ONNX_ML", "TYPE_CHECKING"}
 NOT = {
     "onnx.gen_proto": "Sabir builds its messages from its own descriptors, so there is nothing to generate",
     "onnx.onnx_cpp2py_export": "a C++ module; its exceptions and contexts are those of the Python modules",
+    "onnx.backend.test.case.model.BASE_URL": "the address of onnx's models; Sabir never uses the network",
+    "onnx.backend.test.cmd_tools.TOP_DIR": "a folder of onnx's own cases",
+    "onnx.backend.test.case.node.function_expand_helper": "a helper of onnx's own cases; `sabir.inline` expands calls",
+    "onnx.backend.test.case.node.function_testcase_helper": "a helper of onnx's own cases; `sabir.inline` expands calls",
     "onnx.reference.op_run.DefaultNone": "a private sign of onnx's evaluator",
     "onnx.reference.op_run.Graph": "a private class of onnx's evaluator",
     "onnx.reference.op_run.OnnxType": "a private class of onnx's evaluator",
@@ -42,7 +48,13 @@ PARTLY = {
     "classes have no `op_schema`; without `retrieve_external_data`",
     "onnx.reference.op_run.OpRun": "without `implicit_inputs` and contexts: captured values are inputs",
     "onnx.reference.op_run.OpFunction": "made by the evaluator alone",
-    "onnx.backend.base": "without onnx.backend.test",
+    "onnx.backend.test.case.collect_snippets": "of programs' own subclasses of `Base`",
+    "onnx.backend.test.case.node.collect_testcases": "the examples of Sabir's operators, in every version; onnx's "
+    "cases have other names and values, and expanded functions beside them",
+    "onnx.backend.test.case.model.collect_testcases": "Sabir has no models of its own; programs add theirs by `expect`",
+    "onnx.backend.test.loader.load_model_tests": "of a folder in the official layout, else the generated cases, "
+    "also without `kind`",
+    "onnx.backend.test.runner.Runner": "never fetches a model; shows a case as skipped where onnx passes it",
     "onnx.utils.Extractor": "`extract_model` alone; inputs of the part that it does not need are left out",
 }
 
@@ -82,6 +94,9 @@ satisfy a requirement on another. It ignores `Provides-Dist`, so a distribution 
   other nodes than onnx does.
 - **`expand_out_dim`** inserts the dimension where its Unsqueeze does. For negative places onnx declares another shape than the model computes.
 - **The evaluator** is Sabir's interpreter. Custom operators are subclasses of `OpRun`, as in onnx; private functions of single operators do not exist.
+- **`onnx.backend.test`** has cases of Sabir's own: an example of an operator is a case, `test_relu_14_3`. `load_model_tests(folder)` reads
+  onnx's `backend/test/data` too. `python -m sabir.compat -m onnx.backend.test.cmd_tools generate-data -o DIR` writes the cases in that layout.
+  The pages that onnx's repository makes of its own cases (`report`, `stat_coverage`) are absent.
 - **`onnx.hub`** is absent, as Sabir never uses the network; so is what onnx 1.23 removed. The error says what to use instead.
 
 ## What was tried
