@@ -1,8 +1,8 @@
 """Reads cases: those of the operators, which are generated, and folders in the official layout.
 
 Such a folder has a folder for each kind, and that one for each case. A case is a file model.onnx, and folders
-test_data_set_0, test_data_set_1, … with the files input_0.pb, output_0.pb, …; or it is a file data.json that has
-the place of the model as `url`.
+test_data_set_0, test_data_set_1, … with the files input_0.pb, output_0.pb, …; or it is a file data.json with
+the `url` of the model.
 """
 
 from __future__ import annotations
