@@ -27,8 +27,10 @@ def test_columns_have_one_length():
         infer("CategoryMapper", cats_int64s=[1], cats_strings=["a", "b"])
 
 
-def test_the_default_has_the_type_of_the_values():
+def test_the_default_is_one_element_of_the_type_of_the_values():
     table = {"keys_tensor": ArrayTensor(np.array(["a"], object)), "values_tensor": ArrayTensor(np.array([1]))}
     with pytest.raises(InferenceError, match="`default_tensor` is int32, and the values are int64"):
         infer("LabelEncoder", **table, default_tensor=ArrayTensor(np.array([0], np.int32)))
+    with pytest.raises(InferenceError, match="`default_tensor` has the shape .1, 2., and needs one element"):
+        infer("LabelEncoder", **table, default_tensor=ArrayTensor(np.array([[0, 1]])))
     infer("LabelEncoder", **table, default_tensor=ArrayTensor(np.array([0])))

@@ -112,6 +112,8 @@ def infer(x: TensorType, /, **attributes: Any) -> TensorType:
     if x.element.number and x.element != key:
         raise InferenceError(f"the keys are {key}, and the input is {x}")
     default: Tensor | None = attributes.get("default_tensor")
+    if default is not None and math.prod(default.shape) != 1:
+        raise InferenceError(f"`default_tensor` has the shape {list(default.shape)}, and needs one element")
     if suffix == "tensor" and default is not None and default.element != value:
         raise InferenceError(f"`default_tensor` is {default.element}, and the values are {value}")
     return TensorType(value, x.shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import logging
 import re
 import time
@@ -93,8 +94,7 @@ class Runner:
 
     def enable_report(self) -> Self:
         """Mark each test with `pytest.mark.onnx_coverage(model, category)`; return this runner."""
-        import pytest  # ruff: ignore[import-outside-top-level]  only those who report need it
-
+        pytest = importlib.import_module("pytest")  # only those who report need it
         for category, items in self._test_items.items():
             for item in items.values():
                 item.func = pytest.mark.onnx_coverage(item.proto, category)(item.func)
