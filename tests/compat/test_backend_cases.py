@@ -204,7 +204,7 @@ def test_models_at_an_address_are_not_fetched(tmp_path, monkeypatch):
 def test_programs_add_cases(monkeypatch):
     monkeypatch.setattr(node, "_added", {})
     monkeypatch.setattr(base.Base, "snippets", {})
-    x = np.float32([[1, -2]])
+    x = np.array([[1, -2]], np.float32)
 
     class Absolute(base.Base):
         @staticmethod
@@ -243,7 +243,7 @@ def test_programs_add_models(monkeypatch):
         loader.load_model_tests(kind="other")
 
 
-ONE = np.float32([1, 2])
+ONE = np.array([1, 2], np.float32)
 NEAR = {"a": ([ONE], [ONE + 1e-5]), "strings": ([np.array(["a"])], [np.array(["a"], object)]), "nothing": ([None], [None]),
         "nested": ([[ONE, {"k": ONE}]], [[ONE, {"k": ONE}]])}  # fmt: skip
 FAR = {
@@ -269,7 +269,7 @@ def test_near_outputs_are_similar(expected, got):
 @each_of("message, pair", list(FAR.items()))
 def test_other_outputs_are_not_similar(message, pair):
     with pytest.raises(AssertionError) as error:
-        BackendTest.assert_similar_outputs(*pair, 1e-3, 1e-7)
+        BackendTest.assert_similar_outputs(pair[0], pair[1], 1e-3, 1e-7)
     assert message in str(error.value)
 
 

@@ -1,4 +1,6 @@
 # ruff: file-ignore[banned-api]  the name onnx is Sabir's in this environment
+# pyright: reportMissingImports=false, reportGeneralTypeIssues=false
+# the clients are in no other environment, and annotations of onnxscript have sizes
 """Packages that import onnx work unchanged on Sabir, and onnxruntime computes the same with what they write.
 
 `make clients` runs these tests in an environment where Sabir's wheel is the distribution onnx.
