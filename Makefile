@@ -24,7 +24,7 @@ export PYTHONNOUSERSITE = 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test quick cover lint types contracts docs reference generated standard lock bench bench-quick fuzz sweep conversions web browser distributed clean
+.PHONY: help demo test quick cover lint types contracts docs reference generated standard lock bench bench-quick fuzz sweep conversions web browser distributed clients clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -94,6 +94,9 @@ browser: $(VENV)/.test $(VENV)/.package  ## the tests of that page in Chromium, 
 distributed: $(VENV)/.ray $(VENV)/.package  ## the tests of work on several processes, with Ray
 	$(ALONE) $(BIN)/python -m pytest -q tests/distributed $(ARGS)
 
+clients: $(VENV)/.clients  ## packages that import onnx, on Sabir, in an environment without onnx
+	$(ALONE) $(BIN)/python -m pytest -q tests/compat/test_clients.py $(ARGS)
+
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) build dist web/node_modules .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -133,6 +136,13 @@ $(VENV)/.dev: pyproject.toml ci.lock | $(VENV)/.made
 $(VENV)/.ray: pyproject.toml ci.lock | $(VENV)/.made
 	$(LOCKED) '.[test,ray]'
 	@touch $@ $(VENV)/.test $(VENV)/.runtime
+
+# the distribution onnx is Sabir's: it satisfies what the clients require
+$(VENV)/.clients: $(MADE) ci.lock | $(VENV)/.made
+	$(LOCKED) .
+	$(BIN)/python -m sabir.compat wheel $(VENV)
+	$(LOCKED) $(VENV)/onnx-*.whl '.[clients]'
+	@touch $@ $(VENV)/.package
 
 # the built wheel, not this tree
 $(VENV)/.package: $(MADE) | $(VENV)/.made

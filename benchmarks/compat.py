@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 NODES = 20_000
 FEW = 2_000
 ROUNDS = 5
+# models of onnx's package whose weights are computed by nodes
+LIGHT = ("squeezenet", "shufflenet", "resnet50")
+LIGHT_ROUNDS = 3
 PACKAGES = (("sabir.compat", compat, reference), ("onnx", onnx, onnx.reference))
 
 
@@ -89,6 +92,7 @@ def main() -> None:
         subjects = {name: _subject(name, package, module, place) for name, package, module in PACKAGES}
         rows = [_row(task, work, subjects) for task, work in TASKS]
     h.table(("task", "sabir.compat", "onnx", "against sabir"), rows)
+    h.table(("a run of the evaluator", "sabir.compat", "onnx", "against sabir"), [*map(_light_row, LIGHT)])
     print("Times are of the processor. `onnx` checks and infers in C++; messages cross to it as bytes.")
 
 
@@ -107,9 +111,27 @@ def _nodes(package: Any) -> list[Any]:
 
 
 def _row(task: str, work: Callable[[Subject], Any], subjects: Mapping[str, Subject]) -> tuple[str, ...]:
-    h.progress(task)
     cases = [h.Case(name, lambda _, s=subject: work(s)) for name, subject in subjects.items()]
-    found = h.medians(cases, ROUNDS, min, time.process_time)
+    return _compared(task, cases, ROUNDS)
+
+
+def _light_row(name: str) -> tuple[str, ...]:
+    path = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light" / f"light_{name}.onnx"
+    cases: list[h.Case] = []
+    for package, module, evaluating in PACKAGES:
+        graph = (model := module.load(path)).graph
+        weights = {tensor.name for tensor in graph.initializer}
+        (port,) = (value for value in graph.input if value.name not in weights)
+        sizes = [size.dim_value for size in port.type.tensor_type.shape.dim]
+        image = np.random.default_rng(0).random(sizes, np.float32)
+        evaluator = evaluating.ReferenceEvaluator(model)
+        cases.append(h.Case(package, lambda _, e=evaluator, x={port.name: image}: e.run(None, x)))
+    return _compared(f"{name} of the light models", cases, LIGHT_ROUNDS)
+
+
+def _compared(task: str, cases: list[h.Case], rounds: int) -> tuple[str, ...]:
+    h.progress(task)
+    found = h.medians(cases, rounds, min, time.process_time)
     ours, theirs = found["sabir.compat"], found["onnx"]
     return task, h.time_text(ours), h.time_text(theirs), h.ratio_text(theirs, ours)
 

@@ -6,10 +6,11 @@ import pytest
 from sabir.base import SabirError
 from sabir.compilation import Compiled
 from sabir.evaluation import Runner
-from sabir.ir import Model
+from sabir.ir import Model, minimum_ir
+from sabir.reference import example_call
 from sabir.schema import Example, Operator
 from sabir.syntax import parse
-from support.rooms import OPERATORS, answers_of, called, examples_of, finished
+from support.rooms import OPERATORS, answers_of, examples_of
 
 LEAST_OPSET = 5  # of an example of this domain, for Reshape
 FLOATS = (np.float32, np.float64)
@@ -54,7 +55,7 @@ def test_kernels_that_write_row_by_row(text):
 
 def flattened(operator: Operator, example: Example, ranks: list[int]) -> tuple[Model, dict]:
     """The model of an example whose tensors of several axes are transposed, flattened and negated."""
-    b, made, feeds = called(operator, example)
+    b, made, feeds = example_call(operator, example)
     for i, (value, rank) in enumerate(zip(made, ranks, strict=True)):
         if rank > 1:
             turned = b.op("Transpose", value, perm=list(reversed(range(rank))))
@@ -64,7 +65,7 @@ def flattened(operator: Operator, example: Example, ranks: list[int]) -> tuple[M
                 else b.op("Reshape", turned, b.initializer("flat", np.array([-1])))
             )
             b.output(b.op("Neg", flat), f"o{i}")
-    return finished(b, example), feeds
+    return b.model(ir_version=minimum_ir(max(example.opset, 21))), feeds
 
 
 def chosen(operator: Operator) -> tuple[Example, list[int]] | None:

@@ -38,7 +38,7 @@ def imported(folder):
 NAMES = ("cli", "data", "image", "plot", "progress", "ray", "tensorboard", "text")
 EXTRAS = (PROJECT["optional-dependencies"][extra] for extra in NAMES)
 RUNTIME = named(PROJECT["dependencies"]).union(*map(named, EXTRAS))
-TEST = RUNTIME | named(PROJECT["optional-dependencies"]["test"])
+TEST = RUNTIME.union(*(named(PROJECT["optional-dependencies"][extra]) for extra in ("test", "clients")))
 
 
 @pytest.mark.parametrize(("folder", "declared"), [("src", RUNTIME), ("tests", TEST)], ids=["src", "tests"])

@@ -76,6 +76,7 @@ def test_blocks_make_the_whole(monkeypatch, block):
         ({"qk_matmul_output_mode": 4}, "", "0, 1, 2 or 3"),
         ({"softmax_precision": 7}, "", "7 .int64., and must be"),
         ({}, "past_key", "together"),
+        ({"outputs": 2}, "", "`present_key` and `present_value` must be present or absent together"),
         ({}, "past_key past_value filled", "an external cache"),
     ],
 )

@@ -26,7 +26,8 @@ _ABSENT = {
     "onnx.mapping": "onnx removed it in version 1.19; use the functions of `onnx.helper`",
     "onnx.version_utils": "onnx removed it; compare with `onnx.__version__`",
     "onnx.tools.net_drawer": "onnx removed it; `sabir view` shows a model",
-    "onnx.backend.test": "its cases are onnx's; `sabir check` and tests/backend of Sabir run them",
+    "onnx.backend.test.report": "it is a plugin of pytest for the pages of onnx's repository",
+    "onnx.backend.test.stat_coverage": "it writes a page of onnx's repository about onnx's own cases",
     "onnx.fuzz": "it is a set of programs of onnx's repository",
 }
 

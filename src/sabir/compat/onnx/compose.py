@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import starmap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabir.compat.onnx import helper
 from sabir.compat.onnx.onnx_ml_pb2 import (
@@ -156,28 +156,16 @@ def add_prefix_graph(
     `name_map` has further names, old and new, which the graph captures.
     """
     result = graph if inplace else _copied(graph, GraphProto)
-    names = {} if name_map is None else name_map
-    _collect(
-        result,
+    chosen = _Prefixing(
         prefix,
-        names,
-        edges=bool(rename_edges),
-        inputs=bool(rename_inputs),
-        outputs=bool(rename_outputs),
-        initializers=bool(rename_initializers),
-        value_infos=bool(rename_value_infos),
+        nodes=rename_nodes,
+        edges=rename_edges,
+        inputs=rename_inputs,
+        outputs=rename_outputs,
+        initializers=rename_initializers,
+        value_infos=rename_value_infos,
     )
-    _rename(result, names, prefix if rename_nodes else "")
-    options = {
-        "rename_nodes": rename_nodes,
-        "rename_edges": rename_edges,
-        "rename_inputs": rename_inputs,
-        "rename_outputs": rename_outputs,
-        "rename_initializers": rename_initializers,
-        "rename_value_infos": rename_value_infos,
-    }
-    for inner in _subgraphs(result):
-        add_prefix_graph(inner, prefix, inplace=True, name_map=dict(names), **options)
+    chosen.rename(result, {} if name_map is None else name_map)
     return result
 
 
@@ -387,35 +375,40 @@ def _joined_metadata(m1: Any, m2: Any) -> dict[str, str]:
 # names
 
 
-def _collect(
-    graph: Any,
-    prefix: str,
-    names: dict[str, str],
-    *,
-    edges: bool,
-    inputs: bool,
-    outputs: bool,
-    initializers: bool,
-    value_infos: bool,
-) -> None:
-    """Fill `names` with the new name of each value of a graph that gets one."""
-    ports = {v.name for v in [*graph.input, *graph.output]}
-    chosen: list[str] = []
-    if edges:
-        chosen += [
-            n for node in graph.node for n in [*node.output, *node.input] if n not in ports and n not in names
-        ]
-    for wanted, values in (
-        (inputs, graph.input),
-        (outputs, graph.output),
-        (initializers, graph.initializer),
-        (value_infos, graph.value_info),
-    ):
-        if wanted:
-            chosen += [v.name for v in values]
-    if initializers:
-        chosen += [n for t in graph.sparse_initializer for n in (t.values.name, t.indices.name)]
-    names.update({name: f"{prefix}{name}" for name in chosen if name})
+class _Prefixing(NamedTuple):
+    """A prefix, and which names of a graph and of its subgraphs get it."""
+
+    prefix: str
+    nodes: bool | None
+    edges: bool | None
+    inputs: bool | None
+    outputs: bool | None
+    initializers: bool | None
+    value_infos: bool | None
+
+    def rename(self, graph: Any, names: dict[str, str]) -> None:
+        """Rename what is in a graph, and add the new names of its values to `names`."""
+        names.update({name: f"{self.prefix}{name}" for name in self._chosen(graph, names) if name})
+        _rename(graph, names, self.prefix if self.nodes else "")
+        for inner in _subgraphs(graph):
+            self.rename(inner, dict(names))
+
+    def _chosen(self, graph: Any, names: dict[str, str]) -> list[str]:
+        """Return the values of a graph that get a new name; those of `names` have one."""
+        known = {v.name for v in [*graph.input, *graph.output]} | set(names)
+        used = [n for node in graph.node for n in [*node.output, *node.input]] if self.edges else []
+        chosen = [name for name in used if name not in known]
+        for wanted, values in (
+            (self.inputs, graph.input),
+            (self.outputs, graph.output),
+            (self.initializers, graph.initializer),
+            (self.value_infos, graph.value_info),
+        ):
+            if wanted:
+                chosen += [v.name for v in values]
+        if self.initializers:
+            chosen += [n for t in graph.sparse_initializer for n in (t.values.name, t.indices.name)]
+        return chosen
 
 
 def _rename(graph: Any, names: dict[str, str], node_prefix: str) -> None:

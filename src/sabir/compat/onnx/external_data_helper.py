@@ -301,7 +301,10 @@ def _attributes_of(graphs: Iterable[Any]) -> Iterator[Any]:
                     yield attribute
 
 
-_get_all_tensors = all_tensors  # the name by which programs know it
+# the names by which programs know them
+_get_all_tensors = all_tensors
+_get_attribute_tensors = _attribute_values
+_get_initializer_tensors = _initializers
 
 __all__ = [
     "ExternalDataInfo",

@@ -41,7 +41,9 @@ v1.absent("lower", "one side of each pair is a text")
 
 @v1.infer
 def infer(x: TensorType, /, *, cats_int64s: Ints, cats_strings: Strings) -> TensorType:
-    if len(cats_int64s or ()) != len(cats_strings or ()):
+    if cats_int64s is None or cats_strings is None:
+        raise InferenceError("needs both columns of the table, `cats_int64s` and `cats_strings`")
+    if len(cats_int64s) != len(cats_strings):
         raise InferenceError("`cats_int64s` and `cats_strings` differ in length")
     return TensorType(_OTHER.get(x.element.name, UNDEFINED), x.shape)
 

@@ -106,11 +106,16 @@ def infer_other(x: TensorType, /) -> TensorType:
 
 @v2.infer
 def infer(x: TensorType, /, **attributes: Any) -> TensorType:
-    (_, key, _), (_, value, _) = _list("keys", attributes), _list("values", attributes)
+    (_, key, _), (suffix, value, _) = _list("keys", attributes), _list("values", attributes)
     if not key.number or not value.number:
         raise InferenceError("needs one list of keys and one of values")
     if x.element.number and x.element != key:
         raise InferenceError(f"the keys are {key}, and the input is {x}")
+    default: Tensor | None = attributes.get("default_tensor")
+    if default is not None and math.prod(default.shape) != 1:
+        raise InferenceError(f"`default_tensor` has the shape {list(default.shape)}, and needs one element")
+    if suffix == "tensor" and default is not None and default.element != value:
+        raise InferenceError(f"`default_tensor` is {default.element}, and the values are {value}")
     return TensorType(value, x.shape)
 
 

@@ -20,6 +20,9 @@ from sabir.opsets.onnx.attention._history import APART, HEADS_ONCE, PACKED, PADD
 from sabir.opsets.typing import Array
 from sabir.schema import Call, Unconvertible
 
+# the numbers of the outputs
+_PRESENT_KEY, _PRESENT_VALUE = 1, 2
+
 
 class _Attributes(NamedTuple):
     """The attributes of a call; versions before 25 have no window."""
@@ -61,7 +64,7 @@ def infer(  # ruff: ignore[too-many-arguments]  the operator's signature
     kv_num_heads: int | None,
     call: Call,
 ) -> tuple[TensorType, ...]:
-    _check(past_key, past_value, filled)
+    _check(past_key, past_value, filled, call)
     unknown = tuple(TensorType(t.element) for t in (q, k, v, q))
     ranks = {len(t.shape) for t in (q, k, v) if t.shape is not None}
     if not ranks:
@@ -97,10 +100,12 @@ def infer(  # ruff: ignore[too-many-arguments]  the operator's signature
     )
 
 
-def _check(past_key: object, past_value: object, filled: object) -> None:
-    """Raise InferenceError for inputs that exclude or require one another."""
+def _check(past_key: object, past_value: object, filled: object, call: Call | Lowering) -> None:
+    """Raise InferenceError for inputs or outputs that exclude or require one another."""
     if (past_key is None) != (past_value is None):
         raise InferenceError("`past_key` and `past_value` must be present or absent together")
+    if call.wants(_PRESENT_KEY) != call.wants(_PRESENT_VALUE):
+        raise InferenceError("`present_key` and `present_value` must be present or absent together")
     if filled is not None and past_key is not None:
         raise InferenceError(
             "`nonpad_kv_seqlen` is for an external cache, and `past_key` for an internal one"
@@ -154,7 +159,7 @@ def evaluate(
     call: Call,
     **attributes: Any,
 ) -> tuple[Array, ...]:
-    _check(past_key, past_value, filled)
+    _check(past_key, past_value, filled, call)
     options, inputs = _Attributes(**attributes), (q, k, v, mask, past_key, past_value, filled)
     hold(infer, *inputs, q_num_heads=options.q_num_heads, kv_num_heads=options.kv_num_heads, call=call)
     packed = q.ndim == PACKED
@@ -196,7 +201,7 @@ def lower(
     call: Lowering,
     **attributes: Any,
 ) -> tuple[Expression, ...]:
-    _check(past_key, past_value, filled)
+    _check(past_key, past_value, filled, call)
     options, packed = _Attributes(**attributes), q.rank == PACKED
     if packed:
         q, k, v = starmap(attention_kernels.unpacked, zip((q, k, v), options.heads, strict=True))
