@@ -80,6 +80,7 @@ ONNX_ML = True
 """Whether this is the variant of onnx with the operators of ai.onnx.ml: it always is."""
 
 _PROTOBUF = "protobuf"
+_LONG = 1 << 22  # bytes; to search more takes longer than to ask each tensor, as most of them are weights
 
 
 def load_model(f: File, format: str | None = None, load_external_data: bool = True) -> Any:
@@ -150,7 +151,9 @@ save = save_model
 
 
 def _may_be_external(content: Any) -> bool:
-    """Whether a file has the word without which no tensor says where its data is."""
+    """Whether a file has the word without which no tensor says where its data is, or is too large to search."""
+    if len(content) > _LONG:
+        return True
     word: Any = "location" if isinstance(content, str) else b"location"
     return word in content
 
