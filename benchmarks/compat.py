@@ -1,7 +1,11 @@
-"""The API of onnx on Sabir against onnx itself, in one process."""
+"""The API of onnx on Sabir against onnx itself, in one process.
+
+`python benchmarks/compat.py FOLDER` also measures the models of a folder, with their weights in the files.
+"""
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -85,7 +89,16 @@ TASKS: tuple[tuple[str, Callable[[Subject], Any]], ...] = (
 )
 
 
-def main() -> None:
+ZOO_TASKS: tuple[tuple[str, Callable[[Any, Any, Path, Path], Any]], ...] = (
+    ("load", lambda package, _model, path, _folder: package.load(path)),
+    ("save", lambda package, model, _path, folder: package.save(model, folder / "saved.onnx")),
+    ("check_model", lambda package, model, _path, _folder: package.checker.check_model(model)),
+    ("with full_check", lambda package, model, _path, _folder: _full_check(package, model)),
+    ("infer_shapes", lambda package, model, _path, _folder: package.shape_inference.infer_shapes(model)),
+)
+
+
+def main(zoo: Path | None) -> None:
     """Measure each task with both packages, alternately."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
@@ -93,7 +106,26 @@ def main() -> None:
         rows = [_row(task, work, subjects) for task, work in TASKS]
     h.table(("task", "sabir.compat", "onnx", "against sabir"), rows)
     h.table(("a run of the evaluator", "sabir.compat", "onnx", "against sabir"), [*map(_light_row, LIGHT)])
+    if zoo is not None:
+        head = [name for name, _ in ZOO_TASKS]
+        h.table(("against sabir", *head), [_zoo_row(path) for path in sorted(zoo.glob("*.onnx"))])
     print("Times are of the processor. `onnx` checks and infers in C++; messages cross to it as bytes.")
+
+
+def _zoo_row(path: Path) -> tuple[str, ...]:
+    """Return the ratios of the times of the tasks on a model."""
+    h.progress(path.stem)
+    messages = {name: package.load(path) for name, package, _ in PACKAGES}
+    ratios: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for _, work in ZOO_TASKS:
+            cases = [
+                h.Case(name, lambda _, p=package, m=messages[name], w=work: w(p, m, path, Path(folder)))
+                for name, package, _ in PACKAGES
+            ]
+            found = h.medians(cases, ROUNDS, min, time.process_time)
+            ratios.append(h.ratio_text(found["onnx"], found["sabir.compat"]))
+    return path.stem, *ratios
 
 
 def _subject(name: str, package: Any, module: Any, folder: Path) -> Subject:
@@ -101,6 +133,10 @@ def _subject(name: str, package: Any, module: Any, folder: Path) -> Subject:
     path = folder / f"{name}.onnx"
     package.save(large, path)
     return Subject(package, large, small, path, module.ReferenceEvaluator(small))
+
+
+def _full_check(package: Any, model: Any) -> None:
+    package.checker.check_model(model, full_check=True)
 
 
 def _nodes(package: Any) -> list[Any]:
@@ -137,4 +173,4 @@ def _compared(task: str, cases: list[h.Case], rounds: int) -> tuple[str, ...]:
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]) if sys.argv[1:] else None)

@@ -42,7 +42,7 @@ NEEDS_ZOO = {"zoo", "variants", "simplify", "quantize", "language"}
 # one has a folder of its own, one takes half an hour, one needs Ray
 ONLY_BY_NAME = {"language", "full_training", "distributed"}
 SCRIPTS = {"full_training": ("training.py", "--full", "--process-time")}  # others are called as the benchmark
-WITH_ZOO = {"convert", "small", "before", *NEEDS_ZOO}  # scripts that take a folder of models
+WITH_ZOO = {"compat", "convert", "small", "before", *NEEDS_ZOO}  # scripts that take a folder of models
 HEAD = """# Benchmark results
 
 Written by `make bench`, which runs the scripts of this folder and replaces the sections it ran. Every

@@ -151,7 +151,7 @@ save = save_model
 
 
 def _may_be_external(content: Any) -> bool:
-    """Whether a file has the word without which no tensor says where its data is, or is too large to search."""
+    """Whether a file is too large to search, or has the word that a tensor with data elsewhere needs."""
     if len(content) > _LONG:
         return True
     word: Any = "location" if isinstance(content, str) else b"location"
