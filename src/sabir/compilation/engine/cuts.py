@@ -142,7 +142,7 @@ def _sized_operands(found: Lowered, call: ScheduledCall) -> list[int]:
 
 def _is_sized(kind: Type | None) -> bool:
     """Return whether a tensor is few integers or a condition, whose contents are not known before a run."""
-    if not isinstance(kind, TensorType) or kind.known is not None:
+    if not isinstance(kind, TensorType) or (kind.known is not None and None not in kind.known):
         return False
     if kind.element is BOOL:
         return kind.size == 1
