@@ -15,6 +15,7 @@ from sabir.base import ACCIDENTS, CancelledError, SabirError, budget, run_with_l
 from sabir.compilation.engine.staged import StagedProgram
 from sabir.compilation.plan.entries import Mismatch
 from sabir.compilation.runtime.fast import FastRun
+from sabir.compilation.runtime.head import are_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -47,6 +48,7 @@ def staged_run(ended: StagedRun, front: Front, limits: Limits | None, control: C
     first, _ = run_with_limits(limits, front.start, ended.feeds)  # fixes the sizes that inputs declare
     numbers, allowed = first.budget.numbers, first.budget.as_at_first()
     looks, compares_items = program.facts.looks, front.compares_items
+    is_alike = _likeness(kinds)
     compared: set[Hashable] = set()  # shapes of results that were compared with the declared types
 
     def fast(
@@ -55,12 +57,8 @@ def staged_run(ended: StagedRun, front: Front, limits: Limits | None, control: C
         _commit: Commit[Any] | None = None,
         /,
     ) -> dict[str, Any] | None:
-        if len(feeds) != len(kinds):
+        if not is_alike(feeds):
             return None
-        for name, dtype, shape in kinds:
-            x = feeds.get(name)
-            if type(x) is not np.ndarray or x.dtype is not dtype or x.shape != shape:
-                return None
         if limits is None or looks:
             with nullcontext() if looks else ended.evaluating():
                 results = program.direct([feeds[name] for name, *_ in kinds], allowed, control)
@@ -90,6 +88,24 @@ def staged_run(ended: StagedRun, front: Front, limits: Limits | None, control: C
         return front.finish(ended.outputs, results, arrays, run)
 
     return FastRun(fast, control, {})
+
+
+def _likeness(
+    kinds: Sequence[tuple[str, np.dtype[Any], tuple[int, ...]]],
+) -> Callable[[Mapping[str, Any]], bool]:
+    """Return whether feeds have some names, types and shapes, as a function."""
+    texts = [name for name, dtype, _ in kinds if dtype.hasobject]
+
+    def is_alike(feeds: Mapping[str, Any]) -> bool:
+        if len(feeds) != len(kinds):
+            return False
+        for name, dtype, shape in kinds:
+            x = feeds.get(name)
+            if type(x) is not np.ndarray or x.dtype is not dtype or x.shape != shape:
+                return False
+        return not texts or all(are_texts(feeds[name]) for name in texts)
+
+    return is_alike
 
 
 def _shapes(results: Sequence[Any]) -> Hashable:

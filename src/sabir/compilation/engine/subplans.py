@@ -151,7 +151,7 @@ class SubPlans:
     def _planned(self, pattern: ShapePattern, sizes: Mapping[str, int]) -> Runnable:
         # ruff: ignore[import-outside-top-level]  plans from the disk need no planning
         from sabir.compilation.frontend.body_types import prepare_body
-        from sabir.compilation.frontend.chosen import written_out
+        from sabir.compilation.frontend.chosen import written_out  # ruff: ignore[import-outside-top-level]  as above
 
         kinds = dict(zip(self._slots, pattern.inputs, strict=True))
         guards: dict[Guard, None] = {}

@@ -51,7 +51,7 @@ def written_out(prepared: Prepared) -> WrittenOut | None:
     return WrittenOut(program, prepared.plan._replace(steps=tuple(steps), cost=cost))
 
 
-class _Chosen(Exception):  # ruff: ignore[error-suffix-on-exception-name]  no error, but how a lowering ends
+class _Chosen(Exception):
     """A lowering has called a subgraph in the place of its call."""
 
     def __init__(self, subgraph: ScheduledSubgraph) -> None:

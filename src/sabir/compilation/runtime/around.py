@@ -40,8 +40,7 @@ class Around:
         outputs: Sequence[tuple[str, int]], limits: Limits | None,
     ) -> None:  # fmt: skip
         self._program, self._steps, self._outputs, self._limits = program, steps.tail, outputs, limits
-        made = {slot for call in program.calls.values() for slot in call.outputs}
-        self.native = [(name, slot) for name, slot in outputs if slot not in made]
+        self.native = [(name, slot) for name, slot in outputs if slot in program.plan.outputs]
         has_head = steps.head or any(dtype.hasobject for _, dtype in feeds)
         self.head = Head(program, steps.head, feeds, limits) if has_head else None
         self.buffers: list[Buffer] = [b for step in steps.head for b in step.writes.values()]
@@ -86,7 +85,7 @@ def _steps(program: CompiledProgram) -> _Steps | None:
     """Return the evaluated calls around the kernels of a plan; None if there are others."""
     entries = program.plan.entries
     kernels = [n for n, entry in enumerate(entries) if isinstance(entry, Entry)]
-    first, last = (kernels[0], kernels[-1]) if kernels else (0, -1)
+    first, last = (kernels[0], kernels[-1]) if kernels else (len(entries), -1)
     found = _Steps([], [])
     for number, entry in enumerate(entries):
         if isinstance(entry, Entry):

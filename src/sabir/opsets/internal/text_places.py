@@ -2,11 +2,9 @@
 
 from collections.abc import Callable
 
-import numpy as np
-
 from sabir.elements import INT64
 from sabir.ir import TensorType
-from sabir.opsets.families.text.places import TextTable
+from sabir.opsets.families.text.places import finding
 from sabir.opsets.typing import Array, Strings
 from sabir.schema import (
     INTERNAL,
@@ -17,7 +15,6 @@ from sabir.schema import (
     Operator,
     Output,
     bound_once,
-    moving,
     tensors,
 )
 
@@ -47,16 +44,7 @@ def infer(x: TensorType, /) -> TensorType:
 
 def _finding(*, keys: Strings, complete: int) -> Callable[[Array], Array]:
     """Return the function that finds texts in the table, which is made once."""
-    table = TextTable(keys or (), is_complete=bool(complete))
-    find, rows = table.__getitem__, table.rows
-
-    @moving
-    def found(x: Array) -> Array:
-        if x.size == 1:
-            return rows[find(x.item())].reshape(x.shape)
-        return np.fromiter(map(find, x.ravel().tolist()), np.int64, x.size).reshape(x.shape)
-
-    return found
+    return finding(keys or (), is_complete=bool(complete))
 
 
 @v1.evaluate

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sabir.elements import STRING
 from sabir.opsets.families.numbers.scalars import element_of
-from sabir.schema import INTERNAL, Unconvertible
+from sabir.schema import INTERNAL, Unconvertible, moving
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from sabir.ir import Builder, Value
     from sabir.opsets.typing import Array
@@ -19,29 +20,41 @@ if TYPE_CHECKING:
 _TEXTS = (str, bytes)
 
 
-class TextTable(dict[Any, int]):  # ruff: ignore[subclass-builtin]  `map` calls its own `__getitem__`
-    """The index of each key, of equal ones the last, and the number of all keys for other texts.
+def finding(keys: Sequence[str], *, is_complete: bool = False) -> Callable[[Array], Array]:
+    """Return the function that finds texts in a table: the index of each, of equal keys the last.
 
-    A table that `is_complete` raises ValueError for other texts. `rows` has each index as an array of shape
-    [1], which is read-only.
+    Other texts have the number of all keys; in a table that `is_complete` they are a ValueError. What is no
+    text is a TypeError.
     """
+    others = len(keys)
+    find: Callable[..., Any] = dict(zip(keys, range(others), strict=True)).get
+    indices: Array = np.arange(others + 1, dtype=np.int64)
+    indices.flags.writeable = False
+    rows: list[Array] = [indices[n : n + 1] for n in range(others + 1)]
 
-    __slots__ = ("_others", "rows")
+    def check(texts: list[Any]) -> None:
+        for kind in {*map(type, texts)}:
+            if not issubclass(kind, _TEXTS):
+                raise TypeError(f"{kind.__name__} is no type of texts")
+        if is_complete:
+            lost = next(text for text in texts if find(text) is None)
+            raise ValueError(f"{lost!r} is not in the table")
 
-    def __init__(self, keys: Sequence[str], *, is_complete: bool = False) -> None:
-        super().__init__(zip(keys, range(len(keys)), strict=True))
-        self._others = None if is_complete else len(keys)
-        indices: Array = np.arange(len(keys) + 1, dtype=np.int64)
-        indices.flags.writeable = False
-        self.rows = np.split(indices, len(indices))
+    @moving
+    def found(x: Array) -> Array:
+        if x.size == 1:
+            item = x.item()
+            place = find(item, others)
+            if place == others:
+                check([item])
+            return rows[place].reshape(x.shape)
+        texts = x.ravel().tolist()
+        places = np.fromiter(map(find, texts, repeat(others)), np.int64, len(texts))
+        if others in places:
+            check(texts)
+        return places.reshape(x.shape)
 
-    def __missing__(self, text: Any) -> int:
-        """Return the index of a text that is no key; raises TypeError for one that is no text."""
-        if not isinstance(text, _TEXTS):
-            raise TypeError(f"{text!r} is no text")
-        if self._others is None:
-            raise ValueError(f"{text!r} is not in the table")
-        return self._others
+    return found
 
 
 def is_text(x: Value) -> bool:
