@@ -154,7 +154,9 @@ def _matched(rows: Sequence[bytes], pattern: str, least: int) -> list[list[str]]
     program, work = compiled(pattern, longest=True), Work()
     found: list[list[str]] = []
     if _CHARACTERS.fullmatch(pattern):
-        return [_runs(row, re.compile(pattern.encode()), least, program, work) for row in rows]
+        work.count(program, sum(map(len, rows)))
+        runs = re.compile(pattern.encode())  # a search of RE2 takes as long as a row
+        return [[token.decode() for token in runs.findall(row) if len(token) >= least] for row in rows]
     for row in rows:
         tokens: list[str] = []
         start = 0
@@ -169,12 +171,6 @@ def _matched(rows: Sequence[bytes], pattern: str, least: int) -> list[list[str]]
             start = match.end() if token else _after(row, match.end())
         found.append(tokens)
     return found
-
-
-def _runs(row: bytes, pattern: re.Pattern[bytes], least: int, program: Any, work: Work) -> list[str]:
-    """Return the runs of some characters in a row: each search of RE2 takes as long as some rows here."""
-    work.count(program, len(row))
-    return [token.decode() for token in pattern.findall(row) if len(token) >= least]
 
 
 def _after(text: bytes, place: int) -> int:

@@ -44,7 +44,7 @@ def finding(keys: Sequence[str], *, is_complete: bool = False) -> Callable[[Arra
     def found(x: Array) -> Array:
         if x.size == 1:
             item = x.item()
-            place = find(item, others)
+            place: int = find(item, others)
             if place == others:
                 check([item])
             return rows[place].reshape(x.shape)
