@@ -272,6 +272,9 @@ class _GrowingRuns(Runs):
                 self.frames.remove(other)
             except ValueError:  # another thread has taken it
                 continue
+            if other.team_memory != other.team.memory:  # of the process that this one was forked from
+                continue
+            other.binding.draw()
             yield other
         yield frame
 
