@@ -119,7 +119,6 @@ class Compiled:
         )  # fmt: skip
         self._stops = Stops()
         self._fast: FastRun | None = None
-        self._before: FastRun | None = None  # the fast run before the last one
         self._fast_runs: dict[tuple[CompiledProgram, tuple[tuple[str, tuple[int, ...]], ...]], FastRun] = {}
         self._last: tuple[CompiledProgram, dict[str, int]] | None = None  # the last run on the slow path
         self._types = [p.type for p in self._front.inputs]
@@ -220,30 +219,9 @@ class Compiled:
         if fast is None or (self._limits is None and has_limits()):
             return None  # only `run` checks the limits of a caller
         try:
-            found = fast.run(feeds, buffers, commit)
-            if found is None and self._before is not None and commit is None:
-                found = self._returned(self._before, feeds, buffers)
+            return fast.run(feeds, buffers, commit)
         except MemoryError:
             return None  # `run` reports what does not fit into memory
-        return found
-
-    def _returned(
-        self, before: FastRun, feeds: Mapping[str, Any], buffers: Mapping[str, Array] | None
-    ) -> dict[str, Any] | None:
-        """Return the results of the fast run before the last one: batches of one and more may alternate."""
-        found = before.run(feeds, buffers)
-        if found is not None:
-            self._stops.keep(before.control, partial(self._keep, before))
-        return found
-
-    def _keep(self, fast: FastRun) -> None:
-        """Keep a fast run for the next run."""
-        last = self._fast
-        if last is not fast:
-            self._fast, self._before = (
-                fast,
-                None if last is None or last.control is not fast.control else last,
-            )
 
     def cancel(self) -> None:
         """Cancel the runs of other threads: they raise CancelledError."""
@@ -252,7 +230,7 @@ class Compiled:
 
     def release(self) -> None:
         """Free the memory that runs have kept for later runs."""
-        self._fast = self._before = self._last = None
+        self._fast = self._last = None
         self._fast_runs = {}
         self._plans.release()
 
@@ -288,7 +266,7 @@ class Compiled:
             if len(runs) >= _MOST_SHAPES:
                 runs.clear()
             runs[key] = fast
-        self._stops.keep(control, partial(self._keep, fast))
+        self._stops.keep(control, partial(setattr, self, "_fast", fast))
 
     def _remember_stages(self, ended: _EndedRun) -> None:
         """Prepare `run_fast` for feeds of the same shapes, if the plan has stages."""
@@ -303,7 +281,7 @@ class Compiled:
         stages = StagedRun(ended.program, feeds, ended.sizes, ended.names, self._evaluating)
         control = self._stops.control
         fast = staged_run(stages, self._front, self._limits, control)
-        self._stops.keep(control, partial(self._keep, fast))
+        self._stops.keep(control, partial(setattr, self, "_fast", fast))
 
     def _growing(
         self, program: CompiledProgram, ended: _EndedRun, fed: Sequence[FedInput], control: Control

@@ -21,7 +21,7 @@ from sabir.elements import element
 from sabir.ir import Expr
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from sabir.base import Budget, Limits
     from sabir.compilation.native import Control
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from sabir.ir import Array, TensorType
 
 _MOST_PAST = 1 << 22  # bytes of earlier sizes that a frame remembers
-_MOST_FRAMES = 4  # for sizes for which different kernels are chosen, beside those that run
 _LEAST_ROOM = 64  # further elements of a growing axis that a frame has room for
 
 
@@ -235,48 +234,13 @@ class _GrowingRuns(Runs):
         if shapes is None or symbols is None:
             self.frames.append(frame)
             return None
-        passed = [frame]
         try:
-            return self._laid_out(frame, shapes, symbols, passed)
+            return self._moved(frame, shapes, symbols)
+        except Outgrown:
+            return self._anew(shapes, symbols)
         except Mismatch:
+            self.frames.append(frame)
             return None
-        finally:  # their sizes may come back
-            self.frames[:0] = [*dict.fromkeys(passed)][: max(0, _MOST_FRAMES - len(self.frames))]
-
-    def _laid_out(
-        self, frame: _GrowingFrame, shapes: list[tuple[int, ...]], symbols: dict[str, int],
-        passed: list[_GrowingFrame],
-    ) -> tuple[RunFrame, Sequence[RunOutput]] | None:  # fmt: skip
-        """Return a frame that is laid out for some feeds; add those that do not fit to `passed`."""
-        for each in self._candidates(frame, tuple(shapes)):
-            try:
-                found = self._moved(each, shapes, symbols)
-            except Outgrown:
-                passed.append(each)
-                continue
-            passed[:] = [other for other in passed if other is not each]
-            return found
-        return self._anew(shapes, symbols)
-
-    def _candidates(self, frame: _GrowingFrame, key: tuple[tuple[int, ...], ...]) -> Iterator[_GrowingFrame]:
-        """Yield the frames that may have room for feeds of some shapes, those that had such feeds first.
-
-        Sizes for which other kernels are chosen need frames of their own.
-        """
-        if key in frame.past:
-            yield frame
-            return
-        others = [each for each in [*self.frames] if isinstance(each, _GrowingFrame)]
-        for other in sorted(others, key=lambda each: key not in each.past):
-            try:
-                self.frames.remove(other)
-            except ValueError:  # another thread has taken it
-                continue
-            if other.team_memory != other.team.memory:  # of the process that this one was forked from
-                continue
-            other.binding.draw()
-            yield other
-        yield frame
 
     def _anew(
         self, shapes: list[tuple[int, ...]], symbols: dict[str, int]
