@@ -2,12 +2,15 @@
 
     python benchmarks/classical.py
 
+Pipelines on texts are measured in process time, for one row, 200 and 10,000, and batches of 1 to 40 rows.
+
 `BENCH_THREADS` is the number of threads of both sides. Models of LightGBM and XGBoost join where these and
 onnxmltools are installed.
 """
 
 from __future__ import annotations
 
+import time
 import warnings
 from importlib import import_module
 from itertools import starmap
@@ -15,7 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import harness as h  # before numpy: it pins the threads
 import numpy as np
-from skl2onnx import to_onnx
+from skl2onnx import convert_sklearn, to_onnx
+from skl2onnx.common.data_types import FloatTensorType, StringTensorType
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import make_classification
 from sklearn.ensemble import (
     GradientBoostingClassifier,
@@ -23,10 +28,12 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -45,6 +52,44 @@ def main() -> None:
     rows = list(starmap(_row, _models()))
     head = ("model", "1 row", "onnxruntime", "ratio", f"{ROWS} rows", "onnxruntime", "ratio", "difference")
     h.table(head, rows)
+    counts = [f"{count} rows" for count in (1, 200, ROWS)] + ["1 to 40 rows"]
+    h.table(
+        ("model on texts", *(x for count in counts for x in (count, "onnxruntime", "ratio"))),
+        list(starmap(_text_row, _text_models())),
+    )
+
+
+def _text_row(name: str, data: bytes, feeds: Any) -> tuple[str, ...]:
+    """Return the process times of single runs, and of a run of a batch that changes from run to run."""
+    h.progress(name)
+    peer, session = h.onnxruntime_session(data), sabir.Session(data, threads=h.THREADS, engine="compiled")
+    found = [name]
+    few = ROWS if "n-grams" not in name else 1000
+    order = np.random.default_rng(0).permutation(np.tile(np.arange(1, 41), 2))
+    for batches in ([feeds(1)], [feeds(200)], [feeds(few)], [feeds(int(count)) for count in order]):
+        for _ in range(2):
+            for batch in batches:
+                session.run(batch)
+        ours, theirs = h.blocks(
+            [
+                h.Case("Sabir", lambda _, b=batches: _runs(session.run, b)),
+                h.Case("onnxruntime", lambda _, b=batches: _runs(lambda x: peer.run(None, x), b)),
+            ],
+            rounds=21, size=7, pick=min, clock=time.process_time,
+        ).values()  # fmt: skip
+        times = _turns(batches)
+        found += [h.time_text(ours / times), h.time_text(theirs / times), h.ratio_text(theirs, ours)]
+    return tuple(found)
+
+
+def _turns(batches: list[Any]) -> int:
+    return len(batches) * max(1, 80 // len(batches))
+
+
+def _runs(run: Any, batches: list[Any]) -> None:
+    for _ in range(max(1, 80 // len(batches))):
+        for batch in batches:
+            run(batch)
 
 
 def _row(name: str, data: bytes) -> tuple[str, ...]:
@@ -99,6 +144,46 @@ def _models() -> Iterator[tuple[str, bytes]]:
         found: Any = to_onnx(model, x[:1], options=options, target_opset=OPSETS)
         yield name, found.SerializeToString()
     yield from _boosted(x, y)
+
+
+def _text_models() -> Iterator[tuple[str, bytes, Any]]:
+    random, count = np.random.default_rng(0), 2000
+    table = np.empty((count, 4), object)
+    table[:, 0] = random.choice(["red", "green", "blue", "violet"], count).tolist()
+    table[:, 1] = random.choice(["Rome", "Oslo", "Paris", "Lima", "Quito", "Cairo"], count).tolist()
+    table[:, 2:] = random.standard_normal((count, 2)).astype(np.float32)
+    y = np.where(random.random(count) + (table[:, 0] == "red") > 0.8, "yes", "no")
+    texts, floats = StringTensorType([None, 1]), FloatTensorType([None, 1])
+    inputs: Any = [("color", texts), ("city", texts), ("a", floats), ("b", floats)]
+
+    def feeds(rows: int) -> dict[str, Any]:
+        some = table[np.random.default_rng(1).integers(0, count, rows)]
+        columns = {name: some[:, n : n + 1].copy() for n, (name, _) in enumerate(inputs)}
+        return columns | {name: columns[name].astype(np.float32) for name in ("a", "b")}
+
+    numbers = make_pipeline(SimpleImputer(), StandardScaler())
+    for name, encoder, maps in (
+        ("one-hot categories, logistic regression", OneHotEncoder(handle_unknown="ignore"), False),
+        ("the same with ZipMap", OneHotEncoder(handle_unknown="ignore"), True),
+        ("ordinal categories, logistic regression", OrdinalEncoder(), False),
+    ):
+        columns = ColumnTransformer([("texts", encoder, [0, 1]), ("numbers", numbers, [2, 3])])
+        model = make_pipeline(columns, LogisticRegression()).fit(table, y)
+        made: Any = convert_sklearn(
+            model, initial_types=inputs, options={id(model): {"zipmap": maps}}, target_opset=OPSETS
+        )
+        yield name, made.SerializeToString(), feeds
+    words = np.array([f"w{n}" for n in range(2000)])
+    documents = [" ".join(random.choice(words, 20)) for _ in range(1000)]
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(documents, np.arange(1000) % 2)
+    options: Any = {id(model): {"zipmap": False}, TfidfVectorizer: {"locale": "C.UTF-8"}}
+    made = convert_sklearn(model, initial_types=[("x", texts)], options=options, target_opset=OPSETS)
+    rows = np.array(documents, object)
+    yield (
+        "n-grams of 20 words, logistic regression",
+        made.SerializeToString(),
+        lambda count: {"x": rows[:count].reshape(-1, 1)},
+    )
 
 
 def _data(classes: int) -> tuple[Any, Any]:

@@ -58,6 +58,10 @@ def _models() -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "voice detector: Ifs in an If, two recurrences", DETECTOR, {
         "audio": _floats(1, 512), "state": _floats(2, 1, 64), "rate": np.array(16000),
     }  # fmt: skip
+    items = {"x": _floats(16, 32)}
+    yield "an item of a sequence that is split from a tensor", ITEM, items
+    yield "Loop over the items of a sequence", OVER_ITEMS, items
+    yield "SequenceMap over a sequence that is split", MAPPED, items
     yield "NonZero, then a network on the rows found", ROWS, {"x": _floats(64, 64)}
     yield "NonMaxSuppression of 200 boxes, and the rows of the kept ones", BOXES, _boxes(200)
 
@@ -132,6 +136,31 @@ main (float[1, 8] x, int64 n) => (float[M, 8] y) {
     body = turn (int64 i, bool going, seq(float[1, 8]) s) => (bool again, seq(float[1, 8]) t) {
       again = Identity (going)  f = Cast <to = 1> (i)  u = Mul (x, f)  v = Tanh (u)  t = SequenceInsert (s, v)
     }
+  >
+  y = ConcatFromSequence <axis = 0> (all)
+}"""
+
+
+ITEM = """
+main (float[16, 32] x) => (float[M, 32] y) {
+  s = SplitToSequence <axis = 0> (x)  i = Constant <value = int64 {3}> ()  j = Constant <value = int64 {5}> ()
+  a = SequenceAt (s, i)  b = SequenceAt (s, j)  c = Tanh (a)  d = Mul (b, c)  y = Relu (d)
+}"""
+OVER_ITEMS = """
+main (float[16, 32] x) => (float[M, 32] y) {
+  s = SplitToSequence <axis = 0> (x)  n = SequenceLength (s)  none = SequenceEmpty ()
+  all = Loop (n, , none) <
+    body = turn (int64 i, bool going, seq(float[1, 32]) t) => (bool again, seq(float[1, 32]) u) {
+      again = Identity (going)  v = SequenceAt (s, i)  w = Tanh (v)  q = Mul (w, v)  u = SequenceInsert (t, q)
+    }
+  >
+  y = ConcatFromSequence <axis = 0> (all)
+}"""
+MAPPED = """
+main (float[16, 32] x) => (float[M, 32] y) {
+  s = SplitToSequence <axis = 0> (x)
+  all = SequenceMap (s) <
+    body = each (float[1, 32] v) => (float[1, 32] q) { w = Tanh (v)  q = Mul (w, v) }
   >
   y = ConcatFromSequence <axis = 0> (all)
 }"""

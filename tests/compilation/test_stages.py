@@ -9,6 +9,7 @@ import pytest
 
 import sabir
 from sabir.compilation import Compiled
+from sabir.compilation.engine.staged import StagedProgram
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
 X = np.linspace(-2, 3, 24, dtype=np.float32).reshape(4, 6)
@@ -285,3 +286,71 @@ def test_results_of_calls_between_stages_are_the_callers_own():
         results |= {"a": a, "b": b}
     arrays = [X, *first.values(), *second.values()]
     assert not any(np.may_share_memory(a, b) for n, a in enumerate(arrays) for b in arrays[:n])
+
+
+KEPT = """g (float[n,4] boxes, float[n] scores) => (float[k,4] y) <float none = {0.5}, int64[2] one = {1, -1}> {
+    large = Greater (scores, none)  found = NonZero (large)  flat = Constant <value = int64[1] {-1}> ()
+    rows = Reshape (found, flat)  b = Gather (boxes, rows)  s = Gather (scores, rows)
+    size = Size (b)  zero = Constant <value = int64 {0}> ()  is_empty = Equal (size, zero)
+    kept = If (is_empty) <
+        then_branch = nothing () => (int64[m] e) { e = Constant <value = int64[0] {}> () },
+        else_branch = some () => (int64[p] k) {
+            first = Constant <value = int64[1] {0}> ()  top = Constant <value = int64[1] {9}> ()
+            last = Constant <value = int64[1] {2}> ()  both = Constant <value = int64[2] {0, 1}> ()
+            bb = Unsqueeze (b, first)  ss = Unsqueeze (s, both)  part = Constant <value = float[1] {0.5}> ()
+            chosen = NonMaxSuppression (bb, ss, top, part)
+            column = Gather <axis = 1> (chosen, last)  axis = Constant <value = int64[1] {1}> ()
+            k = Squeeze (column, axis) } >
+    z = Gather (b, kept)  t = Tanh (z)  y = Mul (t, t) }"""
+
+
+def boxes_of(count, seed=0):
+    random = np.random.default_rng(seed)
+    corners = random.uniform(0, 1, (12, 2)).astype(np.float32)
+    return {
+        "boxes": np.concatenate([corners, corners + np.float32(0.4)], axis=1),
+        "scores": random.uniform(0.6, 1, 12).astype(np.float32) * (np.arange(12) < count),
+    }
+
+
+def test_a_branch_that_a_run_knows_is_a_part_of_the_stages():
+    engine = agree(KEPT, boxes_of(7), boxes_of(9, 1), boxes_of(7, 2))
+    assert not [call.label for program in engine._plans for call in program.calls.values()]
+    model = model_of(KEPT)
+    for count in (0, 1, 2, 5, 0, 12):
+        feeds = boxes_of(count, 3)
+        found = engine.run_fast(feeds) or engine.run(feeds)
+        np.testing.assert_allclose(found["y"], sabir.evaluate(model, feeds)["y"], rtol=1e-5)
+
+
+def test_direct_runs_that_fail_again_and_again_are_left_out(monkeypatch):
+    text = """g (float[n] x, int64 m) => (y) <int64[1] w = {-1}> {
+        found = NonZero (x)  rows = Reshape (found, w)  picked = Gather (x, rows)
+        e = SequenceEmpty ()
+        all = Loop (m, , e) <body = b (int64 i, bool c, seq(float[p]) s) => (c, t) {
+            zero = Constant <value = int64 {0}> ()  t = SequenceInsert (s, picked, zero) }>
+        j = ConcatFromSequence <axis = 0> (all)  z = Tanh (j)  y = Mul (z, z) }"""
+    model, feeds = model_of(text), {"x": np.float32([0, 1, 2, 0]), "m": scalar(2)}
+    engine, attempts = Compiled(model), []
+    whole = StagedProgram._attempted
+    monkeypatch.setattr(
+        StagedProgram, "_attempted", lambda self, *args: attempts.append(self) or whole(self, *args)
+    )
+    for _ in range(40):
+        found = engine.run_fast(feeds) or engine.run(feeds)
+        np.testing.assert_allclose(found["y"], sabir.evaluate(model, feeds)["y"], rtol=1e-5)
+    assert 0 < len(attempts) < 20
+
+
+def test_what_is_no_text_is_refused_after_direct_runs():
+    text = """g (string[n] x) => (float[m] y) { parts, count = StringSplit (x)
+        f = Cast <to = 1> (count)  rows = NonZero (f)  flat = Constant <value = int64[1] {-1}> ()
+        r = Reshape (rows, flat)  y = Cast <to = 1> (r) }"""
+    engine, good = Compiled(model_of(text)), {"x": np.array(["a b", "", "c"], object)}
+    for _ in range(3):
+        engine.run(good)
+    assert engine.run_fast(good) is not None
+    bad = {"x": np.array(["a b", None, "c"], object)}
+    assert engine.run_fast(bad) is None
+    with pytest.raises(sabir.FeedError, match="pass texts"):
+        engine.run(bad)

@@ -257,6 +257,33 @@ def test_evaluated_calls_are_stored():
     assert [call.node for call in session.explain().evaluated]
 
 
+def test_tables_of_texts_are_stored():
+    text = """<ir_version: 10, opset_import: ["" : 21, "ai.onnx.ml" : 3]>
+    g (string[n] x) => (float[n,2] y, string[n] z) {
+        y = ai.onnx.ml.OneHotEncoder <cats_strings = ["a", "b"], zeros = 1> (x)
+        z = ai.onnx.ml.LabelEncoder <keys_strings = ["a"], values_strings = ["A"], default_string = "?"> (x) }"""
+    session = same_twice(text, {"x": np.array(["b", "a", "c"], object)})
+    assert all(plan.prepared is None for plan in session._plans)
+    for _ in range(2):
+        found = session.run({"x": np.array(["a", "b"], object)})
+        assert found["y"].tolist() == [[1, 0], [0, 1]]
+        assert found["z"].tolist() == ["A", "?"]
+    assert session.run_fast({"x": np.array(["b", "b"], object)})["y"].tolist() == [[0, 1], [0, 1]]
+
+
+def test_a_branch_between_stages_is_stored():
+    text = """<ir_version: 10, opset_import: ["" : 21]>
+    g (float[n] x) => (y) <int64[1] flat = {-1}> {
+        found = NonZero (x)  rows = Reshape (found, flat)  picked = Gather (x, rows)
+        size = Size (picked)  zero = Constant <value = int64 {0}> ()  none = Equal (size, zero)
+        y = If (none) <then_branch = a () => (p) { p = Neg (x) },
+            else_branch = b () => (q) { o = Neg (picked)  m = NonZero (o)  r = Cast <to = 1> (m)
+                q = Reshape (r, flat) }> }"""
+    session = same_twice(text, {"x": np.float32([0, 3, 0, 2])})
+    assert session.run({"x": np.float32([5, 3, 0, 2])})["y"].tolist() == [0, 1, 2]
+    assert all(plan.prepared is None for plan in session._plans)
+
+
 def test_calls_with_subgraphs_are_planned_anew():
     text = """<ir_version: 10, opset_import: ["" : 21]>
     g (bool c, float[N] x) => (y) {

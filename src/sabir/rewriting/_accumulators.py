@@ -1,5 +1,7 @@
 """States of loops that only grow: what the iterations append is stacked by the loop, and joined after it.
 
+What reads a sequence that is split from a tensor reads the tensor (`_sequences`).
+
 A state that each iteration concatenates something to changes its shape, and a sequence is no tensor, so no
 kernel has such a state. A stacked output has the items in one tensor that is written once.
 """
@@ -8,16 +10,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
-from sabir.ir import Expr, Graph, Node, SequenceType, TensorType, canonical_domain
+from sabir.ir import Expr, Graph, Node, SequenceType, TensorType
 from sabir.rewriting._point import graph_of
 from sabir.rewriting._replacing import erase_node
 from sabir.rewriting._rewriter import Rewriter
+from sabir.rewriting._sequences import axis_of, is_call, read_sources, side_by_side
 from sabir.schema import INTERNAL, as_results
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from sabir.ir import Builder, Model, Value
     from sabir.schema import Registry
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 _STATES = 2  # inputs of a Loop, and of its body, before the states
 _ITEM = 2  # inputs of a SequenceInsert that appends
 _ZEROS = 14  # the opset from which on a Reshape may make axes without elements
-_END = np.array([np.iinfo(np.int64).max])
+_MOST_ROUNDS = 8
 
 
 class StackAccumulators(NamedTuple):
@@ -33,7 +34,8 @@ class StackAccumulators(NamedTuple):
 
     Such a state is a tensor to which each iteration concatenates tensors that always have the same shape, or
     a sequence that is empty at first, and to which each iteration appends such a tensor. Nothing else in the
-    body reads it. The nodes use operators of the domain `sabir.internal`, which `registry` must have.
+    body reads it. Calls of SequenceMap on sequences that are split from tensors become such loops. The nodes
+    use operators of the domain `sabir.internal`, which `registry` must have.
 
     >>> from sabir.opsets import STANDARD, with_internal
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
@@ -48,8 +50,20 @@ class StackAccumulators(NamedTuple):
 
     def run(self, model: Model) -> bool:
         """Replace the states, in all graphs; return whether there was any."""
-        loops = [node for graph in model.graphs() for node in graph.all_nodes() if _is(node, "Loop")]
-        if not loops or (model.opset("") or 0) < _ZEROS:
+        if (model.opset("") or 0) < _ZEROS:
+            return False
+        changed = False
+        for _ in range(_MOST_ROUNDS):  # a sequence that a loop fills may be read by the next loop
+            has_read = read_sources(model, self.registry)
+            if not self._stack(model) and not has_read:
+                break
+            changed = True
+        return changed
+
+    def _stack(self, model: Model) -> bool:
+        """Replace the states of the loops; return whether there was any."""
+        loops = [node for graph in model.graphs() for node in graph.all_nodes() if is_call(node, "Loop")]
+        if not loops:
             return False
         model.opsets[INTERNAL] = 1
         rewriter, changed = Rewriter(model, registry=self.registry), False
@@ -72,10 +86,6 @@ class _Accumulator(NamedTuple):
     @property
     def is_sequence(self) -> bool:
         return self.append.op == "SequenceInsert"
-
-
-def _is(node: Node | None, *ops: str) -> bool:
-    return node is not None and node.op in ops and not canonical_domain(node.domain)
 
 
 def _sizes_of_inputs(model: Model) -> frozenset[str]:
@@ -110,7 +120,7 @@ def _appending(state: Value, result: Value | None, body: Graph) -> Node | None:
     append = None if result is None else result.node
     if result is None or append is None or graph_of(append) is not body:
         return None
-    if not _is(append, "Concat", "SequenceInsert") or append.inputs[0] is not state:
+    if not is_call(append, "Concat", "SequenceInsert") or append.inputs[0] is not state:
         return None
     only_state = [use.user for use in state.uses] == [append]
     only_result = [use.user for use in result.uses] == [body]
@@ -122,7 +132,7 @@ def _may_grow(value: Value | None, append: Node, sizes: frozenset[str]) -> bool:
     kind = None if value is None else value.type
     if not isinstance(kind, TensorType) or kind.shape is None:
         return True
-    axis = _axis(append, len(kind.shape))
+    axis = axis_of(append, len(kind.shape))
     size = None if axis is None else kind.shape[axis]
     return size is None or (isinstance(size, Expr) and not size.symbols <= sizes)
 
@@ -142,25 +152,12 @@ def _fits(append: Node, first: Value, items: Sequence[TensorType], rewriter: Rew
     kind, item = rewriter.inference.type_of(first), items[0]
     rank = len(item.shape or ())
     if append.op == "SequenceInsert":
-        is_empty = _is(first.node, "SequenceEmpty") and len(append.inputs) == _ITEM
+        is_empty = is_call(first.node, "SequenceEmpty") and len(append.inputs) == _ITEM
         return is_empty and isinstance(kind, SequenceType) and kind.item == TensorType(item.element)
     if any(len(other.shape or ()) != rank for other in items):
         return False
     has_rank = isinstance(kind, TensorType) and kind.shape is not None and len(kind.shape) == rank
-    return has_rank and _axis(append, rank) is not None
-
-
-def _axis(node: Node, rank: int) -> int | None:
-    """Return the axis of a node for operands of a rank; None if there is no such axis, or it is not known."""
-    axis = _integer(node, "axis")
-    return axis % rank if axis is not None and -rank <= axis < rank else None
-
-
-def _integer(node: Node, name: str, default: int | None = None) -> int | None:
-    """Return an attribute of a node; None where the call of a function decides it."""
-    found = node.attributes.get(name)
-    value = default if found is None else found.value
-    return value if isinstance(value, int) else None
+    return has_rank and axis_of(append, rank) is not None
 
 
 # ---------------------------------------------------------------- replacement
@@ -172,7 +169,6 @@ def _stack(node: Node, found: Sequence[_Accumulator], rewriter: Rewriter) -> Non
     limits, initial = node.inputs[:_STATES], node.inputs[_STATES:]
     kept = [n for n in range(len(initial)) if n not in numbers]
     others = len(body.outputs) - 1 - len(initial)
-    outputs = list(node.outputs)
 
     def build(b: Builder) -> tuple[Value, ...]:
         _change_body(body, found, kept, rewriter)
@@ -187,10 +183,6 @@ def _stack(node: Node, found: Sequence[_Accumulator], rewriter: Rewriter) -> Non
         return *(ends[n] for n in range(len(initial))), *results[len(kept) : len(kept) + others]
 
     rewriter.replace(node, build)
-    for each in found:
-        value = outputs[each.number] if each.number < len(outputs) else None
-        if each.is_sequence and value is not None:
-            _read_stack(value, each, rewriter)
 
 
 def _change_body(body: Graph, found: Sequence[_Accumulator], kept: Sequence[int], rewriter: Rewriter) -> None:
@@ -226,69 +218,5 @@ def _joined(b: Builder, each: _Accumulator, first: Value, stack: Value) -> Value
     if each.is_sequence:
         return b.SplitToSequence(stack, axis=0, keepdims=0)
     rank = len(each.items[0].shape or ())
-    axis = _axis(each.append, rank) or 0
-    return b.Concat(first, _side_by_side(b, stack, axis, rank), axis=axis)
-
-
-def _side_by_side(b: Builder, stack: Value, axis: int, rank: int) -> Value:
-    """Return stacked items of some rank as they are concatenated along an axis."""
-    moved = _moved(b, stack, axis, rank)
-    shape = b.Shape(moved)
-    count = b.Mul(*(b.Gather(shape, b.initializer("axis", np.array([n]))) for n in (axis, axis + 1)))
-    zero, first = (b.initializer("first", np.array([n])) for n in (0, axis))
-    before = [b.Slice(shape, zero, first)] if axis else []
-    after = [b.Slice(shape, b.initializer("next", np.array([axis + 2])), b.initializer("end", _END))]
-    whole = b.Concat(*before, count, *(after if axis + 1 < rank else []), axis=0)
-    return b.Reshape(moved, whole, allowzero=1)
-
-
-def _moved(b: Builder, stack: Value, axis: int, rank: int) -> Value:
-    """Return stacked items of some rank with the axis of the items at another place."""
-    if axis == 0:
-        return stack
-    return b.Transpose(stack, perm=[*range(1, axis + 1), 0, *range(axis + 1, rank + 1)])
-
-
-# ---------------------------------------------------------------- readers of a sequence
-
-
-def _read_stack(sequence: Value, each: _Accumulator, rewriter: Rewriter) -> None:
-    """Let the readers of a sequence read the stack that it is split from, where they can."""
-    split = sequence.node
-    stack = None if split is None else split.inputs[0]
-    if split is None or stack is None:
-        return
-    rank = len(each.items[0].shape or ())
-    for use in sequence.uses:
-        reader = use.user
-        if isinstance(reader, Node) and _reads_stack(reader, rank, rewriter):
-            rewriter.replace(reader, _reading(reader, stack, rank))
-    if not sequence.is_read and not sequence.is_output:
-        erase_node(split)
-
-
-def _reads_stack(reader: Node, rank: int, rewriter: Rewriter) -> bool:
-    if _is(reader, "ConcatFromSequence"):
-        new = _integer(reader, "new_axis", 0)
-        return new is not None and _axis(reader, rank + new) is not None
-    if not _is(reader, "SequenceAt"):
-        return _is(reader, "SequenceLength")
-    index = reader.inputs[1]
-    kind = None if index is None else rewriter.inference.type_of(index)
-    return isinstance(kind, TensorType) and kind.shape == ()
-
-
-def _reading(reader: Node, stack: Value, rank: int) -> Callable[[Builder], Value]:
-    """Return what builds the result of a reader of a sequence from the stack."""
-
-    def build(b: Builder) -> Value:
-        index = reader.inputs[1] if reader.op == "SequenceAt" else None
-        if index is not None:
-            return b.Gather(stack, index, axis=0)
-        if reader.op == "SequenceLength":
-            return b.Gather(b.Shape(stack), b.initializer("first", np.array(0)))
-        some, new = b.op("NotEmpty", stack, domain=INTERNAL), _integer(reader, "new_axis", 0) or 0
-        axis = _axis(reader, rank + new) or 0
-        return _moved(b, some, axis, rank) if new else _side_by_side(b, some, axis, rank)
-
-    return build
+    axis = axis_of(each.append, rank) or 0
+    return b.Concat(first, side_by_side(b, stack, axis, rank), axis=axis)

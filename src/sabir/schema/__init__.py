@@ -7,7 +7,17 @@ from sabir.base import importing_later, listing_public
 if TYPE_CHECKING:
     from sabir.schema._adapters import Unconvertible, check_ports, is_default, is_derived, kept_attributes
     from sabir.schema._admission import admits, operand_mismatch
-    from sabir.schema._binding import Arguments, Binding, Call, Condition, Signature, as_results
+    from sabir.schema._binding import (
+        Arguments,
+        Binding,
+        Call,
+        Condition,
+        Signature,
+        as_results,
+        bound_once,
+        is_moving,
+        moving,
+    )
     from sabir.schema._builder_calls import BuilderCalls
     from sabir.schema._documents import Declaration
     from sabir.schema._examples import Example
@@ -70,7 +80,8 @@ _LATER = {
     "is_derived": "_adapters", "kept_attributes": "_adapters", "admits": "_admission",
     "operand_mismatch": "_admission", "Arguments": "_binding", "Binding": "_binding", "Call": "_binding",
     "Condition": "_binding",
-    "Signature": "_binding", "as_results": "_binding", "BuilderCalls": "_builder_calls",
+    "Signature": "_binding", "as_results": "_binding", "bound_once": "_binding",
+    "is_moving": "_binding", "moving": "_binding", "BuilderCalls": "_builder_calls",
     "Declaration": "_documents", "Example": "_examples", "check_expansion": "_expansion",
     "expansion": "_expansion",
     "ImplicitImport": "_implicit", "implicit_imports": "_implicit", "Operator": "_operator",
@@ -146,6 +157,7 @@ __all__ = [
     "admits",
     "as_results",
     "at_least",
+    "bound_once",
     "check_call",
     "check_expansion",
     "check_ports",
@@ -157,8 +169,10 @@ __all__ = [
     "implicit_imports",
     "is_default",
     "is_derived",
+    "is_moving",
     "is_settled",
     "kept_attributes",
+    "moving",
     "newer_opset",
     "one_of",
     "operand_mismatch",

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-from sabir.base import AttributeValueError, SchemaError, counted, suggest
+from sabir.base import ACCIDENTS, AttributeValueError, SabirError, SchemaError, counted, suggest
 from sabir.schema._values import Range, alias_of, bound, fault_of, is_admitted
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from sabir import ir
     from sabir.schema._ports import Attribute, Input, Output, Port
     from sabir.schema._values import Choice, Values
+
+
+F = TypeVar("F", bound="Callable[..., Any]")
 
 
 class Condition(NamedTuple):
@@ -171,8 +174,18 @@ class Binding:
         return {n: values.get(n, formal.default) for n, formal in attributes.items() if n in wanted}
 
     def prepare(self, arguments: Arguments, call: Call) -> Callable[..., Any]:
-        """Return the behaviour as a function of its inputs alone."""
+        """Return the behaviour as a function of its inputs alone, which a node calls in each run.
+
+        What follows from attributes alone is made now, where the behaviour says how (`bound_once`). Where
+        that fails, the call itself reports it.
+        """
         keywords = {**arguments, "call": call} if self._wants_call else arguments
+        make = getattr(self.function, "make", None)
+        if make is not None:
+            try:
+                return make(**keywords)
+            except (SabirError, *ACCIDENTS):
+                pass
         return functools.partial(self.function, **keywords) if keywords else self.function
 
     def __call__(self, inputs: Sequence[Any], arguments: Arguments, call: Call) -> Any:
@@ -180,6 +193,45 @@ class Binding:
         if self._wants_call:
             return self.function(*inputs, **arguments, call=call)
         return self.function(*inputs, **arguments)
+
+
+def bound_once(make: Callable[..., Callable[..., Any]]) -> Callable[[F], F]:
+    """Return the decorator of an `evaluate` behaviour that makes tables of its attributes.
+
+    `make` takes the attributes, and returns the function of the inputs.
+
+    >>> @bound_once(lambda *, by: lambda x: x * by)
+    ... def evaluate(x, /, *, by):
+    ...     return x * by
+    >>> evaluate.make(by=2)(3)
+    6
+    """
+
+    def marked(behaviour: F) -> F:
+        cast("Any", behaviour).make = make
+        return behaviour
+
+    return marked
+
+
+def moving(behaviour: F) -> F:
+    """Mark a function that computes no floats, but moves elements: it causes no floating-point warnings.
+
+    >>> is_moving(moving(lambda x: x)), is_moving(lambda x: x + x)
+    (True, False)
+    """
+    cast("Any", behaviour).is_moving = True
+    return behaviour
+
+
+def is_moving(behaviour: Callable[..., Any]) -> bool:
+    """Return whether a function, or the one that it calls with some arguments, is marked by `moving`.
+
+    >>> is_moving(moving(lambda x: x))
+    True
+    """
+    found = behaviour.func if isinstance(behaviour, functools.partial) else behaviour
+    return getattr(found, "is_moving", False)
 
 
 def as_results(result: object) -> tuple[Any, ...]:

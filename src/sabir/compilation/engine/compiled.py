@@ -297,7 +297,7 @@ class Compiled:
         before = last[1] if last is not None and follows else ended.sizes
         outputs = list(zip(ended.names, program.executable.results, strict=True))
         allowed = ended.run.budget.as_at_first()
-        return growing_run(program, ended.sizes, before, fed, outputs, control, allowed)
+        return growing_run(program, ended.sizes, before, fed, outputs, control, allowed, limits=self._limits)
 
     def _fixed(
         self, program: CompiledProgram, ended: _EndedRun, fed: Sequence[FedInput], control: Control

@@ -7,13 +7,14 @@ the condition of an If, the call itself is a part of that plan: there these inte
 condition is known, so each branch has a plan together with what follows it.
 
 Other calls that are evaluated end a stage as well, if there are few: then all kernels are in plans of kernels
-alone, whose runs are fast.
+alone, whose runs are fast. Calls that read nothing but feeds run before all kernels, and end no stage.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from sabir.compilation.frontend.ahead import calls_ahead
 from sabir.compilation.frontend.patterns import MOST_SIZED
 from sabir.elements import BOOL, INT32, INT64
 from sabir.ir import Expr, TensorType
@@ -77,12 +78,13 @@ class _Sides(NamedTuple):
 def _sides(found: Lowered) -> _Sides:
     program, sides = found.prepared.program, _Sides([], [], [], set())
     evaluated = found.evaluated.keys() - found.controls.keys()
+    ahead = calls_ahead(found)
     open_slots = set[int]()
     for place, _ in found.prepared.plan.steps:
         call = program.calls[place]
         if not open_slots.isdisjoint(_reads(call)):
             sides.behind.append(place)
-        elif place not in evaluated:
+        elif place not in evaluated or place in ahead:
             sides.before.append(place)
             continue
         elif _decides(found, call) and (operands := _sized_operands(found, call)):
@@ -140,7 +142,7 @@ def _sized_operands(found: Lowered, call: ScheduledCall) -> list[int]:
 
 def _is_sized(kind: Type | None) -> bool:
     """Return whether a tensor is few integers or a condition, whose contents are not known before a run."""
-    if not isinstance(kind, TensorType) or kind.known is not None:
+    if not isinstance(kind, TensorType) or (kind.known is not None and None not in kind.known):
         return False
     if kind.element is BOOL:
         return kind.size == 1

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from sabir.base import Budget
     from sabir.compilation.protocol import Runnable
-    from sabir.compilation.runtime.fast import FastFunction
+    from sabir.compilation.runtime.fast import FastFunction, Runs
     from sabir.evaluation import Run
     from sabir.ir import Array, TensorType
 
@@ -92,7 +92,7 @@ class QuickRuns:
         if len(program.parts) != 1 or (program.has_control and not self._loops):
             return
         pattern = self._pattern(arrays)
-        if program.is_native and self._shapes.get(pattern, 0) >= _FEW_SHAPES:
+        if self._shapes.get(pattern, 0) >= _FEW_SHAPES:
             self._follow(pattern, program, self._fed(program, kinds, arrays), sizes, run, control)
             return
         fed = list(zip(self._names, program.inputs, arrays, strict=True))
@@ -104,12 +104,7 @@ class QuickRuns:
         if made is None:
             self._keep(key, QuickRun(_none, control))  # it need not be tried again
             return
-        names = [name for name, _ in outputs]
-        enter = (
-            entered_by_position(made)
-            if made.tail is None
-            else _by_name(entered(made, self._names), self._names, names)
-        )
+        enter = self._entered(made, outputs)
         self._keep(key, QuickRun(enter, control, layout.needs.elements, layout.needs.charge))
         self._shapes[pattern] = self._shapes.get(pattern, 0) + 1
 
@@ -135,7 +130,15 @@ class QuickRuns:
         if made is not None:
             if len(self._following) >= _MOST_SHAPES:
                 self._following.clear()
-            self._following[pattern] = QuickRun(entered_by_position(made), control)
+            self._following[pattern] = QuickRun(self._entered(made, outputs), control)
+
+    def _entered(
+        self, made: Runs, outputs: Sequence[tuple[str, int]]
+    ) -> Callable[[Sequence[Any]], list[Any] | None]:
+        """Return the function that runs a plan for arrays in order."""
+        if made.around is None:
+            return entered_by_position(made)
+        return _by_name(entered(made, self._names), self._names, [name for name, _ in outputs])
 
     def _fed(
         self, program: CompiledProgram, kinds: Sequence[TensorType | None], arrays: Sequence[Array]

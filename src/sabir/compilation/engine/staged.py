@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from sabir.ir import Array
 
 
+_FEW_MISSES = 3  # direct runs in turn that fail before most others are left out
+_RETRIED = 64  # of so many, one is attempted
+
+
 class StageSource(Protocol):
     """The program of a staged plan: what tools show, and what is stored."""
 
@@ -70,6 +74,7 @@ class StagedProgram:
         self._slots: list[Any] = [constants.get(slot) for slot in range(facts.slots)]
         self._called = frozenset(slot for call in calls for slot in call.outputs)
         self._is_direct = self._has_direct_runs()
+        self._misses = 0  # direct runs that failed, one after another
         self._is_last = facts.rest == facts.results  # the second stage has all results
 
     def _has_direct_runs(self) -> bool:
@@ -138,11 +143,22 @@ class StagedProgram:
         """Return the outputs of quick runs and of the calls between them, as new arrays.
 
         None if one of its plans has no quick run for the shapes that came, if a call fails or has subgraphs,
-        or if a run needs more than is allowed. The calls are made without checks: an earlier run has
+        or if a run needs more than is allowed. What was computed until then is computed again, so after a few
+        such runs most others return None at once. The calls are made without checks: an earlier run has
         compared the types, and counted the needs of these shapes.
         """
         if not self._is_direct or self._instead is not None or allowed.deadline is not None:
             return None
+        if self._misses >= _FEW_MISSES and self._misses % _RETRIED:
+            self._misses += 1
+            return None
+        found = self._attempted(inputs, allowed, control)
+        self._misses = self._misses + 1 if found is None else 0
+        return found
+
+    def _attempted(
+        self, inputs: Sequence[Array], allowed: Budget, control: Control | None
+    ) -> list[Any] | None:
         if self.facts.looks:
             return self._directly(inputs, allowed, control)
         try:

@@ -6,7 +6,6 @@ more. Other runs skip what depends on the shapes of the feeds alone.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from sabir.base import ACCIDENTS, CancelledError, SabirError, budget, run_with_l
 from sabir.compilation.engine.staged import StagedProgram
 from sabir.compilation.plan.entries import Mismatch
 from sabir.compilation.runtime.fast import FastRun
+from sabir.compilation.runtime.head import are_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -47,6 +47,7 @@ def staged_run(ended: StagedRun, front: Front, limits: Limits | None, control: C
     first, _ = run_with_limits(limits, front.start, ended.feeds)  # fixes the sizes that inputs declare
     numbers, allowed = first.budget.numbers, first.budget.as_at_first()
     looks, compares_items = program.facts.looks, front.compares_items
+    is_alike, names = _likeness(kinds), [name for name, *_ in kinds]
     compared: set[Hashable] = set()  # shapes of results that were compared with the declared types
 
     def fast(
@@ -55,15 +56,15 @@ def staged_run(ended: StagedRun, front: Front, limits: Limits | None, control: C
         _commit: Commit[Any] | None = None,
         /,
     ) -> dict[str, Any] | None:
-        if len(feeds) != len(kinds):
+        if not is_alike(feeds):
             return None
-        for name, dtype, shape in kinds:
-            x = feeds.get(name)
-            if type(x) is not np.ndarray or x.dtype is not dtype or x.shape != shape:
-                return None
-        if limits is None or looks:
-            with nullcontext() if looks else ended.evaluating():
-                results = program.direct([feeds[name] for name, *_ in kinds], allowed, control)
+        if looks:  # nothing is evaluated that needs a context
+            results = program.direct([feeds[name] for name in names], allowed, control)
+            if results is not None:
+                return named(results, feeds)
+        elif limits is None:
+            with ended.evaluating():
+                results = program.direct([feeds[name] for name in names], allowed, control)
             if results is not None:
                 return named(results, feeds)
         try:
@@ -75,21 +76,40 @@ def staged_run(ended: StagedRun, front: Front, limits: Limits | None, control: C
 
     def named(results: list[Any], feeds: Mapping[str, Any]) -> dict[str, Any]:
         """Return the results of a direct run by name; new shapes are compared with the declared types."""
-        if _shapes(results) in compared and not compares_items:
+        shapes = _shapes(results)
+        if shapes in compared and not compares_items:
             return dict(zip(ended.outputs, results, strict=True))
-        compared.add(_shapes(results))
+        compared.add(shapes)
         return front.finish(ended.outputs, results, list(feeds.values()), first.inside_subgraph())
 
     def attempt(feeds: Mapping[str, Any]) -> dict[str, Any]:
         run = first.inside_subgraph()
         run.budget = budget()
         run.budget.raise_for(numbers)
-        arrays = [feeds[name] for name, *_ in kinds]
+        arrays = [feeds[name] for name in names]
         with np.errstate(all="ignore"), ended.evaluating():
             results = program.run(arrays, ended.sizes, run, control)
         return front.finish(ended.outputs, results, arrays, run)
 
     return FastRun(fast, control, {})
+
+
+def _likeness(
+    kinds: Sequence[tuple[str, np.dtype[Any], tuple[int, ...]]],
+) -> Callable[[Mapping[str, Any]], bool]:
+    """Return whether feeds have some names, types and shapes, as a function."""
+    texts = [name for name, dtype, _ in kinds if dtype.hasobject]
+
+    def is_alike(feeds: Mapping[str, Any]) -> bool:
+        if len(feeds) != len(kinds):
+            return False
+        for name, dtype, shape in kinds:
+            x = feeds.get(name)
+            if type(x) is not np.ndarray or x.dtype is not dtype or x.shape != shape:
+                return False
+        return not texts or all(are_texts(feeds[name]) for name in texts)
+
+    return is_alike
 
 
 def _shapes(results: Sequence[Any]) -> Hashable:

@@ -151,18 +151,21 @@ class SubPlans:
     def _planned(self, pattern: ShapePattern, sizes: Mapping[str, int]) -> Runnable:
         # ruff: ignore[import-outside-top-level]  plans from the disk need no planning
         from sabir.compilation.frontend.body_types import prepare_body
+        from sabir.compilation.frontend.chosen import written_out  # ruff: ignore[import-outside-top-level]  as above
 
         kinds = dict(zip(self._slots, pattern.inputs, strict=True))
         guards: dict[Guard, None] = {}
         source = self._source()
         with above_one(sizes), judging(judge_of(sizes, guards)):
             prepared = prepare_body(source.program, source.plan, kinds, source.fixed)
+            while (found := written_out(prepared)) is not None:
+                prepared = prepare_body(found.program, found.plan, kinds, source.fixed)
         cost = PlanCost(self._reserve.left)
         cost.add_calls(len(prepared.plan.steps))
         place = None if self._place is None else self._place.part("", pattern)
         program = source.compiler(prepared._replace(guards=tuple(guards)), sizes, cost, place=place)
         if place is not None:
-            place.write(program, source.program.constants)
+            place.write(program, prepared.program.constants)
         self._reserve.left -= cost.seconds
         self.needed = 0.0
         return program

@@ -148,8 +148,9 @@ def _replacements(model: Model, registry: Registry, sizes: Mapping[str, int]) ->
 
 
 def _called_versions(model: Model, registry: Registry) -> set[Version]:
-    """Return the versions of the operators that a model calls."""
-    called = {(node.domain, node.op) for graph in model.graphs() for node in graph}
+    """Return the versions of the operators that a model calls, in its subgraphs too."""
+    graphs = (inner for graph in model.graphs() for inner in graph.scopes())
+    called = {(node.domain, node.op) for graph in graphs for node in graph}
     found = (registry.find_version(d, op, model.opset(canonical_domain(d))) for d, op in called)
     return {version for version in found if version is not None}
 

@@ -86,3 +86,8 @@ def last_of(groups: Sequence[Group], leaves_native: Callable[[Group], bool]) -> 
             needed |= group.after
     moved = {group.number for group in last}
     return [*(g for g in groups if g.number not in moved), *reversed(last)]
+
+
+def first_of(groups: Sequence[Group], is_ahead: Callable[[Group], bool]) -> list[Group]:
+    """Return the groups with those that are ahead at the beginning; they depend on no other groups."""
+    return [*filter(is_ahead, groups), *(g for g in groups if not is_ahead(g))]

@@ -99,7 +99,12 @@ class MovingLayout:
         self._words, self._computed = self._arguments(entries, found, layout.offsets)
         self._last_arguments: Array = np.empty(0, np.int64)
         self._choices = _Choices(self.table, entries, found)
-        self._fineness = _Fineness(self.table, entries, layout, plan.fine_work * threads)
+        shared = [
+            (number, e)
+            for number, e in enumerate(plan.entries)
+            if isinstance(e, Entry) and not (e.alone or e.whole)
+        ]
+        self._fineness = _Fineness(self.table, shared, layout, plan.fine_work * threads)
         self._memories = _Memories(self.table, entries, part, layout, self._memory)
         self._reaches = _Reaches(self.table, [r for e in entries for r in e.reaches])
         self._tensors = _Tensors(self.table, part.values)
@@ -213,12 +218,16 @@ class _Choices:
 
 
 class _Fineness:
-    """The flag of each row whose entry may have several shares for each thread."""
+    """The flag of each row whose entry may have several shares for each thread.
 
-    def __init__(self, table: SizeTable, entries: Sequence[Entry], layout: PartLayout, fine: int) -> None:
-        shared = [n for n, e in enumerate(entries) if not (e.alone or e.whole)]
-        self._rows = np.searchsorted(layout.owners, np.array(shared, np.int64))
-        self._flops = np.array(table.rows(entries[n].flops for n in shared), np.int64)
+    `shared` are these entries with their numbers.
+    """
+
+    def __init__(
+        self, table: SizeTable, shared: Sequence[tuple[int, Entry]], layout: PartLayout, fine: int
+    ) -> None:
+        self._rows = np.searchsorted(layout.owners, np.array([n for n, _ in shared], np.int64))
+        self._flops = np.array(table.rows(entry.flops for _, entry in shared), np.int64)
         self._flags, self._fine = layout.rows[:, _FLAGS], fine
 
     def write(self, values: Array) -> None:

@@ -1,6 +1,7 @@
 """Fast runs: runs of a plan of kernels for fixed shapes, with little work in Python.
 
-The plan may end with evaluated calls that kernels do not depend on: its tail.
+The plan may begin with evaluated calls that read feeds alone, its head, and end with evaluated calls that
+kernels do not depend on, its tail.
 
 The first run for some shapes takes the slow path, which converts and compares feeds and makes all checks that
 depend on shapes. Later runs with arrays of the same types and shapes only store the addresses of arrays.
@@ -16,7 +17,7 @@ import numpy as np
 from sabir.base import CancelledError, owns_memory
 from sabir.compilation.native import Control, Frame, execute, team
 from sabir.compilation.native._entrance import FIRST, INPUT, LAST, OUTPUT, InputSpec, entrance, finish, works
-from sabir.compilation.plan.entries import Buffer, Entry
+from sabir.compilation.plan.entries import Entry
 from sabir.compilation.runtime.binding import UNUSED, Binding
 from sabir.compilation.runtime.values import shape_and_dtype
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from sabir.compilation.native import Team
     from sabir.compilation.plan.entries import KernelPlan
     from sabir.compilation.plan.layout import PartLayout, RunSizes
+    from sabir.compilation.runtime.around import Around
     from sabir.compilation.runtime.commits import Commit
     from sabir.compilation.runtime.program import CompiledProgram
     from sabir.compilation.runtime.tail import Tail
@@ -79,24 +81,28 @@ class Runs:
     def __init__(
         self, program: CompiledProgram, layout: PartLayout, sizes: RunSizes,
         names: Sequence[tuple[str, int, Array]], outputs: Sequence[tuple[str, int]], control: Control, *,
-        allowed: Budget,
+        allowed: Budget, around: Around | None = None,
     ) -> None:  # fmt: skip
         """Create the state; `names` are (name, slot, feed) of inputs, `outputs` (name, slot) of results.
 
-        Loops of a run may spend what is `allowed`.
+        Loops of a run may spend what is `allowed`. The results of kernels are `outputs` without those of the
+        calls `around` them, which kernels read after the feeds.
         """
         self.allowed = allowed
         self._program, self._layout, self._sizes, self._control = program, layout, sizes, control
         numbers = {slot: buffer.number for slot, buffer in program.input_buffers.items()}
         self._inputs = [InputSpec(numbers.get(slot, UNUSED), x.dtype, x.shape) for _, slot, x in names]
+        self._inputs += () if around is None else around.inputs(sizes)
+        outputs = outputs if around is None else around.native
         found = [(name, program.plan.outputs[slot]) for name, slot in outputs]
-        places = range(FIRST + INPUT * len(names), sys.maxsize, OUTPUT)
+        places = range(FIRST + INPUT * len(self._inputs), sys.maxsize, OUTPUT)
         self.outputs = [
             RunOutput(name, *shape_and_dtype(b, sizes), place)
             for (name, b), place in zip(found, places, strict=False)
         ]
         self._slots = [b.number for _, b in found]
-        self.tail: Tail | None = None
+        self.around = around
+        self._tail = None if around is None else around.tail(layout, sizes)
         self._team, self.target = team_for(program, sizes), program.target
         self.last = len(layout.rows)
         given = {slot: name for name, slot, _ in names}
@@ -125,7 +131,7 @@ class Runs:
             self._program, self._layout, self._sizes, self._team, self._control, self._inputs, self._slots,
             allowed=self.allowed,
         )  # fmt: skip
-        made.slots = [] if self.tail is None else self.tail.slots(made.arena)
+        made.end_with(self._tail)
         return made
 
     def finished(self, frame: RunFrame, done: int, last: int) -> bool:
@@ -158,13 +164,13 @@ class Runs:
             raise CancelledError("the run was cancelled")
 
 
-def entered(runs: Runs, names: Sequence[str]) -> FastFunction:
+def entered(runs: Runs, names: Sequence[str]) -> FastFunction:  # ruff: ignore[complex-structure]  as in `run`
     """Return the function that runs a plan; it is a closure because that has the least overhead."""
     count, fixed, frames, enter = len(names), runs.outputs, runs.frames, entrance(runs.target)
     in_place, updating, rows, moves = runs.in_place, runs.updating, runs.last, runs.moves
-    only, tail = names[0] if count == 1 else None, runs.tail
+    only, head = names[0] if count == 1 else None, None if runs.around is None else runs.around.head
 
-    def run(
+    def run(  # ruff: ignore[too-many-locals]  a function for each step takes as long as it
         feeds: Mapping[str, Any],
         buffers: Mapping[str, Array] | None = None,
         commit: Commit[Any] | None = None,
@@ -174,6 +180,12 @@ def entered(runs: Runs, names: Sequence[str]) -> FastFunction:
             return None
         # native code refuses None, for a feed that is missing, as another type
         arrays = [feeds.get(name) for name in names] if only is None else (feeds.get(only),)
+        values: Sequence[Any] = arrays
+        if head is not None:
+            found = head.run(arrays)
+            if found is None:
+                return None
+            arrays, values = found
         try:
             frame = frames.pop()
         except IndexError:  # concurrent runs use different frames
@@ -201,7 +213,8 @@ def entered(runs: Runs, names: Sequence[str]) -> FastFunction:
         if done == last or (done >= 0 and runs.finished(frame, done, last)):
             if commits and commit is not None:
                 finish(runs.target)(frame.address, commit.address)
-            ended = results if tail is None else tail.finish(frame.slots, arrays, results)
+            tail = frame.tail
+            ended = results if tail is None else tail.finish(frame.slots, values, results)
             frames.append(frame)  # from now on another thread may use it
             return ended
         runs.failed(frame)
@@ -213,8 +226,8 @@ def entered(runs: Runs, names: Sequence[str]) -> FastFunction:
 def entered_by_position(runs: Runs) -> Callable[[Sequence[Any]], list[Array] | None]:
     """Return the function that runs a plan for arrays in the order of its inputs, as `entered` does.
 
-    Its results are new arrays in the order of the outputs. The plan has no tail. What `entered` does is
-    written out again without names, buffers and commits: a run of a stage takes little longer than that.
+    Its results are new arrays in the order of the outputs. The plan has no evaluated calls. What `entered`
+    does is written out again without names, buffers and commits: a run of a stage takes little longer.
     """
     fixed, frames, enter, last, moves = (
         runs.outputs,
@@ -267,7 +280,7 @@ class FedInput(NamedTuple):
 class RunFrame(Frame):
     """The memory of one run: its binding and its arena."""
 
-    __slots__ = ("arena", "binding", "rows_address", "slots", "table_address")
+    __slots__ = ("arena", "binding", "rows_address", "slots", "table_address", "tail")
 
     def __init__(
         self, program: CompiledProgram, layout: PartLayout, sizes: RunSizes, team: Team, control: Control,
@@ -280,7 +293,12 @@ class RunFrame(Frame):
         binding.limit(allowed)
         super().__init__(team, layout.rows, binding.table, control, inputs, outputs)
         self.table_address, self.rows_address = binding.table.ctypes.data, layout.rows.ctypes.data
-        self.slots: list[Any] = []  # values of the tail
+        self.end_with(None)
+
+    def end_with(self, tail: Tail | None) -> None:
+        """Set the calls after all kernels, whose values by slot the frame has."""
+        self.tail = tail
+        self.slots: list[Any] = [] if tail is None else tail.slots(self.arena)
 
 
 class _DrawnFrames(list[RunFrame]):  # ruff: ignore[subclass-builtin]  nothing but `pop` is called
@@ -313,29 +331,26 @@ def runs_of(
 
     Loops of a run may spend what is `allowed`. The calls of the tail are evaluated under `limits`.
     """
-    if layout is None or not works(program.target) or not (program.is_native or _has_tail(program)):
+    if layout is None or not works(program.target):
         return None
-    made = {slot for call in program.calls.values() for slot in call.outputs}
-    native = [(name, slot) for name, slot in outputs if slot not in made]
-    plain: list[Buffer] = [program.plan.outputs[slot] for _, slot in native if slot in program.plan.outputs]
-    if len(plain) < len(native) or any(b.strides is not None for b in plain):
-        return None
-    if len({b.number for b in plain}) < len(plain):
-        return None
-    runs = Runs(program, layout, sizes, names, native, control, allowed=allowed)
-    if not program.is_native:
-        from sabir.compilation.runtime.tail import Tail  # ruff: ignore[import-outside-top-level]  as in `_has_tail`
+    if program.is_native:
+        around, native = None, outputs
+    else:
+        from sabir.compilation.runtime.around import around_kernels  # ruff: ignore[import-outside-top-level]  few plans have calls
 
-        runs.tail = tail = Tail(program, layout, sizes, [slot for _, slot, _ in names], outputs, limits)
-        if not tail.is_whole or any(x.dtype.hasobject for _, _, x in names):  # texts need conversion
+        around = around_kernels(program, [(slot, x.dtype) for _, slot, x in names], outputs, limits)
+        if around is None:
             return None
-    return runs
+        native = around.native
+    if not are_plain(program, native):
+        return None
+    return Runs(program, layout, sizes, names, outputs, control, allowed=allowed, around=around)
 
 
-def _has_tail(program: CompiledProgram) -> bool:
-    from sabir.compilation.runtime.tail import has_tail  # ruff: ignore[import-outside-top-level]  few plans have one
-
-    return has_tail(program)
+def are_plain(program: CompiledProgram, outputs: Sequence[tuple[str, int]]) -> bool:
+    """Return whether kernels write each output into an array of its own, row by row."""
+    plain = [program.plan.outputs.get(slot) for _, slot in outputs]
+    return all(b is not None and b.strides is None for b in plain) and len({*plain}) == len(plain)
 
 
 class _Memory:

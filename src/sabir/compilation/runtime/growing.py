@@ -16,21 +16,23 @@ from sabir.compilation.native._entrance import InputSpec, works
 from sabir.compilation.plan.entries import Mismatch
 from sabir.compilation.plan.layout import RunSizes
 from sabir.compilation.plan.relayout import Condition, MovingLayout, Outgrown
-from sabir.compilation.runtime.fast import FastRun, RunFrame, RunOutput, Runs, entered
+from sabir.compilation.runtime.fast import FastRun, RunFrame, RunOutput, Runs, are_plain, entered
 from sabir.elements import element
 from sabir.ir import Expr
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sabir.base import Budget
+    from sabir.base import Budget, Limits
     from sabir.compilation.native import Control
     from sabir.compilation.plan.entries import Buffer
     from sabir.compilation.plan.layout import PartLayout
     from sabir.compilation.plan.relayout import LayoutState
     from sabir.compilation.plan.size_table import SizeTable
+    from sabir.compilation.runtime.around import Around
     from sabir.compilation.runtime.fast import FedInput
     from sabir.compilation.runtime.program import CompiledProgram
+    from sabir.compilation.runtime.tail import Tail
     from sabir.ir import Array, TensorType
 
 _MOST_PAST = 1 << 22  # bytes of earlier sizes that a frame remembers
@@ -52,10 +54,11 @@ class _Known(NamedTuple):
 
 def growing_run(
     program: CompiledProgram, sizes: Mapping[str, int], last: Mapping[str, int], fed: Sequence[FedInput],
-    outputs: Sequence[tuple[str, int]], control: Control, allowed: Budget,
+    outputs: Sequence[tuple[str, int]], control: Control, allowed: Budget, *,
+    limits: Limits | None = None,
 ) -> FastRun | None:  # fmt: skip
     """Return the fast runs of a plan for feeds of any sizes, as `growing_runs`; None if there are none."""
-    runs = growing_runs(program, sizes, last, fed, outputs, control, allowed)
+    runs = growing_runs(program, sizes, last, fed, outputs, control, allowed, limits=limits)
     if runs is None:
         return None
     return FastRun(entered(runs, [each.name for each in fed]), control, runs.in_place)
@@ -63,32 +66,45 @@ def growing_run(
 
 def growing_runs(
     program: CompiledProgram, sizes: Mapping[str, int], last: Mapping[str, int], fed: Sequence[FedInput],
-    outputs: Sequence[tuple[str, int]], control: Control, allowed: Budget,
+    outputs: Sequence[tuple[str, int]], control: Control, allowed: Budget, *,
+    limits: Limits | None = None,
 ) -> Runs | None:  # fmt: skip
     """Return the state of fast runs of a plan for feeds of any sizes; None if there are none.
 
     `allowed` is what a run may spend, `last` are the sizes of an earlier run. The symbols whose sizes differ
-    in both get more room than they need.
+    in both get more room than they need. Calls around the kernels are evaluated under `limits`.
     """
-    if not works(program.target) or len(program.parts) != 1 or not program.is_native:
+    if not works(program.target) or len(program.parts) != 1:
         return None
-    plain = [program.plan.outputs.get(slot) for _, slot in outputs]
-    if any(b is None or b.strides is not None for b in plain) or len(set(plain)) < len(plain):
+    around = None
+    if not program.is_native:
+        from sabir.compilation.runtime.around import around_kernels  # ruff: ignore[import-outside-top-level]  few plans have calls
+
+        around = around_kernels(program, [(each.slot, each.feed.dtype) for each in fed], outputs, limits)
+        if around is None:
+            return None
+    if not are_plain(program, outputs if around is None else around.native):
         return None
     if not all(isinstance(i, (int, Expr)) for items in program.executable.known.values() for i in items):
         return None
     try:
-        return _GrowingRuns(program, sizes, last, fed, outputs, control, allowed)
+        return _GrowingRuns(program, sizes, last, fed, outputs, control, allowed, around=around)
     except Mismatch:
         return None
 
 
 class _Past(NamedTuple):
-    """A layout for earlier sizes, the tensors that these determine, and the results."""
+    """A layout for earlier sizes, the tensors that these determine, the results, and the calls at the end.
+
+    `slots` are the values of these calls, `more` are the shapes of what kernels read beside feeds.
+    """
 
     state: LayoutState
     tensors: list[Array]
     results: Sequence[RunOutput]
+    more: Sequence[tuple[int, ...]]
+    tail: Tail | None
+    slots: list[Any]
 
 
 class _GrowingFrame(RunFrame):
@@ -97,6 +113,7 @@ class _GrowingFrame(RunFrame):
     __slots__ = (
         "fed",
         "known",
+        "more_rows",
         "moving",
         "past",
         "result_bytes",
@@ -115,16 +132,16 @@ class _GrowingFrame(RunFrame):
         self.known = [_known(buffer, items, table) for buffer, items in runs.known]
         self.tensors: list[Array] = []
         self.result_rows = [table.rows(buffer.shape) for buffer in runs.result_buffers]
+        self.more_rows = [table.rows(buffer.shape) for buffer in runs.more_buffers]
         self.result_bytes = table.rows(buffer.size for buffer in runs.result_buffers)
         self.past: dict[tuple[tuple[int, ...], ...], _Past] = {}
         self.room = _MOST_PAST  # bytes that further sizes may take in `past`
 
-    def remember(self, shapes: tuple[tuple[int, ...], ...], results: Sequence[RunOutput]) -> None:
+    def remember(self, shapes: tuple[tuple[int, ...], ...], past: _Past) -> None:
         """Remember the sizes of the layout, as those of feeds of some shapes."""
-        state = self.moving.state()
-        self.room -= state.nbytes + sum(x.nbytes for x in self.tensors)
+        self.room -= past.state.nbytes + sum(x.nbytes for x in past.tensors)
         if self.room >= 0:
-            self.past[shapes] = _Past(state, self.tensors, results)
+            self.past[shapes] = past
 
     def return_to(self, past: _Past) -> None:
         """Return the layout to earlier sizes."""
@@ -159,7 +176,8 @@ class _GrowingRuns(Runs):
 
     def __init__(
         self, program: CompiledProgram, sizes: Mapping[str, int], last: Mapping[str, int],
-        fed: Sequence[FedInput], outputs: Sequence[tuple[str, int]], control: Control, allowed: Budget,
+        fed: Sequence[FedInput], outputs: Sequence[tuple[str, int]], control: Control, allowed: Budget, *,
+        around: Around | None,
     ) -> None:  # fmt: skip
         self._growing = {name for name, size in sizes.items() if last.get(name) != size}
         self._symbols = dict(sizes)
@@ -178,10 +196,12 @@ class _GrowingRuns(Runs):
         moving = self._moving_layout(program, sizes)
         super().__init__(
             program, moving.layout, RunSizes(sizes), [(e.name, e.slot, e.feed) for e in fed], outputs,
-            control, allowed=allowed,
+            control, allowed=allowed, around=around,
         )  # fmt: skip
         self.moves = True
-        self.result_buffers = [program.plan.outputs[slot] for _, slot in outputs]
+        native = outputs if around is None else around.native
+        self.result_buffers = [program.plan.outputs[slot] for _, slot in native]
+        self.more_buffers = [] if around is None else around.buffers
 
     def frame_arguments(self, layout: PartLayout, sizes: RunSizes) -> tuple[Any, ...]:
         """Return the arguments of a frame with a layout."""
@@ -237,7 +257,7 @@ class _GrowingRuns(Runs):
     def _shapes_of(self, arrays: Sequence[Any]) -> list[tuple[int, ...]] | None:
         """Return the shapes of feeds, with the contents of those that are sizes; None if one is no array."""
         try:
-            shapes = [array.shape for array in arrays]
+            shapes = [array.shape for array in arrays[: len(self._kinds)]]
             for number in self._sized:
                 shapes[number] = *shapes[number], int(arrays[number].item())
         except (AttributeError, ValueError):
@@ -253,7 +273,7 @@ class _GrowingRuns(Runs):
         past = frame.past.get(key)
         if past is not None:
             frame.return_to(past)
-            return self._fed(frame, shapes, past.results)
+            return self._fed(frame, shapes, past)
         values = frame.moving.move(symbols)
         results = [
             output._replace(shape=tuple(values[row].tolist()))
@@ -265,18 +285,23 @@ class _GrowingRuns(Runs):
         if needs.elements > most.elements or needs.charge > most.work or size > most.memory:
             return None
         frame.bind_known([_tensor(known, values) for known in frame.known])
-        frame.remember(key, results)
-        return self._fed(frame, shapes, results)
+        more = [tuple(values[row].tolist()) for row in frame.more_rows]
+        tail = None if self.around is None else self.around.tail(layout, RunSizes(symbols))
+        slots = [] if tail is None else tail.slots(frame.arena)
+        found = _Past(frame.moving.state(), frame.tensors, results, more, tail, slots)
+        frame.remember(key, found)
+        return self._fed(frame, shapes, found)
 
     @staticmethod
     def _fed(
-        frame: _GrowingFrame, shapes: list[tuple[int, ...]], results: Sequence[RunOutput]
+        frame: _GrowingFrame, shapes: list[tuple[int, ...]], past: _Past
     ) -> tuple[RunFrame, Sequence[RunOutput]]:
         """Return a frame that has the layout for feeds of some shapes, and its outputs."""
-        for sizes, shape in zip(frame.shapes, shapes, strict=True):
+        for sizes, shape in zip(frame.shapes, [*shapes, *past.more], strict=True):
             sizes[:] = shape[: len(sizes)]
-        frame.fed, frame.results = shapes, results
-        return frame, results
+        frame.tail, frame.slots = past.tail, past.slots
+        frame.fed, frame.results = shapes, past.results
+        return frame, past.results
 
     def _sizes_of(self, shapes: Sequence[tuple[int, ...]]) -> dict[str, int] | None:
         """Return the sizes of feeds by symbol; None if they have another pattern."""

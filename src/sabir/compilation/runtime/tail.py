@@ -5,26 +5,29 @@ A fast run evaluates them on arrays that are views of the memory of its kernels.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from sabir.base import ACCIDENTS, SabirError, run_with_limits
-from sabir.compilation.plan.entries import Buffer, Entry, EvaluatedEntry
 from sabir.compilation.runtime.binding import known_of
-from sabir.compilation.runtime.values import View, copies_of, keep_results, with_copies
+from sabir.compilation.runtime.values import View, copies_of, keep_results, shape_and_dtype, with_copies
+from sabir.schema import is_moving
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sabir.base import Limits
+    from sabir.compilation.plan.entries import Buffer, EvaluatedEntry
     from sabir.compilation.plan.layout import PartLayout, RunSizes
     from sabir.compilation.runtime.program import CompiledProgram
     from sabir.evaluation import BoundCall
     from sabir.ir import Array
 
 
-_EXACT = frozenset("biuO")  # numpy kinds for which the calls of a tail cause no floating-point warnings
+EXACT = frozenset("biuO")
+"""Kinds of numpy dtypes for which evaluated calls cause no floating-point warnings."""
 
 
 class _Read(NamedTuple):
@@ -36,21 +39,22 @@ class _Read(NamedTuple):
 
 
 class Tail:
-    """The calls of the tail of a plan, for fixed shapes; `is_whole` if it has all values that they read.
+    """The calls of the tail of a plan, for fixed shapes.
 
     Their functions are called without checks: the first run, on the slow path, has compared the types, and
     counted the needs of these shapes.
     """
 
     def __init__(
-        self, program: CompiledProgram, layout: PartLayout, sizes: RunSizes, fed: Sequence[int],
-        outputs: Sequence[tuple[str, int]], limits: Limits | None,
+        self, program: CompiledProgram, layout: PartLayout, sizes: RunSizes, steps: Sequence[EvaluatedEntry],
+        fed: Sequence[int], outputs: Sequence[tuple[str, int]], limits: Limits | None,
     ) -> None:  # fmt: skip
-        """Create the tail of a plan; `fed` are the slots of feeds, `outputs` are (name, slot) pairs."""
-        steps = [e for e in program.plan.entries if isinstance(e, EvaluatedEntry)]
+        """Create the tail of a plan, the calls of `steps`.
+
+        `fed` are the slots of the values that a run has before its kernels, `outputs` are (name, slot) pairs.
+        """
         calls: list[BoundCall] = [program.calls[step.call.place] for step in steps]
         read = {slot for step in steps for slot in step.call.reads}
-        made = {slot for call in calls for slot in call.outputs}
         self._calls = [(call.function, call.inputs, call.outputs) for call in calls]
         self._limits = limits
         self._slots: list[Any] = [None] * program.executable.slots
@@ -63,16 +67,20 @@ class Tail:
             for slot, at in step.reads.items()
         ]
         self._views = [r for r in reads if r.buffer.kind == "arena"]
-        self._parts = [r for r in reads if r.buffer.kind == "output"]
-        wanted = read | {r.buffer.slot for r in self._parts}
+        native = program.plan.outputs
+        whole = {r.slot: r.buffer.slot for r in reads if r.buffer.kind == "output" and _is_whole(r, sizes)}
+        self._whole = [*whole.items()]
+        self._parts = [r for r in reads if r.buffer.kind == "output" and r.slot not in whole]
+        results = [(name, slot) for name, slot in outputs if slot not in native]
+        wanted = read | {r.buffer.slot for r in reads} | {slot for _, slot in results}
         self._fed = [(number, slot) for number, slot in enumerate(fed) if slot in wanted]
-        self._native = [(name, slot) for name, slot in outputs if slot not in made and slot in wanted]
-        self._made = [(name, slot) for name, slot in outputs if slot in made]
+        self._native = [(name, slot) for name, slot in outputs if slot in native and slot in wanted]
+        self._made = results
         self._names = [name for name, _ in outputs]
-        self.is_whole = read <= {*fed, *made, *program.constants, *known, *(r.slot for r in reads)}
-        kinds = {r.view.dtype.kind for r in reads}
-        kinds |= {self._slots[slot].dtype.kind for slot in read if isinstance(self._slots[slot], np.ndarray)}
-        self._warns = bool(kinds - _EXACT) or not read.isdisjoint({*fed, *made}) or bool(self._native)
+        exact = {r.slot for r in reads if r.view.dtype.kind in EXACT}
+        exact |= {slot for slot, x in (program.constants | known).items() if x.dtype.kind in EXACT}
+        self._warns = any(not is_moving(c.function) and not exact.issuperset(c.inputs) for c in calls)
+        self._foreign = [*(slot for _, slot in self._fed), *(slot for _, slot in self._native)]
 
     def slots(self, arena: Array) -> list[Any]:
         """Return the values of a frame by slot: constants, and views of its arena."""
@@ -99,13 +107,12 @@ class Tail:
 
     def _run(self, slots: Sequence[Any], feeds: Sequence[Any], native: Mapping[str, Array]) -> dict[str, Any]:
         values = [*slots]
-        others: list[Any] = []
         for number, slot in self._fed:
             values[slot] = feeds[number]
-            others.append(feeds[number])
         for name, slot in self._native:
             values[slot] = native[name]
-            others.append(native[name])
+        for slot, result in self._whole:
+            values[slot] = values[result]
         for slot, buffer, view in self._parts:
             values[slot] = view.array(values[buffer.slot].reshape(-1).view(np.uint8))
         if self._warns:
@@ -113,7 +120,7 @@ class Tail:
                 self._call(values)
         else:
             self._call(values)
-        copied = copies_of(others)
+        copied = copies_of([values[slot] for slot in self._foreign])
         return {name: with_copies(values[slot], copied) for name, slot in self._made}
 
     def _call(self, values: list[Any]) -> None:
@@ -125,17 +132,11 @@ class Tail:
             keep_results(values, outputs, found)
 
 
-def has_tail(program: CompiledProgram) -> bool:
-    """Return whether the evaluated calls of a plan all follow its kernels, and have no subgraphs."""
-    seen = False
-    for entry in program.plan.entries:
-        if isinstance(entry, Entry):
-            if seen:
-                return False
-            continue
-        seen = True
-        call = program.calls[entry.call.place]
-        places = {read[0].kind for read in entry.reads.values()}
-        if entry.writes or entry.decides or call.nested or call.cost > 1 or places - {"arena", "output"}:
-            return False
-    return seen
+def _is_whole(read: _Read, sizes: RunSizes) -> bool:
+    """Return whether a call reads an output of kernels as it is: all of it, in the same shape."""
+    shape, dtype = shape_and_dtype(read.buffer, sizes)
+    view = read.view
+    if view.offset or view.shape != shape or view.dtype != dtype:
+        return False
+    strides = [math.prod(shape[axis + 1 :]) * dtype.itemsize for axis in range(len(shape))]
+    return all(s == t or size == 1 for s, t, size in zip(view.strides, strides, shape, strict=True))

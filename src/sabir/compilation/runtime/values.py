@@ -106,15 +106,17 @@ def contains_arrays(value: Any) -> bool:
     """
     if isinstance(value, np.ndarray):
         return True
-    if isinstance(value, dict):
-        value = list(cast("dict[Any, Any]", value).values())
-    if not isinstance(value, list):
+    if not isinstance(value, (list, dict)):
         return False
-    for item in cast("list[Any]", value):
-        if contains_arrays(item):
-            return True
-        if item is not None and not isinstance(item, list) and item != {}:
-            return False
+    entries = cast("Iterable[Any]", value.values() if isinstance(value, dict) else value)
+    for item in entries:
+        if isinstance(item, (list, dict)):
+            if contains_arrays(cast("Any", item)):
+                return True
+            if item and isinstance(item, dict):
+                return False
+        elif item is not None:
+            return isinstance(item, np.ndarray)
     return False
 
 

@@ -1,6 +1,6 @@
 """Gather: the slices of a tensor at indices along one axis."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from sabir.opsets.families.shapes import contents
 from sabir.opsets.families.shapes.shapes import axis_in
 from sabir.opsets.families.shapes.size_vectors import padded_along
 from sabir.opsets.typing import Array, Gradient
-from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
+from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output, bound_once, moving
 
 gather = Operator(
     "Gather", summary="The slices of `data` along `axis` at `indices`: numpy's `take(data, indices, axis)`."
@@ -55,7 +55,18 @@ def lower(data: Expression, indices: Expression, /, *, axis: int) -> Expression:
     return loops.take(data, indices, axis)
 
 
+def _taking(*, axis: int) -> Callable[[Array, Array], Array]:
+    """Return the function of the operands."""
+
+    @moving
+    def taken(data: Array, indices: Array) -> Array:
+        return _taken(data, indices, axis if data.ndim and not axis else axis_in(axis, data.ndim))
+
+    return taken
+
+
 @v1.evaluate
+@bound_once(_taking)
 def evaluate(data: Array, indices: Array, /, *, axis: int) -> Array:
     return _taken(data, indices, axis_in(axis, data.ndim))
 

@@ -20,6 +20,7 @@ from sabir.schema import (
     Operator,
     Output,
     Unconvertible,
+    moving,
     optionals,
     sequences,
 )
@@ -51,6 +52,7 @@ def infer(x: Type, /) -> Type:
 
 
 @v1.evaluate
+@moving
 def evaluate(x: object, /) -> object:
     return x
 

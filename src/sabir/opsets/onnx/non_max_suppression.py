@@ -99,8 +99,6 @@ def parts(
     center_point_box: int,
 ) -> Value:
     """Find the boxes in one kernel, whose result has room for all of them."""
-    if any(not isinstance(x.type, TensorType) or x.type.shape is None for x in (boxes, scores)):
-        raise Unconvertible("the rank of the boxes or the scores is known at run time only")
     limits = map(_given, (most, iou_threshold, score_threshold))
     found = b.op("Suppress", boxes, scores, *limits, domain=INTERNAL, center_point_box=center_point_box)
     return b.op("Counted", found, domain=INTERNAL, width=suppression.ROW)

@@ -1,5 +1,6 @@
 """Reshape: the same elements under another shape."""
 
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -107,7 +108,12 @@ def lower(data: Expression, shape: Expression | None = None, /, *, call: Lowerin
 
 @v5.evaluate
 def evaluate(data: Array, shape: Array, /, *, allowzero: int = 0) -> Array:
-    return _sized(data, resolve(as_list("shape", shape), data.shape, allowzero=allowzero))
+    dims = as_list("shape", shape)
+    if data.size and 0 not in dims and sorted(dims)[:2].count(-1) == 1:  # as most calls: -1 is what is left
+        left, rest = divmod(data.size, -math.prod(dims))
+        if not rest and min(dims) == -1:
+            return _sized(data, tuple(left if d == -1 else d for d in dims))
+    return _sized(data, resolve(dims, data.shape, allowzero=allowzero))
 
 
 @v5.upgrade

@@ -1,7 +1,7 @@
 """TfIdfVectorizer: counts of n-grams."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from sabir.schema import (
     Operator,
     Output,
     at_least,
+    bound_once,
     one_of,
     tensors,
 )
@@ -80,49 +81,90 @@ def infer(x: TensorType, /, *, ngram_indexes: Sequence[int]) -> TensorType:
     return TensorType(element("float"), (*x.shape[:-1], max(ngram_indexes) + 1))
 
 
-@v9.evaluate
-def evaluate(
-    x: Array, /, *, mode: str, ngram_indexes: Sequence[int], weights: Floats, **attributes: Any
-) -> Array:
-    if x.ndim not in {1, 2}:
-        raise ValueError(f"shape {list(x.shape)} must be [C] or [N, C]")
+def _counting(
+    *, mode: str, ngram_indexes: Sequence[int], weights: Floats, **attributes: Any
+) -> Callable[[Array], Array]:
+    """Return the function of the items; the tree of the n-grams is made once."""
     columns, factors = np.array(ngram_indexes, np.int64), np.array(weights or [1.0], np.float32)
     if not len(columns):
         raise ValueError("`ngram_indexes` is empty, and the output would have no columns")
     if weights and len(weights) != len(columns):
         raise ValueError(f"there are {len(weights)} weights for {len(columns)} n-grams")
-    counts = _counts(x if x.ndim > 1 else x[None], len(columns), **attributes)
-    if mode == "IDF":
-        counts = np.minimum(counts, 1)
-    values = counts if mode == "TF" else counts * factors
-    shape = allotted((len(counts), int(columns.max()) + 1), np.dtype(np.float32), counts.size)
-    y = np.zeros(shape, np.float32)
-    np.add.at(y.T, columns, values.T.astype(np.float32))
-    return y.reshape(*x.shape[:-1], y.shape[1])
+    pool, width = _Pool(len(columns), **attributes), int(columns.max()) + 1
+    are_distinct = len(np.unique(columns)) == len(columns)
+
+    def counted(x: Array) -> Array:
+        if x.ndim not in {1, 2}:
+            raise ValueError(f"shape {list(x.shape)} must be [C] or [N, C]")
+        counts = pool.counts(x if x.ndim > 1 else x[None])
+        if mode == "IDF":
+            counts = np.minimum(counts, 1)
+        values = counts if mode == "TF" else counts * factors
+        y = np.zeros(allotted((len(counts), width), np.dtype(np.float32), counts.size), np.float32)
+        if are_distinct:
+            y[:, columns] = values
+        else:
+            np.add.at(y.T, columns, values.T.astype(np.float32))
+        return y.reshape(*x.shape[:-1], width)
+
+    return counted
 
 
-def _counts(
-    x: Array, grams: int, *, ngram_counts: Sequence[int], max_skip_count: int, **attributes: Any
-) -> Array:
-    """Return the number of occurrences of each n-gram of the pool in each row."""
-    min_gram_length, max_gram_length = attributes["min_gram_length"], attributes["max_gram_length"]
-    pool_strings, pool_int64s = attributes["pool_strings"], attributes["pool_int64s"]
-    if not min_gram_length <= max_gram_length <= len(ngram_counts):
-        raise ValueError("n-grams need min_gram_length <= max_gram_length <= len(ngram_counts)")
-    pool = np.array(pool_strings, object) if pool_strings else np.array(pool_int64s or (), np.int64)
-    if (x.dtype.kind == "O") != (pool.dtype.kind == "O"):
-        raise ValueError(f"a pool of {pool.dtype} does not fit items of {x.dtype}")
-    items = places(pool, pool)  # equal items by one number
-    levels = _levels(items, [*ngram_counts, len(pool)], min_gram_length, max_gram_length, grams)
-    numbers = places(x.astype(np.int64) if x.dtype == np.int32 else x, pool)
-    check_elements(len(x) * grams, x.size, what="the counts", width=2 * np.dtype(np.int64).itemsize)
-    set_aside(numbers.size, _FOLLOWED, "the n-grams")
-    count, total = len(x) * grams, np.zeros(len(x) * grams, np.int64)
-    for apart in range(1, min(max_skip_count + 1, max(1, x.shape[1] - 1)) + 1):
-        spend_operations(_TURNS * len(levels), 2 * total.nbytes + _TURNS * len(levels) * numbers.nbytes)
-        for gram, row in _found(numbers, levels, apart, len(pool)):
-            total += np.bincount(row * grams + gram, minlength=count)
-    return total.reshape(len(x), grams)
+@v9.evaluate
+@bound_once(_counting)
+def evaluate(x: Array, /, **attributes: Any) -> Array:
+    return _counting(**attributes)(x)
+
+
+class _Pool:
+    """The n-grams of a pool, which is looked up in each row."""
+
+    def __init__(
+        self, grams: int, *, ngram_counts: Sequence[int], max_skip_count: int, **attributes: Any
+    ) -> None:
+        """Take the number of n-grams, and the attributes of the call; raises ValueError for other numbers."""
+        least, most = attributes["min_gram_length"], attributes["max_gram_length"]
+        texts: Sequence[str] | None = attributes["pool_strings"]
+        if not least <= most <= len(ngram_counts):
+            raise ValueError("n-grams need min_gram_length <= max_gram_length <= len(ngram_counts)")
+        self._items: Array = np.array(texts or attributes["pool_int64s"] or (), object if texts else np.int64)
+        items = places(self._items, self._items)  # equal items by one number
+        self._levels = _levels(items, [*ngram_counts, len(items)], least, most, grams)
+        self._places = {text: place for place, text in enumerate(texts or ())}
+        self._grams, self._most_skipped = grams, max_skip_count
+        self._single: Array | None = None  # the n-gram of each item, if all n-grams have one item
+        if len(self._levels) == 1:
+            self._single = np.full(len(items) + 1, grams)  # and of an item that is not in the pool
+            self._single[self._levels[0].codes] = self._levels[0].grams
+            self._single[self._single < 0] = grams
+
+    def counts(self, x: Array) -> Array:
+        """Return the number of occurrences of each n-gram in each row."""
+        numbers, grams = self._numbers(x), self._grams
+        check_elements(len(x) * grams, x.size, what="the counts", width=2 * np.dtype(np.int64).itemsize)
+        set_aside(numbers.size, _FOLLOWED, "the n-grams")
+        count = len(x) * grams
+        if self._single is not None:
+            found = self._single[numbers]
+            if len(x) > 1:
+                found += np.arange(0, len(x) * (grams + 1), grams + 1)[:, None]
+            whole = np.bincount(found.ravel(), minlength=len(x) * (grams + 1))
+            return whole.reshape(len(x), grams + 1)[:, :grams]
+        total, turns = np.zeros(count, np.int64), _TURNS * len(self._levels)
+        for apart in range(1, min(self._most_skipped + 1, max(1, x.shape[1] - 1)) + 1):
+            spend_operations(turns, 2 * total.nbytes + turns * numbers.nbytes)
+            for gram, row in _found(numbers, self._levels, apart, len(self._items)):
+                total += np.bincount(row * grams + gram, minlength=count)
+        return total.reshape(len(x), grams)
+
+    def _numbers(self, x: Array) -> Array:
+        """Return the place of each item in the pool, -1 for other items."""
+        if (x.dtype.kind == "O") != (self._items.dtype.kind == "O"):
+            raise ValueError(f"a pool of {self._items.dtype} does not fit items of {x.dtype}")
+        if x.dtype.kind != "O":
+            return places(x.astype(np.int64) if x.dtype == np.int32 else x, self._items)
+        found = map(self._places.get, x.ravel().tolist(), itertools.repeat(-1))
+        return np.fromiter(found, np.int64, x.size).reshape(x.shape)
 
 
 def _levels(items: Array, starts: Sequence[int], least: int, most: int, grams: int) -> list[_TreeLevel]:

@@ -7,8 +7,9 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.elements import element
-from sabir.ir import UNDEFINED, TensorType
+from sabir.ir import UNDEFINED, Builder, TensorType, Value
 from sabir.opsets.families.indexing.lookups import mapped
+from sabir.opsets.families.text.places import values_of
 from sabir.opsets.typing import Array, Ints, Strings
 from sabir.schema import STRING, Attribute, Constraint, Example, Input, Operator, Output, tensors
 
@@ -58,6 +59,12 @@ def evaluate(
     if x.dtype.kind == "O":
         return mapped(x, strings, integers, default_int64)
     return mapped(x, integers, strings, default_string)
+
+
+@v1.parts
+def parts(b: Builder, x: Value, /, *, cats_int64s: Ints, cats_strings: Strings, default_int64: int) -> Value:
+    """Find the texts in the table, and take their integers."""
+    return values_of(b, x, cats_strings or (), np.array(cats_int64s or (), np.int64), default_int64)
 
 
 @category_mapper.examples

@@ -12,6 +12,7 @@ from sabir.ir import UNDEFINED, ArrayTensor, Builder, Tensor, TensorType, Value
 from sabir.loops import Expression, NotLowered
 from sabir.opsets.families.indexing import lookup_kernels
 from sabir.opsets.families.indexing.lookups import mapped
+from sabir.opsets.families.text.places import is_text, values_of
 from sabir.opsets.typing import Array, Strings
 from sabir.schema import (
     STRING,
@@ -154,6 +155,31 @@ def _default(values: Array, attributes: dict[str, Any]) -> Any:
         return attributes[_DEFAULTS[suffix]]
     tensor: Tensor | None = attributes.get("default_tensor")
     return _OF_KIND[values.dtype.kind] if tensor is None else tensor.array().reshape(-1)[0]
+
+
+@v1.parts
+def parts_of_places(b: Builder, x: Value, /, *, classes_strings: Strings, default_int64: int) -> Value:
+    """Find the texts among the classes."""
+    places = np.arange(len(classes_strings or ()), dtype=np.int64)
+    return values_of(b, x, classes_strings or (), places, default_int64)
+
+
+@v2.parts
+def parts(b: Builder, x: Value, /, **attributes: Any) -> Value:
+    """Find the keys, and take their values: where one side is texts, the other side are numbers."""
+    keys, values = _array("keys", attributes), _array("values", attributes)
+    if len(keys) != len(values):
+        raise Unconvertible("the keys and the values differ in number")
+    default = _default(values, attributes)
+    if keys.dtype.kind == "O":
+        return values_of(b, x, keys.tolist(), values, default)
+    if values.dtype.kind != "O" or is_text(x):
+        raise Unconvertible("keys and values are numbers")
+    present = {name: value for name, value in attributes.items() if value is not None}
+    kept = {name: value for name, value in present.items() if not name.startswith(("values", "default"))}
+    numbered = {"values_int64s": [*range(len(keys))], "default_int64": len(keys)}
+    table: Array = np.array([*values.tolist(), default], object)
+    return b.Gather(b.initializer("labels", table), _emit(b, x, **kept, **numbered))
 
 
 @v2.lower

@@ -7,13 +7,14 @@ import numpy as np
 
 from sabir import loops
 from sabir.base import InferenceError
-from sabir.ir import TensorType
+from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression, NotLowered
 from sabir.opsets.families.classification.classifiers import FEATURE_TYPES, FLOAT
 from sabir.opsets.families.indexing.lookups import places, places_of_texts
 from sabir.opsets.families.shapes.sizes import allotted
+from sabir.opsets.families.text.places import places_of
 from sabir.opsets.typing import Array, Ints, Strings
-from sabir.schema import STRING, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import STRING, Attribute, Constraint, Example, Input, Operator, Output, Unconvertible
 
 one_hot_encoder = Operator(
     "OneHotEncoder",
@@ -77,6 +78,16 @@ def _rows(count: int) -> Array:
     found: Array = np.eye(count + 1, count, dtype=np.float32)
     found.flags.writeable = False
     return found
+
+
+@v1.parts
+def parts(b: Builder, x: Value, /, *, cats_strings: Strings, zeros: int, cats_int64s: Ints) -> Value:
+    """Find the texts among the categories; what follows are numbers."""
+    if cats_int64s is not None or cats_strings is None:
+        raise Unconvertible("the categories are no texts")
+    places = places_of(b, x, cats_strings, is_complete=not zeros)
+    categories = [*range(len(cats_strings))]
+    return b.op("OneHotEncoder", places, domain="ai.onnx.ml", cats_int64s=categories)
 
 
 @v1.lower

@@ -9,9 +9,10 @@ from sabir.base import check_time
 from sabir.compilation.backends.cpu.families import families
 from sabir.compilation.backends.cpu.reaches import values_of
 from sabir.compilation.backends.cpu.texts import source_of
+from sabir.compilation.frontend.ahead import calls_ahead
 from sabir.compilation.frontend.lowering import KEYS
 from sabir.compilation.fusion.grouping import Grouping
-from sabir.compilation.fusion.groups import in_order, last_of
+from sabir.compilation.fusion.groups import first_of, in_order, last_of
 from sabir.compilation.fusion.origins import Origins
 from sabir.compilation.native import is_compiled
 from sabir.compilation.plan.bounds import Reach
@@ -155,7 +156,9 @@ class PlanBuilder:
         )
 
     def _plan_groups(self) -> None:
-        groups = last_of(in_order(self.grouping.groups), self._gives_no_tensor)
+        ahead = calls_ahead(self.lowered)
+        ordered = first_of(in_order(self.grouping.groups), lambda g: g.step is not None and g.place in ahead)
+        groups = last_of(ordered, self._gives_no_tensor)
         for number, group in enumerate(self.families.scheduled(self, groups), 1):
             check_time()
             if group.kind == "evaluate":

@@ -1,0 +1,79 @@
+"""Texts as their places in a table: what follows a table of texts are numbers, which kernels read."""
+
+from __future__ import annotations
+
+from itertools import repeat
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sabir.elements import STRING
+from sabir.opsets.families.numbers.scalars import element_of
+from sabir.schema import INTERNAL, Unconvertible, moving
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sabir.ir import Builder, Value
+    from sabir.opsets.typing import Array
+
+_TEXTS = (str, bytes)
+
+
+def finding(keys: Sequence[str], *, is_complete: bool = False) -> Callable[[Array], Array]:
+    """Return the function that finds texts in a table: the index of each, of equal keys the last.
+
+    Other texts have the number of all keys; in a table that `is_complete` they are a ValueError. What is no
+    text is a TypeError.
+    """
+    others = len(keys)
+    find: Callable[..., Any] = dict(zip(keys, range(others), strict=True)).get
+    indices: Array = np.arange(others + 1, dtype=np.int64)
+    indices.flags.writeable = False
+    rows: list[Array] = [indices[n : n + 1] for n in range(others + 1)]
+
+    def check(texts: list[Any]) -> None:
+        for kind in {*map(type, texts)}:
+            if not issubclass(kind, _TEXTS):
+                raise TypeError(f"{kind.__name__} is no type of texts")
+        if is_complete:
+            lost = next(text for text in texts if find(text) is None)
+            raise ValueError(f"{lost!r} is not in the table")
+
+    @moving
+    def found(x: Array) -> Array:
+        if x.size == 1:
+            item = x.item()
+            place: int = find(item, others)
+            if place == others:
+                check([item])
+            return rows[place].reshape(x.shape)
+        texts = x.ravel().tolist()
+        places = np.fromiter(map(find, texts, repeat(others)), np.int64, len(texts))
+        if others in places:
+            check(texts)
+        return places.reshape(x.shape)
+
+    return found
+
+
+def is_text(x: Value) -> bool:
+    """Return whether a value is known to be a tensor of texts."""
+    return element_of(x) is STRING
+
+
+def places_of(b: Builder, x: Value, keys: Sequence[str], *, is_complete: bool = False) -> Value:
+    """Add the node that finds texts in a table; raises Unconvertible for a value that is no text.
+
+    A text that is no key has the place after the last key; in a table that `is_complete` it is an error.
+    """
+    if not is_text(x):
+        raise Unconvertible("the operand is known to be no text")
+    return b.op("TextPlaces", x, domain=INTERNAL, keys=tuple(keys), complete=int(is_complete))
+
+
+def values_of(b: Builder, x: Value, keys: Sequence[str], values: Array, default: object) -> Value:
+    """Add the nodes that replace texts by the values of their keys; raises as `places_of`."""
+    table: Array = np.empty(len(values) + 1, values.dtype)
+    table[:-1], table[-1] = values, default
+    return b.Gather(b.initializer("values", table), places_of(b, x, keys))
