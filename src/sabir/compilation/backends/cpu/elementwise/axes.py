@@ -24,11 +24,14 @@ from sabir.compilation.backends.cpu.emit.nest import (
     SizeArgument,
     TakeStep,
 )
+from sabir.compilation.backends.cpu.emit.row_passes import passes_of
 from sabir.compilation.passes import MOST_REPEATS
 from sabir.compilation.plan.entries import count_of
 from sabir.loops import element_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sabir.compilation.backends.cpu.emit.nest import Stride
     from sabir.compilation.backends.cpu.heuristics import Heuristics
     from sabir.loops import Size
@@ -93,6 +96,9 @@ def nest_of(nesting: Nesting, vector_bits: int, heuristics: Heuristics, *, inner
     )
     if repeats is not None:
         return replace(nest, repeats=repeats[1:])
+    together = _together(nest, nesting.sizes, heuristics)
+    if together is not None:
+        return replace(nest, together=together)
     if not can_transpose(nest):
         return nest
     short = [axis for axis, size in enumerate(nesting.sizes) if isinstance(size, int) and size <= SHORT]
@@ -138,6 +144,27 @@ def _repeats(nesting: Nesting) -> tuple[int, int, int] | None:
             ):
                 return inner, axis, times
     return None
+
+
+def _together(nest: Nest, sizes: Sequence[Size], heuristics: Heuristics) -> tuple[int, int] | None:
+    """Return an axis, and how many folds across the vectors along it are computed together; else None.
+
+    The folds must share a load, and no pass may depend on another.
+    """
+    outer = [a for a in range(nest.axes) if not nest.reduced[a] and a != nest.inner]
+    if not outer or not any(nest.reduced) or nest.reduced[nest.inner]:
+        return None
+    axis, size = outer[-1], sizes[outer[-1]]
+    if not isinstance(size, int):
+        return None
+    count = max(n for n in range(1, heuristics.folds_together + 1) if size % n == 0)
+    varies = nest.varying(axis)
+    is_shared = any(isinstance(s, Load) and not v for s, v in zip(nest.steps, varies, strict=True))
+    passes = passes_of(nest, keep=False)
+    is_one_pass = len(passes.roots) == 1 and not passes.inside(0)
+    if count == 1 or not is_shared or not is_one_pass or any(isinstance(s, TakeStep) for s in nest.steps):
+        return None
+    return axis, count
 
 
 def _class(stride: Size) -> Stride:
