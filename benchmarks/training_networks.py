@@ -1,4 +1,4 @@
-"""Networks of the size that people train: convolutional and recurrent ones, transformers of images and of text.
+"""Networks of the size that people train: convolutional, recurrent, transformers of images and of text.
 
 Each is built for Sabir and written as a function of PyTorch, with the same weights and the same feeds.
 BatchNormalization is in training mode on both sides.
@@ -205,7 +205,9 @@ def _next_block(layers: _Layers, name: str, y: Any, width: int) -> Any:
     """Append a convolution of each channel and two linear layers over the channels, beside a shortcut."""
     b = layers.b
     depthwise = layers.weight(f"{name}.c", width, 1, 7, 7)
-    moved = b.Conv(y, depthwise, layers.constant(f"{name}.c.bias", np.zeros(width)), pads=[3] * 4, group=width)
+    moved = b.Conv(
+        y, depthwise, layers.constant(f"{name}.c.bias", np.zeros(width)), pads=[3] * 4, group=width
+    )
     n = layers.layer_norm(f"{name}.n", b.Transpose(moved, perm=[0, 2, 3, 1]), width)
     wide = b.Gelu(layers.linear(f"{name}.up", n, width, 4 * width))
     scaled = b.Mul(
@@ -264,7 +266,9 @@ def convnext() -> Network:
 
     rows = layers.layer_norm("last", b.Flatten(b.GlobalAveragePool(y)), widths[-1])
     scores = layers.linear("out", rows, widths[-1], 1000)
-    return layers.network(f"ConvNeXt-T {count}×3×{size}×{size}", scores, t, loss, **_images(count, size, 1000))
+    return layers.network(
+        f"ConvNeXt-T {count}×3×{size}×{size}", scores, t, loss, **_images(count, size, 1000)
+    )
 
 
 def _block(layers: _Layers, name: str, y: Any, width: int, mask: Any = None) -> Any:
@@ -355,27 +359,33 @@ def vit() -> Network:
     return layers.network("ViT-S 4×3×224×224", scores, t, loss, **_images(4, 224, 1000))
 
 
+def _recurrent_layer(layers: _Layers, number: str, y: Any, width: int) -> Any:
+    w, r = (layers.weight(f"{kind}{number}", 1, 4 * width, width, scale=width**-0.5) for kind in "wr")
+    bias = layers.constant(f"b{number}", np.zeros((1, 8 * width)))
+    return layers.b.Squeeze(layers.b.LSTM(y, w, r, bias, hidden_size=width, outputs=3)[0], [1])
+
+
 def recurrent() -> Network:
     """Return a language model of two layers of LSTM, 512 wide, over 32 texts of 64 words of 2000."""
-    layers, width, words, steps, count = _Layers(), 512, 2000, 64, 32
+    layers, width, words, shape = _Layers(), 512, 2000, (64, 32)
     b = layers.b
-    ids, t = b.input("ids", "int64", [steps, "N"]), b.input("t", "int64", ["M"])
+    ids, t = b.input("ids", "int64", [shape[0], "N"]), b.input("t", "int64", ["M"])
     y = b.Gather(layers.weight("table", words, width, scale=0.1), ids)
     for number in "01":
-        w, r = (layers.weight(f"{kind}{number}", 1, 4 * width, width, scale=width**-0.5) for kind in "wr")
-        bias = layers.constant(f"b{number}", np.zeros((1, 8 * width)))
-        y = b.Squeeze(b.LSTM(y, w, r, bias, hidden_size=width, outputs=3)[0], [1])
+        y = _recurrent_layer(layers, number, y, width)
     scores = layers.linear("out", b.Reshape(y, [-1, width]), width, words)
     layer = None if torch is None else torch.nn.LSTM(width, width)
 
     def loss(w: Any, ids: Any, t: Any) -> Any:
         y = functional.embedding(ids, w["table"])
         for number in "01":
-            y = torch.func.functional_call(layer, lstm_weights(*(w[f"{kind}{number}"] for kind in "wrb")), (y,))[0]
+            y = torch.func.functional_call(
+                layer, lstm_weights(*(w[f"{kind}{number}"] for kind in "wrb")), (y,)
+            )[0]
         return functional.cross_entropy(_linear_peer(w, "out", y).flatten(0, 1), t)
 
-    feeds = {"ids": DRAW.integers(0, words, (steps, count)), "t": DRAW.integers(0, words, count * steps)}
-    title = f"LSTM of 2 layers, width {width}, {words} words, {count}×{steps}"
+    feeds = {"ids": DRAW.integers(0, words, shape), "t": DRAW.integers(0, words, shape[0] * shape[1])}
+    title = f"LSTM of 2 layers, width {width}, {words} words, {shape[1]}×{shape[0]}"
     return layers.network(title, scores, t, loss, **feeds)
 
 

@@ -369,6 +369,7 @@ def test_windows_with_more_elements_than_there_are_windows():
         ("4,b,14,9", "1, 0, 2, 3", 1, "5,4,6,8"),
         ("b,10,14,9", "0, 1, 2, 3", 5, "5,2,6,8"),
         ("b,4,140,80", "1, 0, 2, 3", 1, "5,b,69,77"),
+        ("b,8,14,9", "1, 0, 2, 3", 1, "5,b,5,4"),  # as many, of fewer images than channels
     ):
         model = sabir.parse(f"""{HEAD} g (float[{x}] x, float[{w}] w) => (y) {{
             t = Transpose <perm = [{order}]> (x)

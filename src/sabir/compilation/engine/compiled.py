@@ -225,7 +225,7 @@ class Compiled:
             return None  # `run` reports what does not fit into memory
 
     def prepare_fast(self, feeds: Mapping[str, Any]) -> None:
-        """Prepare `run_fast` before the first run, if one plan of kernels computes the outputs for these feeds.
+        """Prepare `run_fast` before the first run, if one plan of kernels computes the outputs for the feeds.
 
         So the first run, too, can write over what `in_place` names. Raises FeedError as a run.
         """

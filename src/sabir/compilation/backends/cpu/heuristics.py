@@ -36,8 +36,7 @@ class Heuristics:
     short_folds: int = 4
     """The same for each of several folds in a kernel: each pass reads strided operands again."""
     folds_together: int = 8
-    """Folds across the vectors that are computed together, at most: their accumulators and the errors of these
-    stay in registers."""
+    """Folds across the vectors that are computed together, at most: their accumulators stay in registers."""
 
     # ------------------------------------------------------------ operands of products
 

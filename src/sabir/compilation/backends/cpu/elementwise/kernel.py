@@ -292,9 +292,7 @@ def _column_pass(body: Body, passes: Passes, number: int, shared: Point, columns
     """Emit one pass over columns of the same rows; values that they share are values of a point `shared`."""
     nest = body.nest
     folds = [n for n in passes.roots[number] if isinstance(nest.steps[n], Fold)]
-    accumulators = [
-        {n: Accumulator(body, n, nest.lanes, 1, columns=True) for n in folds} for _ in columns
-    ]
+    accumulators = [{n: Accumulator(body, n, nest.lanes, 1, columns=True) for n in folds} for _ in columns]
     blocks = Blocks(body, [a for found in accumulators for a in found.values()], 1)
     axes = [axis for axis in range(nest.axes) if nest.reduced[axis]]
     common = _shared_steps(nest, [passes.operand(n) for n in folds]) if len(columns) > 1 else []
