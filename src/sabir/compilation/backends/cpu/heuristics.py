@@ -37,6 +37,10 @@ class Heuristics:
     """The same for each of several folds in a kernel: each pass reads strided operands again."""
     folds_together: int = 8
     """Folds across the vectors that are computed together, at most: their accumulators stay in registers."""
+    vectors_together: int = 8
+    """Adjacent vectors of folds across them that are computed together: lines are then read in order."""
+    vector_jobs: int = 2
+    """Jobs of so many vectors, at least, so that all threads have some."""
 
     # ------------------------------------------------------------ operands of products
 

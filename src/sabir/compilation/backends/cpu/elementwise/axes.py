@@ -149,22 +149,26 @@ def _repeats(nesting: Nesting) -> tuple[int, int, int] | None:
 def _together(nest: Nest, sizes: Sequence[Size], heuristics: Heuristics) -> tuple[int, int] | None:
     """Return an axis, and how many folds across the vectors along it are computed together; else None.
 
-    The folds must share a load, and no pass may depend on another.
+    It is the last other axis, if folds share a load there, or the axis of the vectors, if it is so long that
+    there are jobs for all threads. No pass may depend on another.
     """
-    outer = [a for a in range(nest.axes) if not nest.reduced[a] and a != nest.inner]
-    if not outer or not any(nest.reduced) or nest.reduced[nest.inner]:
+    if not any(nest.reduced) or nest.reduced[nest.inner] or any(isinstance(s, TakeStep) for s in nest.steps):
         return None
-    axis, size = outer[-1], sizes[outer[-1]]
-    if not isinstance(size, int):
-        return None
-    count = max(n for n in range(1, heuristics.folds_together + 1) if size % n == 0)
-    varies = nest.varying(axis)
-    is_shared = any(isinstance(s, Load) and not v for s, v in zip(nest.steps, varies, strict=True))
     passes = passes_of(nest, keep=False)
-    is_one_pass = len(passes.roots) == 1 and not passes.inside(0)
-    if count == 1 or not is_shared or not is_one_pass or any(isinstance(s, TakeStep) for s in nest.steps):
+    if len(passes.roots) > 1 or passes.inside(0):
         return None
-    return axis, count
+    outer = [a for a in range(nest.axes) if not nest.reduced[a] and a != nest.inner]
+    size, length = sizes[outer[-1]] if outer else None, sizes[nest.inner]
+    if isinstance(size, int):
+        count = max(n for n in range(1, heuristics.folds_together + 1) if size % n == 0)
+        varies = nest.varying(outer[-1])
+        is_shared = any(isinstance(s, Load) and not v for s, v in zip(nest.steps, varies, strict=True))
+        if count > 1 and is_shared:
+            return outer[-1], count
+    vectors = heuristics.vectors_together
+    if isinstance(length, int) and length >= heuristics.vector_jobs * vectors * nest.lanes:
+        return nest.inner, vectors
+    return None
 
 
 def _class(stride: Size) -> Stride:

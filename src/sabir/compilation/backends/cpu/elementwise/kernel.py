@@ -274,6 +274,9 @@ def _columns_together(body: Body, passes: Passes, outer: Sequence[int], blocks: 
     """Emit jobs of several columns at adjacent places along an axis, which share what does not vary there."""
     e, nest = body.e, body.nest
     axis, count = nest.together
+    if axis == nest.inner:
+        _vectors_together(body, passes, outer, blocks)
+        return
     groups = e.binary("udiv", body.sizes[axis], e.index(count))
     with jobs(body, outer, groups, blocks) as (indices, (group, block)):
         place, first = e.mul(block, nest.lanes), e.mul(group, count)
@@ -282,6 +285,24 @@ def _columns_together(body: Body, passes: Passes, outer: Sequence[int], blocks: 
         columns = [
             Point(at(shared.indices, axis, e.add(first, n)), nest.lanes, mask, outer=shared)
             for n in range(count)
+        ]
+        _column_pass(body, passes, 0, shared, columns)
+        for column in columns:
+            _store(body, passes.after(), column)
+
+
+def _vectors_together(body: Body, passes: Passes, outer: Sequence[int], blocks: Register) -> None:
+    """Emit jobs of several vectors of columns side by side; those past the end are masked."""
+    e, nest = body.e, body.nest
+    axis, count = nest.together
+    groups = e.binary("udiv", e.add(blocks, count - 1), e.index(count))
+    with jobs(body, outer, groups) as (indices, (group,)):
+        first = e.mul(group, count * nest.lanes)
+        places = [e.add(first, n * nest.lanes) for n in range(count)]
+        shared = Point(at(indices, axis, first), nest.lanes)
+        columns = [
+            Point(at(indices, axis, place), nest.lanes, mask_of(body, place, body.sizes[axis]), outer=shared)
+            for place in places
         ]
         _column_pass(body, passes, 0, shared, columns)
         for column in columns:
@@ -312,7 +333,9 @@ def _column_pass(body: Body, passes: Passes, number: int, shared: Point, columns
             each = here
             if nest.together:
                 axis = nest.together[0]
-                each = Point(at(here.indices, axis, column.indices[axis]), here.lanes, here.mask, outer=here)
+                each = Point(
+                    at(here.indices, axis, column.indices[axis]), here.lanes, column.mask, outer=here
+                )
             for n in folds:
                 found[n].add(0, body.wide(passes.operand(n), each), each)
         _store(body, passes.inside(number), here)
