@@ -9,6 +9,7 @@ from sabir.compilation.engine.expressions import lowered
 from sabir.compilation.passes import run_pipeline
 from sabir.compilation.passes._channels_last import channels_last
 from sabir.compilation.passes._common_products import common_products
+from sabir.compilation.passes._gradients_in_order import gradients_in_order
 from sabir.compilation.passes._recurrent_products import recurrent_products
 from sabir.compilation.passes._repeats import MOST_REPEATS, repeats_as_views
 from sabir.compilation.passes._scaled_matrices import scaled_matrices
@@ -78,6 +79,22 @@ def test_products_of_other_states_or_matrices_are_left_as_they_are():
         repeated(matrix=loops.permute(Stored("float", (6, 6), 4), (1, 0))),
     ):  # fmt: skip
         assert recurrent_products(roots) == roots
+
+
+# ---------------------------------------------------------------- gradients in order
+
+
+def test_transposed_products_are_copied_beside_fed_tensors_of_their_shape():
+    x, dy = Stored("float", (9, 64), 1), Stored("float", (96, 9), 2)
+    mean, row = Stored("float", (64, 96), 3), Stored("float", (96,), 4)
+    turned = loops.permute(loops.contract(dy, x), (1, 0))
+    for roots, copies in (
+        ({0: loops.apply("sub", turned, mean)}, 1),
+        ({0: loops.apply("add", turned, loops.apply("mul", mean, 0.9)), 1: loops.apply("neg", turned)}, 1),
+        ({0: loops.apply("add", turned, row)}, 0),
+        ({0: loops.apply("sub", loops.contract(dy, x), loops.permute(mean, (1, 0)))}, 0),
+    ):
+        assert kinds(gradients_in_order(roots)).count("Copy") == copies
 
 
 # ---------------------------------------------------------------- repeats

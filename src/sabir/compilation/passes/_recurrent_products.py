@@ -38,7 +38,7 @@ _AXES = 3  # of a product of all states: steps, rows, columns
 
 
 def recurrent_products(expressions: Mapping[int, Expression]) -> dict[int, Expression]:
-    """Return the expressions by slot, where no state of a recurrence is multiplied by the same matrix twice."""
+    """Return the expressions by slot, where no state of a recurrence is multiplied by a matrix twice."""
     found = {x: _repeated(x) for x in postorder(expressions.values()) if isinstance(x, Contract)}
     repeated = {x: each for x, each in found.items() if each is not None}
     outputs = dict[StepBody, dict[Expression, None]]()
@@ -53,8 +53,9 @@ def recurrent_products(expressions: Mapping[int, Expression]) -> dict[int, Expre
         if isinstance(x, Recur) and x.body in bodies:
             y = rebuilt(x, new)
             return replace(y, body=bodies[x.body]) if isinstance(y, Recur) else None
-        again = repeated.get(x) if isinstance(x, Contract) else None
-        return None if again is None else _joined(x, again.products, new[again.recur])
+        if not isinstance(x, Contract) or x not in repeated:
+            return None
+        return _joined(x, repeated[x].products, new[repeated[x].recur])
 
     return rewrite(expressions, rule) if repeated else dict(expressions)
 
@@ -104,7 +105,7 @@ def _state_of(recur: Recur) -> int | None:
 
 
 def _side_by_side(recur: Recur, number: int, b: Expression) -> list[Contract] | None:
-    """Return the products of a state by the parts of a matrix, in the order of the columns; None if not all."""
+    """Return the products of a state by the parts of a matrix, in the order of columns; None if not all."""
     views, body = Views(), recur.body
     whole = views.locate(b)
     columns: dict[object, Contract] = {}

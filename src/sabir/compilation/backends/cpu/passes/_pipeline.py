@@ -6,10 +6,12 @@ from sabir.compilation.passes import (
     Pass,
     channels_last,
     common_products,
+    gradients_in_order,
     is_contract,
     is_narrow,
     is_recurrence,
     is_seed,
+    is_turned_product,
     quantized_products,
     reads_repeated,
     reads_scaled,
@@ -29,6 +31,7 @@ PIPELINE = (
     Pass("scaled-matrices", scaled_matrices, reads_scaled),
     Pass("shared-heads", shared_heads, reads_repeated),
     Pass("channels-last", channels_last, is_seed),
+    Pass("gradients-in-order", gradients_in_order, is_turned_product),
     Pass("repeats-as-views", repeats_as_views, repeats),
 )
 PASSES = tuple(each.name for each in PIPELINE)
