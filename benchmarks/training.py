@@ -1,7 +1,7 @@
 """Steps of training: the compiled engine of Sabir beside PyTorch eager.
 
 For four small networks the loss alone, the loss and its gradients, and a whole step with AdamW are measured;
-for networks of full size (`--full`) a step, `step(feeds)`; and for all of them the memory of ten steps in a
+for networks of full size (`--full`) a step, `step(feeds)`; and for all of them the memory of some steps in a
 fresh process. PyTorch's step is that with the faster of its default and its fused optimizer. PyTorch is
 optional: without it its columns and the ratios are left out. `BENCH_THREADS` is the number of threads of both
 sides. All of the section "Training at full size", on a quiet machine:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 ROUNDS, FULL_ROUNDS, FULL_BLOCK = 20, 9, 3
 RATE = 1e-3
-STEPS = 10  # in a process of its own, and before the losses are compared
+STEPS, FULL_STEPS = 10, 3  # in a process of its own, and before the losses are compared
 TOLERANCE = 2e-3
 SMALL = {"MLP": mlp, "CNN": cnn, "transformer": transformer, "LSTM": lstm}
 NETWORKS = {**SMALL, **training_networks.NETWORKS}
@@ -64,7 +64,8 @@ def main() -> None:
     ratios = [ratio for *_, ratio in rows if not math.isnan(ratio)]
     if ratios:
         print(f"Geometric mean of the ratios: {statistics.geometric_mean(ratios):.2f}.\n")
-    print(f"What {STEPS} steps add to the memory of a fresh process, at their end and at most.\n")
+    count = STEPS if all(name in SMALL for name in names) else FULL_STEPS
+    print(f"What {count} steps add to the memory of a fresh process, at their end and at most.\n")
     h.table(("network", SABIR, PEER), [_memory(n, networks[n].name, given.engine) for n in names])
 
 
@@ -76,13 +77,14 @@ def _times(name: str, network: Network, engine: Any, clock: Callable[[], float])
     h.progress(network.name)
     small = name in SMALL
     ours = _ours(network, engine) if small else _our_steps(network, engine)
-    losses = [steps(network, SABIR, engine)]
+    count = STEPS if small else FULL_STEPS
+    losses = [steps(network, SABIR, engine, count)]
     theirs: dict[str, Callable[[], Any]] = {}
     if torch is not None:
         theirs = _theirs(network) if small else _their_steps(network)
-        losses += [steps(network, side, engine) for side in (PEER, FUSED)]
+        losses += [steps(network, side, engine, count) for side in (PEER, FUSED)]
     if any(abs(other - losses[0]) > TOLERANCE for other in losses):
-        raise SystemExit(f"{network.name}: the losses differ after {STEPS} steps: {losses}")
+        raise SystemExit(f"{network.name}: the losses differ after some steps: {losses}")
     cases = [h.Case(f"{SABIR} {name}", lambda _, w=work: w()) for name, work in ours.items()]
     cases += [h.Case(f"{PEER} {name}", lambda _, w=work: w()) for name, work in theirs.items()]
     taken = (
@@ -172,14 +174,14 @@ def _peer_step(network: Network, *, fused: bool = False) -> Callable[[], float]:
     return step
 
 
-def steps(network: Network, side: str, engine: Any) -> float:
+def steps(network: Network, side: str, engine: Any, count: int) -> float:
     """Make some steps on one side from the first weights, and return the last loss."""
     if side == SABIR:
         session, feeds = _session(network, engine), dict(network.feeds)
-        losses = [next(iter(session.step(feeds).values())) for _ in range(STEPS)]
+        losses = [next(iter(session.step(feeds).values())) for _ in range(count)]
     else:
         step = _peer_step(network, fused=side == FUSED)
-        losses = [step() for _ in range(STEPS)]
+        losses = [step() for _ in range(count)]
     return float(losses[-1])
 
 
@@ -190,7 +192,7 @@ def _memory(name: str, title: str, engine: str) -> tuple[str, ...]:
         h.Script(
             side,
             f"sys.path.insert(0, {folder!r})\nimport training",
-            f"training.steps(network, {side!r}, {engine!r})",
+            f"training.steps(network, {side!r}, {engine!r}, {STEPS if name in SMALL else FULL_STEPS})",
             f"network = training.NETWORKS[{name!r}]()",
         )
         for side in ([SABIR] if torch is None else [SABIR, PEER])
