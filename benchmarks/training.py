@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 ROUNDS, FULL_ROUNDS, FULL_BLOCK = 20, 9, 3
 RATE = 1e-3
-STEPS, FULL_STEPS = 10, 3  # in a process of its own, and before the losses are compared
+STEPS, FULL_STEPS = 10, 3  # in a process of its own
+COMPARED, FULL_COMPARED = 10, 1  # steps before the losses are compared: deep networks amplify rounding
 TOLERANCE = 2e-3
 SMALL = {"MLP": mlp, "CNN": cnn, "transformer": transformer, "LSTM": lstm}
 NETWORKS = {**SMALL, **training_networks.NETWORKS}
@@ -77,7 +78,7 @@ def _times(name: str, network: Network, engine: Any, clock: Callable[[], float])
     h.progress(network.name)
     small = name in SMALL
     ours = _ours(network, engine) if small else _our_steps(network, engine)
-    count = STEPS if small else FULL_STEPS
+    count = COMPARED if small else FULL_COMPARED
     losses = [steps(network, SABIR, engine, count)]
     theirs: dict[str, Callable[[], Any]] = {}
     if torch is not None:
