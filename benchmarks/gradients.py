@@ -274,19 +274,25 @@ def lstm() -> Network:
     return _finished("LSTM 16×64, width 128", b, (scores, t), weights, _lstm_loss(), **feeds)
 
 
-def _lstm_loss() -> Callable[..., Any]:
-    layer = None if torch is None else torch.nn.LSTM(WIDTH, WIDTH)
+def lstm_weights(w: Any, r: Any, b: Any) -> dict[str, Any]:
+    """Return the weights of an LSTM of ONNX by the names of PyTorch, in its order of the gates."""
 
     def ordered(x: Any) -> Any:
         parts = x.chunk(4)
         return torch.cat([parts[i] for i in ORDER])
 
+    first, second = b[0].chunk(2)
+    return {
+        "weight_ih_l0": ordered(w[0]), "weight_hh_l0": ordered(r[0]),
+        "bias_ih_l0": ordered(first), "bias_hh_l0": ordered(second),
+    }  # fmt: skip
+
+
+def _lstm_loss() -> Callable[..., Any]:
+    layer = None if torch is None else torch.nn.LSTM(WIDTH, WIDTH)
+
     def loss(w: Any, x: Any, t: Any) -> Any:
-        first, second = w["b"][0].chunk(2)
-        named = {
-            "weight_ih_l0": ordered(w["w"][0]), "weight_hh_l0": ordered(w["r"][0]),
-            "bias_ih_l0": ordered(first), "bias_hh_l0": ordered(second),
-        }  # fmt: skip
+        named = lstm_weights(w["w"], w["r"], w["b"])
         _, (last, _) = torch.func.functional_call(layer, named, (x,))
         return functional.cross_entropy(functional.linear(last[0], w["out"]), t)
 

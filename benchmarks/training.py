@@ -1,16 +1,21 @@
 """Steps of training: the compiled engine of Sabir beside PyTorch eager.
 
 For four small networks the loss alone, the loss and its gradients, and a whole step with AdamW are measured;
-for networks of full size (`--full`) a step, by `step(feeds)`, which is what one writes first, and
-by `step(feeds, 0, outputs="loss")`; and for all of them the memory of ten steps in a fresh process. PyTorch's
-step is that with the faster of its default and its fused optimizer. PyTorch is optional: without it its
-columns and the ratios are left out. `BENCH_THREADS` is the number of threads of both sides.
+for networks of full size (`--full`) a step, `step(feeds)`; and for all of them the memory of some steps in a
+fresh process. PyTorch's step is that with the faster of its default and its fused optimizer. PyTorch is
+optional: without it its columns and the ratios are left out. `BENCH_THREADS` is the number of threads of both
+sides. All of the section "Training at full size", on a quiet machine:
+
+    BENCH_THREADS=2 python benchmarks/training.py --full
+
+`--process-time` is for one thread on a machine that does other work too.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import statistics
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,9 +30,10 @@ from sabir.training import AdamW, prepare
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ROUNDS, FULL_ROUNDS = 20, 9
+ROUNDS, FULL_ROUNDS, FULL_BLOCK = 20, 9, 3
 RATE = 1e-3
-STEPS = 10  # in a process of its own, and before the losses are compared
+STEPS, FULL_STEPS = 10, 3  # in a process of its own
+COMPARED, FULL_COMPARED = 10, 1  # steps before the losses are compared: deep networks amplify rounding
 TOLERANCE = 2e-3
 SMALL = {"MLP": mlp, "CNN": cnn, "transformer": transformer, "LSTM": lstm}
 NETWORKS = {**SMALL, **training_networks.NETWORKS}
@@ -55,33 +61,45 @@ def main() -> None:
     names = given.names or list(training_networks.NETWORKS if given.full else SMALL)
     networks = {name: NETWORKS[name]() for name in names}
     rows = [row for n, network in networks.items() for row in _times(n, network, given.engine, clock)]
-    h.table(("network and work", SABIR, PEER, "ratio"), rows)
-    print(f"What {STEPS} steps add to the memory of a fresh process, at their end and at most.\n")
+    h.table(("network and work", SABIR, PEER, "ratio"), [row[:-1] for row in rows])
+    ratios = [ratio for *_, ratio in rows if not math.isnan(ratio)]
+    if ratios:
+        print(f"Geometric mean of the ratios: {statistics.geometric_mean(ratios):.2f}.\n")
+    count = STEPS if all(name in SMALL for name in names) else FULL_STEPS
+    print(f"What {count} steps add to the memory of a fresh process, at their end and at most.\n")
     h.table(("network", SABIR, PEER), [_memory(n, networks[n].name, given.engine) for n in names])
 
 
-def _times(name: str, network: Network, engine: Any, clock: Callable[[], float]) -> list[tuple[str, ...]]:
-    """Measure one network; raises SystemExit where the losses of both sides differ after some steps."""
+def _times(name: str, network: Network, engine: Any, clock: Callable[[], float]) -> list[tuple[Any, ...]]:
+    """Measure one network; raises SystemExit where the losses of both sides differ after some steps.
+
+    A row has the cells of the table, and the ratio as a number, NaN without PyTorch.
+    """
     h.progress(network.name)
     small = name in SMALL
     ours = _ours(network, engine) if small else _our_steps(network, engine)
-    losses = [steps(network, SABIR, engine)]
+    count = COMPARED if small else FULL_COMPARED
+    losses = [steps(network, SABIR, engine, count)]
     theirs: dict[str, Callable[[], Any]] = {}
     if torch is not None:
         theirs = _theirs(network) if small else _their_steps(network)
-        losses += [steps(network, side, engine) for side in (PEER, FUSED)]
+        losses += [steps(network, side, engine, count) for side in (PEER, FUSED)]
     if any(abs(other - losses[0]) > TOLERANCE for other in losses):
-        raise SystemExit(f"{network.name}: the losses differ after {STEPS} steps: {losses}")
+        raise SystemExit(f"{network.name}: the losses differ after some steps: {losses}")
     cases = [h.Case(f"{SABIR} {name}", lambda _, w=work: w()) for name, work in ours.items()]
     cases += [h.Case(f"{PEER} {name}", lambda _, w=work: w()) for name, work in theirs.items()]
-    taken = h.blocks(cases, ROUNDS, clock=clock) if small else h.blocks(cases, FULL_ROUNDS, 1, clock=clock)
-    rows: list[tuple[str, ...]] = []
+    taken = (
+        h.blocks(cases, ROUNDS, clock=clock)
+        if small
+        else h.blocks(cases, FULL_ROUNDS, FULL_BLOCK, clock=clock)
+    )
+    rows: list[tuple[Any, ...]] = []
     for work in ours:
         mine = taken[f"{SABIR} {work}"]
-        same = f"{PEER} {work.partition('(')[0]}"
+        same = f"{PEER} {work}"
         found = min((t for n, t in taken.items() if n.startswith(same)), default=math.nan)
         compared = (h.time_text(found), h.ratio_text(found, mine)) if theirs else ("", "")
-        rows.append((f"{network.name}: {work}", h.time_text(mine), *compared))
+        rows.append((f"{network.name}: {work}", h.time_text(mine), *compared, found / mine))
     return rows
 
 
@@ -102,11 +120,7 @@ def _ours(network: Network, engine: Any) -> dict[str, Callable[[], Any]]:
 
 def _our_steps(network: Network, engine: Any) -> dict[str, Callable[[], Any]]:
     session, feeds = _session(network, engine), dict(network.feeds)
-    (loss,) = session.step(feeds)
-    return {
-        "step(f)": lambda: session.step(feeds),
-        "step(f, 0, loss)": lambda: session.step(feeds, 0, outputs=loss),
-    }
+    return {"step": lambda: session.step(feeds)}
 
 
 def _session(network: Network, engine: Any) -> sabir.TrainingSession:
@@ -161,14 +175,14 @@ def _peer_step(network: Network, *, fused: bool = False) -> Callable[[], float]:
     return step
 
 
-def steps(network: Network, side: str, engine: Any) -> float:
+def steps(network: Network, side: str, engine: Any, count: int) -> float:
     """Make some steps on one side from the first weights, and return the last loss."""
     if side == SABIR:
         session, feeds = _session(network, engine), dict(network.feeds)
-        losses = [next(iter(session.step(feeds).values())) for _ in range(STEPS)]
+        losses = [next(iter(session.step(feeds).values())) for _ in range(count)]
     else:
         step = _peer_step(network, fused=side == FUSED)
-        losses = [step() for _ in range(STEPS)]
+        losses = [step() for _ in range(count)]
     return float(losses[-1])
 
 
@@ -179,7 +193,7 @@ def _memory(name: str, title: str, engine: str) -> tuple[str, ...]:
         h.Script(
             side,
             f"sys.path.insert(0, {folder!r})\nimport training",
-            f"training.steps(network, {side!r}, {engine!r})",
+            f"training.steps(network, {side!r}, {engine!r}, {STEPS if name in SMALL else FULL_STEPS})",
             f"network = training.NETWORKS[{name!r}]()",
         )
         for side in ([SABIR] if torch is None else [SABIR, PEER])

@@ -1,4 +1,4 @@
-"""Networks of the size that people train: residual networks, a U-Net, transformers of images and of text.
+"""Networks of the size that people train: convolutional, recurrent, transformers of images and of text.
 
 Each is built for Sabir and written as a function of PyTorch, with the same weights and the same feeds.
 BatchNormalization is in training mode on both sides.
@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from gradients import DRAW, OPSET, Network, Weights, functional, torch
+from gradients import DRAW, OPSET, Network, Weights, functional, lstm_weights, torch
 
 import sabir
 
@@ -36,6 +36,7 @@ class _Layers:
         return self.b.initializer(name, array)
 
     def conv(self, name: str, x: Any, channels: tuple[int, int], size: int = 3, stride: int = 1) -> Any:
+        """Append a convolution of odd windows that keeps the size of the image, divided by the stride."""
         before, after = channels
         w = self.weight(name, after, before, size, size)
         return self.b.Conv(x, w, pads=[size // 2] * 4, strides=[stride] * 2)
@@ -155,6 +156,121 @@ def resnet18() -> Network:
     return _resnet18(8, 160)
 
 
+def _bottleneck(layers: _Layers, name: str, x: Any, sizes: tuple[int, int, int], stride: int) -> Any:
+    """Append three convolutions with normalization beside a shortcut; `sizes` are their channels."""
+    b, (before, width, after) = layers.b, sizes
+    y = b.Relu(layers.norm(f"{name}.n1", layers.conv(f"{name}.c1", x, (before, width), 1), width))
+    y = b.Relu(layers.norm(f"{name}.n2", layers.conv(f"{name}.c2", y, (width, width), 3, stride), width))
+    y = layers.norm(f"{name}.n3", layers.conv(f"{name}.c3", y, (width, after), 1), after)
+    if before != after:
+        shortcut = layers.conv(f"{name}.c4", x, (before, after), 1, stride)
+        x = layers.norm(f"{name}.n4", shortcut, after)
+    return b.Relu(b.Add(x, y))
+
+
+def _bottleneck_peer(w: Any, name: str, x: Any, stride: int) -> Any:
+    y = torch.relu(_normed(w, f"{name}.n1", _convolved(w, f"{name}.c1", x)))
+    y = torch.relu(_normed(w, f"{name}.n2", _convolved(w, f"{name}.c2", y, stride)))
+    y = _normed(w, f"{name}.n3", _convolved(w, f"{name}.c3", y))
+    if f"{name}.c4" in w:
+        x = _normed(w, f"{name}.n4", _convolved(w, f"{name}.c4", x, stride))
+    return torch.relu(x + y)
+
+
+def resnet50() -> Network:
+    layers, count, size = _Layers(), 8, 160
+    b = layers.b
+    x, t = b.input("x", "float", ["N", 3, size, size]), b.input("t", "int64", ["N"])
+    y = b.Relu(layers.norm("n", layers.conv("c", x, (3, 64), 7, 2), 64))
+    y = b.MaxPool(y, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+    blocks: list[tuple[str, int]] = []
+    before = 64
+    for stage, (width, depth) in enumerate(((64, 3), (128, 4), (256, 6), (512, 3))):
+        for number in range(depth):
+            blocks.append((f"b{stage}.{number}", 2 if stage and number == 0 else 1))
+            y = _bottleneck(layers, blocks[-1][0], y, (before, width, 4 * width), blocks[-1][1])
+            before = 4 * width
+
+    def loss(w: Any, x: Any, t: Any) -> Any:
+        x = functional.max_pool2d(torch.relu(_normed(w, "n", _convolved(w, "c", x, 2))), 3, 2, 1)
+        for name, stride in blocks:
+            x = _bottleneck_peer(w, name, x, stride)
+        return functional.cross_entropy(_classes_peer(w, x), t)
+
+    scores = _classes(layers, y, before, 1000)
+    return layers.network(f"ResNet-50 {count}×3×{size}×{size}", scores, t, loss, **_images(count, size, 1000))
+
+
+def _next_block(layers: _Layers, name: str, y: Any, width: int) -> Any:
+    """Append a convolution of each channel and two linear layers over the channels, beside a shortcut."""
+    b = layers.b
+    depthwise = layers.weight(f"{name}.c", width, 1, 7, 7)
+    moved = b.Conv(
+        y, depthwise, layers.constant(f"{name}.c.bias", np.zeros(width)), pads=[3] * 4, group=width
+    )
+    n = layers.layer_norm(f"{name}.n", b.Transpose(moved, perm=[0, 2, 3, 1]), width)
+    wide = b.Gelu(layers.linear(f"{name}.up", n, width, 4 * width))
+    scaled = b.Mul(
+        layers.linear(f"{name}.down", wide, 4 * width, width),
+        layers.constant(f"{name}.scale", np.full(width, 0.1)),
+    )
+    return b.Add(y, b.Transpose(scaled, perm=[0, 3, 1, 2]))
+
+
+def _next_block_peer(w: Any, name: str, y: Any) -> Any:
+    width = y.shape[1]
+    moved = functional.conv2d(y, w[f"{name}.c"], w[f"{name}.c.bias"], padding=3, groups=width)
+    n = _layer_norm_peer(w, f"{name}.n", moved.permute(0, 2, 3, 1))
+    scaled = _linear_peer(w, f"{name}.down", functional.gelu(_linear_peer(w, f"{name}.up", n)))
+    return y + (scaled * w[f"{name}.scale"]).permute(0, 3, 1, 2)
+
+
+def convnext() -> Network:
+    """Return ConvNeXt-T."""
+    layers, count, size, widths = _Layers(), 4, 160, (96, 192, 384, 768)
+    b = layers.b
+    x, t = b.input("x", "float", ["N", 3, size, size]), b.input("t", "int64", ["N"])
+
+    def normed(name: str, y: Any, width: int) -> Any:
+        rows = layers.layer_norm(name, b.Transpose(y, perm=[0, 2, 3, 1]), width)
+        return b.Transpose(rows, perm=[0, 3, 1, 2])
+
+    def joined(name: str, y: Any, channels: tuple[int, int], size: int) -> Any:
+        before, after = channels
+        filters = layers.weight(name, after, before, size, size)
+        return b.Conv(y, filters, layers.constant(f"{name}.bias", np.zeros(after)), strides=[size] * 2)
+
+    y = normed("n", joined("c", x, (3, widths[0]), 4), widths[0])
+    stages: list[list[str]] = []
+    for stage, (width, depth) in enumerate(zip(widths, (3, 3, 9, 3), strict=True)):
+        if stage:
+            before = widths[stage - 1]
+            y = joined(f"c{stage}", normed(f"n{stage}", y, before), (before, width), 2)
+        stages.append([f"b{stage}.{number}" for number in range(depth)])
+        for name in stages[-1]:
+            y = _next_block(layers, name, y, width)
+
+    def normed_peer(w: Any, name: str, y: Any) -> Any:
+        return _layer_norm_peer(w, name, y.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+
+    def loss(w: Any, x: Any, t: Any) -> Any:
+        y = normed_peer(w, "n", functional.conv2d(x, w["c"], w["c.bias"], stride=4))
+        for stage, names in enumerate(stages):
+            if stage:
+                y = normed_peer(w, f"n{stage}", y)
+                y = functional.conv2d(y, w[f"c{stage}"], w[f"c{stage}.bias"], stride=2)
+            for name in names:
+                y = _next_block_peer(w, name, y)
+        rows = _layer_norm_peer(w, "last", y.mean((2, 3)))
+        return functional.cross_entropy(_linear_peer(w, "out", rows), t)
+
+    rows = layers.layer_norm("last", b.Flatten(b.GlobalAveragePool(y)), widths[-1])
+    scores = layers.linear("out", rows, widths[-1], 1000)
+    return layers.network(
+        f"ConvNeXt-T {count}×3×{size}×{size}", scores, t, loss, **_images(count, size, 1000)
+    )
+
+
 def _block(layers: _Layers, name: str, y: Any, width: int, mask: Any = None) -> Any:
     """Append attention and two linear layers after normalizations; `mask` is added to the scores."""
     b = layers.b
@@ -243,6 +359,36 @@ def vit() -> Network:
     return layers.network("ViT-S 4×3×224×224", scores, t, loss, **_images(4, 224, 1000))
 
 
+def _recurrent_layer(layers: _Layers, number: str, y: Any, width: int) -> Any:
+    w, r = (layers.weight(f"{kind}{number}", 1, 4 * width, width, scale=width**-0.5) for kind in "wr")
+    bias = layers.constant(f"b{number}", np.zeros((1, 8 * width)))
+    return layers.b.Squeeze(layers.b.LSTM(y, w, r, bias, hidden_size=width, outputs=3)[0], [1])
+
+
+def recurrent() -> Network:
+    """Return a language model of two layers of LSTM, 512 wide, over 32 texts of 64 words of 2000."""
+    layers, width, words, shape = _Layers(), 512, 2000, (64, 32)
+    b = layers.b
+    ids, t = b.input("ids", "int64", [shape[0], "N"]), b.input("t", "int64", ["M"])
+    y = b.Gather(layers.weight("table", words, width, scale=0.1), ids)
+    for number in "01":
+        y = _recurrent_layer(layers, number, y, width)
+    scores = layers.linear("out", b.Reshape(y, [-1, width]), width, words)
+    layer = None if torch is None else torch.nn.LSTM(width, width)
+
+    def loss(w: Any, ids: Any, t: Any) -> Any:
+        y = functional.embedding(ids, w["table"])
+        for number in "01":
+            y = torch.func.functional_call(
+                layer, lstm_weights(*(w[f"{kind}{number}"] for kind in "wrb")), (y,)
+            )[0]
+        return functional.cross_entropy(_linear_peer(w, "out", y).flatten(0, 1), t)
+
+    feeds = {"ids": DRAW.integers(0, words, shape), "t": DRAW.integers(0, words, shape[0] * shape[1])}
+    title = f"LSTM of 2 layers, width {width}, {words} words, {shape[1]}×{shape[0]}"
+    return layers.network(title, scores, t, loss, **feeds)
+
+
 def unet() -> Network:
     """Return a U-Net of three levels, of 32, 64 and 128 channels, that finds one of four classes a pixel."""
     layers = _Layers()
@@ -287,5 +433,6 @@ def unet() -> Network:
 
 NETWORKS = {
     "residual": residual, "language": language, "resnet18-small": small_resnet18, "resnet18": resnet18,
-    "vit": vit, "language-30M": large_language, "unet": unet,
+    "resnet50": resnet50, "vit": vit, "convnext": convnext, "language-30M": large_language,
+    "recurrent": recurrent, "unet": unet,
 }  # fmt: skip

@@ -1,5 +1,7 @@
 """Second operands of products in panels: matrices that are read along their columns, and constants of lowerings."""
 
+import math
+
 import numpy as np
 
 import sabir
@@ -43,6 +45,24 @@ def test_rows_are_packed_whole():
             y = session.run({"a": a, "b": b})["y"]
             np.testing.assert_array_equal(y, a @ b, err_msg=f"{kind} {n} {k}")
         assert any("from rows" in kernel.spec for kernel in session.explain().kernels)
+
+
+def test_filters_that_vary_are_transposed_in_runs_of_taps():
+    """Numbers of channels and filters around the lanes of a vector."""
+    for kind, channels, filters, taps in (
+        ("float", 16, 64, (3, 3)), ("float", 21, 70, (3, 2)), ("double", 18, 20, (2, 2, 2)), ("double", 3, 17, (9,)),
+    ):  # fmt: skip
+        sizes, shape = ",".join("HWD"[: len(taps)]), ",".join(map(str, taps))
+        model = sabir.parse(f"""<ir_version: 10, opset_import: ["" : 21]>
+            g ({kind}[B,{channels},{sizes}] x, {kind}[{filters},{channels},{shape}] w) => (y) {{ y = Conv (x, w) }}""")
+        dtype = kind.replace("float", "float32")
+        feeds = {
+            "x": RANDOM.integers(-4, 5, (2, channels, 10, 11, 4)[: 2 + len(taps)]).astype(dtype),
+            "w": RANDOM.integers(-4, 5, (filters, channels, *taps)).astype(dtype),
+        }
+        session = Compiled(model)
+        np.testing.assert_array_equal(session.run(feeds)["y"], sabir.evaluate(model, feeds)["y"])
+        assert any(f"from runs of {math.prod(taps)}" in kernel.spec for kernel in session.explain().kernels)
 
 
 def test_narrow_weights_are_transposed_too():

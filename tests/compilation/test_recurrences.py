@@ -11,6 +11,7 @@ from sabir.base import EvaluationError
 from sabir.compilation import Compiled
 from sabir.compilation.plan import rows as _rows
 from sabir.compilation.plan.entries import Entry
+from sabir.compilation.settings import Settings
 from support.lowered import NAMES, kernels_only, same_bits
 from support.thresholds import backend_by, texts_on
 
@@ -263,6 +264,28 @@ def test_layers_in_a_network():
     plan = Compiled(model).compile(feeds)
     listed = [line for form in ("loops", "schedule", "plan") for line in plan.listing(form)]
     assert any("steps backwards" in line for line in listed)
+
+
+@pytest.mark.parametrize(("name", "direction"), [("LSTM", "forward"), ("GRU", "reverse")])
+def test_a_gradient_reads_the_products_of_the_steps(name, direction):
+    """The gates are outputs of the steps, with the first state as given or 0; other states are multiplied again."""
+    sizes = time, _, _, hidden = 4, 3, 5, 17
+    for given in ((), ("h", "b")):
+        operands = operands_of(name, sizes, given, direction=direction)
+        b = Builder(21)
+        free = {"x": (time, "N", 5), "h": (1, "N", hidden)}
+        ports = {n: b.input(n, "float", free.get(n, x.shape)) for n, x in operands.items() if x is not None}
+        read = (ports.get(n) for n in ("x", "w", "r", "b", "lens", "h"))
+        y = b.op(name, *read, hidden_size=hidden, direction=direction)
+        b.output(b.ReduceSum(b.Mul(y, y), keepdims=0), "loss")
+        gradient = sabir.differentiate(b.model(), "loss", list(ports))
+        feeds = {n: x for n, x in operands.items() if x is not None}
+        found = Compiled(gradient)
+        close(found.run(feeds), sabir.evaluate(gradient, feeds), 1e-4, f"{name} {direction} {given}")
+        plain = Compiled(gradient, settings=Settings(without=frozenset({"recurrent-products"})))
+        plain.run(feeds)
+        counts = [[k.kind for k in each.explain().kernels].count("product") for each in (found, plain)]
+        assert counts[1] - counts[0] == {"LSTM": 1, "GRU": 2}[name]
 
 
 def test_decisions_on_threads():

@@ -115,3 +115,20 @@ def test_decisions_on_vectors():
     ]
     turned = model(lambda b, x: b.Transpose(x), 40)
     assert texts_on(turned, "vectors", shapes={"x": [7, 40]}) == ["tiles transposed in registers"]
+
+
+def test_folds_side_by_side_are_computed_together():
+    """Vectors of columns, some of which are past the end, in a batch or alone; a lone vector is as it was."""
+    for columns, batch, together in ((260, "", True), (256, "B,", True), (255, "", False)):
+        model = sabir.parse(f"""<ir_version: 10, opset_import: ["" : 21]>
+        g (float[{batch}N,{columns}] x) => (y, z) {{
+          axes = Constant <value_ints = [-2]> ()
+          y = ReduceSum (x, axes)  s = Mul (x, x)  z = ReduceMax (s, axes) }}""")
+        shape = (3, 50, columns) if batch else (50, columns)
+        x = np.random.default_rng(6).integers(-9, 10, shape).astype(np.float32)
+        session = Compiled(model)
+        found = session.run({"x": x})
+        np.testing.assert_array_equal(found["y"], x.sum(-2, keepdims=True))
+        np.testing.assert_array_equal(found["z"], (x * x).max(-2, keepdims=True))
+        specs = [kernel.spec for kernel in session.explain().kernels]
+        assert all(("together" in spec) == together for spec in specs)

@@ -369,12 +369,31 @@ def test_windows_with_more_elements_than_there_are_windows():
         ("4,b,14,9", "1, 0, 2, 3", 1, "5,4,6,8"),
         ("b,10,14,9", "0, 1, 2, 3", 5, "5,2,6,8"),
         ("b,4,140,80", "1, 0, 2, 3", 1, "5,b,69,77"),
+        ("b,8,14,9", "1, 0, 2, 3", 1, "5,b,5,4"),  # as many, of fewer images than channels
     ):
         model = sabir.parse(f"""{HEAD} g (float[{x}] x, float[{w}] w) => (y) {{
             t = Transpose <perm = [{order}]> (x)
             y = Conv <group = {group}, strides = [1, 2], dilations = [2, 1]> (t, w) }}""")
         shapes = [[sizes.get(d) or int(d) for d in dims.split(",")] for dims in (x, w)]
         same(model, {"x": integers(tuple(shapes[0]), 1), "w": integers(tuple(shapes[1]), 2)})
+
+
+def test_filters_of_channels_alone_have_gradients_that_are_sums_side_by_side():
+    """A sum for each tap, with channels in the lanes; those of taps in a row are computed together."""
+    for dims, shape, taps, attributes, together in (
+        ("3,20,9,8", (3, 20, 9, 8), (3, 5), "pads = [1, 2, 1, 2]", 5),
+        ("2,17,4,3", (2, 17, 4, 3), (7, 7), "pads = [3, 3, 3, 3]", 7),  # more taps than windows
+        ("N,20,9,8", (3, 20, 9, 8), (3, 2), "strides = [2, 1], dilations = [2, 3]", 2),
+        ("2,6,30", (2, 6, 30), (11,), "pads = [0, 11]", 0),  # a prime above the most
+    ):
+        of_w = ",".join(map(str, (shape[1], 1, *taps)))
+        model = sabir.parse(f"""{HEAD} g (float[{dims}] x, float[{of_w}] w) => (float loss) {{
+            y = Conv <group = {shape[1]}, {attributes}> (x, w)  s = Mul (y, y)
+            loss = ReduceSum <keepdims = 0> (s) }}""")
+        feeds = {"x": integers(shape, 1), "w": integers((shape[1], 1, *taps), 2)}
+        found = same(sabir.differentiate(model, "loss", ["w"]), feeds, threads=1).explain().kernels
+        assert not any(kernel.kind == "product" for kernel in found)
+        assert any(f", {together})" in kernel.spec for kernel in found) == bool(together)
 
 
 def test_products_of_transposed_rows():

@@ -314,12 +314,20 @@ class Windows(Expression):
 
     @property
     def is_large(self) -> bool:
-        """Whether a window has more taps than there are windows, as in the gradient of filters."""
+        """Whether a window has more taps than there are windows, as in the gradient of filters.
+
+        That has as many where filters are as large as the images of their results. The channels of its
+        operand `[batch, ..., channels]` are then the images, which are fewer than the channels of each.
+        """
         counts = [n for axis in self.axes if isinstance(n := self.shape[axis], int)]
         sizes = [n for n in self.shape[self.operand.rank :] if isinstance(n, int)]
         if len(counts) < len(self.axes):
             return False
-        return len(sizes) < len(self.axes) or math.prod(sizes) > math.prod(counts)
+        if len(sizes) < len(self.axes) or math.prod(sizes) > math.prod(counts):
+            return True
+        batch, channels = self.operand.shape[0], self.operand.shape[-1]
+        is_turned = isinstance(batch, int) and (not isinstance(channels, int) or batch > channels)
+        return math.prod(sizes) == math.prod(counts) > 1 and is_turned
 
     def violations(self) -> Iterator[str]:
         """Yield violations of the axes, and windows that reach beyond the operand."""

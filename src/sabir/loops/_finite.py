@@ -46,6 +46,11 @@ class Contents:
             self._is_finite = bool(np.isfinite(self._array).all())
         return self._is_finite
 
+    @property
+    def is_zero(self) -> bool:
+        """Whether all numbers are 0."""
+        return not self._array.any()
+
 
 def is_finite(x: Expression) -> bool | None:
     """Return whether no number of a tensor is infinite or NaN; None if its contents are unknown before a run.

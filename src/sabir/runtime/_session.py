@@ -265,6 +265,22 @@ class Session:
         """
         return getattr(self._engine, "in_place", {})
 
+    def prepare_reusing(self, feeds: Mapping[str, Any]) -> None:
+        """Find out what `in_place` names before the first run, for feeds of its shapes, if that is possible.
+
+        Raises FeedError as `run`.
+
+        >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+        ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+        >>> session = sabir.Session(model, engine='compiled', updates={'y': 'x'})
+        >>> session.prepare_reusing({'x': np.float32([-1, 2])})
+        >>> session.in_place
+        {'y': 'x'}
+        """
+        prepare = getattr(self._engine, "prepare_fast", None)
+        if prepare is not None:
+            prepare(feeds)
+
     def run_reusing(
         self, feeds: dict[str, Any], spare: Mapping[str, Array], commit: Commit[Any] | None = None
     ) -> dict[str, Any]:

@@ -95,7 +95,7 @@ class _State:
         """Add a state variable; `value` fills the shape of `like` in its element type, if it is there."""
         data = like.constant if like is not None else None
         array: Array = (
-            np.full(data.shape, value, data.element.dtype) if isinstance(data, Tensor) else np.asarray(value)
+            _filled(data.shape, value, data.element.dtype) if isinstance(data, Tensor) else np.asarray(value)
         )
         if self._shared is None:
             return self._b.initializer(name, array)
@@ -196,11 +196,16 @@ def _averaged(state: _State, moment: Moment, x: Parameter, new: Value, share: fl
     return average, b.Where(moment.is_first(), new, x.mixed(b, average, new, share))
 
 
+def _filled(shape: Sequence[int], value: Any, dtype: np.dtype[Any]) -> Array:
+    """Return an array of one value; zeros need no memory until they are written."""
+    return np.full(shape, value, dtype) if value else np.zeros(shape, dtype)
+
+
 def _slots(state: _State, optimizer: Optimizer, value: Value) -> dict[str, Value]:
     """Add the state variables of a parameter, in its element type."""
     data = _data(value)
     return {
-        name: state.new(f"{name}_{value.name}", np.full(slot.shape, slot.initial, data.element.dtype))
+        name: state.new(f"{name}_{value.name}", _filled(slot.shape, slot.initial, data.element.dtype))
         for name, slot in optimizer.slots_of(tuple(data.shape)).items()
     }
 

@@ -83,6 +83,7 @@ class RunnablePart:
         self._ready: tuple[Part, str, int] | None = None
         self._sessions: dict[tuple[str, ...], _Bound] = {}
         self._reads: dict[tuple[str, ...], frozenset[str]] = {}
+        self._asked = set[tuple[str, ...]]()  # the outputs of sessions that know what they may write over
         self._spares = SpareArrays()
         self._assigned = frozenset(part.updates.values())
         self._typed: dict[str, Type | None] | None = None
@@ -190,6 +191,9 @@ class RunnablePart:
         Raises EvaluationError for an update that does not fit.
         """
         session, wanted = self._session(outputs)
+        if commit is not None and outputs not in self._asked:
+            self._asked.add(outputs)
+            session.prepare_reusing(self._inputs(wanted, feeds, state, path))
         over = {} if commit is None else self._replaceable(session, state, feeds)
         inputs = self._inputs(wanted, feeds, state, path)
         spares = self._spares.free()

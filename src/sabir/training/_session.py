@@ -107,8 +107,7 @@ class TrainingSession:  # ruff: ignore[too-many-public-methods]  also what fit, 
         self._pool: Replicas | None = None
         self._traffic: tuple[Traffic, ...] = ()
         self.options = options = Options(engine, threads, strict, newer_opsets, registry, limits)
-        self._initial = initial_state(self.model)
-        self._present = _noted_place(self.model, dict(self._initial))
+        self._present = _noted_place(self.model, initial_state(self.model))
         self._pending: Commit[Store] | None = None
         self._inference = RunnablePart(inference_part(self.model), "the main graph", options, stream=None)
         self._starts = [_start(self.model, i, options) for i in range(len(self.model.training))]
@@ -292,7 +291,7 @@ class TrainingSession:  # ruff: ignore[too-many-public-methods]  also what fit, 
         training information, and what a run raises; the state is then as before.
         """
         self._require_training()
-        values = dict(self._initial)
+        values = initial_state(self.model)
         for start in self._starts:
             if start is not None:
                 _, updates = start.run({}, values, (), (self.seed, 0))

@@ -9,6 +9,8 @@ from sabir.compilation.engine.expressions import lowered
 from sabir.compilation.passes import run_pipeline
 from sabir.compilation.passes._channels_last import channels_last
 from sabir.compilation.passes._common_products import common_products
+from sabir.compilation.passes._gradients_in_order import gradients_in_order
+from sabir.compilation.passes._recurrent_products import recurrent_products
 from sabir.compilation.passes._repeats import MOST_REPEATS, repeats_as_views
 from sabir.compilation.passes._scaled_matrices import scaled_matrices
 from sabir.compilation.passes._shared_heads import shared_heads
@@ -44,6 +46,55 @@ def test_maps_are_not_shared_by_that_pass():
 def test_one_product_is_left_as_it_is():
     roots = {0: loops.contract(A, B)}
     assert common_products(roots) == roots
+
+
+# ---------------------------------------------------------------- recurrent products
+
+
+def repeated(start=0, *, first=None, matrix=None, backwards=False):
+    """A product of all states of a recurrence, from a place of its states and the first one on."""
+    steps = loops.RecurrenceBuilder("float", (5, 1, 2, 6), backwards=backwards)
+    initial, r = Stored("float", (1, 2, 6), 3), Stored("float", (6, 6), 4)
+    state = steps.state(initial)
+    after = loops.apply("tanh", loops.contract(state, steps.matrix(r)))
+    (y,) = steps.results([after], [after]).outputs
+    parts = [initial if first is None else first, loops.reshape(y, (5, 2, 6))]
+    states = loops.join(parts[::-1] if backwards else parts, 0)
+    product = loops.contract(
+        loops.cut(states, (start, 0, 0), (5, 2, 6), (1, 1, 1)), r if matrix is None else matrix
+    )
+    return {0: product}
+
+
+def test_products_of_all_states_are_outputs_of_the_recurrence():
+    for roots in (repeated(), repeated(1, backwards=True)):
+        found = recurrent_products(roots)
+        assert kinds(found) == ["Stored", "Stored", "Recur", "Reshape"]
+
+
+def test_products_of_other_states_or_matrices_are_left_as_they_are():
+    other = Stored("float", (1, 2, 6), 7)
+    for roots in (
+        repeated(1), repeated(backwards=True), repeated(first=other), repeated(matrix=Stored("float", (6, 6), 8)),
+        repeated(matrix=loops.permute(Stored("float", (6, 6), 4), (1, 0))),
+    ):  # fmt: skip
+        assert recurrent_products(roots) == roots
+
+
+# ---------------------------------------------------------------- gradients in order
+
+
+def test_transposed_products_are_copied_beside_fed_tensors_of_their_shape():
+    x, dy = Stored("float", (9, 64), 1), Stored("float", (96, 9), 2)
+    mean, row = Stored("float", (64, 96), 3), Stored("float", (96,), 4)
+    turned = loops.permute(loops.contract(dy, x), (1, 0))
+    for roots, copies in (
+        ({0: loops.apply("sub", turned, mean)}, 1),
+        ({0: loops.apply("add", turned, loops.apply("mul", mean, 0.9)), 1: loops.apply("neg", turned)}, 1),
+        ({0: loops.apply("add", turned, row)}, 0),
+        ({0: loops.apply("sub", loops.contract(dy, x), loops.permute(mean, (1, 0)))}, 0),
+    ):
+        assert kinds(gradients_in_order(roots)).count("Copy") == copies
 
 
 # ---------------------------------------------------------------- repeats

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -32,6 +32,7 @@ from sabir.compilation.plan.entries import Mismatch
 from sabir.compilation.plan.layout import RunSizes
 from sabir.compilation.runtime.fast import FastRun, FedInput, fast_run
 from sabir.compilation.runtime.program import CompiledProgram
+from sabir.compilation.runtime.running import require_budget
 from sabir.compilation.settings import DEFAULT, Settings
 from sabir.opsets import STANDARD
 
@@ -222,6 +223,26 @@ class Compiled:
             return fast.run(feeds, buffers, commit)
         except MemoryError:
             return None  # `run` reports what does not fit into memory
+
+    def prepare_fast(self, feeds: Mapping[str, Any]) -> None:
+        """Prepare `run_fast` before the first run, if one plan of kernels computes the outputs for the feeds.
+
+        So the first run, too, can write over what `in_place` names. Raises FeedError as a run.
+        """
+        if self._fast is None:
+            run_with_limits(self._limits, self._prepare_fast, feeds)
+
+    def _prepare_fast(self, feeds: Mapping[str, Any]) -> None:
+        with (
+            suppress(Mismatch, EvaluationError, LimitError, *ACCIDENTS),  # the run meets them again
+            self._stops.run(),
+        ):
+            run, inputs, _, pattern, sizes = self._started(feeds)
+            program = self._plans.of(pattern, sizes)
+            if isinstance(program, CompiledProgram) and program.is_native and len(program.parts) == 1:
+                require_budget(run.budget, program.layout(0, RunSizes(sizes)), program.team.threads)
+                names = tuple(self._front.output_slots)
+                self._remember(_EndedRun(program, names, inputs, pattern, sizes, run))
 
     def cancel(self) -> None:
         """Cancel the runs of other threads: they raise CancelledError."""

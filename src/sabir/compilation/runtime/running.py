@@ -19,12 +19,25 @@ from sabir.ir import Expr
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from sabir.base import Budget
     from sabir.compilation.native import Control
     from sabir.compilation.plan.entries import Buffer
     from sabir.compilation.plan.layout import PartLayout
     from sabir.compilation.runtime.program import CompiledProgram
     from sabir.evaluation import Run
     from sabir.ir import Array
+
+
+def require_budget(budget: Budget, layout: PartLayout, threads: int) -> int:
+    """Return the bytes that a part needs; raises Mismatch if it needs more than the budget has."""
+    size = layout.arena_bytes + layout.output_bytes + layout.scratch_bytes * threads
+    if (
+        layout.needs.elements > budget.elements
+        or layout.needs.charge > budget.work
+        or budget.live_bytes + size > budget.memory
+    ):
+        raise Mismatch("the run may need more than the limits allow")
+    return size
 
 
 class PlanRun:
@@ -120,16 +133,8 @@ class PlanRun:
         another way, and its errors name the node.
         """
         budget = self.state.budget
-        size = layout.arena_bytes + layout.output_bytes + layout.scratch_bytes * self.program.team.threads
-        work = layout.needs.charge
-        if (
-            layout.needs.elements > budget.elements
-            or work > budget.work
-            or budget.live_bytes + size > budget.memory
-        ):
-            raise Mismatch("the run may need more than the limits allow")
-        budget.live_bytes += size
-        budget.work -= work
+        budget.live_bytes += require_budget(budget, layout, self.program.team.threads)
+        budget.work -= layout.needs.charge
 
     def _output(self, buffer: Buffer) -> None:
         shape, dtype = shape_and_dtype(buffer, self.sizes)

@@ -35,6 +35,12 @@ class Heuristics:
     """Elements of a fold that is too short for vectors: combining the lanes costs more than they save."""
     short_folds: int = 4
     """The same for each of several folds in a kernel: each pass reads strided operands again."""
+    folds_together: int = 8
+    """Folds across the vectors that are computed together, at most: their accumulators stay in registers."""
+    vectors_together: int = 8
+    """Adjacent vectors of folds across them that are computed together: lines are then read in order."""
+    vector_jobs: int = 2
+    """Jobs of so many vectors, at least, so that all threads have some."""
 
     # ------------------------------------------------------------ operands of products
 

@@ -24,11 +24,14 @@ from sabir.compilation.backends.cpu.emit.nest import (
     SizeArgument,
     TakeStep,
 )
+from sabir.compilation.backends.cpu.emit.row_passes import passes_of
 from sabir.compilation.passes import MOST_REPEATS
 from sabir.compilation.plan.entries import count_of
 from sabir.loops import element_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sabir.compilation.backends.cpu.emit.nest import Stride
     from sabir.compilation.backends.cpu.heuristics import Heuristics
     from sabir.loops import Size
@@ -93,6 +96,9 @@ def nest_of(nesting: Nesting, vector_bits: int, heuristics: Heuristics, *, inner
     )
     if repeats is not None:
         return replace(nest, repeats=repeats[1:])
+    together = _together(nest, nesting.sizes, heuristics)
+    if together is not None:
+        return replace(nest, together=together)
     if not can_transpose(nest):
         return nest
     short = [axis for axis, size in enumerate(nesting.sizes) if isinstance(size, int) and size <= SHORT]
@@ -137,6 +143,31 @@ def _repeats(nesting: Nesting) -> tuple[int, int, int] | None:
                 for number, p in enumerate(nesting.places)
             ):
                 return inner, axis, times
+    return None
+
+
+def _together(nest: Nest, sizes: Sequence[Size], heuristics: Heuristics) -> tuple[int, int] | None:
+    """Return an axis, and how many folds across the vectors along it are computed together; else None.
+
+    It is the last other axis, if folds share a load there, or the axis of the vectors, if it is so long that
+    there are jobs for all threads. No pass may depend on another.
+    """
+    if not any(nest.reduced) or nest.reduced[nest.inner] or any(isinstance(s, TakeStep) for s in nest.steps):
+        return None
+    passes = passes_of(nest, keep=False)
+    if len(passes.roots) > 1 or passes.inside(0):
+        return None
+    outer = [a for a in range(nest.axes) if not nest.reduced[a] and a != nest.inner]
+    size, length = sizes[outer[-1]] if outer else None, sizes[nest.inner]
+    if isinstance(size, int):
+        count = max(n for n in range(1, heuristics.folds_together + 1) if size % n == 0)
+        varies = nest.varying(outer[-1])
+        is_shared = any(isinstance(s, Load) and not v for s, v in zip(nest.steps, varies, strict=True))
+        if count > 1 and is_shared:
+            return outer[-1], count
+    vectors = heuristics.vectors_together
+    if isinstance(length, int) and length >= heuristics.vector_jobs * vectors * nest.lanes:
+        return nest.inner, vectors
     return None
 
 

@@ -269,34 +269,102 @@ def _columns(body: Body, passes: Passes) -> None:
     lanes = nest.lanes
     outer = [axis for axis in range(nest.axes) if not nest.reduced[axis] and axis != inner]
     blocks = e.binary("udiv", e.add(body.sizes[inner], lanes - 1), e.index(lanes))
+    if nest.together:
+        _columns_together(body, passes, [axis for axis in outer if axis != nest.together[0]], blocks)
+        return
     with jobs(body, outer, blocks) as (indices, (block,)):
         place = e.mul(block, lanes)
         column = Point(at(indices, inner, place), lanes, mask_of(body, place, body.sizes[inner]))
         for number in range(len(passes.roots)):
-            _column_pass(body, passes, number, column)
+            _column_pass(body, passes, number, column, [column])
         _store(body, passes.after(), column)
 
 
-def _column_pass(body: Body, passes: Passes, number: int, column: Point) -> None:
+def _columns_together(body: Body, passes: Passes, outer: Sequence[int], blocks: Register) -> None:
+    """Emit jobs of several columns at adjacent places along an axis, which share what does not vary there."""
+    e, nest = body.e, body.nest
+    axis, count = nest.together
+    if axis == nest.inner:
+        _vectors_together(body, passes, outer, blocks)
+        return
+    groups = e.binary("udiv", body.sizes[axis], e.index(count))
+    with jobs(body, outer, groups, blocks) as (indices, (group, block)):
+        place, first = e.mul(block, nest.lanes), e.mul(group, count)
+        mask = mask_of(body, place, body.sizes[nest.inner])
+        shared = Point(at(at(indices, nest.inner, place), axis, first), nest.lanes, mask)
+        columns = [
+            Point(at(shared.indices, axis, e.add(first, n)), nest.lanes, mask, outer=shared)
+            for n in range(count)
+        ]
+        _column_pass(body, passes, 0, shared, columns)
+        for column in columns:
+            _store(body, passes.after(), column)
+
+
+def _vectors_together(body: Body, passes: Passes, outer: Sequence[int], blocks: Register) -> None:
+    """Emit jobs of several vectors of columns side by side; those past the end are masked."""
+    e, nest = body.e, body.nest
+    axis, count = nest.together
+    groups = e.binary("udiv", e.add(blocks, count - 1), e.index(count))
+    with jobs(body, outer, groups) as (indices, (group,)):
+        first = e.mul(group, count * nest.lanes)
+        places = [e.add(first, n * nest.lanes) for n in range(count)]
+        shared = Point(at(indices, axis, first), nest.lanes)
+        columns = [
+            Point(at(indices, axis, place), nest.lanes, mask_of(body, place, body.sizes[axis]), outer=shared)
+            for place in places
+        ]
+        _column_pass(body, passes, 0, shared, columns)
+        for column in columns:
+            _store(body, passes.after(), column)
+
+
+def _column_pass(body: Body, passes: Passes, number: int, shared: Point, columns: Sequence[Point]) -> None:
+    """Emit one pass over columns of the same rows; values that they share are values of a point `shared`."""
     nest = body.nest
     folds = [n for n in passes.roots[number] if isinstance(nest.steps[n], Fold)]
-    accumulators = {n: Accumulator(body, n, nest.lanes, 1, columns=True) for n in folds}
-    blocks = Blocks(body, accumulators.values(), 1)
+    accumulators = [{n: Accumulator(body, n, nest.lanes, 1, columns=True) for n in folds} for _ in columns]
+    blocks = Blocks(body, [a for found in accumulators for a in found.values()], 1)
     axes = [axis for axis in range(nest.axes) if nest.reduced[axis]]
+    common = _shared_steps(nest, [passes.operand(n) for n in folds]) if len(columns) > 1 else []
 
     def inside(point: Point, remaining: Sequence[int]) -> None:
         if remaining:
             with body.e.loop(body.e.index(0), body.sizes[remaining[0]]) as place:
                 indices = at(point.indices, remaining[0], place)
-                inside(Point(indices, point.lanes, point.mask, outer=column), remaining[1:])
+                inside(Point(indices, point.lanes, point.mask, outer=shared), remaining[1:])
                 if len(remaining) == 1:
                     blocks.end_if_full(place)
             return
-        here = Point(point.indices, point.lanes, point.mask, outer=column)
-        for n in folds:
-            accumulators[n].add(0, body.wide(passes.operand(n), here), here)
+        here = Point(point.indices, point.lanes, point.mask, outer=shared)
+        for n in common:
+            body.value(n, here)
+        for column, found in zip(columns, accumulators, strict=True):
+            each = here
+            if nest.together:
+                axis = nest.together[0]
+                each = Point(
+                    at(here.indices, axis, column.indices[axis]), here.lanes, column.mask, outer=here
+                )
+            for n in folds:
+                found[n].add(0, body.wide(passes.operand(n), each), each)
         _store(body, passes.inside(number), here)
 
-    inside(column, axes)
-    for n in folds:
-        column.values[n] = accumulators[n].combined(blocks)
+    inside(shared, axes)
+    for column, found in zip(columns, accumulators, strict=True):
+        for n in folds:
+            column.values[n] = found[n].combined(blocks)
+
+
+def _shared_steps(nest: Nest, roots: Sequence[int]) -> list[int]:
+    """Return the steps that several columns share of those that the steps `roots` depend on, in order."""
+    varies = nest.varying(nest.together[0])
+    pending, found = list(roots), set[int]()
+    while pending:
+        number = pending.pop()
+        step = nest.steps[number]
+        if not varies[number]:
+            found.add(number)
+        elif isinstance(step, Apply):
+            pending += step.operands
+    return sorted(found)

@@ -180,6 +180,29 @@ class Nest:
     short: tuple[int, ...] = ()  # axes with at most SHORT elements, where the loops differ for these
     unless_same: bool = False  # a copy that does nothing where both tensors begin at the same address
     repeats: tuple[int, ...] = ()  # (axis, n): each value is stored n times in adjacent places along the axis
+    together: tuple[int, ...] = ()  # (axis, n): folds at n adjacent places along the axis share their loads
+
+    def varying(self, axis: int) -> list[bool]:
+        """Return for each step whether it varies along an axis that no fold reduces."""
+        found: list[bool] = []
+        for step in self.steps:
+            match step:
+                case Load():
+                    varies = self.accesses[step.access].strides[axis] != STILL
+                case TakeStep():
+                    varies = self.accesses[step.access].strides[axis] != STILL or found[step.place]
+                case Position():
+                    varies = step.axis == axis
+                case Apply():
+                    varies = any(found[o] for o in step.operands)
+                case Fold():
+                    varies = found[step.operand]
+                case Accumulated():
+                    varies = True
+                case _:
+                    varies = False
+            found.append(varies)
+        return found
 
     @property
     def signature(self) -> KernelSignature:
@@ -192,8 +215,9 @@ class Nest:
         marks = "".join("r" if r else "k" for r in self.reduced)
         short = f" short {self.short}" if self.short else ""
         repeats = f" repeats {self.repeats}" if self.repeats else ""
+        together = f" together {self.together}" if self.together else ""
         same = " unless the same" if self.unless_same else ""
-        lines = [f"nest {marks} inner {self.inner} lanes {self.lanes}{short}{repeats}{same}"]
+        lines = [f"nest {marks} inner {self.inner} lanes {self.lanes}{short}{repeats}{together}{same}"]
         lines += [f"  a{i}: {a}" for i, a in enumerate(self.accesses)]
         lines += [f"  %{i} = {s}" for i, s in enumerate(self.steps)]
         lines += [f"  store %{value} to a{access}" for access, value in self.stores]

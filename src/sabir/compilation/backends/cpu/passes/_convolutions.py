@@ -5,6 +5,7 @@
     groups of 2, 4, 8        slide(sum, windows, w, mixed=2)     several groups in a vector
     few filters, stride 1    sum of cuts of contract(rows, w')   each tap along a row as a separate filter
     larger than the image    contract(windows, w)                as in the gradient of filters
+    a gradient, depthwise    sum of windows * w                  one vector of channels a tap
     else                     contract(permute(windows), w')      im2col without a copy, and GEMM
 
 If both operands are quantized, groups of 2, 4 or 8 channels are products, too (see `quantized-products`).
@@ -59,6 +60,10 @@ def _chosen(found: Expression, w: Expression, group: int, *, finite: bool = Fals
         return loops.slide_mixed(found, taps, w)
     if group == 1 and _wants_rows(found, w):
         return _by_rows(found, w, each)
+    if group > 1 and each == 1 and isinstance(found, loops.Windows):
+        split = _unmerged(found.operand, found.operand.rank - 1, w.shape[:2])
+        if split is not None:
+            return _summed(found, split, w)
     if group == 1 and isinstance(found, loops.Windows) and found.is_large:
         b = loops.permute(w, [*range(1, w.rank), 0])  # filters last, channels first
         return loops.convolve(found, b, found.rank - taps - 1, 1 + taps)
@@ -103,6 +108,40 @@ def _by_rows(found: loops.Windows, w: Expression, filters: Size) -> Expression:
         starts[axis], starts[-1] = tap * found.dilations[-1], tap * filters
         parts.append(loops.cut(every, starts, shape, (1,) * len(shape)))
     return functools.reduce(functools.partial(loops.apply, "add"), parts)
+
+
+def _summed(found: loops.Windows, split: Expression, w: Expression) -> Expression:
+    """Return the sums of windows times the one filter of each group, with channels in the lanes.
+
+    In the gradient of filters the channels of a group are the images of a batch. `split` is the operand of
+    the windows with the channels as two axes, groups and images.
+    """
+    rank = split.rank
+    groups, images, *taps = w.shape
+    apart = loops.permute(split, [0, rank - 1, *range(1, rank - 1)])
+    axes = [axis + 1 for axis in found.axes]
+    counts = [found.shape[axis] for axis in found.axes]
+    every = loops.windows(apart, axes, taps, counts, found.strides, found.dilations)
+    weights = loops.permute(w, [1, 0, *range(2, w.rank)])
+    weights = loops.reshape(weights, (1, images, *(1,) * len(taps), groups, *taps))
+    products = loops.apply("mul", every, weights)
+    sums = loops.reduce("sum", products, [1, *range(rank, every.rank)])
+    return loops.reshape(sums, (split.shape[0], *counts, groups))
+
+
+def _unmerged(x: Expression, axis: int, sizes: Sequence[Size]) -> Expression | None:
+    """Return a tensor whose axis has become two again, if a Reshape has merged axes of these sizes."""
+    if isinstance(x, loops.Permute):
+        inner = x.axes[axis]
+        found = _unmerged(x.operand, inner, sizes)
+        if found is None:
+            return None
+        order = [n + (n > inner) for n in x.axes]
+        return loops.permute(found, [*order[: axis + 1], inner + 1, *order[axis + 1 :]])
+    shape = (*x.shape[:axis], *sizes, *x.shape[axis + 1 :])
+    if isinstance(x, loops.Reshape) and loops.same_shape(x.operand.shape, shape):
+        return x.operand
+    return None
 
 
 def _are_few(kernel: Sequence[Size]) -> bool:

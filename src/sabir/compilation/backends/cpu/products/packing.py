@@ -6,6 +6,7 @@ import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sabir.compilation.backends.cpu.elementwise.transposes import transposed
 from sabir.compilation.backends.cpu.emit.arguments import Arguments
 from sabir.compilation.backends.cpu.emit.body import kind_of
 from sabir.compilation.backends.cpu.emit.casts import SMALL_INTEGERS, cast
@@ -37,6 +38,10 @@ class Packing:
       `[channels][width]` for each of the (m + 2)**2 products.
     - `fields` > 1: words of 32 bits pack so many integers along the last axis of `k`, the first one in the
       lowest bits: panels are `[k / fields][width]`.
+    - `taps` > 0: the last axis of `k` has a stride of so many elements, between which those of all other axes
+      are side by side, as in filters `[n, channels, taps...]`. Square tiles of these runs are transposed.
+    - `order`: the axes of `k` in the order of the loops, outer ones first; () is the order of the panels. An
+      axis with a large stride is outside, so each cache line is read once.
     - `source`: the element type of the matrices, if they are converted. Without it, uint8 is offset by -128
       and stored as int8.
     """
@@ -53,6 +58,8 @@ class Packing:
     winograd: int = 0
     source: str = ""
     fields: int = 1
+    order: tuple[int, ...] = ()
+    taps: int = 0
 
     @property
     def read(self) -> str:
@@ -63,6 +70,12 @@ class Packing:
     def in_order(self) -> bool:
         """Whether each row is read once and as a whole, for all panels: contiguous reads are fast."""
         return self.next_column and self.width > 0 and self.depth_axes == 1 and self.group == 1
+
+    @property
+    def by_elements(self) -> bool:
+        """Whether vectors of columns are copied one by one, in any order of the axes of `k`."""
+        tiled = self.next_row or self.taps > 0 or self.in_order
+        return self.width > 0 and self.group == self.fields == 1 and not self.winograd and not tiled
 
     @property
     def signature(self) -> KernelSignature:
@@ -84,9 +97,11 @@ class Packing:
 
     def __str__(self) -> str:
         order = "rows" if self.next_column else "tiles" if self.next_row else "columns"
+        order = f"runs of {self.taps}" if self.taps else order
         depth = f" depth {self.depth_axes}" if self.depth_axes > 1 else ""
         depth += f" groups of {self.group} along {self.run}" if self.group > 1 else ""
         depth += f" in words of {self.fields}" if self.fields > 1 else ""
+        depth += f" loops {self.order}" if self.order else ""
         panels = f"width {self.width or 'any'} lanes {self.lanes} batch {self.batch}{depth}"
         kind = f"pack winograd {self.winograd}x{self.winograd}" if self.winograd else "pack"
         element = f"{self.element} of {self.source}" if self.source else self.element
@@ -103,6 +118,8 @@ def packing_text(packing: Packing) -> str:
         return _FieldEmission(packing).text()
     if packing.next_row:
         return _TileEmission(packing).text()
+    if packing.taps:
+        return _RunEmission(packing).text()
     return (_RowEmission if packing.in_order else _PackingEmission)(packing).text()
 
 
@@ -144,11 +161,13 @@ class _PackingEmission:
     def _panel(self, matrix: Register, column: Register, to: Register) -> None:
         e, packing = self.e, self.packing
         with contextlib.ExitStack() as loops:
-            row, k = matrix, e.index(0)
-            for number, (size, stride) in enumerate(zip(self.depths, self.down, strict=True)):
-                place = loops.enter_context(e.loop(e.index(0), size))
-                row = e.offset(row, e.mul(place, stride))
-                k = e.add(e.mul(k, size), place) if number else place
+            row, places = matrix, dict[int, Register]()
+            for axis in packing.order or range(packing.depth_axes):
+                places[axis] = place = loops.enter_context(e.loop(e.index(0), self.depths[axis]))
+                row = e.offset(row, e.mul(place, self.down[axis]))
+            k = places[0]
+            for axis, size in enumerate(self.depths[1:], 1):
+                k = e.add(e.mul(k, size), places[axis])
             line = e.offset(to, e.mul(k, e.mul(self.width, self.element_bytes)))
             if packing.width:
                 for v in range(0, packing.width, packing.lanes):
@@ -238,6 +257,47 @@ class _TileEmission(_PackingEmission):
             )
             line = width * self.element_bytes
             strip(e, source, e.add(column, v), e.offset(target, e.mul(v, self.element_bytes)), line)
+
+
+class _RunEmission(_PackingEmission):
+    """Packs columns whose elements are runs of taps, channel by channel, by transposing tiles of the runs.
+
+    The tiles of as many channels as a vector has lanes end where a run ends: their code is unrolled.
+    """
+
+    def _panel(self, matrix: Register, column: Register, to: Register) -> None:
+        e, packing = self.e, self.packing
+        lanes, channels = packing.lanes, self.depths[-1]
+        with e.loop(e.index(0), e.index(packing.width), lanes) as v:
+            first = e.add(column, v)
+            corner = e.offset(matrix, e.mul(first, self.across))
+            target = e.offset(to, e.mul(v, self.element_bytes))
+            inside = e.compare("icmp sle", e.add(first, lanes), self.columns)
+            tiled = e.select(inside, e.binary("and", channels, e.index(-lanes)), e.index(0))
+            with e.loop(e.index(0), tiled, lanes) as channel:
+                self._tiles(e.offset(corner, e.mul(channel, self.down[-1])), channel, target)
+            kind, mask = kind_of(packing.element, lanes), lanes_before(e, first, self.columns, lanes)
+            with e.loop(tiled, channels) as channel, e.loop(e.index(0), e.index(packing.taps)) as tap:
+                start = e.offset(corner, e.mul(channel, self.down[-1]))
+                start = e.offset(start, e.mul(tap, self.element_bytes))
+                x = gathered(e, start, self.across, kind, mask)
+                self._put(x, target, e.add(e.mul(tap, channels), channel))
+
+    def _tiles(self, start: Register, channel: Register, target: Register) -> None:
+        """Emit the transposition of the runs of some channels, which begin at an address."""
+        e, lanes, taps = self.e, self.packing.lanes, self.packing.taps
+        kind = kind_of(self.packing.element, lanes)
+        lines = [e.add(e.mul(self.depths[-1], tap), channel) for tap in range(taps)]
+        for tile in range(taps):
+            corner = e.offset(start, e.index(tile * lanes * self.element_bytes))
+            rows = [e.load(e.offset(corner, e.mul(self.across, n)), kind) for n in range(lanes)]
+            for n, x in enumerate(transposed(e, rows), tile * lanes):
+                self._put(x, target, e.add(lines[n % taps], n // taps))
+
+    def _put(self, x: Register, target: Register, line: Register) -> None:
+        size = self.element_bytes
+        to = self.e.offset(target, self.e.mul(line, self.packing.width * size))
+        self.e.store(x, to, align=self.packing.lanes * size)
 
 
 class _GroupEmission(_PackingEmission):

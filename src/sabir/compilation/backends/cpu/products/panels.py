@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation.backends.cpu.products.direct import is_constant
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from sabir.loops import Expression, Size
 
 
+_MOST_TAPS = 9  # of a run, whose tiles are unrolled
 _TILED = 4  # bytes of an element at least, to transpose tiles
 
 
@@ -117,7 +119,10 @@ def _packing(builder: PlanBuilder, x: Expression, b: Located, panels: Panels, ta
         next_column=columns[1] == 1, depth_axes=len(depth), group=panels.group, run=panels.run,
         next_row=target.kind == "arena" and _has_rows(panels),  # constants are packed once: fewer kernels
         winograd=panels.winograd, source=converted, fields=panels.fields,
+        taps=_taps(panels) if target.kind == "arena" else 0,
     )  # fmt: skip
+    if packing.by_elements:
+        packing = replace(packing, order=_loop_order(depth))
     axes = [*batch, *depth, columns]
     entry = Entry([], nodes=builder.origins.labels([x]))
     source = builder.pointer(b, read, entry)
@@ -134,10 +139,37 @@ def _packing(builder: PlanBuilder, x: Expression, b: Located, panels: Panels, ta
     return entry
 
 
+def _taps(panels: Panels) -> int:
+    """Return the length of the runs of filters `[n, channels, taps...]` in memory; 0 for another order."""
+    *outer, (_, step) = panels.depth
+    if panels.columns[1] == 1 or panels.winograd or not _is_plain(panels):
+        return 0
+    count: Size = 1
+    for size, stride in reversed(outer):
+        if stride != count:
+            return 0
+        count *= size
+    return count if isinstance(count, int) and 1 < count <= _MOST_TAPS and step == count else 0
+
+
+def _is_plain(panels: Panels) -> bool:
+    """Return whether panels have the elements of the matrix as they are, of 4 bytes or more."""
+    same = panels.source in {"", panels.element} and panels.group == panels.fields == 1
+    return same and element_bytes(panels.element) >= _TILED
+
+
+def _loop_order(depth: Sequence[tuple[Size, Size]]) -> tuple[int, ...]:
+    """Return the axes of `k` by their strides, the largest first; () for the order of the panels."""
+    strides = [stride for _, stride in depth if isinstance(stride, int)]
+    if len(strides) < len(depth):
+        return ()
+    order = sorted(range(len(depth)), key=lambda axis: -abs(strides[axis]))
+    return () if order == list(range(len(depth))) else tuple(order)
+
+
 def _has_rows(panels: Panels) -> bool:
     """Return whether packing transposes tiles: stride 1 along `k`, not along `n`, and 4 bytes or more."""
-    rows = panels.depth[-1][1] == 1 and panels.columns[1] != 1 and panels.source in {"", panels.element}
-    return rows and panels.group == panels.fields == 1 and element_bytes(panels.element) >= _TILED
+    return panels.depth[-1][1] == 1 and panels.columns[1] != 1 and _is_plain(panels)
 
 
 def _merged(axes: Sequence[tuple[Size, Size]]) -> list[tuple[Size, Size]]:
