@@ -273,10 +273,10 @@ def _split(
     shared = _State(b, builders)
     step = shared.new("training_step", np.int64(0))
     valid, count = shared.new("grad_step", np.int64(-1)), shared.new("grad_count", np.float32(0))
-    turn = step if scaling is None else b.Add(step, scaling.skipped_steps)
-    fresh = b.Not(b.Equal(valid, turn))
+    number = step if scaling is None else b.Add(step, scaling.skipped_steps)
+    fresh = b.Not(b.Equal(valid, number))
     one = np.float32(1)
-    updates += [(valid, b.Identity(turn)), (count, b.Where(fresh, one, b.Add(count, one)))]
+    updates += [(valid, b.Identity(number)), (count, b.Where(fresh, one, b.Add(count, one)))]
     means: list[tuple[Value, Value]] = []
     for value, gradient in pairs:
         total = shared.new(f"grad_{value.name}", 0, value)
