@@ -77,11 +77,18 @@ class Result(NamedTuple):
 
     @staticmethod
     def needs_more(ends: dict[str, tuple[str, str]]) -> bool:
-        """Whether only the reference met a limit: kernels need no intermediate tensors, nor turns of nothing."""
+        """Whether only the reference met a limit.
+
+        Kernels need no intermediate tensors, no sequences of parts, and no iterations over nothing.
+        """
         outcome, message = ends.get("evaluate", ("", ""))
         lacks = {
             "EvaluationError": ("Unable to allocate",),
-            "LimitError": ("Limits(memory=", "Scan with output 'y': subgraphs ran as often as they may"),
+            "LimitError": (
+                "Limits(memory=",
+                "SplitToSequence with output",
+                "Scan with output 'y': subgraphs ran as often as they may",
+            ),
         }.get(outcome, ())
         return ends.get("compiled") == ("ok", "") and any(text in message for text in lacks)
 

@@ -47,6 +47,10 @@ class GradientBuilder(ShapedDetachedBuilder, Gradient):
         """Return an output of the call; one that the node leaves out is named, so that it is computed."""
         return self._rewriter.name_output(self._node, index)
 
+    def ys(self, *indices: int) -> tuple[Value, ...]:
+        """Return several outputs of the call, as `y` does; those that go together are named together."""
+        return self._rewriter.name_outputs(self._node, indices)
+
     def wants(self, index: int) -> bool:
         """Whether the gradient of an input of the call is used."""
         return index < len(self._node.inputs) and self._node.inputs[index] in self._pullback.active

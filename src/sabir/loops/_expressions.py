@@ -326,8 +326,8 @@ class Windows(Expression):
         if len(sizes) < len(self.axes) or math.prod(sizes) > math.prod(counts):
             return True
         batch, channels = self.operand.shape[0], self.operand.shape[-1]
-        is_turned = isinstance(batch, int) and (not isinstance(channels, int) or batch > channels)
-        return math.prod(sizes) == math.prod(counts) > 1 and is_turned
+        is_gradient = isinstance(batch, int) and (not isinstance(channels, int) or batch > channels)
+        return math.prod(sizes) == math.prod(counts) > 1 and is_gradient
 
     def violations(self) -> Iterator[str]:
         """Yield violations of the axes, and windows that reach beyond the operand."""

@@ -139,6 +139,10 @@ class Gradient(ShapedBuilder):
         """Return an output of the call; one that the node leaves out is named, so that it is computed."""
 
     @abstractmethod
+    def ys(self, *indices: int) -> tuple[Value, ...]:
+        """Return several outputs of the call, as `y` does; those that go together are named together."""
+
+    @abstractmethod
     def wants(self, index: int) -> bool:
         """Whether the gradient of an input of the call is used."""
 

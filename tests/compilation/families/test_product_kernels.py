@@ -61,17 +61,17 @@ def panels_of(matrix, width):
 def test_packing(order, columns):
     depth, width = 20, 24
     matrix = integers(2, depth, columns) if order not in {"columns", "tiles"} else integers(2, columns, depth)
-    turned = order in {"columns", "tiles"}
-    row, column = (4, 4 * depth) if turned else (4 * columns, 4)
+    transposed = order in {"columns", "tiles"}
+    row, column = (4, 4 * depth) if transposed else (4 * columns, 4)
     packing = Packing(
         "float",
         1,
         0 if order == "any width" else width,
         LANES,
-        next_column=not turned,
+        next_column=not transposed,
         next_row=order == "tiles",
     )
-    expected = [panels_of(np.ascontiguousarray(m.T) if turned else m, width) for m in matrix]
+    expected = [panels_of(np.ascontiguousarray(m.T) if transposed else m, width) for m in matrix]
     found = aligned(np.shape(expected))
     values = {
         "batch": [2], "depths": [depth], "columns": columns, "source": matrix, "batch_strides": [4 * depth * columns],
@@ -156,15 +156,15 @@ def test_a_blocked_product_keeps_its_sums_between_blocks():
     np.testing.assert_array_equal(y, a @ b + 1)
 
 
-@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("depth", [7, DIRECT_STEPS + 9])
-def test_direct_products_copy_panels_themselves(turned, depth):
-    product = Product(epilogue(), "float", 2, 1, direct=True, turned=turned)
-    a, b = integers(5, depth), integers(19, depth) if turned else integers(depth, 19)
+def test_direct_products_copy_panels_themselves(transposed, depth):
+    product = Product(epilogue(), "float", 2, 1, direct=True, transposed=transposed)
+    a, b = integers(5, depth), integers(19, depth) if transposed else integers(depth, 19)
     scratch = product.direct_bytes + 6 * product.waiting_bytes
     line = 4 * b.shape[1]
     y = product_of(product, a, b, 19, scratch=scratch, panel_bytes=line, job_rows=6)
-    np.testing.assert_array_equal(y, a @ (b.T if turned else b) + 1)
+    np.testing.assert_array_equal(y, a @ (b.T if transposed else b) + 1)
 
 
 def test_streamed_products_read_the_matrix_row_by_row():
@@ -343,7 +343,7 @@ def test_every_option_of_a_product_is_in_its_text():
     """Kernels are found by the text of their specification: two that differ must not have one text."""
     options = {
         "prefetch": False, "row_axes": 2, "depth_axes": 2, "apart": True, "blocked": True, "whole": True,
-        "direct": True, "streamed": True, "turned": True, "dot": "sdot", "narrow": "float16", "scaled": "float",
+        "direct": True, "streamed": True, "transposed": True, "dot": "sdot", "narrow": "float16", "scaled": "float",
         "zeros": "int8", "unpacks": True, "long": True,
     }  # fmt: skip
     plain = {"row_axes": 2, "depth_axes": 2}

@@ -2,7 +2,7 @@
 
 from sabir.compilation.passes._channels_last import channels_last, is_seed
 from sabir.compilation.passes._common_products import common_products, is_contract
-from sabir.compilation.passes._gradients_in_order import gradients_in_order, is_turned_product
+from sabir.compilation.passes._gradients_in_order import gradients_in_order, is_transposed_product
 from sabir.compilation.passes._pipeline import Pass, run_pipeline
 from sabir.compilation.passes._quantized_products import is_narrow, quantized_of, quantized_products
 from sabir.compilation.passes._recurrent_products import is_recurrence, recurrent_products
@@ -20,7 +20,7 @@ __all__ = [
     "is_narrow",
     "is_recurrence",
     "is_seed",
-    "is_turned_product",
+    "is_transposed_product",
     "quantized_of",
     "quantized_products",
     "reads_repeated",

@@ -24,15 +24,15 @@ _LEAST = 1 << 12  # elements of a matrix: a smaller one stays in the nearest cac
 def gradients_in_order(expressions: Mapping[int, Expression]) -> dict[int, Expression]:
     """Return the expressions by slot, where maps read no transposed product beside a tensor that is fed."""
     maps = [x for x in postorder(expressions.values()) if isinstance(x, Map)]
-    turned = {o for x in maps for o in x.operands if is_turned_product(o) and _reads_state(x, o)}
+    transposed = {o for x in maps for o in x.operands if is_transposed_product(o) and _reads_state(x, o)}
 
     def rule(x: Expression, new: Mapping[Expression, Expression]) -> Expression | None:
-        return Copy(x.element, x.shape, rebuilt(x, new)) if x in turned else None
+        return Copy(x.element, x.shape, rebuilt(x, new)) if x in transposed else None
 
-    return rewrite(expressions, rule) if turned else dict(expressions)
+    return rewrite(expressions, rule) if transposed else dict(expressions)
 
 
-def is_turned_product(x: Expression) -> bool:
+def is_transposed_product(x: Expression) -> bool:
     """Return whether an expression is the transposition of a matrix product that is not small."""
     if not isinstance(x, Permute) or x.axes != (1, 0) or not isinstance(x.operand, Contract):
         return False

@@ -128,6 +128,8 @@ def body(
     buckets, heads = (None, None) if shape is None else shape
     if not isinstance(buckets, int) or not isinstance(heads, int):
         raise Unconvertible("the numbers of buckets and heads are unknown, and the buckets depend on them")
+    if not all(isinstance(x.type, TensorType) and x.type.known for x in (queries, keys)):
+        raise Unconvertible("a length that is no known size may be negative, which no operator here refuses")
     rows, columns = (graphs.indices(b, b.Reshape(x, ints(b, 1))) for x in (queries, keys))
     distances = b.Sub(columns, b.Unsqueeze(rows, ints(b, 1)))
     away = b.Abs(distances) if is_bidirectional else b.Max(b.Neg(distances), ints(b, 0))

@@ -28,10 +28,8 @@ def gradient(  # ruff: ignore[too-many-arguments, too-many-locals]  the operator
     inputs = graphs.AttentionInputs.of(g, wide, k, v, *rest)
     masks, padded = _masks(g, inputs, k, (left_window_size, 0 if is_causal else right_window_size), call)
     layout = _Layout(g, (q_num_heads, kv_num_heads) if graphs.is_packed((q, k, v), q_num_heads) else None)
-    keys, values = (
-        calls.typed(g, layout.apart(x, 1) if inputs.past_key is None else g.y(i), element_of(wide))
-        for i, x in enumerate((k, v), start=1)
-    )
+    present = (layout.apart(k, 1), layout.apart(v, 1)) if inputs.past_key is None else g.ys(1, 2)
+    keys, values = (calls.typed(g, x, element_of(wide)) for x in present)
     scores = attention_gradients.Scores(
         layout.apart(wide, 0), keys, values, masks, scale, softcap, softmax_precision
     )

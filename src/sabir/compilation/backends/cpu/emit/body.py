@@ -122,7 +122,7 @@ class Body:
             for step in nest.steps
             if isinstance(step, SizeArgument)
         }
-        self.spans = _spans(nest, column=self.column)
+        self.spans = nest.varying(nest.inner)
 
     def start(self, access: int) -> Register:
         """Emit the address of the first element of an access."""
@@ -366,27 +366,3 @@ class Body:
 def _any_axes(access: Access) -> list[int]:
     """Return the axes along which the stride of an access is an argument."""
     return [axis for axis, stride in enumerate(access.strides) if stride == ANY]
-
-
-def _spans(nest: Nest, *, column: bool) -> list[bool]:
-    """Return for each step whether it varies along the inner axis."""
-    found: list[bool] = []
-    for step in nest.steps:
-        match step:
-            case Load():
-                varies = bool(nest.axes) and nest.accesses[step.access].strides[nest.inner] != STILL
-            case TakeStep():
-                moves = bool(nest.axes) and nest.accesses[step.access].strides[nest.inner] != STILL
-                varies = moves or found[step.place]
-            case Position():
-                varies = step.axis == nest.inner
-            case Apply():
-                varies = any(found[o] for o in step.operands)
-            case Fold():
-                varies = column and found[step.operand]
-            case Accumulated():
-                varies = True
-            case _:
-                varies = False
-        found.append(varies)
-    return found

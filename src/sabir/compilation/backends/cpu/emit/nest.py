@@ -183,26 +183,30 @@ class Nest:
     together: tuple[int, ...] = ()  # (axis, n): folds at n adjacent places along the axis share their loads
 
     def varying(self, axis: int) -> list[bool]:
-        """Return for each step whether it varies along an axis that no fold reduces."""
+        """Return for each step whether it varies along an axis; folds vary along those that they keep."""
+        folds = bool(self.axes) and not self.reduced[axis]
         found: list[bool] = []
         for step in self.steps:
             match step:
                 case Load():
-                    varies = self.accesses[step.access].strides[axis] != STILL
+                    varies = self._moves(step.access, axis)
                 case TakeStep():
-                    varies = self.accesses[step.access].strides[axis] != STILL or found[step.place]
+                    varies = self._moves(step.access, axis) or found[step.place]
                 case Position():
                     varies = step.axis == axis
                 case Apply():
                     varies = any(found[o] for o in step.operands)
                 case Fold():
-                    varies = found[step.operand]
+                    varies = folds and found[step.operand]
                 case Accumulated():
                     varies = True
                 case _:
                     varies = False
             found.append(varies)
         return found
+
+    def _moves(self, access: int, axis: int) -> bool:
+        return bool(self.axes) and self.accesses[access].strides[axis] != STILL
 
     @property
     def signature(self) -> KernelSignature:

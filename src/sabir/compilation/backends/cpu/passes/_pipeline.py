@@ -11,7 +11,7 @@ from sabir.compilation.passes import (
     is_narrow,
     is_recurrence,
     is_seed,
-    is_turned_product,
+    is_transposed_product,
     quantized_products,
     reads_repeated,
     reads_scaled,
@@ -31,7 +31,7 @@ PIPELINE = (
     Pass("scaled-matrices", scaled_matrices, reads_scaled),
     Pass("shared-heads", shared_heads, reads_repeated),
     Pass("channels-last", channels_last, is_seed),
-    Pass("gradients-in-order", gradients_in_order, is_turned_product),
+    Pass("gradients-in-order", gradients_in_order, is_transposed_product),
     Pass("repeats-as-views", repeats_as_views, repeats),
 )
 PASSES = tuple(each.name for each in PIPELINE)

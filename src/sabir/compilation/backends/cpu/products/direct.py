@@ -58,13 +58,13 @@ def why_copied(
 class DirectOperand(NamedTuple):
     """The second operand, read in place: `panel` is its stride from row to row, in bytes.
 
-    If it is `turned`, it has stride 1 along `k`, and `panel` is the stride from column to column. `strides`
-    are those of the batch axes, in bytes.
+    If it is `transposed`, it has stride 1 along `k`, and `panel` is the stride from column to column.
+    `strides` are those of the batch axes, in bytes.
     """
 
     place: Place
     panel: Size
-    turned: bool
+    transposed: bool
     strides: Sequence[Size]
 
     def start(self, builder: PlanBuilder, entry: Entry) -> list[Argument]:
@@ -117,9 +117,9 @@ def direct_operand(
     matrix = zip(x.b.shape[-2:], b.located.strides[-2:], strict=True)
     axes = [*zip(batch, strides, strict=True), *matrix]
     entry.reaches.append(builder.reach(b.located, b.element, axes))
-    turned = b.located.strides[-1] != 1
-    line = b.located.strides[-1 if turned else -2] * size
-    return DirectOperand(b, line, turned, [stride * size for stride in strides])
+    transposed = b.located.strides[-1] != 1
+    line = b.located.strides[-1 if transposed else -2] * size
+    return DirectOperand(b, line, transposed, [stride * size for stride in strides])
 
 
 def is_constant(lowered: Lowered, located: Located) -> bool:

@@ -136,7 +136,7 @@ def product_entry(
             narrow=narrow_of(contract),
             apart=depth[-1][1] != 1,
             direct=isinstance(second, DirectOperand),
-            turned=isinstance(second, DirectOperand) and second.turned,
+            transposed=isinstance(second, DirectOperand) and second.transposed,
             streamed=_is_streamed(builder, second, rows),
             long=contract.is_float and not _is_short(depth if contract.scale is None else depth[-1:]),
         )
@@ -159,7 +159,7 @@ def product_entry(
 
 def _is_streamed(builder: PlanBuilder, second: PackedOperand | DirectOperand, rows: Size) -> bool:
     """Return whether a product has few rows and streams its second operand, with stride 1 along columns."""
-    if not isinstance(second, DirectOperand) or second.turned:
+    if not isinstance(second, DirectOperand) or second.transposed:
         return False
     return isinstance(rows, int) and rows <= builder.heuristics.few_rows
 
@@ -183,7 +183,7 @@ def _decide_operand(
         add(entry.nodes, subject, "second operand read in place and streamed", because=streamed)
         add(entry.nodes, "threads", "one share for each thread", "smaller shares", _LONG_PIECES)
         return
-    blocks = _COLUMNS if product.turned else Reason("{} rows > {}", (rows, few))
+    blocks = _COLUMNS if product.transposed else Reason("{} rows > {}", (rows, few))
     add(entry.nodes, subject, "second operand read in place in blocks", "streamed", blocks)
 
 

@@ -210,7 +210,7 @@ class _ProductEmitter:
         count = e.binary("udiv", e.add(depth, DIRECT_STEPS - 1), e.index(DIRECT_STEPS))
         count = e.greatest(count, e.index(1))  # if `k` is empty, the sums are 0
         self.last_block = e.add(count, -1)
-        step = self.terms.lane_bytes if product.turned else self.panel_bytes
+        step = self.terms.lane_bytes if product.transposed else self.panel_bytes
         panel = product.direct_bytes // product.panels
         bases = [e.offset(self.body.own_scratch(), e.index(p * panel)) for p in range(product.panels)]
         with e.loop(e.index(0), count) as block:
@@ -225,7 +225,7 @@ class _ProductEmitter:
         e, product = self.e, self.product
         depth, lanes = self.depths[-1], product.nest.lanes
         matrix = PanelSource(product.element, lanes, source, self.panel_bytes, depth, self.columns)
-        if not product.turned:
+        if not product.transposed:
             copy_rows(e, matrix, job.column, bases, product.width, whole=product.whole)
             return
         for p, base in enumerate(bases):

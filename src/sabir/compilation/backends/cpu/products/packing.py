@@ -179,9 +179,9 @@ class _PackingEmission:
     def _copy(self, row: Register, column: Register, to: Register) -> None:
         """Emit the copy of one vector of columns."""
         align = self.packing.lanes * self.element_bytes
-        self.e.store(self._turned(self._vector(row, column)), to, align=align)
+        self.e.store(self._stored_form(self._vector(row, column)), to, align=align)
 
-    def _turned(self, x: Register) -> Register:
+    def _stored_form(self, x: Register) -> Register:
         """Return elements as panels store them: cast from `source`; uint8 offset by -128, int4 as int8."""
         if self.packing.source:
             return cast(self.e, x, self.packing.source, self.packing.element)
@@ -231,7 +231,7 @@ class _RowEmission(_PackingEmission):
             to = e.offset(line, e.mul(number, panel))
             for v in range(0, packing.width, packing.lanes):
                 x = e.load(e.offset(start, e.index(v * read)), kind, align=read)
-                e.store(self._turned(x), e.offset(to, e.index(v * size)), align=align)
+                e.store(self._stored_form(x), e.offset(to, e.index(v * size)), align=align)
         done = e.mul(whole, packing.width)
         with e.when(e.compare("icmp slt", done, self.columns)):
             to = e.offset(line, e.mul(whole, panel))
@@ -349,7 +349,7 @@ class _GroupEmission(_PackingEmission):
         wide = Kind(f"i{8 * self.packing.group}", lanes)
         found = e.constant(wide, 0)
         for j, (row, inside) in enumerate(rows):
-            x = self._turned(self._vector(row, column))
+            x = self._stored_form(self._vector(row, column))
             x = e.select(e.splat(inside, lanes), x, e.constant(x.kind, 0))
             e.assign(total, e.binary("add", e.get(total), e.convert("sext", x, "i32")))
             part = e.binary("shl", e.convert("zext", x, wide.scalar), e.constant(wide, 8 * j))
@@ -415,4 +415,4 @@ class _FilterEmission(_PackingEmission):
         row = filters
         for index, stride in zip(place, self.down, strict=False):
             row = self.e.offset(row, self.e.mul(stride, index))
-        return self._turned(self._vector(row, column))
+        return self._stored_form(self._vector(row, column))

@@ -37,7 +37,7 @@ class Product:
       from memory once. Between its iterations the accumulators are in scratch memory.
     - `whole`: the columns fill all panels.
     - `direct`: `b` is not packed; each job copies one block of `k` at a time into panels in scratch memory,
-      before the accumulators. If it is `turned`, `b` has stride 1 along `k`, not along the columns.
+      before the accumulators. If it is `transposed`, `b` has stride 1 along `k`, not along the columns.
     - `streamed`: few rows, and `b` is read in place without copies, see `products/streaming`.
     - `dot`: the instruction that adds groups of integer products. If it is `ragged`, the last group of the
       last axis of `k` may be partial. `zero` is the element type of the zero point of `a`, if any.
@@ -68,7 +68,7 @@ class Product:
     whole: bool = False
     direct: bool = False
     streamed: bool = False
-    turned: bool = False
+    transposed: bool = False
     dot: Dot | None = None
     ragged: bool = False
     zero: str = ""
@@ -89,8 +89,8 @@ class Product:
 
         The strides of `a` are along the axes of rows (`row_strides`), `k` (`depth_strides`, without the last
         axis unless it is `apart`) and the batch. `panel_bytes` is the bytes of a panel of `b`, or the stride
-        of its rows (`turned`: columns) if it is read in place. Scales and zero points have panels of their
-        own.
+        of its rows (`transposed`: columns) if it is read in place. Scales and zero points have panels of
+        their own.
         """
         steps = self.depth_axes if self.apart else self.depth_axes - 1
         return declared(
@@ -133,7 +133,7 @@ class Product:
         axes += " apart" if self.apart else ""
         axes += " direct" if self.direct else ""
         axes += " streamed" if self.streamed else ""
-        axes += " turned" if self.turned else ""
+        axes += " transposed" if self.transposed else ""
         axes += f" by {self.narrow}" if self.narrow else ""
         axes += " in words" if self.words else ""
         axes += " centred" if self.centred else ""
