@@ -125,10 +125,9 @@ class _Options(NamedTuple):
 def _simplified(model: Model, options: _Options) -> Simplification:
     with without_collector():  # hardly any node becomes garbage, and each pass would visit all of them
         copy = model.clone()
-        job = _Job(copy, options)
-        job.run()
+        applied = _Job(copy, options).run()  # the job and its types are gone before the collector runs again
     found = verified(model, copy, "the simplification", verify=options.verify, registry=options.registry)
-    return Simplification(copy, applied=job.applied, verification=found)
+    return Simplification(copy, applied=applied, verification=found)
 
 
 class _Job:
@@ -142,10 +141,10 @@ class _Job:
         self._limit = max(present * options.growth, present + _LEAST_GROWTH)
         self._rules = [r for r in (*REWRITES, *OPTIMIZATIONS) if options.fuse or r.exact]
         self._inference: Inference | None = None  # of the last round, if its types are still right
-        self.applied: dict[str, int] = {}
+        self._applied: dict[str, int] = {}
 
-    def run(self) -> None:
-        """Apply all passes until none changes anything."""
+    def run(self) -> dict[str, int]:
+        """Apply all passes until none changes anything; return how often each rewrite was applied."""
         model = self._model
         if model.functions:
             self._inline()
@@ -160,6 +159,7 @@ class _Job:
                 break
         del model.graph.outputs[len(outputs) :]
         _drop_unread(model.graph, self._kept)
+        return self._applied
 
     def _inline(self) -> None:
         try:
@@ -181,7 +181,7 @@ class _Job:
         changed |= is_other
         self._inference = None if is_other or rewriting.has_new_types else inference
         for name in rewriting.applied:
-            self.applied[name] = self.applied.get(name, 0) + 1
+            self._applied[name] = self._applied.get(name, 0) + 1
         scope = Scope.of(model, registry, newer_opsets=True)
         kept = self._kept
         changed |= DropCopies(kept).run(model)

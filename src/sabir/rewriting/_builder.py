@@ -29,9 +29,9 @@ class DetachedBuilder(Builder):
     ['Abs']
     """
 
-    def __init__(self, **options: Any) -> None:
-        """Take the options of `Builder`."""
-        super().__init__(graph=Graph(), **options)
+    def __init__(self, *, graph: Graph | None = None, **options: Any) -> None:
+        """Take the options of `Builder`; `graph` is an empty graph that is in no model."""
+        super().__init__(graph=Graph() if graph is None else graph, **options)
 
     def place(self, point: InsertionPoint, *, constants_as_nodes: bool = False) -> list[Node]:
         """Move the nodes and initializers to a place in a model, and return the nodes.

@@ -43,6 +43,7 @@ class Rewriter:
         self._scopes: dict[tuple[Graph, tuple[tuple[str, int], ...] | None], Scope] = {}
         self._functions = {function.graph: function for function in model.functions}
         self._callees = Callees()
+        self._empty: list[Graph] = []  # of earlier builders: each new graph would be garbage of many objects
         self.has_new_types = False
         """Whether a replacement has another type than what it replaced, on which types behind it depend."""
 
@@ -114,7 +115,13 @@ class Rewriter:
             if self.registry.has_domain(canonical_domain(node.domain)) or scope.function_of(node) is not None:
                 self.inference.visit(node, scope=scope)  # a domain that is not known has no types
 
-        return make(opsets=dict(scope.opsets), after=infer, names=self.names, registry=self.registry)
+        return make(
+            graph=self._empty.pop() if self._empty else Graph(),
+            opsets=dict(scope.opsets),
+            after=infer,
+            names=self.names,
+            registry=self.registry,
+        )
 
     def place(self, builder: DetachedBuilder, point: InsertionPoint) -> list[Node]:
         """Move what was built to a place in the model, and return the nodes."""
@@ -163,6 +170,7 @@ class Rewriter:
             raise
         constants = list(b.graph.initializers)
         new = self.place(b, InsertionPoint.before(last))
+        self._empty.append(b.graph)
         for node, found in zip(nodes, results, strict=True):
             self._keep_types(node, found)
         replace_outputs_of(nodes, results, new, constants)
