@@ -79,18 +79,11 @@ def folded(
     scope: Scope, call: Call,
 ) -> tuple[Type | None, ...]:  # fmt: skip
     """Evaluate an operator whose inputs are all known, and add the contents of its outputs if small."""
-    small = [
-        isinstance(t, TensorType) and isinstance(t.size, int) and t.size <= contents.MOST for t in results
-    ]
     arrays = [contents.array_of(t) if isinstance(t, TensorType) else None for t in inputs]
     constant = inputs and all(a is not None or t is None for a, t in zip(arrays, inputs, strict=True))
-    if (
-        not constant
-        or not all(small)
-        or node.graphs
-        or version.operator.random
-        or version.find("evaluate") is None
-    ):
+    if not constant or node.graphs or version.operator.random or version.find("evaluate") is None:
+        return results
+    if not all(map(_is_small, results)):  # last: sizes of symbols are products of polynomials
         return results
     binding = version.binding("evaluate")
     try:
@@ -99,6 +92,11 @@ def folded(
     except (SabirError, *ACCIDENTS):
         return results  # a run reports what is wrong with these values; the types remain
     return tuple(starmap(_with_contents, zip(results, as_results(computed), strict=False)))
+
+
+def _is_small(kind: Type | None) -> bool:
+    size = kind.size if isinstance(kind, TensorType) else None
+    return isinstance(size, int) and size <= contents.MOST
 
 
 def _with_contents(kind: Type | None, value: Any) -> Type | None:
