@@ -354,3 +354,20 @@ def test_insertion_points_keep_the_order():
         end.insert(Node(op))
     assert "".join(n.op for n in graph) == "0AaBCZ12"
     assert [n.op for n in InsertionPoint.end(Graph()).graph] == []
+
+
+def test_a_replacement_that_fails_leaves_nothing_for_the_next_one():
+    model = sabir.parse("""<ir_version: 10, opset_import: ["" : 21]>
+    g (float[N] x) => (float[N] y) { a = Relu (x)  y = Exp (a) }""")
+    relu, exp = model.graph
+    rewriter = Rewriter(model)
+
+    def fails(b):
+        b.Add(b.Neg(relu.inputs[0]), b.initializer("left", np.float32(1)))
+        raise Unconvertible("no")
+
+    with pytest.raises(Unconvertible):
+        rewriter.replace(relu, fails)
+    rewriter.replace(exp, lambda b: b.Mul(exp.inputs[0], b.initializer("two", np.float32(2))))
+    assert [node.op for node in model.graph] == ["Relu", "Mul"]
+    assert [value.name for value in model.graph.initializers] == ["two"]

@@ -55,12 +55,14 @@ class DetachedBuilder(Builder):
         return nodes
 
     def discard(self) -> None:
-        """Erase the nodes; the values that they read are as before."""
+        """Erase the nodes and initializers; the values that they read are as before."""
         for node in reversed(list(self.graph)):
             for inner in node.graphs:
                 if inner.parent is node:
                     release(inner)
             self.graph.erase(node)
+        for value in list(self.graph.initializers):
+            self.graph.set_initializer(value, None)
 
 
 def _computed(node: Node) -> Iterator[Value]:

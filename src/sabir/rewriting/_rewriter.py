@@ -167,6 +167,7 @@ class Rewriter:
                 for inner in node.graphs:
                     inner.parent = node  # a new node may have taken it over
             b.discard()
+            self._empty.append(b.graph)
             raise
         constants = list(b.graph.initializers)
         new = self.place(b, InsertionPoint.before(last))
