@@ -21,7 +21,7 @@ from sabir.debugging._parts import (
 from sabir.debugging._shrinking import shrink
 from sabir.inference import type_outputs
 from sabir.inlining import inline
-from sabir.ir import Model, all_tensors, check_is_model
+from sabir.ir import Model, check_is_model, stored_bytes
 from sabir.opsets import STANDARD
 from sabir.serial import dumps
 
@@ -233,5 +233,4 @@ def _elements(shape: Sequence[int]) -> int:
 
 def _digest(model: Model) -> bytes | None:
     """Return a digest of a model; None for a large one, which is not worth it."""
-    sizes = (place.tensor.nbytes for place in all_tensors(model))
-    return hashlib.sha256(dumps(model)).digest() if sum(sizes) < _LITTLE else None
+    return hashlib.sha256(dumps(model)).digest() if stored_bytes(model) < _LITTLE else None

@@ -140,8 +140,7 @@ class _Assembly:
 
     @cached_property
     def _names(self) -> FreshNames:
-        graphs = enclosing(self._part.graph)
-        return FreshNames(v.name for graph in graphs for inner in graph.scopes() for v in inner.defined())
+        return FreshNames.beside(enclosing(self._part.graph))
 
     def _annotations(self, graph: Graph) -> Iterable[Annotation]:
         """Yield the quantization annotations of values of the part, with the initializers that they name."""

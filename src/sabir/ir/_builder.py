@@ -78,7 +78,7 @@ class Builder(OperatorMethods):
             self.hooks.callees(registry).require(self.opsets)
         self._functions: dict[FunctionKey, Function] = {f.key: f for f in functions}
         if names is None:
-            names = FreshNames(v.name for inner in self.graph.scopes() for v in inner.defined())
+            names = FreshNames.beside([self.graph])
         self._names = names
         self._constants: dict[tuple[object, ...], Value] = {}
         self._constants_are_nodes = False  # in the body of a function, which has no initializers

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from sabir.ir._graph import Graph
+
 
 class FreshNames:
     """Hands out names that nothing else has; each one is taken from then on.
@@ -21,6 +23,11 @@ class FreshNames:
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._taken = set(taken)
         self._numbers: dict[str, int] = {}
+
+    @classmethod
+    def beside(cls, graphs: Iterable[Graph]) -> FreshNames:
+        """Return names unlike those of all values of some graphs and the graphs inside them."""
+        return cls(v.name for graph in graphs for inner in graph.scopes() for v in inner.defined())
 
     def take(self, names: Iterable[str]) -> None:
         """Keep names from being handed out."""

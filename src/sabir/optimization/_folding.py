@@ -208,8 +208,7 @@ class _Folding:
 
     @cached_property
     def _names(self) -> FreshNames:
-        graphs = (inner for graph in self._model.graphs() for inner in graph.scopes())
-        return FreshNames(v.name for graph in graphs for v in graph.defined())
+        return FreshNames.beside(self._model.graphs())
 
     def _share_known(self, node: Node, known: dict[object, Value]) -> None:
         """Let the readers of a value read an earlier one of the same contents, such as a size of an input."""

@@ -50,8 +50,7 @@ class Rewriter:
     @cached_property
     def names(self) -> FreshNames:
         """The names in use, and new ones beside them."""
-        graphs = (inner for graph in self.model.graphs() for inner in graph.scopes())
-        return FreshNames(v.name for graph in graphs for v in graph.defined())
+        return FreshNames.beside(self.model.graphs())
 
     @cached_property
     def scope(self) -> Scope:

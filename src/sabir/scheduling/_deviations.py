@@ -184,8 +184,7 @@ class _Search:
 
     @functools.cached_property
     def _names(self) -> FreshNames:
-        graphs = (inner for root in self._model.graphs() for inner in root.scopes())
-        return FreshNames(value.name for graph in graphs for value in graph.defined())
+        return FreshNames.beside(self._model.graphs())
 
     def _distinct(self, axes: Sequence[int], node: Node) -> list[int]:
         """Return axes of the first operand of a node, those that are listed again left out."""

@@ -62,7 +62,7 @@ def untie(model: Model, roles: Roles) -> list[Untied]:
     What a layer had is what the records of the exporter say. Where there are none, scales, shifts and biases
     of which all elements are equal, as those of new layers, belong to one layer each.
     """
-    names = FreshNames(v.name for graph in model.graph.scopes() for v in graph.defined())
+    names = FreshNames.beside([model.graph])
     found: dict[str, list[str]] = {}
     for node in list(model.graph):
         value = _copied(node, roles)

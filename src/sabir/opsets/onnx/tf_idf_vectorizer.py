@@ -9,7 +9,7 @@ import numpy as np
 from sabir.base import InferenceError, check_elements
 from sabir.elements import element
 from sabir.ir import TensorType
-from sabir.opsets.families.indexing.lookups import places
+from sabir.opsets.families.indexing.lookups import numbers_of, places
 from sabir.opsets.families.shapes.sizes import allotted, set_aside, spend_operations
 from sabir.opsets.typing import Array, Floats
 from sabir.schema import (
@@ -163,8 +163,7 @@ class _Pool:
             raise ValueError(f"a pool of {self._items.dtype} does not fit items of {x.dtype}")
         if x.dtype.kind != "O":
             return places(x.astype(np.int64) if x.dtype == np.int32 else x, self._items)
-        found = map(self._places.get, x.ravel().tolist(), itertools.repeat(-1))
-        return np.fromiter(found, np.int64, x.size).reshape(x.shape)
+        return numbers_of(x, self._places, -1)
 
 
 def _levels(items: Array, starts: Sequence[int], least: int, most: int, grams: int) -> list[_TreeLevel]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sabir.opsets.typing import Array
 
 
@@ -19,8 +22,13 @@ def _table(keys: tuple[str, ...]) -> dict[str, int]:
 
 def places_of_texts(x: Array, keys: tuple[str, ...]) -> Array:
     """Return the index of each text of `x` in `keys`, as `places` does."""
-    found = _table(keys).get
-    return np.array([found(item, -1) for item in x.ravel().tolist()], np.int64).reshape(x.shape)
+    return numbers_of(x, _table(keys), -1)
+
+
+def numbers_of(x: Array, table: Mapping[str, int], missing: int) -> Array:
+    """Return the number of each text of `x` in a table, `missing` for a text that is not there."""
+    found = map(table.get, x.ravel().tolist(), repeat(missing))
+    return np.fromiter(found, np.int64, x.size).reshape(x.shape)
 
 
 def places(x: Array, keys: Array, *, nan: bool = False) -> Array:
@@ -43,8 +51,13 @@ def places(x: Array, keys: Array, *, nan: bool = False) -> Array:
 
 def mapped(x: Array, keys: Array, values: Array, default: object, *, nan: bool = False) -> Array:
     """Return for each element of `x` the value of its key, or `default`."""
+    result: Array = np.empty(x.shape, values.dtype)
+    result[...] = with_default(values, default)[places(x, keys, nan=nan)]
+    return result
+
+
+def with_default(values: Array, default: object) -> Array:
+    """Return values and, after them, the one of a key that is missing."""
     table: Array = np.empty(len(values) + 1, values.dtype)
     table[:-1], table[-1] = values, default
-    result: Array = np.empty(x.shape, values.dtype)
-    result[...] = table[places(x, keys, nan=nan)]
-    return result
+    return table

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sabir.elements import STRING
+from sabir.opsets.families.indexing.lookups import numbers_of, with_default
 from sabir.opsets.families.numbers.scalars import element_of
 from sabir.schema import INTERNAL, Unconvertible, moving
 
@@ -27,7 +27,7 @@ def finding(keys: Sequence[str], *, is_complete: bool = False) -> Callable[[Arra
     text is a TypeError.
     """
     others = len(keys)
-    find: Callable[..., Any] = dict(zip(keys, range(others), strict=True)).get
+    table = dict(zip(keys, range(others), strict=True))
     indices: Array = np.arange(others + 1, dtype=np.int64)
     indices.flags.writeable = False
     rows: list[Array] = [indices[n : n + 1] for n in range(others + 1)]
@@ -37,22 +37,21 @@ def finding(keys: Sequence[str], *, is_complete: bool = False) -> Callable[[Arra
             if not issubclass(kind, _TEXTS):
                 raise TypeError(f"{kind.__name__} is no type of texts")
         if is_complete:
-            lost = next(text for text in texts if find(text) is None)
+            lost = next(text for text in texts if text not in table)
             raise ValueError(f"{lost!r} is not in the table")
 
     @moving
     def found(x: Array) -> Array:
         if x.size == 1:
             item = x.item()
-            place: int = find(item, others)
+            place = table.get(item, others)
             if place == others:
                 check([item])
             return rows[place].reshape(x.shape)
-        texts = x.ravel().tolist()
-        places = np.fromiter(map(find, texts, repeat(others)), np.int64, len(texts))
+        places = numbers_of(x, table, others)
         if others in places:
-            check(texts)
-        return places.reshape(x.shape)
+            check(x.ravel().tolist())
+        return places
 
     return found
 
@@ -74,6 +73,4 @@ def places_of(b: Builder, x: Value, keys: Sequence[str], *, is_complete: bool = 
 
 def values_of(b: Builder, x: Value, keys: Sequence[str], values: Array, default: object) -> Value:
     """Add the nodes that replace texts by the values of their keys; raises as `places_of`."""
-    table: Array = np.empty(len(values) + 1, values.dtype)
-    table[:-1], table[-1] = values, default
-    return b.Gather(b.initializer("values", table), places_of(b, x, keys))
+    return b.Gather(b.initializer("values", with_default(values, default)), places_of(b, x, keys))
