@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sabir.base import ACCIDENTS, SabirError, run_with_limits
-from sabir.compilation.runtime.tail import EXACT
-from sabir.compilation.runtime.values import keep_results
+from sabir.compilation.runtime.values import EXACT, DirectCalls
 from sabir.scheduling import ABSENT
-from sabir.schema import INTERNAL, is_moving
+from sabir.schema import INTERNAL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +49,6 @@ class Head:
         """Create the head of a plan; `feeds` are (slot, dtype) of the feeds."""
         self._limits = limits
         calls = [program.calls[step.call.place] for step in steps]
-        self._calls = [(call.function, call.inputs, call.outputs) for call in calls]
         self._written = [slot for step in steps for slot in step.writes]
         made = [slot for call in calls for slot in call.outputs if slot != ABSENT]
         self._others = [slot for slot in made if slot not in self._written]
@@ -67,10 +65,10 @@ class Head:
         looked_up = {slot for call in calls if _looks_up(call) for slot in call.inputs}
         self._texts = [f.number for f in self._feeds if f.dtype.hasobject and f.slot not in looked_up]
         exact = {f.slot for f in self._feeds if f.dtype.kind in EXACT}
-        self._warns = any(not is_moving(c.function) and not exact.issuperset(c.inputs) for c in calls)
+        self._calls = DirectCalls(calls, exact)
         numbers = {f.slot: f.number for f in self._feeds}
         plain = all(len(c.inputs) == len(c.outputs) == 1 and c.inputs[0] in numbers for c in calls)
-        is_simple = plain and not self._warns and not self._others
+        is_simple = plain and not self._calls.warns and not self._others
         self._simple = [(c.function, numbers[c.inputs[0]]) for c in calls] if is_simple else None
 
     def run(self, feeds: Sequence[Any]) -> tuple[list[Any], list[Any]] | None:
@@ -102,21 +100,9 @@ class Head:
         if self._simple is not None:
             arrays += [function(arrays[number]) for function, number in self._simple]
             return arrays, arrays
-        if self._warns:
-            with np.errstate(all="ignore"):
-                self._call(values)
-        else:
-            self._call(values)
+        self._calls.make(values)
         arrays += [values[slot] for slot in self._written]
         return arrays, [*arrays, *[values[slot] for slot in self._others]]
-
-    def _call(self, values: list[Any]) -> None:
-        for function, inputs, outputs in self._calls:
-            found = function(*[values[slot] for slot in inputs])
-            if type(found) is np.ndarray:
-                values[outputs[0]] = found
-            else:
-                keep_results(values, outputs, found)
 
 
 def _looks_up(call: BoundCall) -> bool:

@@ -12,8 +12,7 @@ import numpy as np
 
 from sabir.base import ACCIDENTS, SabirError, run_with_limits
 from sabir.compilation.runtime.binding import known_of
-from sabir.compilation.runtime.values import View, copies_of, keep_results, shape_and_dtype, with_copies
-from sabir.schema import is_moving
+from sabir.compilation.runtime.values import EXACT, DirectCalls, View, copies_of, shape_and_dtype, with_copies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,10 +23,6 @@ if TYPE_CHECKING:
     from sabir.compilation.runtime.program import CompiledProgram
     from sabir.evaluation import BoundCall
     from sabir.ir import Array
-
-
-EXACT = frozenset("biuO")
-"""Kinds of numpy dtypes for which evaluated calls cause no floating-point warnings."""
 
 
 class _Read(NamedTuple):
@@ -55,7 +50,6 @@ class Tail:
         """
         calls: list[BoundCall] = [program.calls[step.call.place] for step in steps]
         read = {slot for step in steps for slot in step.call.reads}
-        self._calls = [(call.function, call.inputs, call.outputs) for call in calls]
         self._limits = limits
         self._slots: list[Any] = [None] * program.executable.slots
         known = {b.slot: array for b, array in known_of(program, sizes).items()}
@@ -79,7 +73,7 @@ class Tail:
         self._names = [name for name, _ in outputs]
         exact = {r.slot for r in reads if r.view.dtype.kind in EXACT}
         exact |= {slot for slot, x in (program.constants | known).items() if x.dtype.kind in EXACT}
-        self._warns = any(not is_moving(c.function) and not exact.issuperset(c.inputs) for c in calls)
+        self._calls = DirectCalls(calls, exact)
         self._foreign = [*(slot for _, slot in self._fed), *(slot for _, slot in self._native)]
 
     def slots(self, arena: Array) -> list[Any]:
@@ -115,21 +109,9 @@ class Tail:
             values[slot] = values[result]
         for slot, buffer, view in self._parts:
             values[slot] = view.array(values[buffer.slot].reshape(-1).view(np.uint8))
-        if self._warns:
-            with np.errstate(all="ignore"):
-                self._call(values)
-        else:
-            self._call(values)
+        self._calls.make(values)
         copied = copies_of([values[slot] for slot in self._foreign])
         return {name: with_copies(values[slot], copied) for name, slot in self._made}
-
-    def _call(self, values: list[Any]) -> None:
-        for function, inputs, outputs in self._calls:
-            found = function(*[values[slot] for slot in inputs])
-            if type(found) is np.ndarray:
-                values[outputs[0]] = found
-                continue
-            keep_results(values, outputs, found)
 
 
 def _is_whole(read: _Read, sizes: RunSizes) -> bool:

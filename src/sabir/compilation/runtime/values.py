@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from sabir.elements import element
-from sabir.schema import as_results
+from sabir.schema import as_results, is_moving
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from sabir.compilation.plan.entries import Buffer
     from sabir.compilation.plan.layout import RunSizes
+    from sabir.evaluation import BoundCall
     from sabir.ir import Array
+
+EXACT = frozenset("biuO")
+"""Kinds of numpy dtypes for which evaluated calls cause no floating-point warnings."""
 
 
 class View(NamedTuple):
@@ -94,6 +98,34 @@ def keep_results(values: list[Any], outputs: Sequence[int], found: Any) -> None:
     for slot, value in zip(outputs, as_results(found), strict=False):
         is_number = isinstance(value, np.generic)
         values[slot] = np.asarray(cast("Array", value)) if is_number else value
+
+
+class DirectCalls:
+    """Evaluated calls of fast runs, made in order and without checks on the values of slots.
+
+    `warns` says whether one of them may cause a floating-point warning; these are then ignored.
+    """
+
+    def __init__(self, calls: Sequence[BoundCall], exact: Collection[int]) -> None:
+        """Take the calls; the operands in the slots `exact` have no floating-point numbers."""
+        self._calls = [(call.function, call.inputs, call.outputs) for call in calls]
+        self.warns = any(not is_moving(c.function) and not {*exact}.issuperset(c.inputs) for c in calls)
+
+    def make(self, values: list[Any]) -> None:
+        """Make the calls: their results go to their slots."""
+        if not self.warns:
+            self._make(values)
+            return
+        with np.errstate(all="ignore"):
+            self._make(values)
+
+    def _make(self, values: list[Any]) -> None:
+        for function, inputs, outputs in self._calls:
+            found = function(*[values[slot] for slot in inputs])
+            if type(found) is np.ndarray:
+                values[outputs[0]] = found
+            else:
+                keep_results(values, outputs, found)
 
 
 def contains_arrays(value: Any) -> bool:
