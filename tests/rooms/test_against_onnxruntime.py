@@ -128,4 +128,4 @@ def test_decisions_name_operators():
 
 
 def test_what_crashes_it_is_kept_to_a_few():
-    assert sum(bool(crashes(*p.values)) for p in EXAMPLES) < 64
+    assert sum(bool(crashes(*p.values)) for p in EXAMPLES) <= 60
